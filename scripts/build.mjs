@@ -1,0 +1,36 @@
+// lib -> dist (ES modules, by tsc) and dist-cjs (the same modules as CommonJS, by swc).
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { transformFile } from '@swc/core';
+import { inRoot } from './support/root.mjs';
+import { runNode } from './support/run.mjs';
+import { main, mustPass } from './support/step.mjs';
+
+const dist = inRoot('dist');
+const twin = inRoot('dist-cjs');
+
+await main(async () => {
+  await rm(dist, { recursive: true, force: true });
+  await rm(twin, { recursive: true, force: true });
+  mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']));
+  for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) await writeTwin(join(entry.parentPath, entry.name));
+  }
+  await writeFile(join(twin, 'package.json'), '{ "type": "commonjs" }\n');
+});
+
+async function writeTwin(file) {
+  const target = join(twin, relative(dist, file));
+  await mkdir(dirname(target), { recursive: true });
+  if (file.endsWith('.d.ts')) return copyFile(file, target);
+  if (!file.endsWith('.js')) return;
+  const { code, map } = await transformFile(file, {
+    jsc: { target: 'es2022', parser: { syntax: 'ecmascript' } },
+    // swc also rewrites import.meta.url, by which the package finds its Lua files.
+    module: { type: 'commonjs', strict: true, importInterop: 'swc', exportInteropAnnotation: true },
+    inputSourceMap: true,
+    sourceMaps: true,
+  });
+  await writeFile(target, code);
+  await writeFile(`${target}.map`, map);
+}

@@ -1,0 +1,23 @@
+// All style checks. Each one runs, so that one run shows everything there is to correct.
+import { run, runNode } from './support/run.mjs';
+import { StepError, main, mustPass, step } from './support/step.mjs';
+import { ensureLuacheck } from './support/tools.mjs';
+
+const checks = {
+  eslint: () => runNode(['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.']),
+  prettier: () => runNode(['node_modules/prettier/bin/prettier.cjs', '--check', '.']),
+  luacheck: () => run(ensureLuacheck(), ['--no-color', 'lua']),
+  'clean-lock': () => runNode(['scripts/clean-lock.mjs', '--check']),
+};
+
+await main(async () => {
+  const results = await Promise.allSettled(
+    Object.entries(checks).map(([name, check]) => step(name, async () => mustPass(await check()))),
+  );
+  const failures = results.filter(({ status }) => status === 'rejected');
+  const unexpected = failures.find(({ reason }) => !(reason instanceof StepError));
+  if (unexpected) throw unexpected.reason;
+  if (failures.length > 0) {
+    throw new StepError(failures.map(({ reason }) => reason.message).join('\n\n'));
+  }
+});

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { inRoot } from './root.mjs';
+import { run } from './run.mjs';
+import { StepError, seconds } from './step.mjs';
+
+const lockFile = inRoot('package-lock.json');
+const stampFile = inRoot('node_modules', '.nestjs-weir-lock');
+const npmRecord = inRoot('node_modules', '.package-lock.json');
+
+/** Makes node_modules match package-lock.json. Needs nothing but node and npm. */
+export async function ensureInstall() {
+  if (!existsSync(lockFile)) {
+    throw new StepError('package-lock.json is missing: restore it from version control');
+  }
+  const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex');
+  if (readIfThere(stampFile) === stamp && existsSync(npmRecord)) {
+    return console.log('dependencies: up to date');
+  }
+  if (npmInstalledThisLock()) {
+    writeFileSync(stampFile, stamp);
+    return console.log('dependencies: up to date');
+  }
+  const startedMs = performance.now();
+  // --include=dev: a NODE_ENV=production of the caller must not take the tools away.
+  const { code, output } = await run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund']);
+  if (code !== 0) throw new StepError(`npm ci failed:\n${output.trim()}`, code);
+  writeFileSync(stampFile, stamp);
+  console.log(`dependencies: installed by npm ci in ${seconds(startedMs)}`);
+}
+
+/**
+ * npm records what it put into node_modules. The record is compared by content, not by age: a
+ * checkout gives the lock file a new date without changing a package.
+ */
+function npmInstalledThisLock() {
+  const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages;
+  const installed = readRecord();
+  return (
+    Object.entries(wanted).every(
+      ([path, entry]) =>
+        path === '' || (path in installed ? same(entry, installed[path]) : isOptional(entry)),
+    ) && Object.keys(installed).every((path) => path in wanted)
+  );
+}
+
+function readRecord() {
+  try {
+    return JSON.parse(readFileSync(npmRecord, 'utf8')).packages ?? {};
+  } catch {
+    // Missing, or left half written by an install that was cut short: nothing is installed.
+    return {};
+  }
+}
+
+const same = (a, b) => a.version === b.version && a.integrity === b.integrity;
+const isOptional = (entry) => entry.optional === true || entry.devOptional === true;
+
+function readIfThere(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}

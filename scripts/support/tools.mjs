@@ -1,0 +1,64 @@
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { ensureTool } from './tool.mjs';
+
+export const ensureRedisServer = () =>
+  ensureTool({
+    name: 'redis-server',
+    variable: 'REDIS_SERVER_BIN',
+    programs: ['redis-server', 'valkey-server'],
+    versionPattern: /(redis|valkey)[ -]server/i,
+    packages: [['redis-server'], ['valkey-server']],
+    advice: 'install one (apt-get install redis-server, brew install redis)',
+    wrap(tree, script) {
+      const program = ['redis-server', 'valkey-server'].find((name) =>
+        filesBelow(tree).includes(join('root/usr/bin', name)),
+      );
+      writeStartScript(tree, script, `exec "$here/root/usr/bin/${program}" "$@"`);
+    },
+  });
+
+export const ensureLuacheck = () =>
+  ensureTool({
+    name: 'luacheck',
+    variable: 'LUACHECK_BIN',
+    programs: ['luacheck'],
+    versionPattern: /luacheck/i,
+    packages: [['lua-check', 'lua5.1']],
+    advice: 'install it (apt-get install lua-check, brew install luacheck)',
+    wrap(tree, script) {
+      const share = '$here/root/usr/share/lua/5.1';
+      const native = filesBelow(tree).find((file) => file.endsWith('/lua/5.1/lfs.so'));
+      // The closing ;; keeps Lua's own paths, for the parts this machine already had.
+      writeStartScript(
+        tree,
+        script,
+        `export LUA_PATH="${share}/?.lua;${share}/?/init.lua;;"`,
+        native ? `export LUA_CPATH="$here/${dirname(native)}/?.so;;"` : '',
+        'PATH="$here/root/usr/bin:$PATH"',
+        'exec lua5.1 "$here/root/usr/bin/luacheck" "$@"',
+      );
+    },
+  });
+
+/** The script finds its tree from where it lies, so that a checkout may move. */
+function writeStartScript(tree, script, ...lines) {
+  const libraries = new Set(
+    filesBelow(tree)
+      .filter((file) => /\.so(\.|$)/.test(file))
+      .map((file) => `$here/${dirname(file)}`),
+  );
+  const text = [
+    '#!/bin/sh',
+    'here=$(dirname "$(readlink -f "$0")")',
+    `export LD_LIBRARY_PATH="${[...libraries].join(':')}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
+    ...lines.filter(Boolean),
+  ];
+  writeFileSync(script, `${text.join('\n')}\n`);
+  chmodSync(script, 0o755);
+}
+
+const filesBelow = (dir) =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(dir, join(entry.parentPath, entry.name)));
