@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { startRedis, stopAll, until, withRedis } from '../support/index.js';
+
+afterAll(stopAll);
+
+describe('startRedis', () => {
+  it('gives a server that answers, keeps nothing on disk and takes settings', async () => {
+    const redis = await startRedis({ config: { maxmemory: '64mb' } });
+    const settings = await withRedis(redis.port, async (client) => [
+      await client.ping(),
+      await client.config('GET', 'save'),
+      await client.config('GET', 'appendonly'),
+      await client.config('GET', 'maxmemory'),
+    ]);
+    expect(settings).toEqual([
+      'PONG',
+      ['save', ''],
+      ['appendonly', 'no'],
+      ['maxmemory', String(64 * 1024 * 1024)],
+    ]);
+    await redis.stop();
+  });
+
+  it('leaves neither process nor directory after stop', async () => {
+    const redis = await startRedis();
+    const { pid, dir } = redis;
+    await redis.stop();
+    expect(isRunning(pid)).toBe(false);
+    expect(existsSync(dir)).toBe(false);
+    expect(() => redis.pid).toThrow('is down');
+  });
+
+  it('stops a paused server too', async () => {
+    const redis = await startRedis();
+    const { pid } = redis;
+    redis.pause();
+    await redis.stop();
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('does not answer while it is paused', async () => {
+    const redis = await startRedis();
+    await withRedis(redis.port, async (client) => {
+      redis.pause();
+      let answered = false;
+      const ping = client.ping().then(() => (answered = true));
+      await expect(until(() => answered, { timeoutMs: 100, what: 'PONG' })).rejects.toThrow('PONG');
+      redis.resume();
+      await ping;
+    });
+    await redis.stop();
+  });
+
+  it('starts again on the same port, without its data', async () => {
+    const redis = await startRedis();
+    const { port, pid } = redis;
+    await withRedis(port, (client) => client.set('key', 'value'));
+    await redis.restart();
+    expect(redis.port).toBe(port);
+    expect(redis.pid).not.toBe(pid);
+    expect(isRunning(pid)).toBe(false);
+    expect(await withRedis(port, (client) => client.get('key'))).toBeNull();
+    await redis.stop();
+  });
+
+  it('finds a port for each of many that start at once', async () => {
+    const servers = await Promise.all(Array.from({ length: 8 }, () => startRedis()));
+    expect(new Set(servers.map(({ port }) => port)).size).toBe(8);
+    await Promise.all(servers.map((server) => server.stop()));
+  });
+
+  it('says what the server said when it cannot start', async () => {
+    await expect(startRedis({ config: { 'no-such-directive': 1 } })).rejects.toThrow(
+      'no-such-directive',
+    );
+  });
+
+  it('does not take a server of someone else for its own', async () => {
+    const first = await startRedis();
+    await expect(startRedis({ port: first.port })).rejects.toThrow(/address already in use/i);
+    await first.stop();
+  });
+});
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,42 @@
+import {
+  createRateLimiter,
+  type AcquireRequest,
+  type Decision,
+  type PolicyInput,
+  type RateLimiter,
+  type StoreInput,
+} from 'nestjs-weir';
+import { ManualClock } from './manual-clock.js';
+
+/** A limiter of one policy `p` on a clock of our own. */
+export class Bench {
+  readonly clock: ManualClock;
+  readonly limiter: RateLimiter;
+
+  constructor(policy: PolicyInput, store: StoreInput = 'memory', clock = new ManualClock()) {
+    this.clock = clock;
+    this.limiter = createRateLimiter({ policies: { p: policy }, store, clock });
+  }
+
+  /** One request for the key `k`. The memory store answers at once. */
+  take(cost = 1, request: Partial<AcquireRequest> = {}): Decision {
+    return now(this.limiter.tryAcquire({ policy: 'p', key: 'k', cost, ...request }));
+  }
+
+  /** As many requests of cost 1 at this instant; how many were allowed. */
+  takeMany(count: number): number {
+    let allowed = 0;
+    for (let i = 0; i < count; i++) if (this.take().allowed) allowed++;
+    return allowed;
+  }
+
+  peek(cost = 1): Decision {
+    return now(this.limiter.peek({ policy: 'p', key: 'k', cost }));
+  }
+}
+
+/** Says that an answer had to come at once, and fails if it did not. */
+export function now<T>(answer: T | Promise<T>): T {
+  if (answer instanceof Promise) throw new Error('expected an answer at once, got a promise');
+  return answer;
+}

@@ -1,0 +1,178 @@
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from './free-port.js';
+import { exited, hasExited, makeTempDir, removeTempDir, spawnOwned } from './processes.js';
+import { infoField, withRedis } from './redis-client.js';
+import { until } from './until.js';
+
+export type RedisConfig = Readonly<Record<string, string | number>>;
+
+export interface RedisOptions {
+  /** Directives of redis.conf, on top of the defaults (loopback only, no persistence). */
+  readonly config?: RedisConfig;
+  /** A fixed port; otherwise a free one is found. */
+  readonly port?: number;
+  readonly mode?: 'server' | 'sentinel';
+}
+
+const HOST = '127.0.0.1';
+const START_TIMEOUT_MS = 10_000;
+const STOP_GRACE_MS = 2_000;
+const START_ATTEMPTS = 10;
+
+class AddressInUseError extends Error {}
+
+/** One redis-server process of our own. */
+export class RedisProcess {
+  readonly host = HOST;
+  readonly url: string;
+  /** What the program is started with; the rest of its settings are in the file named first. */
+  readonly args: readonly string[];
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    readonly port: number,
+    readonly dir: string,
+    config: RedisConfig,
+    mode: 'server' | 'sentinel',
+  ) {
+    this.url = `redis://${HOST}:${port}`;
+    this.args = [this.configFile, ...(mode === 'sentinel' ? ['--sentinel'] : [])];
+    const defaults: RedisConfig = mode === 'sentinel' ? {} : { save: '', appendonly: 'no' };
+    const all: RedisConfig = {
+      port,
+      bind: HOST,
+      'protected-mode': 'no',
+      dir,
+      ...defaults,
+      ...config,
+    };
+    const lines = Object.entries(all).map(([name, value]) => `${name} ${quoteEmpty(value)}\n`);
+    writeFileSync(this.configFile, lines.join(''));
+  }
+
+  /** @internal use {@link startRedis} */
+  static async start({ config = {}, port, mode = 'server' }: RedisOptions): Promise<RedisProcess> {
+    for (let attempt = 1; ; attempt++) {
+      const dir = makeTempDir();
+      const server = new RedisProcess(port ?? (await freePort()), dir, config, mode);
+      try {
+        await server.launch();
+        return server;
+      } catch (error) {
+        await server.kill();
+        removeTempDir(dir);
+        // Between the look for a free port and the start another process can take it.
+        if (!(error instanceof AddressInUseError) || attempt === START_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  get pid(): number {
+    if (!this.child?.pid || !this.alive) throw new Error(`redis on port ${this.port} is down`);
+    return this.child.pid;
+  }
+
+  get alive(): boolean {
+    return this.child !== undefined && !hasExited(this.child);
+  }
+
+  /** What the server wrote so far. */
+  get log(): string {
+    return readFileSync(this.logFile, 'utf8');
+  }
+
+  /** Ends the server in order: SIGTERM, then SIGKILL if it does not go. Removes its directory. */
+  async stop(): Promise<void> {
+    await this.end('SIGTERM');
+    removeTempDir(this.dir);
+  }
+
+  /** SIGKILL: the crash. The directory stays, for {@link restart}. */
+  async kill(): Promise<void> {
+    await this.end('SIGKILL');
+  }
+
+  /** SIGSTOP: connections stay open and are even accepted, but nothing answers. */
+  pause(): void {
+    process.kill(this.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    process.kill(this.pid, 'SIGCONT');
+  }
+
+  /** Kills the server if it runs and starts it on the same port, without data. */
+  async restart(): Promise<void> {
+    await this.kill();
+    await until(() => this.launch().then(() => true), {
+      timeoutMs: START_TIMEOUT_MS,
+      what: `redis to start again on port ${this.port}`,
+    });
+  }
+
+  private async launch(): Promise<void> {
+    const log = openSync(this.logFile, 'w');
+    const child = spawnOwned(serverProgram(), this.args, { stdio: ['ignore', log, log] });
+    closeSync(log);
+    this.child = child;
+    child.once('error', () => undefined);
+    try {
+      await until(async () => hasExited(child) || (await this.answers()), {
+        timeoutMs: START_TIMEOUT_MS,
+        what: `redis to answer on port ${this.port}`,
+      });
+    } finally {
+      if (hasExited(child)) this.throwStartFailure();
+    }
+  }
+
+  /** The config file tells our server from a stranger's that was faster to take the port. */
+  private async answers(): Promise<boolean> {
+    const info = await withRedis(this.port, (client) => client.info('server'));
+    return infoField(info, 'config_file') === this.configFile;
+  }
+
+  private throwStartFailure(): never {
+    const { log } = this;
+    const message = `redis did not start on port ${this.port}:\n${log}`;
+    throw /address already in use/i.test(log) ? new AddressInUseError(message) : new Error(message);
+  }
+
+  private async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.child;
+    if (!child || hasExited(child)) return;
+    const gone = exited(child);
+    child.kill(signal);
+    // A paused process takes SIGTERM only once it runs again.
+    child.kill('SIGCONT');
+    const patience = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
+    await gone;
+    clearTimeout(patience);
+  }
+
+  private get configFile(): string {
+    return join(this.dir, 'redis.conf');
+  }
+
+  private get logFile(): string {
+    return join(this.dir, 'redis.log');
+  }
+}
+
+/** Starts a redis-server on a free loopback port and waits until it answers. */
+export const startRedis = (options: RedisOptions = {}): Promise<RedisProcess> =>
+  RedisProcess.start(options);
+
+function serverProgram(): string {
+  const program = process.env.REDIS_SERVER_BIN;
+  if (!program) {
+    throw new Error(
+      'REDIS_SERVER_BIN is not set: start through npm test or npm run bench, or set it to a redis-server',
+    );
+  }
+  return program;
+}
+
+const quoteEmpty = (value: string | number): string => (value === '' ? '""' : String(value));
