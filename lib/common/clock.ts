@@ -1,0 +1,55 @@
+/**
+ * Time, as everything here sees it.
+ *
+ * `now()` is monotonic and counts microseconds, the unit of Redis `TIME`; the fraction carries the
+ * nanoseconds. It has no meaning outside this process: compare it only with itself.
+ */
+export interface Clock {
+  /** Monotonic microseconds. */
+  now(): number;
+  /** Wall-clock milliseconds of an instant of `now()`, for logs and headers. */
+  epochMs(nowMicros: number): number;
+  /** Runs `task` once, `delayMs` from now. */
+  after(delayMs: number, task: () => void): Cancel;
+  /** Runs `task` again and again without keeping the process alive. */
+  every(intervalMs: number, task: () => void): Cancel;
+}
+
+export type Cancel = () => void;
+
+/** Node fires a longer timer at once, so longer waits are taken in steps of this. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** How long the distance between the two clocks is trusted; NTP moves only one of them. */
+const CALIBRATION_MICROS = 1_000_000;
+
+export class SystemClock implements Clock {
+  private offsetMs = 0;
+  private calibratedUntil = -1;
+
+  now(): number {
+    return performance.now() * 1000;
+  }
+
+  epochMs(nowMicros: number): number {
+    if (nowMicros > this.calibratedUntil) this.calibrate();
+    return this.offsetMs + nowMicros / 1000;
+  }
+
+  after(delayMs: number, task: () => void): Cancel {
+    const timer = setTimeout(task, Math.min(delayMs, LONGEST_TIMER_MS));
+    return () => clearTimeout(timer);
+  }
+
+  every(intervalMs: number, task: () => void): Cancel {
+    const timer = setInterval(task, intervalMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  private calibrate(): void {
+    const now = performance.now();
+    this.offsetMs = Date.now() - now;
+    this.calibratedUntil = now * 1000 + CALIBRATION_MICROS;
+  }
+}

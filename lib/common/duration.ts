@@ -1,0 +1,54 @@
+import { InvalidArgumentError } from './errors.js';
+
+/** Milliseconds, or as people write them: `'250ms'`, `'60s'`, `'5m'`, `'1h'`, `'1d'`. */
+export type Duration = number | string;
+
+const UNIT_MS = new Map<string, number>([
+  ['ms', 1],
+  ['s', 1000],
+  ['sec', 1000],
+  ['second', 1000],
+  ['m', 60_000],
+  ['min', 60_000],
+  ['minute', 60_000],
+  ['h', 3_600_000],
+  ['hour', 3_600_000],
+  ['d', 86_400_000],
+  ['day', 86_400_000],
+]);
+
+const NUMBER_AND_UNIT = /^(\d+(?:\.\d+)?)?\s*([a-z]+)$/;
+
+/** The duration in milliseconds; above zero, at most a year. */
+export function durationMs(value: unknown, field: string): number {
+  const ms = typeof value === 'string' ? parse(value.trim().toLowerCase()) : value;
+  if (typeof ms !== 'number' || !(ms > 0) || ms > LONGEST_MS) {
+    throw new InvalidArgumentError(
+      field,
+      value,
+      "a duration above 0 and up to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'",
+    );
+  }
+  return ms;
+}
+
+const LONGEST_MS = 365 * 86_400_000;
+
+/** `'s'` alone is one second; plural units are read like singular ones. */
+function parse(text: string): number {
+  const match = NUMBER_AND_UNIT.exec(text);
+  if (match === null) return NaN;
+  const unit = match[2] ?? '';
+  const unitMs = UNIT_MS.get(unit) ?? UNIT_MS.get(unit.replace(/s$/, ''));
+  return unitMs === undefined ? NaN : Number(match[1] ?? 1) * unitMs;
+}
+
+/** `'100/min'` as a rate and the period it is counted in. */
+export function parseRate(text: string, field: string): { rate: number; periodMs: number } {
+  const slash = text.indexOf('/');
+  const rate = slash < 0 ? NaN : Number(text.slice(0, slash).trim() || NaN);
+  if (!Number.isFinite(rate)) {
+    throw new InvalidArgumentError(field, text, "a number or a text like '100/s' or '1000/5m'");
+  }
+  return { rate, periodMs: durationMs(text.slice(slash + 1), field) };
+}

@@ -1,0 +1,129 @@
+/** Every error of this library is one of these; `code` is stable and safe to switch on. */
+export abstract class RateLimitError extends Error {
+  abstract readonly code: string;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** An option or argument that can never work. Names the field, carries the value. */
+export class InvalidArgumentError extends RateLimitError {
+  readonly code: string = 'INVALID_ARGUMENT';
+
+  constructor(
+    readonly field: string,
+    readonly value: unknown,
+    expectation: string,
+  ) {
+    super(`${field}: expected ${expectation}, got ${describe(value)}`);
+  }
+}
+
+/** The cost is more than the bucket ever holds: waiting would not help. */
+export class CostExceedsLimitError extends InvalidArgumentError {
+  override readonly code = 'COST_EXCEEDS_LIMIT';
+
+  constructor(
+    readonly policy: string,
+    cost: number,
+    readonly limit: number,
+  ) {
+    super('cost', cost, `at most ${limit}, which is all that policy "${policy}" ever holds`);
+  }
+}
+
+export class UnknownPolicyError extends RateLimitError {
+  readonly code = 'UNKNOWN_POLICY';
+
+  constructor(
+    readonly policy: unknown,
+    known: readonly string[],
+  ) {
+    const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
+    super(`unknown policy ${describe(policy)}; the limiter has ${names}`);
+  }
+}
+
+/** Tokens would not come before the deadline, so nothing was taken. */
+export class AcquireTimeoutError extends RateLimitError {
+  readonly code = 'ACQUIRE_TIMEOUT';
+
+  constructor(
+    readonly policy: string,
+    readonly timeoutMs: number,
+    readonly retryAfterMs: number,
+  ) {
+    super(
+      `policy "${policy}": no tokens within ${timeoutMs} ms (about ${retryAfterMs} ms would be needed)`,
+    );
+  }
+}
+
+/** The line for this key is full; letting it grow would only move the overload into memory. */
+export class TooManyWaitersError extends RateLimitError {
+  readonly code = 'TOO_MANY_WAITERS';
+
+  constructor(
+    readonly policy: string,
+    readonly maxWaiters: number,
+  ) {
+    super(`policy "${policy}": already ${maxWaiters} waiting for this key`);
+  }
+}
+
+/** The limiter was closed while the call was made or waited. */
+export class LimiterClosedError extends RateLimitError {
+  readonly code = 'LIMITER_CLOSED';
+
+  constructor() {
+    super('the rate limiter is closed');
+  }
+}
+
+/** The shared store could not answer; which failure mode follows is the policy's choice. */
+export class StoreUnavailableError extends RateLimitError {
+  readonly code: string = 'STORE_UNAVAILABLE';
+
+  constructor(reason: string, options?: ErrorOptions) {
+    super(`store unavailable: ${reason}`, options);
+  }
+}
+
+/** The shared store did not answer in time. The call may still have been carried out there. */
+export class StoreTimeoutError extends StoreUnavailableError {
+  override readonly code = 'STORE_TIMEOUT';
+
+  constructor(readonly timeoutMs: number) {
+    super(`no answer within ${timeoutMs} ms`);
+  }
+}
+
+/** An optional package is needed for what was asked. */
+export class MissingPackageError extends RateLimitError {
+  readonly code = 'MISSING_PACKAGE';
+
+  constructor(packageName: string, purpose: string, options?: ErrorOptions) {
+    super(`${purpose} needs the package "${packageName}": npm install ${packageName}`, options);
+  }
+}
+
+const LONGEST_VALUE = 80;
+
+function describe(value: unknown): string {
+  let text: string;
+  if (typeof value === 'string') text = JSON.stringify(value);
+  else if (typeof value === 'function') text = `function ${value.name}`;
+  else if (value !== null && typeof value === 'object') text = safeJson(value);
+  else text = String(value);
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
+
+function safeJson(value: object): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+}

@@ -1,0 +1,34 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+
+/** A name for this process that no other process has. */
+export function newNodeId(): string {
+  return `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
+}
+
+/** Longer keys are kept as a digest, so that no request can make a key of any size. */
+const LONGEST_PLAIN_KEY = 128;
+const DIGEST_MARK = '#';
+
+/**
+ * The key as it is stored: itself if it is short, else a digest. A short key that looks like a
+ * digest is digested too, so that no key can pass for another.
+ */
+export function boundedKey(key: string): string {
+  if (key.length <= LONGEST_PLAIN_KEY && key.charCodeAt(0) !== 35 /* DIGEST_MARK */) return key;
+  return digestOf(key);
+}
+
+/** Over UTF-16, where texts that UTF-8 cannot tell apart (lone surrogates) still differ. */
+export function digestOf(text: string): string {
+  return DIGEST_MARK + createHash('sha256').update(text, 'utf16le').digest('base64url');
+}
+
+/** A quick spread of texts over a few places; the same in every process, so not for secrets. */
+export function spread(text: string, places: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  return (hash >>> 0) % places;
+}

@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from './errors.js';
+
+/** Larger figures would lose exactness long before they mean anything. */
+const LARGEST_FIGURE = 1e12;
+
+export function wholeAbove0(field: string, value: unknown, largest = LARGEST_FIGURE): void {
+  if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > largest) {
+    throw new InvalidArgumentError(field, value, `a whole number from 1 to ${largest}`);
+  }
+}
+
+export function oneOf(field: string, value: unknown, choices: readonly string[]): void {
+  if (!choices.includes(value as string)) {
+    const list = choices.map((choice) => `'${choice}'`).join(', ');
+    throw new InvalidArgumentError(field, value, `one of ${list}`);
+  }
+}
+
+/** A misspelt option would otherwise be an option that silently does nothing. */
+export function rejectUnknown(field: string, value: object, known: readonly string[]): void {
+  for (const name of Object.keys(value)) {
+    if (known.includes(name)) continue;
+    throw new InvalidArgumentError(
+      `${field}.${name}`,
+      (value as Record<string, unknown>)[name],
+      `no such option; known are ${known.join(', ')}`,
+    );
+  }
+}
+
+/** So that `{ burst: undefined }` means the default, as people expect of spread options. */
+export function withoutUndefined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, entry]) => entry !== undefined),
+  ) as Partial<T>;
+}

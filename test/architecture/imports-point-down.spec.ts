@@ -1,0 +1,93 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type SourceFile, importsOf, wrongImports } from './import-rules.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+describe('the rooms of lib', () => {
+  it('import their own room and lower ones only', () => {
+    expect(wrongImports(sourcesBelow('lib'))).toEqual([]);
+  });
+});
+
+describe('wrongImports', () => {
+  const faultsOf = (path: string, ...imports: string[]): string[] =>
+    wrongImports([
+      { path, text: imports.map((from) => `import { x } from '${from}';`).join('\n') },
+    ]);
+
+  it.each([
+    ['lib/common/clock.ts', './errors.js'],
+    ['lib/common/ids.ts', 'node:crypto'],
+    ['lib/common/clock.ts', 'node:perf_hooks'],
+    ['lib/stores/redis/redis-store.ts', '../store.js'],
+    ['lib/stores/redis/redis-store.ts', '../../common/clock.js'],
+    ['lib/stores/redis/redis-store.ts', 'ioredis'],
+    ['lib/stores/redis/scripts.ts', 'node:fs'],
+    ['lib/local/lease-client.ts', '../stores/store.js'],
+    ['lib/guards/rate-limit.guard.ts', '@nestjs/common'],
+    ['lib/transports/http/http-reader.ts', '../../guards/reader.js'],
+    ['lib/rate-limit.module.ts', './transports/http/http-reader.js'],
+    ['lib/index.ts', './rate-limit.module.js'],
+  ])('lets %s import %s', (path, specifier) => {
+    expect(faultsOf(path, specifier)).toEqual([]);
+  });
+
+  it.each([
+    ['lib/common/clock.ts', '../algorithms/token-bucket.js', 'not below'],
+    ['lib/algorithms/token-bucket.ts', '../stores/store.js', 'not below'],
+    ['lib/limiter/limiter.ts', '../config/schema.js', 'not below'],
+    ['lib/adaptive/load.ts', '../observability/metrics.js', 'not below'],
+    ['lib/guards/rate-limit.guard.ts', '../transports/http/http-reader.js', 'not below'],
+    ['lib/local/lease-client.ts', '../index.js', 'not below'],
+    ['lib/common/clock.ts', '@nestjs/common', 'neither Nest nor I/O'],
+    ['lib/algorithms/token-bucket.ts', 'rxjs', 'neither Nest nor I/O'],
+    ['lib/algorithms/token-bucket.ts', 'node:crypto', 'neither Nest nor I/O'],
+    ['lib/local/lease-client.ts', 'ioredis', 'neither Nest nor I/O'],
+    ['lib/local/lease-client.ts', 'node:net', 'neither Nest nor I/O'],
+    ['lib/local/lease-client.ts', '../stores/redis/redis-store.js', 'does no I/O'],
+    ['lib/index.ts', '../test/support/until.js', 'outside lib'],
+    ['lib/local/lease-client.ts', '../../bench/main.js', 'outside lib'],
+    ['lib/index.ts', '../sample/01-quick-start/main.js', 'outside lib'],
+    ['lib/guards/rate-limit.guard.ts', 'nestjs-weir', 'by name'],
+    ['lib/guards/rate-limit.guard.ts', '../helpers/x.js', 'no room'],
+  ])('does not let %s import %s', (path, specifier, fault) => {
+    expect(faultsOf(path, specifier)).toEqual([expect.stringContaining(fault)]);
+  });
+
+  it('wants every directory of lib to be a room', () => {
+    expect(faultsOf('lib/helpers/x.ts')).toEqual([expect.stringContaining('no room')]);
+  });
+});
+
+describe('importsOf', () => {
+  it.each([
+    `import x from './a.js';`,
+    `import './a.js';`,
+    `import type { X } from './a.js';`,
+    `import { type X } from './a.js';`,
+    `export * from './a.js';`,
+    `export { x } from './a.js';`,
+    `const a = await import('./a.js');`,
+    `let a: import('./a.js').A;`,
+    `import a = require('./a.js');`,
+  ])('sees %s', (text) => {
+    expect(importsOf(text)).toEqual(['./a.js']);
+  });
+
+  it('does not see what only looks like an import', () => {
+    expect(importsOf(`// import './a.js';\nconst text = "import './a.js'";`)).toEqual([]);
+  });
+});
+
+function sourcesBelow(dir: string): SourceFile[] {
+  if (!existsSync(join(root, dir))) return [];
+  return readdirSync(join(root, dir), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => ({
+      path: relative(root, file).split(sep).join('/'),
+      text: readFileSync(file, 'utf8'),
+    }));
+}
