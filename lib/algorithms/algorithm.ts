@@ -1,0 +1,52 @@
+import { type Limit } from './limit.js';
+
+/**
+ * What a measurement found. One object is used again and again: read it before the next call.
+ */
+export class Outcome {
+  allowed = false;
+  /** Units left in the bucket: after the take if it was allowed, else as they are. */
+  level = 0;
+  /** Allowed: how long to hold the request back. Denied: when the same would be allowed. */
+  waitMicros = 0;
+}
+
+/**
+ * A way to count, as pure functions of (limit, state, now, cost).
+ *
+ * A key's state is `width` numbers in a larger array, from `at` on, so that a million keys are a
+ * few arrays and not a million objects. `now` is in microseconds of any one clock. It may step
+ * back: a bucket never sees time run backwards, it waits until time has caught up.
+ */
+export interface Algorithm {
+  /** How many numbers of state a key has. */
+  width(limit: Limit): number;
+
+  /** The state of a key that was never seen: nothing used. */
+  start(limit: Limit, state: Float64Array, at: number, now: number): void;
+
+  /** Says whether `cost` would be allowed, and changes nothing. */
+  measure(
+    limit: Limit,
+    state: Float64Array,
+    at: number,
+    now: number,
+    cost: number,
+    outcome: Outcome,
+  ): void;
+
+  /** Takes what was just measured and allowed. */
+  commit(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
+
+  /** Gives back what was taken and not used; never more than the limit holds. */
+  refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
+
+  /** True when the state says no more than a new one would. */
+  recovered(limit: Limit, state: Float64Array, at: number, now: number): boolean;
+
+  /** The latest instant at which something was taken. */
+  lastUse(limit: Limit, state: Float64Array, at: number): number;
+
+  /** How long until all is back, if nothing more is taken. */
+  resetMicros(limit: Limit, level: number, now: number): number;
+}

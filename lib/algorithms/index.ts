@@ -1,0 +1,21 @@
+import { type Algorithm } from './algorithm.js';
+import { leakyBucket } from './leaky-bucket.js';
+import { AlgorithmCode } from './limit.js';
+import { slidingWindow } from './sliding-window.js';
+import { tokenBucket } from './token-bucket.js';
+
+export { type Algorithm, Outcome } from './algorithm.js';
+export { AlgorithmCode, compileLimit, shareOf, type Limit, type LimitSpec } from './limit.js';
+export { leakyBucket, slidingWindow, tokenBucket };
+
+export function algorithmOf(code: AlgorithmCode): Algorithm {
+  switch (code) {
+    case AlgorithmCode.TokenBucket:
+      return tokenBucket;
+    case AlgorithmCode.LeakyPolicer:
+    case AlgorithmCode.LeakyShaper:
+      return leakyBucket;
+    case AlgorithmCode.SlidingWindow:
+      return slidingWindow;
+  }
+}

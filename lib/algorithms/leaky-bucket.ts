@@ -1,0 +1,71 @@
+import { type Algorithm, type Outcome } from './algorithm.js';
+import { AlgorithmCode, type Limit } from './limit.js';
+
+/**
+ * A bucket with a hole: requests pour in their cost, water leaks out at a steady rate, and what
+ * would make the bucket run over is refused.
+ *
+ * A policer lets the request go at once, so it decides exactly like a token bucket of the same
+ * figures. A shaper makes the request wait until the water before it has leaked, so requests leave
+ * at the rate and never faster; the bucket is then the queue, `capacity` places long.
+ *
+ * Invariant: the water is never above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
+ *
+ * State: the water in units when it was last changed, and when that was.
+ */
+export const leakyBucket: Algorithm = {
+  width: () => 2,
+
+  start(_limit, state, at, now) {
+    state[at] = 0;
+    state[at + 1] = now;
+  },
+
+  measure(limit, state, at, now, cost, outcome: Outcome) {
+    const last = state[at + 1]!;
+    const behind = last > now ? last - now : 0;
+    const water = waterAt(limit, state, at, now);
+    const filled = water + cost * limit.perToken;
+    let refusal = 0;
+    let delay = 0;
+    if (filled > limit.full) refusal = behind + Math.ceil((filled - limit.full) / limit.perMicro);
+    if (limit.algorithm === AlgorithmCode.LeakyShaper) {
+      delay = behind + Math.ceil(water / limit.perMicro);
+      if (delay - limit.maxDelayMicros > refusal) refusal = delay - limit.maxDelayMicros;
+    }
+    if (refusal === 0) {
+      outcome.allowed = true;
+      outcome.level = limit.full - filled;
+      outcome.waitMicros = delay;
+    } else {
+      outcome.allowed = false;
+      outcome.level = limit.full - water;
+      outcome.waitMicros = refusal;
+    }
+  },
+
+  commit(limit, state, at, now, cost) {
+    state[at] = waterAt(limit, state, at, now) + cost * limit.perToken;
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
+  refund(limit, state, at, now, cost) {
+    const water = waterAt(limit, state, at, now) - cost * limit.perToken;
+    state[at] = water > 0 ? water : 0;
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
+  recovered: (limit, state, at, now) => waterAt(limit, state, at, now) <= 0,
+
+  lastUse: (_limit, state, at) => state[at + 1]!,
+
+  resetMicros: (limit, level) => (limit.full - level) / limit.perMicro,
+};
+
+/** All the arithmetic there is: what was there, less what has leaked since. */
+function waterAt(limit: Limit, state: Float64Array, at: number, now: number): number {
+  const elapsed = now - state[at + 1]!;
+  if (elapsed <= 0) return state[at]!;
+  const water = state[at]! - elapsed * limit.perMicro;
+  return water > 0 ? water : 0;
+}

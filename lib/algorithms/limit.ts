@@ -1,0 +1,99 @@
+import { LARGEST_EXACT, toFraction } from '../common/fraction.js';
+
+/** How a limit counts; the numbers are what the scripts in `lua/` know them by. */
+export enum AlgorithmCode {
+  TokenBucket = 1,
+  LeakyPolicer = 2,
+  LeakyShaper = 3,
+  SlidingWindow = 4,
+}
+
+/** What a limit says, checked and with its defaults filled in. */
+export interface LimitSpec {
+  readonly algorithm: AlgorithmCode;
+  /** Tokens that come back per period. A sliding window admits this many in any period. */
+  readonly rate: number;
+  readonly periodMs: number;
+  /** Tokens the bucket holds; of no meaning to a sliding window. */
+  readonly burst: number;
+  /** Shaper only: nobody is made to wait longer than this. */
+  readonly maxDelayMs: number;
+  /** Sliding window only: into how many parts the period is cut. */
+  readonly subWindows: number;
+}
+
+/**
+ * A limit in whole numbers.
+ *
+ * Levels are counted in units chosen so that a token and the refill of one microsecond are both a
+ * whole number of them, and a full bucket stays below 2^53. Sums and products of such numbers are
+ * exact in a double, in JavaScript as in Lua; so nothing drifts, and the two never disagree.
+ */
+export interface Limit {
+  readonly algorithm: AlgorithmCode;
+  /** Tokens in a full bucket, or in a whole window. */
+  readonly capacity: number;
+  /** Units in one token. For a sliding window: the microseconds of a sub-window. */
+  readonly perToken: number;
+  /** Units that come back in one microsecond. */
+  readonly perMicro: number;
+  /** Units in a full bucket. */
+  readonly full: number;
+  readonly maxDelayMicros: number;
+  readonly subWindows: number;
+  /** After so long without a change the state is as new, and a store may forget it. */
+  readonly ttlMs: number;
+}
+
+/** Stands for "no bound" where infinity does not travel: about 285 years. */
+const UNBOUNDED_MICROS = LARGEST_EXACT;
+
+export function compileLimit(spec: LimitSpec): Limit {
+  return spec.algorithm === AlgorithmCode.SlidingWindow ? compileWindow(spec) : compileBucket(spec);
+}
+
+function compileBucket(spec: LimitSpec): Limit {
+  const periodMicros = Math.round(spec.periodMs * 1000);
+  const largest = Math.floor(LARGEST_EXACT / spec.burst);
+  const { numerator, denominator } = toFraction(spec.rate, periodMicros, largest);
+  const fillMs = (spec.burst * spec.periodMs) / spec.rate;
+  return {
+    algorithm: spec.algorithm,
+    capacity: spec.burst,
+    perToken: denominator,
+    perMicro: numerator,
+    full: spec.burst * denominator,
+    maxDelayMicros: microsOrUnbounded(spec.maxDelayMs),
+    subWindows: 0,
+    ttlMs: Math.max(1, Math.ceil(2 * fillMs)),
+  };
+}
+
+function compileWindow(spec: LimitSpec): Limit {
+  const widthMicros = Math.max(1, Math.ceil((spec.periodMs * 1000) / spec.subWindows));
+  return {
+    algorithm: spec.algorithm,
+    capacity: spec.rate,
+    perToken: widthMicros,
+    perMicro: 0,
+    full: spec.rate * widthMicros,
+    maxDelayMicros: UNBOUNDED_MICROS,
+    subWindows: spec.subWindows,
+    ttlMs: Math.max(1, Math.ceil(((spec.subWindows + 1) * widthMicros) / 1000)),
+  };
+}
+
+function microsOrUnbounded(ms: number): number {
+  return ms < UNBOUNDED_MICROS / 1000 ? Math.round(ms * 1000) : UNBOUNDED_MICROS;
+}
+
+/** One part in `nodes` of a bucket's rate and burst; never less than `leastBurst` tokens deep. */
+export function shareOf(limit: Limit, nodes: number, leastBurst: number): Limit {
+  if (nodes <= 1) return limit;
+  const capacity = Math.max(leastBurst, Math.floor(limit.capacity / nodes));
+  if (limit.algorithm === AlgorithmCode.SlidingWindow) {
+    return { ...limit, capacity, full: capacity * limit.perToken };
+  }
+  const perToken = limit.perToken * nodes;
+  return { ...limit, capacity, perToken, full: capacity * perToken };
+}

@@ -1,0 +1,60 @@
+import { type Algorithm, type Outcome } from './algorithm.js';
+import { type Limit } from './limit.js';
+
+/**
+ * A bucket of `capacity` tokens, full at first, into which tokens flow at a steady rate until it is
+ * full again. A request takes its cost or, if the bucket holds less, takes nothing.
+ *
+ * Invariant: in any span Δ, at most capacity + rate × Δ tokens are taken.
+ *
+ * State: the level in units when it was last changed, and when that was.
+ */
+export const tokenBucket: Algorithm = {
+  width: () => 2,
+
+  start(limit, state, at, now) {
+    state[at] = limit.full;
+    state[at + 1] = now;
+  },
+
+  measure(limit, state, at, now, cost, outcome: Outcome) {
+    const last = state[at + 1]!;
+    const behind = last > now ? last - now : 0;
+    const level = levelAt(limit, state, at, now);
+    const left = level - cost * limit.perToken;
+    if (left >= 0) {
+      outcome.allowed = true;
+      outcome.level = left;
+      outcome.waitMicros = 0;
+    } else {
+      outcome.allowed = false;
+      outcome.level = level;
+      outcome.waitMicros = behind + Math.ceil(-left / limit.perMicro);
+    }
+  },
+
+  commit(limit, state, at, now, cost) {
+    state[at] = levelAt(limit, state, at, now) - cost * limit.perToken;
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
+  refund(limit, state, at, now, cost) {
+    const level = levelAt(limit, state, at, now) + cost * limit.perToken;
+    state[at] = level < limit.full ? level : limit.full;
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
+  recovered: (limit, state, at, now) => levelAt(limit, state, at, now) >= limit.full,
+
+  lastUse: (_limit, state, at) => state[at + 1]!,
+
+  resetMicros: (limit, level) => (limit.full - level) / limit.perMicro,
+};
+
+/** All the arithmetic there is: what was there, and what has flowed in since. */
+function levelAt(limit: Limit, state: Float64Array, at: number, now: number): number {
+  const elapsed = now - state[at + 1]!;
+  if (elapsed <= 0) return state[at]!;
+  const level = state[at]! + elapsed * limit.perMicro;
+  return level < limit.full ? level : limit.full;
+}
