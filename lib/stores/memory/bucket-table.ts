@@ -1,0 +1,153 @@
+import { algorithmOf, type Algorithm, type Limit, type Outcome } from '../../algorithms/index.js';
+import { OverflowTable } from './overflow-table.js';
+
+/** Room for keys, shared by all tables of a store. */
+export interface KeyBudget {
+  /** Asks for room for one more key, which may mean that another is forgotten. */
+  claim(now: number): boolean;
+  release(): void;
+}
+
+const PAGE_BITS = 12;
+const PAGE_KEYS = 1 << PAGE_BITS;
+
+/**
+ * The buckets of one limit, by key.
+ *
+ * State lives in pages of plain numbers and the map holds only where; so a key costs its string,
+ * one map entry and a few numbers, nothing is copied when the table grows, and the collector has
+ * nothing to follow. A bucket is forgotten only when it has recovered: forgetting frees no tokens.
+ */
+export class BucketTable {
+  private readonly algorithm: Algorithm;
+  private readonly width: number;
+  private readonly places = new Map<string, number>();
+  private readonly pages: Float64Array[] = [];
+  private readonly vacant: number[] = [];
+  private used = 0;
+  private hand: MapIterator<[string, number]>;
+  private overflow: OverflowTable | undefined;
+  /** Where the bucket that was just found lives. */
+  private page: Float64Array;
+  private at = 0;
+  /** A bucket nobody has used, to answer for keys that are not there. */
+  private readonly unused: Float64Array;
+  /** How often a key had to share a bucket because the table was full. */
+  overflowed = 0;
+
+  constructor(
+    readonly limit: Limit,
+    private readonly budget: KeyBudget,
+  ) {
+    this.algorithm = algorithmOf(limit.algorithm);
+    this.width = this.algorithm.width(limit);
+    this.unused = new Float64Array(this.width);
+    this.page = this.unused;
+    this.hand = this.places.entries();
+  }
+
+  get size(): number {
+    return this.places.size;
+  }
+
+  take(key: string, cost: number, now: number, outcome: Outcome): void {
+    if (!this.find(key)) this.add(key, now);
+    const { algorithm, limit, page, at } = this;
+    algorithm.measure(limit, page, at, now, cost, outcome);
+    if (outcome.allowed) algorithm.commit(limit, page, at, now, cost);
+  }
+
+  peek(key: string, cost: number, now: number, outcome: Outcome): void {
+    this.findOrUnused(key, now);
+    this.algorithm.measure(this.limit, this.page, this.at, now, cost, outcome);
+  }
+
+  refund(key: string, cost: number, now: number): void {
+    if (!this.find(key) && !this.findOverflow(key)) return;
+    this.algorithm.refund(this.limit, this.page, this.at, now, cost);
+  }
+
+  reset(key: string, now: number): void {
+    const place = this.places.get(key);
+    if (place !== undefined) this.forget(key, place);
+    else if (this.findOverflow(key)) this.algorithm.start(this.limit, this.page, this.at, now);
+  }
+
+  resetMicros(level: number, now: number): number {
+    return this.algorithm.resetMicros(this.limit, level, now);
+  }
+
+  /**
+   * Looks at the next `steps` buckets and forgets those that have recovered and were not used for
+   * longer than `idleMicros`. Stops after `most`. Returns how many it forgot.
+   */
+  sweep(steps: number, most: number, idleMicros: number, now: number): number {
+    let forgotten = 0;
+    for (let step = 0; step < steps && forgotten < most; step++) {
+      let next = this.hand.next();
+      if (next.done) {
+        this.hand = this.places.entries();
+        next = this.hand.next();
+        if (next.done) break;
+      }
+      const [key, place] = next.value;
+      this.locate(place);
+      const { algorithm, limit, page, at } = this;
+      if (now - algorithm.lastUse(limit, page, at) <= idleMicros) continue;
+      if (!algorithm.recovered(limit, page, at, now)) continue;
+      this.forget(key, place);
+      forgotten++;
+    }
+    return forgotten;
+  }
+
+  private find(key: string): boolean {
+    const place = this.places.get(key);
+    if (place === undefined) return false;
+    this.locate(place);
+    return true;
+  }
+
+  private locate(place: number): void {
+    this.page = this.pages[place >>> PAGE_BITS]!;
+    this.at = (place & (PAGE_KEYS - 1)) * this.width;
+  }
+
+  private findOverflow(key: string): boolean {
+    if (this.overflow === undefined) return false;
+    this.page = this.overflow.state;
+    this.at = this.overflow.offsetOf(key);
+    return true;
+  }
+
+  private findOrUnused(key: string, now: number): void {
+    if (this.find(key)) return;
+    this.page = this.unused;
+    this.at = 0;
+    this.algorithm.start(this.limit, this.unused, 0, now);
+  }
+
+  /** A key that may have shared a bucket goes on from there, so that moving out frees no tokens. */
+  private add(key: string, now: number): void {
+    if (!this.budget.claim(now)) {
+      this.overflowed++;
+      this.overflow ??= new OverflowTable(this.algorithm, this.limit, now);
+      this.findOverflow(key);
+      return;
+    }
+    const place = this.vacant.pop() ?? this.used++;
+    if (place >>> PAGE_BITS === this.pages.length) {
+      this.pages.push(new Float64Array(PAGE_KEYS * this.width));
+    }
+    this.places.set(key, place);
+    this.locate(place);
+    if (this.overflow === undefined) this.algorithm.start(this.limit, this.page, this.at, now);
+    else this.page.set(this.overflow.bucketOf(key), this.at);
+  }
+
+  private forget(key: string, place: number): void {
+    this.places.delete(key);
+    this.vacant.push(place);
+    this.budget.release();
+  }
+}

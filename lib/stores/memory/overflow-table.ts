@@ -1,0 +1,33 @@
+import { type Algorithm, type Limit } from '../../algorithms/index.js';
+import { KeyedHash } from '../../common/keyed-hash.js';
+
+/** Enough that strangers seldom meet, small enough (256 KiB for a token bucket) to be always had. */
+export const OVERFLOW_BUCKETS = 16_384;
+
+/**
+ * Where keys go when the table is full and nothing in it may be forgotten: a fixed number of
+ * buckets shared by hash. A shared bucket can only be stricter than an own one, so a flood of
+ * made-up keys frees no tokens; and without the seed nobody can choose whose bucket to drain.
+ */
+export class OverflowTable {
+  readonly state: Float64Array;
+  private readonly hash = new KeyedHash();
+  private readonly width: number;
+
+  constructor(algorithm: Algorithm, limit: Limit, now: number) {
+    this.width = algorithm.width(limit);
+    this.state = new Float64Array(OVERFLOW_BUCKETS * this.width);
+    for (let at = 0; at < this.state.length; at += this.width) {
+      algorithm.start(limit, this.state, at, now);
+    }
+  }
+
+  offsetOf(key: string): number {
+    return (this.hash.of(key) % OVERFLOW_BUCKETS) * this.width;
+  }
+
+  bucketOf(key: string): Float64Array {
+    const at = this.offsetOf(key);
+    return this.state.subarray(at, at + this.width);
+  }
+}

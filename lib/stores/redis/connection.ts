@@ -1,0 +1,98 @@
+import { createRequire } from 'node:module';
+import type * as Ioredis from 'ioredis';
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { InvalidArgumentError, MissingPackageError } from '../../common/errors.js';
+
+/** Where Redis is: say it in one of four ways. */
+export interface RedisConnectionOptions {
+  /** A client of yours. It is used as it is and never closed. */
+  readonly client?: Redis | Cluster;
+  /** `redis://…` or `rediss://…`. */
+  readonly url?: string;
+  /** Options of ioredis (host, port, tls, sentinels and name, …), laid over ours. */
+  readonly options?: RedisOptions;
+  readonly cluster?: { readonly nodes: ClusterNode[]; readonly options?: ClusterOptions };
+}
+
+export interface RedisConnection {
+  readonly client: Redis | Cluster;
+  readonly isCluster: boolean;
+  /** True if we opened it, and so have to close it. */
+  readonly owned: boolean;
+}
+
+const FIRST_RECONNECT_MS = 50;
+const LONGEST_RECONNECT_MS = 2000;
+const CONNECT_TIMEOUT_MS = 1000;
+
+export function connectRedis(options: RedisConnectionOptions): RedisConnection {
+  const { client, cluster } = options;
+  const ways = [client, options.url ?? options.options, cluster].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
+    throw new InvalidArgumentError(
+      'store',
+      Object.keys(options),
+      'exactly one of client, cluster, or url and/or options',
+    );
+  }
+  if (client !== undefined) return { client, isCluster: 'nodes' in client, owned: false };
+  const ioredis = loadIoredis();
+  if (cluster !== undefined) {
+    const owned = new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options));
+    return { client: quiet(owned), isCluster: true, owned: true };
+  }
+  const redisOptions = { ...failFast(), ...options.options };
+  const owned =
+    options.url === undefined
+      ? new ioredis.Redis(redisOptions)
+      : new ioredis.Redis(options.url, redisOptions);
+  return { client: quiet(owned), isCluster: false, owned: true };
+}
+
+/** ioredis is an optional peer: it is loaded by those who ask for Redis, and only then. */
+function loadIoredis(): typeof Ioredis {
+  try {
+    return createRequire(import.meta.url)('ioredis') as typeof Ioredis;
+  } catch (cause) {
+    throw new MissingPackageError('ioredis', 'the redis store', { cause });
+  }
+}
+
+/**
+ * A decision is worth nothing after its deadline, so nothing is queued while there is no
+ * connection; and a take that may have been carried out is never sent twice.
+ */
+function failFast(): RedisOptions {
+  return {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    retryStrategy: reconnectDelayMs,
+    // After a failover the old primary is read-only: look for the new one.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  };
+}
+
+function clusterOptions(own: ClusterOptions | undefined): ClusterOptions {
+  return {
+    enableOfflineQueue: false,
+    clusterRetryStrategy: reconnectDelayMs,
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshInterval: CONNECT_TIMEOUT_MS,
+    ...own,
+    redisOptions: { ...failFast(), ...own?.redisOptions },
+  };
+}
+
+function reconnectDelayMs(attempt: number): number {
+  const delay = Math.min(FIRST_RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
+  return delay * (1 + Math.random() * 0.2);
+}
+
+/** What is wrong is told by the store's switch events; ioredis would print it for each attempt. */
+function quiet<C extends Redis | Cluster>(client: C): C {
+  client.on('error', () => {});
+  return client;
+}

@@ -1,0 +1,120 @@
+import { type Clock } from '../../common/clock.js';
+import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
+import { type RemoteCall } from '../remote-store.js';
+import { Batch } from './batch.js';
+import { Breaker } from './breaker.js';
+import { type RedisKeys } from './keys.js';
+
+/** What a lane needs to know of the connection it runs on. */
+export interface LaneLink {
+  readonly timeoutMs: number;
+  readonly maxBatch: number;
+  state(): 'ready' | 'connecting' | 'lost';
+  send(batch: Batch): Promise<number[]>;
+  probe(shard: number): Promise<void>;
+  laneOpened(lane: Lane, reason: StoreUnavailableError): void;
+  laneClosed(lane: Lane): void;
+}
+
+/**
+ * One way to Redis: gathers the calls of an event-loop turn, sends them together, and answers each
+ * by its deadline whatever happens. A single server is one lane; on Redis Cluster there is one per
+ * shard, so that the loss of one master does not stop the others.
+ */
+export class Lane {
+  private readonly breaker: Breaker;
+  private gathering: Batch | undefined;
+  private flushSoon: NodeJS.Immediate | undefined;
+
+  constructor(
+    private readonly shard: number,
+    private readonly names: RedisKeys,
+    private readonly link: LaneLink,
+    private readonly clock: Clock,
+  ) {
+    this.breaker = new Breaker(clock, () => link.probe(shard), {
+      opened: (reason) => link.laneOpened(this, reason),
+      closed: () => link.laneClosed(this),
+    });
+  }
+
+  submit(call: RemoteCall): void {
+    if (this.breaker.isOpen) return call.failed(new StoreUnavailableError('it does not answer'));
+    const batch = (this.gathering ??= this.begin());
+    if (batch.size >= this.link.maxBatch) return call.failed(STILL_CONNECTING);
+    batch.add(call);
+    if (batch.size >= this.link.maxBatch) this.flush();
+  }
+
+  /** Sends what has been gathered. While the first connection is made, it goes on gathering. */
+  flush(): void {
+    const batch = this.gathering;
+    if (batch === undefined || this.link.state() === 'connecting') return;
+    this.gathering = undefined;
+    clearImmediate(this.flushSoon);
+    if (this.link.state() === 'lost') return this.lose(batch, 'no connection');
+    this.link.send(batch).then(
+      (reply) => this.answered(batch, reply),
+      (error: unknown) => this.refused(batch, error),
+    );
+  }
+
+  /** The connection is back: find out soon whether the store is. */
+  hint(): void {
+    this.breaker.hint();
+    this.flush();
+  }
+
+  stop(reason: StoreUnavailableError): void {
+    this.breaker.stop();
+    clearImmediate(this.flushSoon);
+    const batch = this.gathering;
+    this.gathering = undefined;
+    if (batch !== undefined) this.fail(batch, reason);
+  }
+
+  private begin(): Batch {
+    const deadline = this.clock.after(this.link.timeoutMs, () => this.expire(batch));
+    const batch = new Batch(this.names, deadline);
+    this.flushSoon = setImmediate(() => this.flush());
+    return batch;
+  }
+
+  private answered(batch: Batch, reply: readonly number[]): void {
+    if (batch.failed) return batch.deliver(reply, 'settledLate');
+    batch.cancelDeadline();
+    this.breaker.succeeded();
+    batch.deliver(reply, 'settled');
+  }
+
+  private refused(batch: Batch, error: unknown): void {
+    if (batch.failed) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (this.link.state() !== 'ready') return this.lose(batch, reason, error);
+    const failure = new StoreUnavailableError(reason, { cause: error });
+    this.breaker.failed(failure);
+    this.fail(batch, failure);
+  }
+
+  private lose(batch: Batch, reason: string, cause?: unknown): void {
+    const failure = new StoreUnavailableError(reason, { cause });
+    this.breaker.open(failure);
+    this.fail(batch, failure);
+  }
+
+  private expire(batch: Batch): void {
+    if (this.gathering === batch) this.gathering = undefined;
+    const failure = new StoreTimeoutError(this.link.timeoutMs);
+    if (this.link.state() === 'ready') this.breaker.failed(failure);
+    else this.breaker.open(failure);
+    this.fail(batch, failure);
+  }
+
+  private fail(batch: Batch, failure: StoreUnavailableError): void {
+    batch.failed = true;
+    batch.cancelDeadline();
+    for (const call of batch.calls) call.failed(failure);
+  }
+}
+
+const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');

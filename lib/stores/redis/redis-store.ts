@@ -1,0 +1,160 @@
+import { type Clock } from '../../common/clock.js';
+import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
+import {
+  type RemoteCall,
+  type RemoteStore,
+  type SharedLimit,
+  type StoreSwitch,
+} from '../remote-store.js';
+import { type Batch } from './batch.js';
+import { connectRedis, type RedisConnection, type RedisConnectionOptions } from './connection.js';
+import { RedisKeys, SHARDS } from './keys.js';
+import { Lane, type LaneLink } from './lane.js';
+import { NodeRegistry } from './node-registry.js';
+import { defineScripts, type Scripts } from './scripts.js';
+import { splitCall } from './split-call.js';
+
+export interface RedisStoreSettings {
+  readonly connection: RedisConnectionOptions;
+  readonly prefix: string;
+  readonly decisionTimeoutMs: number;
+  readonly maxBatch: number;
+  readonly nodeId: string;
+  readonly onSwitch: (event: StoreSwitch) => void;
+  /** Tests only: the instant, in microseconds, that the scripts take for now. */
+  readonly scriptNow?: () => number;
+}
+
+/** The store that a fleet shares, in Redis: one server, Sentinel or Redis Cluster. */
+export class RedisStore implements RemoteStore, LaneLink {
+  readonly timeoutMs: number;
+  readonly maxBatch: number;
+  private readonly connection: RedisConnection;
+  private readonly names: RedisKeys;
+  private readonly scripts: Scripts;
+  private readonly registry: NodeRegistry;
+  private readonly lanes: readonly Lane[];
+  private readonly openLanes = new Set<Lane>();
+  private connectedOnce = false;
+  private downSince = 0;
+  private closed = false;
+  private readonly onReady = (): void => {
+    this.connectedOnce = true;
+    for (const lane of this.lanes) lane.hint();
+  };
+
+  constructor(
+    private readonly settings: RedisStoreSettings,
+    private readonly clock: Clock,
+  ) {
+    this.timeoutMs = settings.decisionTimeoutMs;
+    this.maxBatch = settings.maxBatch;
+    this.names = new RedisKeys(settings.prefix);
+    this.connection = connectRedis(settings.connection);
+    const { client, isCluster } = this.connection;
+    this.scripts = defineScripts(client);
+    this.registry = new NodeRegistry(this.scripts, this.names.nodes(), settings.nodeId, clock);
+    const lanes = isCluster ? SHARDS : 1;
+    this.lanes = Array.from({ length: lanes }, (_, shard) => {
+      return new Lane(shard, this.names, this, clock);
+    });
+    this.connectedOnce = client.status === 'ready';
+    client.on('ready', this.onReady);
+    if (client.status === 'wait') client.connect().catch(() => {});
+  }
+
+  get nodes(): number {
+    return this.registry.count;
+  }
+
+  submit(call: RemoteCall): void {
+    if (this.closed) return call.failed(CLOSED);
+    if (this.lanes.length === 1) return this.lanes[0]!.submit(call);
+    for (const [shard, part] of splitCall(call, (key) => this.names.shardOf(key), this)) {
+      this.lanes[shard]!.submit(part);
+    }
+  }
+
+  async reset(shared: SharedLimit, key: string): Promise<void> {
+    if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
+    await this.inTime(this.connection.client.unlink(this.names.bucket(shared, key)));
+  }
+
+  async ready(timeoutMs: number): Promise<void> {
+    const { client } = this.connection;
+    if (client.status === 'ready') return;
+    await new Promise<void>((resolve, reject) => {
+      const cancel = this.clock.after(timeoutMs, () => {
+        client.off('ready', done);
+        reject(new StoreTimeoutError(timeoutMs));
+      });
+      const done = (): void => {
+        cancel();
+        resolve();
+      };
+      client.once('ready', done);
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    for (const lane of this.lanes) lane.stop(CLOSED);
+    this.connection.client.off('ready', this.onReady);
+    if (this.connection.owned) this.connection.client.disconnect();
+    return Promise.resolve();
+  }
+
+  // What the lanes ask for.
+
+  state(): 'ready' | 'connecting' | 'lost' {
+    if (this.connection.client.status === 'ready') return 'ready';
+    return this.connectedOnce ? 'lost' : 'connecting';
+  }
+
+  send(batch: Batch): Promise<number[]> {
+    this.registry.beatIfDue();
+    const now = this.settings.scriptNow;
+    return this.scripts.buckets(batch.toArguments(now === undefined ? '' : String(now())));
+  }
+
+  async probe(shard: number): Promise<void> {
+    if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
+    await this.inTime(this.connection.client.set(this.names.probe(shard), '1', 'PX', 1000));
+  }
+
+  laneOpened(lane: Lane, reason: StoreUnavailableError): void {
+    this.openLanes.add(lane);
+    if (this.openLanes.size > 1) return;
+    this.downSince = this.clock.now();
+    this.settings.onSwitch({ state: 'down', reason });
+  }
+
+  /** Whole again only when the last of the lanes is. */
+  laneClosed(lane: Lane): void {
+    this.openLanes.delete(lane);
+    if (this.openLanes.size > 0) return;
+    this.settings.onSwitch({ state: 'up', downMs: (this.clock.now() - this.downSince) / 1000 });
+  }
+
+  private async inTime(command: Promise<unknown>): Promise<void> {
+    let cancel = (): void => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.clock.after(this.timeoutMs, () => {
+        reject(new StoreTimeoutError(this.timeoutMs));
+      });
+    });
+    try {
+      await Promise.race([command, late]);
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) throw error;
+      throw new StoreUnavailableError(error instanceof Error ? error.message : String(error), {
+        cause: error,
+      });
+    } finally {
+      cancel();
+    }
+  }
+}
+
+const CLOSED = new StoreUnavailableError('it was closed');

@@ -1,0 +1,71 @@
+import { type Limit } from '../algorithms/index.js';
+import { type StoreUnavailableError } from '../common/errors.js';
+
+/** A limit under the name by which the whole fleet knows its buckets. */
+export interface SharedLimit {
+  readonly id: string;
+  readonly limit: Limit;
+}
+
+export interface RemoteCheck {
+  readonly shared: SharedLimit;
+  readonly key: string;
+  readonly cost: number;
+}
+
+/** What the store found for one check, on its own clock. */
+export interface RemoteAnswer {
+  readonly allowed: boolean;
+  readonly level: number;
+  readonly waitMicros: number;
+  readonly nowMicros: number;
+}
+
+export enum CallKind {
+  Take = 0,
+  Peek = 1,
+  Refund = 2,
+}
+
+/**
+ * One question to a shared store. A take of several checks is all or nothing.
+ *
+ * Exactly one of `settled` and `failed` is called, once, no later than the store's deadline, and
+ * possibly before `submit` returns. After `failed` the store may still find out that the call was
+ * carried out: then it calls `settledLate`.
+ */
+export interface RemoteCall {
+  readonly kind: CallKind;
+  readonly checks: readonly RemoteCheck[];
+  settled(answers: readonly RemoteAnswer[]): void;
+  failed(error: StoreUnavailableError): void;
+  settledLate(answers: readonly RemoteAnswer[]): void;
+}
+
+/** A refund whose outcome nobody waits for. */
+export class GiveBack implements RemoteCall {
+  readonly kind = CallKind.Refund;
+
+  constructor(readonly checks: readonly RemoteCheck[]) {}
+
+  settled(): void {}
+  failed(): void {}
+  settledLate(): void {}
+}
+
+/** The store stopped or began to answer. Told once per switch. */
+export type StoreSwitch =
+  | { readonly state: 'down'; readonly reason: StoreUnavailableError }
+  | { readonly state: 'up'; readonly downMs: number };
+
+/** State that the fleet shares. It decides elsewhere, and so may fail or be late. */
+export interface RemoteStore {
+  submit(call: RemoteCall): void;
+  /** Forgets a bucket, so that the key starts anew. */
+  reset(shared: SharedLimit, key: string): Promise<void>;
+  /** How many nodes use the store, as far as is known; at least 1. */
+  readonly nodes: number;
+  /** Resolves once the store answers; rejects if that takes longer than `timeoutMs`. */
+  ready(timeoutMs: number): Promise<void>;
+  close(): Promise<void>;
+}
