@@ -1,0 +1,119 @@
+import { algorithmOf, shareOf, type Limit, type Outcome } from '../algorithms/index.js';
+import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
+import { DenyCache } from '../local/deny-cache.js';
+import { type BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
+import { type Decision, type DecisionSource } from './decision.js';
+import { type CheckedPolicy, type FailureMode } from './policy-options.js';
+
+/** What has been decided so far. */
+export interface LimitCounters {
+  allowed: number;
+  denied: number;
+  /** Would have been denied, but the policy only watches. */
+  shadowDenied: number;
+  /** Decided without the store because it could not answer. */
+  fallback: number;
+}
+
+/**
+ * The limit of one tier of a policy, tied to where its buckets live: in a table of this process
+ * (`table` is set), or in the shared store, with what is kept here beside it.
+ */
+export class BoundLimit implements SharedLimit {
+  readonly id: string;
+  readonly policy: string;
+  readonly failureMode: FailureMode;
+  readonly shadow: boolean;
+  readonly maxWaiters: number;
+  readonly denials: DenyCache;
+  readonly counters: LimitCounters = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0 };
+  private readonly defaultCost: number;
+  private largestCost: number;
+  private fallback: BucketTable | undefined;
+  private fallbackNodes = 0;
+
+  constructor(
+    policy: CheckedPolicy,
+    tier: string,
+    readonly limit: Limit,
+    readonly table: BucketTable | undefined,
+    private readonly memory: MemoryStore,
+    maxKeys: number,
+  ) {
+    const { options } = policy;
+    this.policy = policy.name;
+    // The algorithm is part of the name: its state means nothing to another one.
+    this.id = `${policy.name}:${tier}:${limit.algorithm}`;
+    this.failureMode = options.failureMode;
+    this.shadow = options.shadow;
+    this.maxWaiters = options.maxWaiters;
+    this.defaultCost = options.cost;
+    this.largestCost = options.cost;
+    this.denials = new DenyCache(maxKeys);
+  }
+
+  /** The cost of a request, which must be one that can ever be paid. */
+  costOf(cost: number | undefined): number {
+    if (cost === undefined) return this.defaultCost;
+    if (cost > this.limit.capacity) {
+      throw new CostExceedsLimitError(this.policy, cost, this.limit.capacity);
+    }
+    if (!Number.isInteger(cost) || cost < 1) {
+      throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
+    }
+    if (cost > this.largestCost) this.largestCost = cost;
+    return cost;
+  }
+
+  /** This node's share of the limit, for while the store is away. */
+  fallbackTable(nodes: number): BucketTable {
+    const { fallback } = this;
+    const fits = fallback !== undefined && fallback.limit.capacity >= this.largestCost;
+    if (fits && this.fallbackNodes === nodes) return fallback;
+    if (fallback !== undefined) this.memory.drop(fallback);
+    this.fallbackNodes = nodes;
+    this.fallback = this.memory.open(shareOf(this.limit, nodes, this.largestCost));
+    return this.fallback;
+  }
+
+  /** Counts an outcome and puts it into words. */
+  decide(
+    limit: Limit,
+    outcome: Readonly<Outcome>,
+    now: number,
+    timestampMs: number,
+    source: DecisionSource,
+  ): Decision {
+    const { counters } = this;
+    if (outcome.allowed) counters.allowed++;
+    else if (this.shadow) counters.shadowDenied++;
+    else counters.denied++;
+    if (source === 'fallback') counters.fallback++;
+    return this.describe(limit, outcome, now, timestampMs, source);
+  }
+
+  /** `now` is of the clock that counted the tokens; `limit` may be a share of the own one. */
+  describe(
+    limit: Limit,
+    outcome: Readonly<Outcome>,
+    now: number,
+    timestampMs: number,
+    source: DecisionSource,
+  ): Decision {
+    const { level, waitMicros } = outcome;
+    const waitMs = Math.ceil(waitMicros / 1000);
+    const passes = outcome.allowed || this.shadow;
+    return {
+      allowed: passes,
+      remaining: Math.floor(level / limit.perToken),
+      limit: limit.capacity,
+      delayMs: outcome.allowed ? waitMs : 0,
+      retryAfterMs: passes ? 0 : waitMs,
+      resetMs: Math.ceil(algorithmOf(limit.algorithm).resetMicros(limit, level, now) / 1000),
+      timestampMs,
+      policy: this.policy,
+      tier: 'policy',
+      source,
+    };
+  }
+}

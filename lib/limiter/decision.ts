@@ -1,0 +1,46 @@
+/** Which part of the limiter decided. */
+export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local';
+
+/** Decided in process, by the shared store, or without it because it could not answer. */
+export type DecisionSource = 'local' | 'store' | 'fallback';
+
+/** The answer to one request, with everything that a response or a log needs to say about it. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** Whole tokens left after this decision. */
+  readonly remaining: number;
+  /** Tokens that the bucket or window holds in all. */
+  readonly limit: number;
+  /** Allowed by a shaper: how long to hold the request back before it goes. Else 0. */
+  readonly delayMs: number;
+  /** Denied: after how long the same request would be allowed. Rounded up, so never too early. */
+  readonly retryAfterMs: number;
+  /** How long until all tokens are back if nothing more is taken. */
+  readonly resetMs: number;
+  /** The instant for which the tokens were counted, on the clock that counted them. */
+  readonly timestampMs: number;
+  /** The policy that decided. */
+  readonly policy: string;
+  readonly tier: DecidingTier;
+  readonly source: DecisionSource;
+  /** Only if several policies were asked at once: what each of those that were asked said. */
+  readonly decisions?: readonly Decision[];
+}
+
+/** Of several that all had to pass: the one that denied for longest, else the tightest. */
+export function decisive(decisions: readonly Decision[]): Decision {
+  const chosen = decisions.reduce((worst, next) => (isTighter(next, worst) ? next : worst));
+  return decisions.length === 1
+    ? chosen
+    : { ...chosen, delayMs: longestDelay(decisions), decisions };
+}
+
+function isTighter(a: Decision, b: Decision): boolean {
+  if (a.allowed !== b.allowed) return !a.allowed;
+  if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
+  return a.remaining * b.limit < b.remaining * a.limit;
+}
+
+function longestDelay(decisions: readonly Decision[]): number {
+  return Math.max(...decisions.map((decision) => decision.delayMs));
+}

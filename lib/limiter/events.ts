@@ -1,0 +1,35 @@
+import { type StoreSwitch } from '../stores/index.js';
+
+/** What the limiter tells about itself. */
+export interface RateLimiterEvents {
+  /** The shared store stopped answering (failure modes apply) or answers again. Once per switch. */
+  store: StoreSwitch;
+}
+
+type Listener<E> = (event: E) => void;
+
+/** Listeners by event. One that throws does not keep the others, or a decision, from happening. */
+export class EventHub {
+  private readonly listeners = new Map<keyof RateLimiterEvents, Set<Listener<never>>>();
+
+  on<N extends keyof RateLimiterEvents>(
+    name: N,
+    listener: Listener<RateLimiterEvents[N]>,
+  ): () => void {
+    let listeners = this.listeners.get(name);
+    if (listeners === undefined) this.listeners.set(name, (listeners = new Set()));
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  emit<N extends keyof RateLimiterEvents>(name: N, event: RateLimiterEvents[N]): void {
+    for (const listener of this.listeners.get(name) ?? []) {
+      try {
+        (listener as Listener<RateLimiterEvents[N]>)(event);
+      } catch (error) {
+        // The listener's fault, told where such faults are told; the limiter goes on.
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+  }
+}

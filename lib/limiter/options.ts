@@ -1,0 +1,89 @@
+import { type Clock } from '../common/clock.js';
+import { durationMs, type Duration } from '../common/duration.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
+import { type RedisConnectionOptions } from '../stores/index.js';
+import { type PolicyInput } from './policy-options.js';
+
+/** V8 cannot hold more entries than this in one map, with room to spare. */
+const MOST_KEYS = 10_000_000;
+
+/** Buckets in this process. The initial values are the defaults. */
+export class MemoryStoreOptions {
+  readonly type = 'memory' as const;
+  /** How many keys get a bucket of their own; further ones share (see the README on overflow). */
+  maxKeys = 1_000_000;
+  /** A bucket that is full again and was not used for longer than this is forgotten. */
+  idleTimeout: Duration = '5m';
+}
+
+/** Buckets in Redis, shared by all processes that use the same prefix. */
+export class RedisStoreOptions implements RedisConnectionOptions {
+  readonly type = 'redis' as const;
+  client?: RedisConnectionOptions['client'];
+  url?: RedisConnectionOptions['url'];
+  options?: RedisConnectionOptions['options'];
+  cluster?: RedisConnectionOptions['cluster'];
+  /** First part of every key. Fleets that share a Redis but no limits need different ones. */
+  prefix = 'weir';
+  /** A decision that Redis has not made by then follows the policy's failure mode. */
+  decisionTimeout: Duration = '20ms';
+  /** Most checks that travel in one script call. */
+  maxBatch = 256;
+  /** As for the memory store: bounds what is kept in process (node scope, fallback, denials). */
+  maxKeys = 1_000_000;
+  idleTimeout: Duration = '5m';
+}
+
+export type StoreInput =
+  | 'memory'
+  | ({ type: 'memory' } & Partial<Omit<MemoryStoreOptions, 'type'>>)
+  | ({ type: 'redis' } & Partial<Omit<RedisStoreOptions, 'type'>>);
+
+export interface RateLimiterOptions {
+  /** The rules, by name. */
+  policies?: Record<string, PolicyInput>;
+  /** Where buckets live. Default: in this process. */
+  store?: StoreInput;
+  /** The name of this process in the fleet. Default: host, process id and a random part. */
+  nodeId?: string;
+  /** The source of time; tests bring their own. */
+  clock?: Clock;
+}
+
+const KNOWN_LIMITER = ['policies', 'store', 'nodeId', 'clock'];
+const KNOWN_MEMORY = Object.keys(new MemoryStoreOptions());
+const KNOWN_REDIS = [
+  ...Object.keys(new RedisStoreOptions()),
+  'client',
+  'url',
+  'options',
+  'cluster',
+];
+
+export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | RedisStoreOptions {
+  const given = typeof input === 'string' ? { type: input } : input;
+  oneOf('store.type', given?.type, ['memory', 'redis']);
+  const isRedis = given.type === 'redis';
+  rejectUnknown('store', given, isRedis ? KNOWN_REDIS : KNOWN_MEMORY);
+  const defaults = isRedis ? new RedisStoreOptions() : new MemoryStoreOptions();
+  const options = Object.assign(defaults, withoutUndefined(given));
+  wholeAbove0('store.maxKeys', options.maxKeys, MOST_KEYS);
+  durationMs(options.idleTimeout, 'store.idleTimeout');
+  if (options.type === 'redis') {
+    wholeAbove0('store.maxBatch', options.maxBatch, 1000);
+    durationMs(options.decisionTimeout, 'store.decisionTimeout');
+  }
+  return options;
+}
+
+export function checkLimiterOptions(options: RateLimiterOptions): void {
+  rejectUnknown('options', options, KNOWN_LIMITER);
+  const { policies, nodeId } = options;
+  if (policies !== undefined && (policies === null || typeof policies !== 'object')) {
+    throw new InvalidArgumentError('policies', policies, 'an object of policies by name');
+  }
+  if (nodeId !== undefined && (typeof nodeId !== 'string' || nodeId === '')) {
+    throw new InvalidArgumentError('nodeId', nodeId, 'a text that is not empty');
+  }
+}

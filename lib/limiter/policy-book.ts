@@ -1,0 +1,118 @@
+import { InvalidArgumentError, UnknownPolicyError } from '../common/errors.js';
+import { boundedKey } from '../common/ids.js';
+import { type MemoryStore } from '../stores/index.js';
+import { type BoundCheck } from './attempt.js';
+import { BoundLimit, type LimitCounters } from './bound-limit.js';
+import { checkPolicy, type PolicyInput } from './policy-options.js';
+import { type Acquire, type AcquireRequest } from './rate-limiter.js';
+
+interface BoundPolicy {
+  readonly name: string;
+  readonly tiers: ReadonlyMap<string, BoundLimit>;
+  readonly base: BoundLimit;
+}
+
+export type PolicyCounters = LimitCounters & { overflowed: number };
+
+/** The policies by name, each tier tied to its store; turns requests into checks. */
+export class PolicyBook {
+  private readonly policies = new Map<string, BoundPolicy>();
+  /** Most requests name the same policy as the one before. */
+  private latest: BoundPolicy | undefined;
+
+  constructor(
+    policies: Readonly<Record<string, PolicyInput>>,
+    private readonly memory: MemoryStore,
+    private readonly hasRemote: boolean,
+    private readonly maxKeys: number,
+  ) {
+    for (const [name, input] of Object.entries(policies)) this.add(name, input);
+  }
+
+  /** The limit that a request falls under. */
+  limitFor(request: AcquireRequest): BoundLimit {
+    let policy = this.latest;
+    if (policy === undefined || policy.name !== request.policy) {
+      policy = this.policies.get(request.policy);
+      if (policy === undefined)
+        throw new UnknownPolicyError(request.policy, [...this.policies.keys()]);
+      this.latest = policy;
+    }
+    return request.tier === undefined
+      ? policy.base
+      : (policy.tiers.get(request.tier) ?? policy.base);
+  }
+
+  check(request: AcquireRequest): BoundCheck {
+    const shared = this.limitFor(request);
+    return { shared, key: keyOf(request), cost: shared.costOf(request.cost) };
+  }
+
+  checks(request: Acquire): BoundCheck[] {
+    if (!isList(request)) return [this.check(request)];
+    if (request.length === 0) {
+      throw new InvalidArgumentError('request', request, 'at least one policy and key');
+    }
+    const checks = request.map((one) => this.check(one));
+    checks.forEach((check, index) => {
+      const same = checks.findIndex(
+        ({ shared, key }) => shared === check.shared && key === check.key,
+      );
+      if (same === index) return;
+      throw new InvalidArgumentError(
+        `request[${index}]`,
+        request[index],
+        `each policy and key once; this is also request[${same}], so add the costs up`,
+      );
+    });
+    return checks;
+  }
+
+  sweepDenials(now: number): void {
+    for (const limit of this.limits()) limit.denials.sweep(now);
+  }
+
+  counters(): Record<string, PolicyCounters> {
+    const all: Record<string, PolicyCounters> = {};
+    for (const { name } of this.policies.values()) {
+      all[name] = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0, overflowed: 0 };
+    }
+    for (const { policy, counters, table } of this.limits()) {
+      const sum = all[policy]!;
+      sum.allowed += counters.allowed;
+      sum.denied += counters.denied;
+      sum.shadowDenied += counters.shadowDenied;
+      sum.fallback += counters.fallback;
+      sum.overflowed += table?.overflowed ?? 0;
+    }
+    return all;
+  }
+
+  private *limits(): Iterable<BoundLimit> {
+    for (const { tiers } of this.policies.values()) yield* tiers.values();
+  }
+
+  private add(name: string, input: PolicyInput): void {
+    const policy = checkPolicy(name, input);
+    const isHere = !this.hasRemote || policy.options.scope === 'node';
+    const tiers = new Map<string, BoundLimit>();
+    for (const [tier, limit] of policy.limits) {
+      const table = isHere ? this.memory.open(limit) : undefined;
+      tiers.set(tier, new BoundLimit(policy, tier, limit, table, this.memory, this.maxKeys));
+    }
+    this.policies.set(name, { name, tiers, base: tiers.get(policy.defaultTier)! });
+  }
+}
+
+export function isList(request: Acquire): request is readonly AcquireRequest[] {
+  return Array.isArray(request);
+}
+
+/** The key as it is kept: checked, and of bounded length. */
+export function keyOf(request: AcquireRequest): string {
+  const { key } = request;
+  if (typeof key !== 'string' || key.length === 0) {
+    throw new InvalidArgumentError('key', key, 'a text that is not empty');
+  }
+  return boundedKey(key);
+}

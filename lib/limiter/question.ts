@@ -1,0 +1,25 @@
+import {
+  type CallKind,
+  type RemoteAnswer,
+  type RemoteCall,
+  type RemoteStore,
+} from '../stores/index.js';
+import { type BoundCheck } from './attempt.js';
+
+/** Asks the store something other than a take. Resolves to undefined if it could not answer. */
+export function ask(
+  store: RemoteStore,
+  kind: CallKind.Peek | CallKind.Refund,
+  checks: readonly BoundCheck[],
+): Promise<readonly RemoteAnswer[] | undefined> {
+  return new Promise((resolve) => {
+    const call: RemoteCall = {
+      kind,
+      checks,
+      settled: resolve,
+      failed: () => resolve(undefined),
+      settledLate: () => {},
+    };
+    store.submit(call);
+  });
+}

@@ -1,0 +1,78 @@
+import { type Decision } from './decision.js';
+import { type RateLimiterEvents } from './events.js';
+import { type LimitCounters } from './bound-limit.js';
+
+/** A question to the limiter: may this key of this policy have so many tokens? */
+export interface AcquireRequest {
+  readonly policy: string;
+  /** Whose tokens: an address, a user, a tenant… Must not be empty. */
+  readonly key: string;
+  /** Which of the policy's tiers; by default, and if unknown, the policy's default tier. */
+  readonly tier?: string;
+  /** Tokens to take; by default the policy's cost. */
+  readonly cost?: number;
+}
+
+/** One request, or several of which all or none are taken. */
+export type Acquire = AcquireRequest | readonly AcquireRequest[];
+
+export interface AcquireOptions {
+  /** Give up if the tokens will not be there in time. Default: wait as long as it takes. */
+  readonly timeoutMs?: number;
+  /** Give up when aborted; nothing is taken then. */
+  readonly signal?: AbortSignal;
+}
+
+export interface RateLimiterStats {
+  /** Keys that have a bucket of their own in this process. */
+  readonly keys: number;
+  readonly policies: Readonly<Record<string, LimitCounters & { overflowed: number }>>;
+}
+
+/**
+ * Decides whether requests may go. Abstract, so that it is its own injection token.
+ *
+ * A method that says `T | Promise<T>` answers at once whenever it can: always with the memory
+ * store, and with Redis for a remembered denial or while Redis is away.
+ */
+export abstract class RateLimiter {
+  /** Takes the tokens if they are there; never waits for them. */
+  abstract tryAcquire(request: Acquire): Decision | Promise<Decision>;
+
+  /** One token (the policy's cost), as a plain yes or no. */
+  abstract allow(policy: string, key: string): boolean | Promise<boolean>;
+
+  /** So many tokens, as a plain yes or no. */
+  abstract allowN(policy: string, key: string, cost: number): boolean | Promise<boolean>;
+
+  /**
+   * Waits until the tokens are there, in the order in which callers came for the same key (of the
+   * first policy, if several are asked). Resolves when they were taken, and only then: rejects with
+   * AcquireTimeoutError, TooManyWaitersError, or the signal's reason.
+   */
+  abstract acquire(request: Acquire, options?: AcquireOptions): Promise<Decision>;
+
+  /** Gives tokens back that were taken and not used. A bucket never gets more than it holds. */
+  abstract refund(request: Acquire): void | Promise<void>;
+
+  /** What `tryAcquire` would say, without taking anything. `remaining` is what is there now. */
+  abstract peek(request: AcquireRequest): Decision | Promise<Decision>;
+
+  /** Forgets what the key has used. */
+  abstract reset(request: AcquireRequest): void | Promise<void>;
+
+  /** Listens; the result stops listening. */
+  abstract on<N extends keyof RateLimiterEvents>(
+    name: N,
+    listener: (event: RateLimiterEvents[N]) => void,
+  ): () => void;
+
+  /** Counts since the start. */
+  abstract stats(): RateLimiterStats;
+
+  /** Resolves once the store answers: at once in memory, after the first connection on Redis. */
+  abstract ready(timeoutMs?: number): Promise<void>;
+
+  /** Stops timers, rejects waiters, and closes connections that it opened. */
+  abstract close(): Promise<void>;
+}

@@ -1,0 +1,244 @@
+import { Outcome } from '../algorithms/index.js';
+import { SystemClock, type Cancel, type Clock } from '../common/clock.js';
+import { durationMs } from '../common/duration.js';
+import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
+import { newNodeId } from '../common/ids.js';
+import {
+  CallKind,
+  MemoryStore,
+  RedisStore,
+  type BucketTable,
+  type RemoteStore,
+} from '../stores/index.js';
+import { Attempt, type BoundCheck } from './attempt.js';
+import { decisive, type Decision, type DecisionSource } from './decision.js';
+import { EventHub, type RateLimiterEvents } from './events.js';
+import {
+  checkLimiterOptions,
+  checkStore,
+  type MemoryStoreOptions,
+  type RateLimiterOptions,
+  type RedisStoreOptions,
+} from './options.js';
+import { isList, keyOf, PolicyBook } from './policy-book.js';
+import { ask } from './question.js';
+import {
+  RateLimiter,
+  type Acquire,
+  type AcquireOptions,
+  type AcquireRequest,
+  type RateLimiterStats,
+} from './rate-limiter.js';
+import { WaitingLine } from './waiting-line.js';
+
+const DENIAL_SWEEP_MS = 10_000;
+const READY_TIMEOUT_MS = 5000;
+
+/** The limiter: policies on one side, stores on the other, and the way of a request between them. */
+export class WeirRateLimiter extends RateLimiter {
+  private readonly clock: Clock;
+  private readonly memory: MemoryStore;
+  private readonly remote: RemoteStore | undefined;
+  private readonly policies: PolicyBook;
+  private readonly events = new EventHub();
+  private readonly lines = new Map<string, WaitingLine>();
+  private readonly stopSweep: Cancel;
+  private readonly outcome = new Outcome();
+  private closed = false;
+
+  constructor(options: RateLimiterOptions = {}) {
+    super();
+    checkLimiterOptions(options);
+    const store = checkStore(options.store);
+    this.clock = options.clock ?? new SystemClock();
+    const idleTimeoutMs = durationMs(store.idleTimeout, 'store.idleTimeout');
+    this.memory = new MemoryStore({ maxKeys: store.maxKeys, idleTimeoutMs }, this.clock);
+    try {
+      const isRemote = store.type === 'redis';
+      this.policies = new PolicyBook(options.policies ?? {}, this.memory, isRemote, store.maxKeys);
+      this.remote = this.openRemote(store, options.nodeId ?? newNodeId());
+    } catch (error) {
+      this.memory.close();
+      throw error;
+    }
+    this.stopSweep = this.clock.every(DENIAL_SWEEP_MS, () => {
+      this.policies.sweepDenials(this.clock.now());
+    });
+  }
+
+  tryAcquire(request: Acquire): Decision | Promise<Decision> {
+    if (this.closed) throw new LimiterClosedError();
+    if (isList(request)) return this.tryAcquireAll(request);
+    const limit = this.policies.limitFor(request);
+    const { table } = limit;
+    if (table === undefined) return this.attempt([this.policies.check(request)]);
+    const cost = limit.costOf(request.cost);
+    const now = this.clock.now();
+    table.take(keyOf(request), cost, now, this.outcome);
+    return limit.decide(limit.limit, this.outcome, now, this.clock.epochMs(now), 'local');
+  }
+
+  allow(policy: string, key: string): boolean | Promise<boolean> {
+    return isAllowed(this.tryAcquire({ policy, key }));
+  }
+
+  allowN(policy: string, key: string, cost: number): boolean | Promise<boolean> {
+    return isAllowed(this.tryAcquire({ policy, key, cost }));
+  }
+
+  async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
+    if (this.closed) throw new LimiterClosedError();
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && !(timeoutMs >= 0)) {
+      throw new InvalidArgumentError('timeoutMs', timeoutMs, 'a number of milliseconds from 0 on');
+    }
+    const first = this.policies.checks(request)[0]!;
+    const { policy, maxWaiters, id } = first.shared;
+    const task = {
+      policy,
+      maxWaiters,
+      tryTake: () => this.tryAcquire(request),
+      giveBack: () => void this.refund(request),
+    };
+    return this.lineFor(`${id}:${first.key}`).join(task, options);
+  }
+
+  refund(request: Acquire): void | Promise<void> {
+    const elsewhere: BoundCheck[] = [];
+    for (const check of this.policies.checks(request)) {
+      const { shared, key, cost } = check;
+      if (shared.table === undefined) {
+        shared.denials.forget(key);
+        elsewhere.push(check);
+      } else {
+        shared.table.refund(key, cost, this.clock.now());
+      }
+    }
+    if (elsewhere.length === 0 || this.remote === undefined) return;
+    return ask(this.remote, CallKind.Refund, elsewhere).then(() => undefined);
+  }
+
+  peek(request: AcquireRequest): Decision | Promise<Decision> {
+    const check = this.policies.check(request);
+    const { shared, cost } = check;
+    const { remote } = this;
+    if (shared.table !== undefined || remote === undefined) {
+      return this.peekHere(check, shared.table!, 'local');
+    }
+    return ask(remote, CallKind.Peek, [check]).then((answers) => {
+      if (answers === undefined) {
+        return this.peekHere(check, shared.fallbackTable(remote.nodes), 'fallback');
+      }
+      const { nowMicros, ...outcome } = answers[0]!;
+      if (outcome.allowed) outcome.level += cost * shared.limit.perToken;
+      return shared.describe(shared.limit, outcome, nowMicros, nowMicros / 1000, 'store');
+    });
+  }
+
+  reset(request: AcquireRequest): void | Promise<void> {
+    const { shared, key } = this.policies.check(request);
+    if (shared.table !== undefined) return shared.table.reset(key, this.clock.now());
+    shared.denials.forget(key);
+    return this.remote?.reset(shared, key);
+  }
+
+  on<N extends keyof RateLimiterEvents>(
+    name: N,
+    listener: (event: RateLimiterEvents[N]) => void,
+  ): () => void {
+    return this.events.on(name, listener);
+  }
+
+  stats(): RateLimiterStats {
+    return { keys: this.memory.size, policies: this.policies.counters() };
+  }
+
+  async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
+    await this.remote?.ready(timeoutMs);
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.stopSweep();
+    for (const line of [...this.lines.values()]) line.close();
+    this.memory.close();
+    await this.remote?.close();
+  }
+
+  /** A policy that only watches has no part in whether the others are taken. */
+  private tryAcquireAll(request: Acquire): Decision | Promise<Decision> {
+    const checks = this.policies.checks(request);
+    const enforced = checks.filter((check) => !check.shared.shadow);
+    if (enforced.length === checks.length) return this.attempt(checks);
+    if (enforced.length === 0) return this.watch(checks);
+    const decision = this.attempt(enforced);
+    const watched = checks.filter((check) => check.shared.shadow);
+    if (decision instanceof Promise) {
+      return decision.then((made) => this.watchIfAllowed(made, watched));
+    }
+    return this.watchIfAllowed(decision, watched);
+  }
+
+  private watchIfAllowed(decision: Decision, watched: readonly BoundCheck[]): Decision {
+    if (decision.allowed) void this.watch(watched);
+    return decision;
+  }
+
+  private watch(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    const decisions = checks.map((check) => this.attempt([check]));
+    return decisions.some((decision) => decision instanceof Promise)
+      ? Promise.all(decisions.map((one) => Promise.resolve(one))).then(decisive)
+      : decisive(decisions as Decision[]);
+  }
+
+  private attempt(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    return new Attempt(checks, this.remote, this.clock).begin();
+  }
+
+  private peekHere(check: BoundCheck, table: BucketTable, source: DecisionSource): Decision {
+    const { shared, key, cost } = check;
+    const now = this.clock.now();
+    const { outcome } = this;
+    table.peek(key, cost, now, outcome);
+    if (outcome.allowed) outcome.level += cost * table.limit.perToken;
+    return shared.describe(table.limit, outcome, now, this.clock.epochMs(now), source);
+  }
+
+  private lineFor(name: string): WaitingLine {
+    let line = this.lines.get(name);
+    if (line === undefined) {
+      line = new WaitingLine(this.clock, () => this.lines.delete(name));
+      this.lines.set(name, line);
+    }
+    return line;
+  }
+
+  private openRemote(
+    store: MemoryStoreOptions | RedisStoreOptions,
+    nodeId: string,
+  ): RemoteStore | undefined {
+    if (store.type === 'memory') return undefined;
+    const { client, url, options, cluster, prefix, maxBatch } = store;
+    return new RedisStore(
+      {
+        connection: { client, url, options, cluster },
+        prefix,
+        maxBatch,
+        nodeId,
+        decisionTimeoutMs: durationMs(store.decisionTimeout, 'store.decisionTimeout'),
+        onSwitch: (event) => this.events.emit('store', event),
+      },
+      this.clock,
+    );
+  }
+}
+
+/** A limiter without Nest: the same that `RateLimitModule` provides. */
+export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter {
+  return new WeirRateLimiter(options);
+}
+
+function isAllowed(decision: Decision | Promise<Decision>): boolean | Promise<boolean> {
+  return decision instanceof Promise ? decision.then((made) => made.allowed) : decision.allowed;
+}

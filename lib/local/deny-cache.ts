@@ -1,0 +1,57 @@
+export interface Denial {
+  /** Local instant until which the denial holds. */
+  readonly untilMicros: number;
+  /** What was asked for; less than this might still be there. */
+  readonly cost: number;
+  /** What the store said was left. */
+  readonly level: number;
+}
+
+/**
+ * Denials of a shared store, remembered until they may end, so that a flood costs the store
+ * nothing. Forgetting one too early is harmless: the store is asked again.
+ */
+export class DenyCache {
+  private readonly denials = new Map<string, Denial>();
+
+  constructor(private readonly maxKeys: number) {}
+
+  get size(): number {
+    return this.denials.size;
+  }
+
+  find(key: string, cost: number, now: number): Denial | undefined {
+    if (this.denials.size === 0) return undefined;
+    const denial = this.denials.get(key);
+    if (denial === undefined) return undefined;
+    if (now >= denial.untilMicros) {
+      this.denials.delete(key);
+      return undefined;
+    }
+    return cost >= denial.cost ? denial : undefined;
+  }
+
+  remember(key: string, denial: Denial): void {
+    this.denials.delete(key);
+    if (this.denials.size >= this.maxKeys) this.forgetOldest();
+    this.denials.set(key, denial);
+  }
+
+  forget(key: string): void {
+    this.denials.delete(key);
+  }
+
+  /** Drops what is over; called now and then for keys that are never asked about again. */
+  sweep(now: number): void {
+    for (const [key, denial] of this.denials) {
+      if (now >= denial.untilMicros) this.denials.delete(key);
+    }
+  }
+
+  private forgetOldest(): void {
+    for (const oldest of this.denials.keys()) {
+      this.denials.delete(oldest);
+      return;
+    }
+  }
+}
