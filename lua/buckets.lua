@@ -4,19 +4,20 @@
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[2]  the plan, whole numbers set apart by blanks; for each call: kind (0 take, 1 peek, 2 refund),
 --          number of checks, and for each check: number of its key, number of its limit, cost
--- ARGV[3…] the limits, seven figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
---          4 sliding window), units per token, units per microsecond, units when full, longest delay in
---          microseconds, sub-windows, time to live in milliseconds
+-- ARGV[3…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
+--          4 sliding window), units per token (window: ticks per sub-window), units per microsecond,
+--          units when full, longest delay in microseconds, sub-windows, microseconds per tick, time to
+--          live in milliseconds
 -- Reply    now, then for each check: level and wait. A denied check's level comes as -1 - level.
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
--- State is packed doubles: level, last, full (buckets), or newest, width, counts (window).
+-- State is packed doubles: level, last, full (buckets), or newest, width in microseconds, counts (window).
 -- Nothing is written for a call that is denied.
 
 local injected, plan = ARGV[1], ARGV[2]
 local TAKE, PEEK = 0, 1
 local TOKEN_BUCKET, SHAPER, WINDOW = 1, 3, 4
-local FIRST_LIMIT, LIMIT_SIZE = 3, 7
+local FIRST_LIMIT, LIMIT_SIZE = 3, 8
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 
 local now = tonumber(injected)
@@ -37,7 +38,8 @@ local function limit_at(number)
       full = tonumber(ARGV[at + 3]),
       max_delay = tonumber(ARGV[at + 4]),
       windows = tonumber(ARGV[at + 5]),
-      ttl = ARGV[at + 6],
+      tick = tonumber(ARGV[at + 6]),
+      ttl = ARGV[at + 7],
     }
     limits[number] = limit
   end
@@ -99,19 +101,27 @@ local function window_format(windows)
   return '<' .. string.rep('d', windows + 3)
 end
 
+local function width_micros(limit)
+  return limit.per_token * limit.tick
+end
+
+local function ticks_not_before(limit, state)
+  return max(floor(now / limit.tick), state.newest * limit.per_token)
+end
+
 -- A window cut in another way keeps all its counts, as if they had just been taken.
 local function read_window(limit, raw)
   local ring = limit.windows + 1
-  local state = { newest = floor(now / limit.per_token), counts = {} }
+  local state = { newest = floor(floor(now / limit.tick) / limit.per_token), counts = {} }
   for i = 0, ring - 1 do state.counts[i] = 0 end
   if not raw or #raw < 32 or #raw % 8 ~= 0 then return state end
   local stored = #raw / 8 - 2
   local values = { struct.unpack(window_format(stored - 1), raw) }
-  if stored == ring and values[2] == limit.per_token then
+  if stored == ring and values[2] == width_micros(limit) then
     state.newest = values[1]
     for i = 0, ring - 1 do state.counts[i] = values[i + 3] end
   else
-    state.newest = floor(values[1] * values[2] / limit.per_token)
+    state.newest = floor(values[1] * values[2] / width_micros(limit))
     local total = 0
     for i = 3, stored + 2 do total = total + values[i] end
     state.counts[state.newest % ring] = total
@@ -122,7 +132,7 @@ end
 local function write_window(limit, state)
   local values = {}
   for i = 0, limit.windows do values[i + 1] = state.counts[i] end
-  return struct.pack(window_format(limit.windows), state.newest, limit.per_token, unpack(values))
+  return struct.pack(window_format(limit.windows), state.newest, width_micros(limit), unpack(values))
 end
 
 local function count_of(limit, state, number)
@@ -130,10 +140,10 @@ local function count_of(limit, state, number)
   return state.counts[number % (limit.windows + 1)]
 end
 
-local function window_wait(limit, state, time, excess)
+local function window_wait(limit, state, ticks, excess)
   local width = limit.per_token
-  local current = floor(time / width)
-  local wait, left = 0, width - (time - current * width)
+  local current = floor(ticks / width)
+  local wait, left = 0, width - (ticks - current * width)
   for number = current - limit.windows, current do
     local count = count_of(limit, state, number)
     if count * left >= excess then return wait + ceil(excess / count) end
@@ -146,20 +156,22 @@ end
 
 local function measure_window(limit, state, cost)
   local width = limit.per_token
-  local time = max(now, state.newest * width)
-  local current = floor(time / width)
+  local ticks = ticks_not_before(limit, state)
+  local current = floor(ticks / width)
   local whole = 0
   for number = current - limit.windows + 1, current do whole = whole + count_of(limit, state, number) end
   local oldest = count_of(limit, state, current - limit.windows)
-  local used = whole * width + oldest * (width - (time - current * width))
+  local used = whole * width + oldest * (width - (ticks - current * width))
   local left = limit.full - used - cost * width
   if left >= 0 then return true, left, 0 end
-  return false, limit.full - used, time - now + window_wait(limit, state, time, -left)
+  local enough = ticks + window_wait(limit, state, ticks, -left)
+  -- Time may have stepped back within a sub-window: then more counts than was ever admitted.
+  return false, max(0, limit.full - used), enough * limit.tick - now
 end
 
 local function advance(limit, state)
   local ring = limit.windows + 1
-  local current = floor(max(now, state.newest * limit.per_token) / limit.per_token)
+  local current = floor(ticks_not_before(limit, state) / limit.per_token)
   for number = max(state.newest + 1, current - limit.windows), current do state.counts[number % ring] = 0 end
   state.newest = current
 end

@@ -33,7 +33,7 @@ export interface Limit {
   readonly algorithm: AlgorithmCode;
   /** Tokens in a full bucket, or in a whole window. */
   readonly capacity: number;
-  /** Units in one token. For a sliding window: the microseconds of a sub-window. */
+  /** Units in one token. For a sliding window: the ticks of a sub-window. */
   readonly perToken: number;
   /** Units that come back in one microsecond. */
   readonly perMicro: number;
@@ -41,6 +41,8 @@ export interface Limit {
   readonly full: number;
   readonly maxDelayMicros: number;
   readonly subWindows: number;
+  /** Sliding window: microseconds in a tick; 1 unless the figures are too large for that. */
+  readonly tickMicros: number;
   /** After so long without a change the state is as new, and a store may forget it. */
   readonly ttlMs: number;
 }
@@ -65,21 +67,26 @@ function compileBucket(spec: LimitSpec): Limit {
     full: spec.burst * denominator,
     maxDelayMicros: microsOrUnbounded(spec.maxDelayMs),
     subWindows: 0,
+    tickMicros: 1,
     ttlMs: Math.max(1, Math.ceil(2 * fillMs)),
   };
 }
 
 function compileWindow(spec: LimitSpec): Limit {
   const widthMicros = Math.max(1, Math.ceil((spec.periodMs * 1000) / spec.subWindows));
+  const tickMicros = Math.ceil((spec.rate * widthMicros) / LARGEST_EXACT);
+  const perToken = Math.ceil(widthMicros / tickMicros);
+  const forgottenMicros = (spec.subWindows + 1) * perToken * tickMicros;
   return {
     algorithm: spec.algorithm,
     capacity: spec.rate,
-    perToken: widthMicros,
+    perToken,
     perMicro: 0,
-    full: spec.rate * widthMicros,
+    full: spec.rate * perToken,
     maxDelayMicros: UNBOUNDED_MICROS,
     subWindows: spec.subWindows,
-    ttlMs: Math.max(1, Math.ceil(((spec.subWindows + 1) * widthMicros) / 1000)),
+    tickMicros,
+    ttlMs: Math.max(1, Math.ceil(forgottenMicros / 1000)),
   };
 }
 

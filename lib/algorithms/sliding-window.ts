@@ -8,28 +8,30 @@ import { type Limit } from './limit.js';
  * Invariant: in any span one sub-window shorter than the period, at most `capacity` are taken.
  *
  * State: the number of the newest sub-window used, then a ring of subWindows + 1 counts.
- * Used units are tokens × microseconds of a sub-window, so that the proportion is a whole number.
+ * Time is counted in ticks, and used units are tokens × ticks, so that the proportion is whole.
  */
 export const slidingWindow: Algorithm = {
   width: (limit) => limit.subWindows + 2,
 
   start(limit, state, at, now) {
     state.fill(0, at, at + limit.subWindows + 2);
-    state[at] = Math.floor(now / limit.perToken);
+    state[at] = numberAt(limit, ticksAt(limit, now));
   },
 
   measure(limit, state, at, now, cost, outcome: Outcome) {
-    const time = notBefore(limit, state, at, now);
-    const used = usedAt(limit, state, at, time);
+    const ticks = ticksNotBefore(limit, state, at, now);
+    const used = usedAt(limit, state, at, ticks);
     const left = limit.full - used - cost * limit.perToken;
     if (left >= 0) {
       outcome.allowed = true;
       outcome.level = left;
       outcome.waitMicros = 0;
     } else {
+      const enough = ticks + waitFor(limit, state, at, ticks, -left);
       outcome.allowed = false;
-      outcome.level = limit.full - used;
-      outcome.waitMicros = time - now + waitFor(limit, state, at, time, -left);
+      // Time may have stepped back within a sub-window: then more counts than was ever admitted.
+      outcome.level = Math.max(0, limit.full - used);
+      outcome.waitMicros = enough * limit.tickMicros - now;
     }
   },
 
@@ -51,21 +53,32 @@ export const slidingWindow: Algorithm = {
   },
 
   recovered(limit, state, at, now) {
-    return usedAt(limit, state, at, notBefore(limit, state, at, now)) === 0;
+    return usedAt(limit, state, at, ticksNotBefore(limit, state, at, now)) === 0;
   },
 
-  lastUse: (limit, state, at) => state[at]! * limit.perToken,
+  lastUse: (limit, state, at) => state[at]! * limit.perToken * limit.tickMicros,
 
   resetMicros(limit, level, now) {
     if (level >= limit.full) return 0;
-    const current = Math.floor(now / limit.perToken);
-    return (current + limit.subWindows + 1) * limit.perToken - now;
+    const forgotten = numberAt(limit, ticksAt(limit, now)) + limit.subWindows + 1;
+    return forgotten * limit.perToken * limit.tickMicros - now;
   },
 };
 
-function notBefore(limit: Limit, state: Float64Array, at: number, now: number): number {
+/** One microsecond is the finest tick, and the usual one; it may have a fraction. */
+function ticksAt(limit: Limit, now: number): number {
+  return limit.tickMicros === 1 ? now : Math.floor(now / limit.tickMicros);
+}
+
+function ticksNotBefore(limit: Limit, state: Float64Array, at: number, now: number): number {
   const newest = state[at]! * limit.perToken;
-  return now > newest ? now : newest;
+  const ticks = ticksAt(limit, now);
+  return ticks > newest ? ticks : newest;
+}
+
+/** The number of the sub-window that an instant falls into. */
+function numberAt(limit: Limit, ticks: number): number {
+  return Math.floor(ticks / limit.perToken);
 }
 
 /** Where the count of a sub-window lives. Numbers before the first window wrap like the others. */
@@ -81,30 +94,30 @@ function countOf(limit: Limit, state: Float64Array, at: number, number: number):
   return state[slotOf(limit, at, number)]!;
 }
 
-function usedAt(limit: Limit, state: Float64Array, at: number, time: number): number {
+function usedAt(limit: Limit, state: Float64Array, at: number, ticks: number): number {
   const width = limit.perToken;
-  const current = Math.floor(time / width);
+  const current = numberAt(limit, ticks);
   const oldest = current - limit.subWindows;
   let whole = 0;
   for (let number = oldest + 1; number <= current; number++) {
     whole += countOf(limit, state, at, number);
   }
-  const passed = time - current * width;
+  const passed = ticks - current * width;
   return whole * width + countOf(limit, state, at, oldest) * (width - passed);
 }
 
-/** How long until `excess` units have slid out of the window, oldest sub-window first. */
+/** How many ticks until `excess` units have slid out of the window, oldest sub-window first. */
 function waitFor(
   limit: Limit,
   state: Float64Array,
   at: number,
-  time: number,
+  ticks: number,
   excess: number,
 ): number {
   const width = limit.perToken;
-  const current = Math.floor(time / width);
+  const current = numberAt(limit, ticks);
   let wait = 0;
-  let left = width - (time - current * width);
+  let left = width - (ticks - current * width);
   for (let number = current - limit.subWindows; number <= current; number++) {
     const count = countOf(limit, state, at, number);
     if (count * left >= excess) return wait + Math.ceil(excess / count);
@@ -118,7 +131,7 @@ function waitFor(
 /** Moves the ring to the sub-window of `now` and returns where its count lives. */
 function advance(limit: Limit, state: Float64Array, at: number, now: number): number {
   const newest = state[at]!;
-  const current = Math.floor(notBefore(limit, state, at, now) / limit.perToken);
+  const current = numberAt(limit, ticksNotBefore(limit, state, at, now));
   const first = Math.max(newest + 1, current - limit.subWindows);
   for (let number = first; number <= current; number++) state[slotOf(limit, at, number)] = 0;
   state[at] = current;

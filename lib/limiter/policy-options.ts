@@ -64,6 +64,8 @@ export interface CheckedPolicy {
 const BASE_TIER = 'default';
 const NAME = /^[\w.-]{1,64}$/;
 const MOST_SUB_WINDOWS = 120;
+/** Keeps every figure that a bucket can reach a whole number below 2^53. */
+const LONGEST_FILL_MS = 100 * 365 * 86_400_000;
 const KNOWN_FIGURES: readonly (keyof LimitOptions)[] = ['rate', 'period', 'burst'];
 const KNOWN_OPTIONS: readonly string[] = [
   ...KNOWN_FIGURES,
@@ -138,6 +140,9 @@ function checkLimit(at: string, figures: LimitOptions, policy: PolicyOptions): L
   }
   const burst = figures.burst ?? Math.max(1, Math.floor(rate));
   wholeAbove0(`${at}.burst`, burst);
+  if (!isWindow && (burst / rate) * periodMs > LONGEST_FILL_MS) {
+    throw new InvalidArgumentError(`${at}.burst`, burst, 'a bucket that is full within 100 years');
+  }
   const spec: LimitSpec = {
     algorithm: codeOf(policy),
     rate,

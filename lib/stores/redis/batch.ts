@@ -43,6 +43,7 @@ export class Batch {
         limit.full,
         limit.maxDelayMicros,
         limit.subWindows,
+        limit.tickMicros,
         limit.ttlMs,
       );
     }

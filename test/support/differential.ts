@@ -1,0 +1,129 @@
+import { compileLimit, Outcome, type Limit, type LimitSpec } from '../../lib/algorithms/index.js';
+import {
+  CallKind,
+  MemoryStore,
+  RedisStore,
+  type BucketTable,
+  type RemoteAnswer,
+  type SharedLimit,
+} from '../../lib/stores/index.js';
+import { SystemClock } from '../../lib/common/clock.js';
+import { ManualClock } from './manual-clock.js';
+
+/** One step of a history: time passes (or steps back), then something is asked of one key. */
+export interface Step {
+  readonly gapMicros: number;
+  readonly kind: CallKind;
+  readonly key: string;
+  readonly cost: number;
+}
+
+/** What both sides say about a step, in the same units. */
+export interface Verdict {
+  readonly allowed: boolean;
+  readonly level: number;
+  readonly waitMicros: number;
+}
+
+let pairs = 0;
+
+/**
+ * The memory store and the Lua script beside each other: the same history, the same injected
+ * microseconds, one step at a time.
+ */
+export class Pair {
+  private readonly clock = new ManualClock(START_MICROS);
+  private readonly memory = new MemoryStore({ maxKeys: 100_000, idleTimeoutMs: 1e9 }, this.clock);
+  private readonly table: BucketTable;
+  private readonly shared: SharedLimit;
+  private readonly limit: Limit;
+
+  constructor(
+    spec: LimitSpec,
+    private readonly lua: LuaSide,
+  ) {
+    // Redis forgets by its own clock, which here runs on while the injected one stands still.
+    this.limit = { ...compileLimit(spec), ttlMs: 1e9 };
+    this.table = this.memory.open(this.limit);
+    this.shared = { id: `pair${pairs++}`, limit: this.limit };
+  }
+
+  /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */
+  step({ gapMicros, kind, key, cost }: Step): { memory: Verdict; lua: Promise<Verdict> } {
+    this.clock.jump(gapMicros);
+    const fits = Math.min(cost, this.limit.capacity);
+    const now = this.clock.now();
+    return {
+      memory: this.askMemory(kind, key, fits, now),
+      lua: this.lua.ask(kind, this.shared, key, fits, now),
+    };
+  }
+
+  close(): void {
+    this.memory.close();
+  }
+
+  private askMemory(kind: CallKind, key: string, cost: number, now: number): Verdict {
+    const outcome = new Outcome();
+    if (kind === CallKind.Refund) this.table.refund(key, cost, now);
+    else if (kind === CallKind.Peek) this.table.peek(key, cost, now, outcome);
+    else this.table.take(key, cost, now, outcome);
+    return kind === CallKind.Refund ? NOTHING : { ...outcome };
+  }
+}
+
+/** An epoch instant, because that is what Redis counts from. */
+const START_MICROS = 1_700_000_000_000_000;
+const NOTHING: Verdict = { allowed: true, level: 0, waitMicros: 0 };
+
+/** The script on a real Redis, with the instant of each step passed in. */
+export class LuaSide {
+  private now = 0;
+  private readonly store: RedisStore;
+
+  constructor(url: string) {
+    this.store = new RedisStore(
+      {
+        connection: { url },
+        prefix: 'differential',
+        decisionTimeoutMs: 60_000,
+        maxBatch: 1,
+        nodeId: 'differential',
+        onSwitch: () => {},
+        scriptNow: () => this.now,
+      },
+      new SystemClock(),
+    );
+  }
+
+  ready(): Promise<void> {
+    return this.store.ready(5000);
+  }
+
+  close(): Promise<void> {
+    return this.store.close();
+  }
+
+  /** A batch of one leaves at once, so `now` is this call's. */
+  ask(
+    kind: CallKind,
+    shared: SharedLimit,
+    key: string,
+    cost: number,
+    now: number,
+  ): Promise<Verdict> {
+    this.now = now;
+    return new Promise((resolve, reject) => {
+      this.store.submit({
+        kind,
+        checks: [{ shared, key, cost }],
+        settled: (answers: readonly RemoteAnswer[]) => {
+          const { allowed, level, waitMicros } = answers[0]!;
+          resolve({ allowed, level, waitMicros });
+        },
+        failed: reject,
+        settledLate: () => {},
+      });
+    });
+  }
+}
