@@ -24,6 +24,7 @@ export interface RedisConnection {
 const FIRST_RECONNECT_MS = 50;
 const LONGEST_RECONNECT_MS = 2000;
 const CONNECT_TIMEOUT_MS = 1000;
+const DISCONNECT_TIMEOUT_MS = 100;
 
 export function connectRedis(options: RedisConnectionOptions): RedisConnection {
   const { client, cluster } = options;
@@ -68,6 +69,8 @@ function failFast(): RedisOptions {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    // On a connection that is gone already, closing it would keep the process for this long.
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     retryStrategy: reconnectDelayMs,
     // After a failover the old primary is read-only: look for the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),

@@ -88,9 +88,10 @@ export class Lane {
   }
 
   private refused(batch: Batch, error: unknown): void {
-    if (batch.failed) return;
     const reason = error instanceof Error ? error.message : String(error);
-    if (this.link.state() !== 'ready') return this.lose(batch, reason, error);
+    // Whatever is not an answer of the server says that there is no way to it.
+    if (!isReply(error)) return this.lose(batch, reason, error);
+    if (batch.failed) return;
     const failure = new StoreUnavailableError(reason, { cause: error });
     this.breaker.failed(failure);
     this.fail(batch, failure);
@@ -99,7 +100,7 @@ export class Lane {
   private lose(batch: Batch, reason: string, cause?: unknown): void {
     const failure = new StoreUnavailableError(reason, { cause });
     this.breaker.open(failure);
-    this.fail(batch, failure);
+    if (!batch.failed) this.fail(batch, failure);
   }
 
   private expire(batch: Batch): void {
@@ -118,3 +119,7 @@ export class Lane {
 }
 
 const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');
+
+function isReply(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError';
+}

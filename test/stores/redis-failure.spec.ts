@@ -1,0 +1,273 @@
+import {
+  createRateLimiter,
+  type Decision,
+  type PolicyInput,
+  type RateLimiter,
+  type StoreSwitch,
+} from 'nestjs-weir';
+import {
+  startPrimaryWithReplica,
+  startProxy,
+  startRedis,
+  stopAll,
+  until,
+  withRedis,
+  type RedisProcess,
+} from '../support/index.js';
+import { now } from '../support/limiters.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
+
+const DEADLINE_MS = 20;
+
+/** A limiter on a Redis that will fail, with the time and the switches in our hands. */
+class Patient {
+  readonly clock = new ManualClock();
+  readonly limiter: RateLimiter;
+  readonly switches: StoreSwitch[] = [];
+
+  constructor(url: string, policy: PolicyInput, nodeId?: string) {
+    this.limiter = createRateLimiter({
+      policies: { p: policy },
+      store: { type: 'redis', url },
+      clock: this.clock,
+      nodeId,
+    });
+    this.limiter.on('store', (event) => this.switches.push(event));
+  }
+
+  get states(): string[] {
+    return this.switches.map(({ state }) => state);
+  }
+
+  ask(key = 'k', cost = 1): Decision | Promise<Decision> {
+    return this.limiter.tryAcquire({ policy: 'p', key, cost });
+  }
+
+  /** Lets time pass until the store answers again; slowly, so that real replies are in time. */
+  async recover(): Promise<void> {
+    const answers = async (): Promise<boolean> => {
+      await this.clock.advanceAsync(10);
+      return this.states.at(-1) === 'up';
+    };
+    await until(answers, { intervalMs: 2, timeoutMs: 20_000, what: 'the store to answer again' });
+  }
+}
+
+describe('the limiter when Redis fails', () => {
+  let server: RedisProcess;
+  const patients: Patient[] = [];
+
+  function patient(url: string, policy: PolicyInput, nodeId?: string): Patient {
+    const made = new Patient(url, policy, nodeId);
+    patients.push(made);
+    return made;
+  }
+
+  beforeEach(async () => {
+    server = await startRedis();
+  });
+
+  afterEach(async () => {
+    await Promise.all(patients.splice(0).map(({ limiter }) => limiter.close()));
+    await stopAll();
+  });
+
+  it('that was never there: decides at the deadline, then at once, and says so once', async () => {
+    await server.stop();
+    const { limiter, clock, switches, ask } = bound(patient(server.url, { rate: 5 }));
+    const decisions: Decision[] = [];
+    for (let i = 0; i < 3; i++) void Promise.resolve(ask()).then((made) => decisions.push(made));
+    await clock.advanceAsync(DEADLINE_MS - 1);
+    expect(decisions).toHaveLength(0);
+    await clock.advanceAsync(1);
+    expect(decisions.map(({ allowed, source }) => ({ allowed, source }))).toEqual(
+      Array.from({ length: 3 }, () => ({ allowed: true, source: 'fallback' })),
+    );
+    expect(now(ask())).toMatchObject({ source: 'fallback' });
+    expect(switches).toEqual([expect.objectContaining({ state: 'down' })]);
+    const failed = expect(limiter.ready(1000)).rejects.toMatchObject({ code: 'STORE_TIMEOUT' });
+    clock.advance(1000);
+    await failed;
+  });
+
+  it('answers no decision later than its deadline, to the millisecond', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const subject = patient(proxy.url, { rate: 1000 });
+    await subject.limiter.ready();
+    proxy.holdReplies();
+    const { clock } = subject;
+    const startMs = clock.now() / 1000;
+    const answeredAfterMs: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      const askedMs = clock.now() / 1000;
+      void Promise.resolve(subject.ask(`key${i}`)).then((decision) => {
+        expect(decision.source).toBe('fallback');
+        answeredAfterMs.push(clock.now() / 1000 - askedMs);
+      });
+      await clock.advanceAsync(3);
+    }
+    await clock.advanceAsync(DEADLINE_MS);
+    expect(clock.now() / 1000 - startMs).toBe(30 + DEADLINE_MS);
+    expect(answeredAfterMs).toHaveLength(10);
+    expect(Math.max(...answeredAfterMs)).toBe(DEADLINE_MS);
+    // Three turns in a row without an answer open the breaker; what comes after does not wait.
+    expect(answeredAfterMs.filter((ms) => ms === 0)).toHaveLength(1);
+    expect(subject.states).toEqual(['down']);
+  });
+
+  it('gives tokens back that a late answer took for a request already refused', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const subject = patient(proxy.url, { rate: 10, period: '1d', failureMode: 'closed' });
+    const { clock, limiter } = subject;
+    await limiter.ready();
+    await subject.ask();
+    proxy.holdReplies();
+    const refused = subject.ask();
+    await settle();
+    await clock.advanceAsync(DEADLINE_MS);
+    expect(await refused).toMatchObject({ allowed: false, source: 'fallback' });
+    proxy.releaseReplies();
+    await until(async () => (await limiter.peek({ policy: 'p', key: 'k' })).remaining === 9);
+    expect(subject.states).toEqual([]);
+  });
+
+  it('that is killed and comes back empty: each switch is told once, and nothing is lost', async () => {
+    const subject = patient(server.url, { rate: 100, period: '1d' });
+    await subject.limiter.ready();
+    expect(await subject.ask()).toMatchObject({ source: 'store' });
+    await server.kill();
+    const answers = Array.from({ length: 20 }, () => subject.ask());
+    await subject.clock.advanceAsync(DEADLINE_MS);
+    for (const answer of await Promise.all(answers)) expect(answer.source).toBe('fallback');
+    await server.restart();
+    await subject.recover();
+    expect(subject.states).toEqual(['down', 'up']);
+    expect(await subject.ask()).toMatchObject({ source: 'store', remaining: 99 });
+  });
+
+  it('that is stopped in its tracks: opens after three turns, and probes one at a time', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const subject = patient(proxy.url, { rate: 100 });
+    await subject.limiter.ready();
+    proxy.holdReplies();
+    for (let turn = 0; turn < 3; turn++) {
+      const answer = subject.ask();
+      await subject.clock.advanceAsync(DEADLINE_MS);
+      expect(await answer).toMatchObject({ source: 'fallback' });
+    }
+    expect(subject.states).toEqual(['down']);
+    const before = proxy.stats.bytesToServer;
+    for (let i = 0; i < 100; i++) expect(now(subject.ask()).source).toBe('fallback');
+    expect(proxy.stats.bytesToServer).toBe(before);
+    // 10 s of silence: the probes back off from 0.1 s to 2 s, so there are a handful of them.
+    const perProbe = 100;
+    for (let ms = 0; ms < 10_000; ms += 100) await subject.clock.advanceAsync(100);
+    expect(proxy.stats.bytesToServer - before).toBeLessThan(10 * perProbe);
+    expect(proxy.stats.bytesToServer - before).toBeGreaterThan(0);
+    proxy.releaseReplies();
+    await subject.recover();
+    expect(await subject.ask()).toMatchObject({ source: 'store' });
+    expect(subject.states).toEqual(['down', 'up']);
+  });
+
+  it('that loses a connection with a call on it: the call is not sent again', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const subject = patient(proxy.url, { rate: 10, period: '1d', failureMode: 'open' });
+    await subject.limiter.ready();
+    proxy.cutAtNextReply();
+    expect(await subject.ask()).toMatchObject({ allowed: true, source: 'fallback' });
+    await subject.recover();
+    expect(await subject.limiter.peek({ policy: 'p', key: 'k' })).toMatchObject({ remaining: 9 });
+  });
+
+  it('that is read-only: follows the failure mode until it can write', async () => {
+    const { primary, replica, promote } = await startPrimaryWithReplica();
+    const subject = patient(replica.url, { rate: 100 });
+    await subject.limiter.ready();
+    for (let turn = 0; turn < 5; turn++) {
+      const answer = subject.ask();
+      await settle();
+      await subject.clock.advanceAsync(DEADLINE_MS);
+      expect(await answer).toMatchObject({ allowed: true, source: 'fallback' });
+    }
+    expect(subject.states).toEqual(['down']);
+    await primary.kill();
+    await promote();
+    await subject.recover();
+    expect(await subject.ask()).toMatchObject({ source: 'store' });
+  });
+
+  it('that is out of memory: follows the failure mode until there is room', async () => {
+    const subject = patient(server.url, { rate: 100 });
+    await subject.limiter.ready();
+    await withRedis(server.port, (client) => client.config('SET', 'maxmemory', '1'));
+    for (let turn = 0; turn < 3; turn++) {
+      const answer = subject.ask();
+      await until(() => Promise.resolve(answer).then(() => true));
+      expect(await answer).toMatchObject({ allowed: true, source: 'fallback' });
+    }
+    expect(subject.switches).toEqual([
+      {
+        state: 'down',
+        reason: expect.objectContaining({ message: expect.stringContaining('OOM') }),
+      },
+    ]);
+    await withRedis(server.port, (client) => client.config('SET', 'maxmemory', '0'));
+    await subject.recover();
+    expect(await subject.ask()).toMatchObject({ source: 'store' });
+  });
+
+  describe('by failure mode', () => {
+    it('local: every node decides by its share of the rate and burst', async () => {
+      const policy: PolicyInput = { rate: 10, burst: 10, period: '1h' };
+      const [a, b] = [patient(server.url, policy, 'a'), patient(server.url, policy, 'b')];
+      for (const node of [a, b, a]) {
+        await node.limiter.ready();
+        // A heartbeat goes along at most once a second, and tells how many there are.
+        await node.clock.advanceAsync(1000);
+        await node.ask('warm-up');
+        await settle();
+      }
+      await withRedis(server.port, async (client) => {
+        await until(async () => (await client.zcard('weir:{nodes}')) === 2);
+      });
+      await until(() => settle().then(() => true));
+      await server.kill();
+      await drain(a);
+      let allowed = 0;
+      for (let i = 0; i < 20; i++) if (now(a.ask('fresh')).allowed) allowed++;
+      expect(allowed).toBe(5);
+      await a.clock.advanceAsync(3_600_000 / 5);
+      expect(now(a.ask('fresh')).allowed).toBe(true);
+      expect(now(a.ask('fresh')).allowed).toBe(false);
+    });
+
+    it('open: lets everything pass', async () => {
+      await server.kill();
+      const subject = patient(server.url, { rate: 1, failureMode: 'open' });
+      await drain(subject);
+      for (let i = 0; i < 10; i++) expect(now(subject.ask()).allowed).toBe(true);
+    });
+
+    it('closed: lets nothing pass, and says when to come back', async () => {
+      await server.kill();
+      const subject = patient(server.url, { rate: 1, failureMode: 'closed' });
+      await drain(subject);
+      expect(now(subject.ask())).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+    });
+  });
+});
+
+/** Uses up the decisions that still wait for an answer. */
+async function drain(subject: Patient): Promise<void> {
+  await until(async () => {
+    const answer = subject.ask('drain');
+    await subject.clock.advanceAsync(DEADLINE_MS);
+    await answer;
+    return !(answer instanceof Promise);
+  });
+}
+
+function bound(subject: Patient): Patient & { ask: Patient['ask'] } {
+  return Object.assign(subject, { ask: subject.ask.bind(subject) });
+}
