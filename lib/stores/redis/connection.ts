@@ -79,7 +79,9 @@ function failFast(): RedisOptions {
 
 function clusterOptions(own: ClusterOptions | undefined): ClusterOptions {
   return {
-    enableOfflineQueue: false,
+    // Nothing is sent while the cluster is not ready, so only calls to a master to which the
+    // connection is being made are queued; refusing those would make a failover of each new one.
+    enableOfflineQueue: true,
     clusterRetryStrategy: reconnectDelayMs,
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
@@ -87,6 +89,14 @@ function clusterOptions(own: ClusterOptions | undefined): ClusterOptions {
     ...own,
     redisOptions: { ...failFast(), ...own?.redisOptions },
   };
+}
+
+/** ioredis connects to a master when it is first needed; decisions should not wait for that. */
+export function connectMasters(client: Redis | Cluster): void {
+  if (!('nodes' in client)) return;
+  for (const node of client.nodes('master')) {
+    if (node.status === 'wait') node.connect().catch(() => {});
+  }
 }
 
 function reconnectDelayMs(attempt: number): number {

@@ -7,7 +7,12 @@ import {
   type StoreSwitch,
 } from '../remote-store.js';
 import { type Batch } from './batch.js';
-import { connectRedis, type RedisConnection, type RedisConnectionOptions } from './connection.js';
+import {
+  connectMasters,
+  connectRedis,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from './connection.js';
 import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
 import { NodeRegistry } from './node-registry.js';
@@ -40,6 +45,7 @@ export class RedisStore implements RemoteStore, LaneLink {
   private closed = false;
   private readonly onReady = (): void => {
     this.connectedOnce = true;
+    connectMasters(this.connection.client);
     for (const lane of this.lanes) lane.hint();
   };
 

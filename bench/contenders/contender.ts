@@ -1,0 +1,24 @@
+/** The limit that all contenders of a case are given, each in its own words. */
+export interface ContenderOptions {
+  /** Decisions allowed to one key in a period; of a bucket also its burst. */
+  readonly limit: number;
+  readonly periodMs: number;
+  /** How many keys there will be, for those who must be told. */
+  readonly keys: number;
+  readonly algorithm?: 'token-bucket' | 'leaky-bucket' | 'sliding-window';
+  readonly redisUrl?: string;
+  /** Set apart what contenders keep in one Redis. */
+  readonly prefix?: string;
+}
+
+/** A limiter, reduced to what is measured. */
+export interface Contender<Result = unknown> {
+  /** Whether `decide` returns its result, or a promise of it. */
+  readonly answers: 'at once' | 'later';
+  decide(key: string): Result | Promise<Result>;
+  /** Reads a result, whichever way it came. Not part of what is timed. */
+  allowed(result: Result): boolean;
+  close(): void | Promise<void>;
+}
+
+export type CreateContender = (options: ContenderOptions) => Contender | Promise<Contender>;

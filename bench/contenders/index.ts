@@ -1,0 +1,32 @@
+import { type CreateContender } from './contender.js';
+
+/**
+ * Everything that can be measured. Loaded by name and only when asked for, so that the process of
+ * one contender holds nothing of another's.
+ */
+export const contenders = {
+  floor: async () => (await import('./memory/floor.js')).createFloor,
+  weir: async () => (await import('./memory/weir.js')).createWeir,
+  'rate-limiter-flexible': async () =>
+    (await import('./memory/rate-limiter-flexible.js')).createRateLimiterFlexible,
+  'nestjs-throttler': async () =>
+    (await import('./memory/nestjs-throttler.js')).createNestjsThrottler,
+  'express-rate-limit': async () =>
+    (await import('./memory/express-rate-limit.js')).createExpressRateLimit,
+  'fastify-rate-limit': async () =>
+    (await import('./memory/fastify-rate-limit.js')).createFastifyRateLimit,
+  limiter: async () => (await import('./memory/limiter.js')).createLimiter,
+  'redis/weir': async () => (await import('./redis/weir.js')).createWeir,
+  'redis/rate-limiter-flexible': async () =>
+    (await import('./redis/rate-limiter-flexible.js')).createRateLimiterFlexible,
+  'redis/rate-limiter-flexible-pipelined': async () =>
+    (await import('./redis/rate-limiter-flexible.js')).createPipelined,
+  'redis/rate-limiter-flexible-blocking': async () =>
+    (await import('./redis/rate-limiter-flexible.js')).createBlocking,
+  'redis/rate-limit-redis': async () =>
+    (await import('./redis/rate-limit-redis.js')).createRateLimitRedis,
+  'redis/throttler-storage-redis': async () =>
+    (await import('./redis/throttler-storage-redis.js')).createThrottlerStorageRedis,
+} satisfies Record<string, () => Promise<CreateContender>>;
+
+export type ContenderName = keyof typeof contenders;

@@ -1,0 +1,168 @@
+import { Redis } from 'ioredis';
+import { startRedis } from '../../test/support/redis-server.js';
+import { type ContenderName } from '../contenders/index.js';
+import { atLeast, below, exactly } from '../support/bars.js';
+import { contest, type ContestResult, type Entrant } from '../support/contest.js';
+import { type SpeedJob, type SpeedMeasurement } from '../support/protocol.js';
+import { type RedisUsage, withRedisUsage } from '../support/redis-usage.js';
+import { median, medianRatio } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+
+interface RedisCase {
+  readonly name: string;
+  /** By label. */
+  readonly contenders: Readonly<Record<string, ContenderName>>;
+  readonly keys: number;
+  readonly limit: number;
+  readonly expect: SpeedJob['expect'];
+}
+
+type Measurement = SpeedMeasurement & { readonly redis: RedisUsage };
+type Metric = keyof typeof METRICS;
+
+const HOUR_MS = 3_600_000;
+const IN_FLIGHT = 256;
+const LEAST_TIMES_FASTEST_PEER = 2;
+
+/** Longer than in memory: here the operating system and two processes have a say. */
+const TARGET_MS = 500;
+
+const PEERS = {
+  'rate-limiter-flexible': 'redis/rate-limiter-flexible',
+  'rate-limit-redis': 'redis/rate-limit-redis',
+  '@nest-lab/throttler-storage-redis': 'redis/throttler-storage-redis',
+} as const;
+
+const ALLOWED: RedisCase = {
+  name: '10,000 keys allowed',
+  contenders: {
+    weir: 'redis/weir',
+    ...PEERS,
+    // Outside the bars, as its documentation does not mention it: what a tuned peer can do.
+    'rate-limiter-flexible, auto-pipelined': 'redis/rate-limiter-flexible-pipelined',
+  },
+  keys: 10_000,
+  limit: 1_000_000,
+  expect: 'allowed',
+};
+
+const FLOOD: RedisCase = {
+  name: 'flood of denied requests',
+  contenders: {
+    weir: 'redis/weir',
+    ...PEERS,
+    'rate-limiter-flexible, in-memory block': 'redis/rate-limiter-flexible-blocking',
+  },
+  keys: 1,
+  limit: 10,
+  expect: 'denied',
+};
+
+const METRICS = {
+  'decisions/s': ({ decisions, wallNs }: Measurement) => (decisions / wallNs) * 1e9,
+  'process CPU µs/decision': ({ decisions, cpuNs }: Measurement) => cpuNs / 1e3 / decisions,
+  'Redis CPU µs/decision': ({ decisions, redis }: Measurement) => redis.cpuMicros / decisions,
+  'Redis commands/decision': ({ decisions, redis }: Measurement) => redis.commands / decisions,
+  'script calls/decision': ({ decisions, redis }: Measurement) => redis.scriptCalls / decisions,
+};
+
+export const redis: Suite = {
+  name: 'redis',
+  about: `decisions shared through Redis, ${IN_FLIGHT} in flight`,
+
+  async run(context) {
+    const server = await startRedis();
+    const observer = new Redis(server.url);
+    try {
+      const allowed = await runCase(ALLOWED, server.url, observer, context);
+      const flood = await runCase(FLOOD, server.url, observer, context);
+      const peer = fastestPeer(allowed);
+      return {
+        series: [...seriesOf(ALLOWED, allowed, peer), ...seriesOf(FLOOD, flood, peer)],
+        absences: [...allowed.absences, ...flood.absences],
+        bars: [...allowedBars(allowed, peer), floodBar(flood)],
+        notes: [
+          `Ratios are to ${peer}, the fastest of the peers that are set up as they document it.`,
+          'Redis counts the call of a script, and each command inside of it.',
+        ],
+      };
+    } finally {
+      observer.disconnect();
+      await server.stop();
+    }
+  },
+};
+
+function runCase(
+  redisCase: RedisCase,
+  redisUrl: string,
+  observer: Redis,
+  context: SuiteContext,
+): Promise<ContestResult<Measurement>> {
+  const entrants = Object.entries(redisCase.contenders).map(
+    ([label, contender], n): Entrant<SpeedJob> => {
+      const { keys, limit, expect } = redisCase;
+      const prefix = `${redisCase.expect}${n}`;
+      const options = { keys, limit, periodMs: HOUR_MS, redisUrl, prefix };
+      const inFlight = IN_FLIGHT;
+      return {
+        label,
+        job: { kind: 'speed', contender, options, expect, inFlight, targetMs: TARGET_MS },
+      };
+    },
+  );
+  return contest(redisCase.name, entrants, context, async (contender) => {
+    const { result, usage } = await withRedisUsage(observer, () => contender.measure());
+    return { ...result, redis: usage };
+  });
+}
+
+function fastestPeer(result: ContestResult<Measurement>): string {
+  const speedOf = (label: string): number => median(valuesOf(result, label, 'decisions/s'));
+  return Object.keys(PEERS).reduce((best, label) =>
+    speedOf(label) > speedOf(best) ? label : best,
+  );
+}
+
+function seriesOf(
+  redisCase: RedisCase,
+  result: ContestResult<Measurement>,
+  peer: string,
+): Series[] {
+  return (Object.keys(METRICS) as Metric[]).flatMap((metric) =>
+    [...result.taken.keys()].map((contender) => ({
+      case: redisCase.name,
+      contender,
+      metric,
+      values: valuesOf(result, contender, metric),
+      baseline: valuesOf(result, peer, metric),
+    })),
+  );
+}
+
+function allowedBars(result: ContestResult<Measurement>, peer: string): Bar[] {
+  const ratioTo = (label: string, metric: Metric): number =>
+    medianRatio(valuesOf(result, 'weir', metric), valuesOf(result, label, metric));
+  const speed = atLeast(
+    `weir ≥ ${LEAST_TIMES_FASTEST_PEER} × ${peer}, decisions/s`,
+    ratioTo(peer, 'decisions/s'),
+    LEAST_TIMES_FASTEST_PEER,
+  );
+  const costs = (['process CPU µs/decision', 'Redis CPU µs/decision'] as const).flatMap((metric) =>
+    Object.keys(PEERS).map((label) =>
+      below(`weir < 1 × ${label}, ${metric}`, ratioTo(label, metric), 1),
+    ),
+  );
+  return [speed, ...costs];
+}
+
+function floodBar(result: ContestResult<Measurement>): Bar {
+  const commands = result.taken.get('weir')?.map((measurement) => measurement.redis.commands) ?? [
+    NaN,
+  ];
+  return exactly('weir sends Redis no command during a flood', Math.max(...commands), 0);
+}
+
+function valuesOf(result: ContestResult<Measurement>, label: string, metric: Metric): number[] {
+  return (result.taken.get(label) ?? []).map(METRICS[metric]);
+}

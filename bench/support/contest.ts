@@ -1,0 +1,44 @@
+import { ContenderProcess } from './contender-process.js';
+import { type Job } from './protocol.js';
+import { inRounds } from './rounds.js';
+import { type Absence, type SuiteContext } from './suite.js';
+
+export interface Entrant<J extends Job> {
+  readonly label: string;
+  readonly job: J;
+}
+
+export interface ContestResult<Measurement> {
+  /** By label, one measurement per round. */
+  readonly taken: ReadonlyMap<string, readonly Measurement[]>;
+  readonly absences: readonly Absence[];
+}
+
+/** Starts all entrants of a case one after the other, then measures them in rounds. */
+export async function contest<J extends Job, Measurement>(
+  caseName: string,
+  entrants: readonly Entrant<J>[],
+  context: SuiteContext,
+  measure: (contender: ContenderProcess<J>) => Promise<Measurement>,
+): Promise<ContestResult<Measurement>> {
+  const running = new Map<string, ContenderProcess<J>>();
+  const absences: Absence[] = [];
+  try {
+    for (const { label, job } of entrants) {
+      context.progress(caseName, `preparing ${label}`);
+      try {
+        running.set(label, await ContenderProcess.start(job));
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        absences.push({ case: caseName, contender: label, reason });
+      }
+    }
+    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
+      context.progress(caseName, `round ${round + 1} of ${context.rounds}, ${label}`);
+      return measure(running.get(label)!);
+    });
+    return { taken, absences };
+  } finally {
+    for (const contender of running.values()) await contender.stop();
+  }
+}

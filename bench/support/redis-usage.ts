@@ -1,0 +1,47 @@
+import { type Redis } from 'ioredis';
+import { infoField } from '../../test/support/redis-client.js';
+
+/** What Redis says it has done. */
+export interface RedisUsage {
+  readonly cpuMicros: number;
+  /** As Redis counts them: the call of a script, and each command that the script runs. */
+  readonly commands: number;
+  /** Calls of scripts alone: what travels there and back. */
+  readonly scriptCalls: number;
+}
+
+/** Runs `work`, and says what Redis did meanwhile; the asking itself is taken out. */
+export async function withRedisUsage<Result>(
+  client: Redis,
+  work: () => Promise<Result>,
+): Promise<{ result: Result; usage: RedisUsage }> {
+  const before = await readUsage(client);
+  const result = await work();
+  const after = await readUsage(client);
+  const usage = {
+    cpuMicros: after.cpuMicros - before.cpuMicros,
+    // The first INFO is counted only after it has been answered.
+    commands: after.commands - before.commands - 1,
+    scriptCalls: after.scriptCalls - before.scriptCalls,
+  };
+  return { result, usage };
+}
+
+async function readUsage(client: Redis): Promise<RedisUsage> {
+  const info = await client.info('all');
+  const seconds = numberOf(info, 'used_cpu_user') + numberOf(info, 'used_cpu_sys');
+  return {
+    cpuMicros: seconds * 1e6,
+    commands: numberOf(info, 'total_commands_processed'),
+    scriptCalls: callsOf(info, 'eval') + callsOf(info, 'evalsha') + callsOf(info, 'fcall'),
+  };
+}
+
+function numberOf(info: string, field: string): number {
+  return Number(infoField(info, field) ?? NaN);
+}
+
+/** `cmdstat_evalsha:calls=12,usec=…`; absent until the command was called for the first time. */
+function callsOf(info: string, command: string): number {
+  return Number(/^calls=(\d+)/.exec(infoField(info, `cmdstat_${command}`) ?? '')?.[1] ?? 0);
+}

@@ -1,0 +1,44 @@
+/** What a suite is told about the run it is part of. */
+export interface SuiteContext {
+  readonly rounds: number;
+  /** Says what is being measured now; a long silence looks like a hang. */
+  progress(caseName: string, step: string): void;
+}
+
+/** One figure of one contender, taken once per round. */
+export interface Series {
+  readonly case: string;
+  readonly contender: string;
+  readonly metric: string;
+  readonly values: readonly number[];
+  /** The same figure of the floor or baseline, round by round; without it there is no ratio. */
+  readonly baseline?: readonly number[];
+}
+
+/** A contender that could not take part, and why: a gap in a table must explain itself. */
+export interface Absence {
+  readonly case: string;
+  readonly contender: string;
+  readonly reason: string;
+}
+
+/** Something the library promises. */
+export interface Bar {
+  readonly promise: string;
+  readonly found: number;
+  readonly met: boolean;
+}
+
+export interface SuiteReport {
+  readonly series: readonly Series[];
+  readonly absences?: readonly Absence[];
+  readonly bars: readonly Bar[];
+  /** Read with the table: what was left out, what the numbers do not say. */
+  readonly notes?: readonly string[];
+}
+
+export interface Suite {
+  readonly name: string;
+  readonly about: string;
+  run(context: SuiteContext): Promise<SuiteReport>;
+}
