@@ -10,6 +10,7 @@ export {
   StoreTimeoutError,
   StoreUnavailableError,
   TooManyWaitersError,
+  UnknownOptionError,
   UnknownPolicyError,
 } from './common/errors.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';

@@ -1,24 +1,32 @@
--- Settles a batch of takes, peeks and refunds in one go, each take of several buckets all or nothing.
+-- Settles a batch of takes, peeks and refunds in one go; a take of several buckets is all or nothing.
 --
 -- KEYS     one per bucket
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
--- ARGV[2]  the plan, whole numbers set apart by blanks; for each call: kind (0 take, 1 peek, 2 refund),
---          number of checks, and for each check: number of its key, number of its limit, cost
--- ARGV[3…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
+-- ARGV[2]  the plan, a JSON array of whole numbers. A take of one bucket, which most are, is the number of
+--          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
+--          its checks, and then the same pair for each of them
+-- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
+-- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window), units per token (window: ticks per sub-window), units per microsecond,
 --          units when full, longest delay in microseconds, sub-windows, microseconds per tick, time to
---          live in milliseconds
--- Reply    now, then for each check: level and wait. A denied check's level comes as -1 - level.
+--          live in milliseconds (twice as long as a bucket needs to recover)
+-- Reply    now, and the level of each check, -1 - level if it is denied; then, for every check with a wait,
+--          its number and the wait
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
--- State is packed doubles: level, last, full (buckets), or newest, width in microseconds, counts (window).
--- Nothing is written for a call that is denied.
+-- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
+-- State is packed doubles: level, last, full, expiry (buckets), or newest, width in microseconds, expiry,
+-- counts (window). Nothing is written for a call that is denied.
 
-local injected, plan = ARGV[1], ARGV[2]
-local TAKE, PEEK = 0, 1
-local TOKEN_BUCKET, SHAPER, WINDOW = 1, 3, 4
-local FIRST_LIMIT, LIMIT_SIZE = 3, 8
+local injected = ARGV[1]
+local plan = cjson.decode(ARGV[2])
+local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
+local TAKE, REFUND = 0, 2
+local SHAPER, WINDOW = 3, 4
+local FIRST_LIMIT, LIMIT_SIZE = 4, 8
+local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+local pack, unpack_struct = struct.pack, struct.unpack
 
 local now = tonumber(injected)
 if not now then
@@ -27,117 +35,111 @@ if not now then
 end
 
 local limits = {}
-local function limit_at(number)
-  local limit = limits[number]
-  if not limit then
-    local at = FIRST_LIMIT + (number - 1) * LIMIT_SIZE
-    limit = {
-      algorithm = tonumber(ARGV[at]),
-      per_token = tonumber(ARGV[at + 1]),
-      per_micro = tonumber(ARGV[at + 2]),
-      full = tonumber(ARGV[at + 3]),
-      max_delay = tonumber(ARGV[at + 4]),
-      windows = tonumber(ARGV[at + 5]),
-      tick = tonumber(ARGV[at + 6]),
-      ttl = ARGV[at + 7],
-    }
-    limits[number] = limit
-  end
-  return limit
+for at = FIRST_LIMIT, #ARGV, LIMIT_SIZE do
+  limits[#limits + 1] = {
+    algorithm = tonumber(ARGV[at]),
+    per_token = tonumber(ARGV[at + 1]),
+    per_micro = tonumber(ARGV[at + 2]),
+    full = tonumber(ARGV[at + 3]),
+    max_delay = tonumber(ARGV[at + 4]),
+    windows = tonumber(ARGV[at + 5]),
+    tick = tonumber(ARGV[at + 6]),
+    ttl = ARGV[at + 7],
+    ttl_micros = tonumber(ARGV[at + 7]) * 1000,
+  }
 end
+
+-- By number of the key: the limit, when the stored state will expire, and the state itself. That of a
+-- bucket is its level as of now, and how far its last change lies in the future (a clock stepped back).
+local stored = redis.call('MGET', unpack(KEYS))
+local limit_of, expiries, levels, behinds, windows = {}, {}, {}, {}, {}
+local changed = {}
 
 -- Buckets -----------------------------------------------------------------------------------------
 
--- A limit of other figures keeps how full the bucket was, not the number of units.
-local function read_bucket(limit, raw)
-  if not raw or #raw ~= 24 then
-    local empty = limit.algorithm == TOKEN_BUCKET and limit.full or 0
-    return { level = empty, last = now }
+local function load_bucket(key, limit, raw)
+  local level, last, behind = limit.full, now, 0
+  if raw and #raw == BUCKET_BYTES then
+    local full
+    level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
+    -- A limit of other figures keeps how full the bucket was, not the number of units.
+    if full ~= limit.full then level = floor(level / full * limit.full) end
   end
-  local level, last, full = struct.unpack('<ddd', raw)
-  if full ~= limit.full then level = floor(level / full * limit.full) end
-  return { level = level, last = last }
+  if now > last then
+    level = level + (now - last) * limit.per_micro
+    if level > limit.full then level = limit.full end
+  else
+    behind = last - now
+  end
+  levels[key], behinds[key] = level, behind
 end
 
-local function write_bucket(limit, state)
-  return struct.pack('<ddd', state.level, state.last, limit.full)
+local function pack_bucket(key, limit)
+  return pack(BUCKET_FORMAT, levels[key], now + behinds[key], limit.full, expiries[key])
 end
 
-local function measure_tokens(limit, state, cost)
-  local level = min(limit.full, state.level + max(0, now - state.last) * limit.per_micro)
+local function measure_bucket(key, limit, cost)
+  local level, behind = levels[key], behinds[key]
   local left = level - cost * limit.per_token
-  if left >= 0 then return true, left, 0 end
-  return false, level, max(0, state.last - now) + ceil(-left / limit.per_micro)
-end
-
-local function measure_water(limit, state, cost)
-  local behind = max(0, state.last - now)
-  local water = max(0, state.level - max(0, now - state.last) * limit.per_micro)
-  local filled = water + cost * limit.per_token
   local refusal, delay = 0, 0
-  if filled > limit.full then refusal = behind + ceil((filled - limit.full) / limit.per_micro) end
+  if left < 0 then refusal = behind + ceil(-left / limit.per_micro) end
   if limit.algorithm == SHAPER then
-    delay = behind + ceil(water / limit.per_micro)
+    delay = behind + ceil((limit.full - level) / limit.per_micro)
     refusal = max(refusal, delay - limit.max_delay)
   end
-  if refusal == 0 then return true, limit.full - filled, delay end
-  return false, limit.full - water, refusal
+  if refusal > 0 then return -1 - level, refusal end
+  return left, delay
 end
 
--- Both kinds are written as what is left or what has been poured in after `cost`, which may be negative.
-local function commit_bucket(limit, state, cost)
-  local elapsed = max(0, now - state.last) * limit.per_micro
-  if limit.algorithm == TOKEN_BUCKET then
-    state.level = min(limit.full, min(limit.full, state.level + elapsed) - cost * limit.per_token)
-  else
-    state.level = max(0, max(0, state.level - elapsed) + cost * limit.per_token)
-  end
-  state.last = max(state.last, now)
+local function change_bucket(key, limit, cost)
+  levels[key] = min(limit.full, levels[key] - cost * limit.per_token)
 end
 
 -- Sliding window ----------------------------------------------------------------------------------
 
-local function window_format(windows)
-  return '<' .. string.rep('d', windows + 3)
+local function window_format(counts)
+  return '<ddd' .. string.rep('d', counts)
 end
 
 local function width_micros(limit)
   return limit.per_token * limit.tick
 end
 
+local function load_window(key, limit, raw)
+  local ring = limit.windows + 1
+  local state = { newest = floor(floor(now / limit.tick) / limit.per_token) }
+  for i = 0, ring - 1 do state[i] = 0 end
+  windows[key] = state
+  if not raw or #raw < BUCKET_BYTES then return end
+  local counts = #raw / 8 - 3
+  local values = { unpack_struct(window_format(counts), raw) }
+  expiries[key] = values[3]
+  if counts == ring and values[2] == width_micros(limit) then
+    state.newest = values[1]
+    for i = 0, ring - 1 do state[i] = values[i + 4] end
+    return
+  end
+  -- A window cut in another way keeps all its counts, as if they had just been taken.
+  expiries[key] = nil
+  state.newest = floor(values[1] * values[2] / width_micros(limit))
+  local total = 0
+  for i = 1, counts do total = total + values[i + 3] end
+  state[state.newest % ring] = total
+end
+
+local function pack_window(key, limit)
+  local state = windows[key]
+  local format = window_format(limit.windows + 1)
+  return pack(format, state.newest, width_micros(limit), expiries[key], unpack(state, 0, limit.windows))
+end
+
 local function ticks_not_before(limit, state)
   return max(floor(now / limit.tick), state.newest * limit.per_token)
 end
 
--- A window cut in another way keeps all its counts, as if they had just been taken.
-local function read_window(limit, raw)
-  local ring = limit.windows + 1
-  local state = { newest = floor(floor(now / limit.tick) / limit.per_token), counts = {} }
-  for i = 0, ring - 1 do state.counts[i] = 0 end
-  if not raw or #raw < 32 or #raw % 8 ~= 0 then return state end
-  local stored = #raw / 8 - 2
-  local values = { struct.unpack(window_format(stored - 1), raw) }
-  if stored == ring and values[2] == width_micros(limit) then
-    state.newest = values[1]
-    for i = 0, ring - 1 do state.counts[i] = values[i + 3] end
-  else
-    state.newest = floor(values[1] * values[2] / width_micros(limit))
-    local total = 0
-    for i = 3, stored + 2 do total = total + values[i] end
-    state.counts[state.newest % ring] = total
-  end
-  return state
-end
-
-local function write_window(limit, state)
-  local values = {}
-  for i = 0, limit.windows do values[i + 1] = state.counts[i] end
-  return struct.pack(window_format(limit.windows), state.newest, width_micros(limit), unpack(values))
-end
-
 local function count_of(limit, state, number)
   if number > state.newest or number < state.newest - limit.windows then return 0 end
-  return state.counts[number % (limit.windows + 1)]
+  return state[number % (limit.windows + 1)]
 end
 
 local function window_wait(limit, state, ticks, excess)
@@ -154,8 +156,8 @@ local function window_wait(limit, state, ticks, excess)
   return wait
 end
 
-local function measure_window(limit, state, cost)
-  local width = limit.per_token
+local function measure_window(key, limit, cost)
+  local state, width = windows[key], limit.per_token
   local ticks = ticks_not_before(limit, state)
   local current = floor(ticks / width)
   local whole = 0
@@ -163,107 +165,144 @@ local function measure_window(limit, state, cost)
   local oldest = count_of(limit, state, current - limit.windows)
   local used = whole * width + oldest * (width - (ticks - current * width))
   local left = limit.full - used - cost * width
-  if left >= 0 then return true, left, 0 end
+  if left >= 0 then return left, 0 end
   local enough = ticks + window_wait(limit, state, ticks, -left)
   -- Time may have stepped back within a sub-window: then more counts than was ever admitted.
-  return false, max(0, limit.full - used), enough * limit.tick - now
+  return -1 - max(0, limit.full - used), enough * limit.tick - now
 end
 
 local function advance(limit, state)
-  local ring = limit.windows + 1
   local current = floor(ticks_not_before(limit, state) / limit.per_token)
-  for number = max(state.newest + 1, current - limit.windows), current do state.counts[number % ring] = 0 end
+  for number = max(state.newest + 1, current - limit.windows), current do
+    state[number % (limit.windows + 1)] = 0
+  end
   state.newest = current
 end
 
-local function commit_window(limit, state, cost)
-  local ring = limit.windows + 1
+-- What is given back was most likely taken last, so the newest sub-window comes first.
+local function change_window(key, limit, cost)
+  local state, ring = windows[key], limit.windows + 1
   advance(limit, state)
   if cost > 0 then
-    local slot = state.newest % ring
-    state.counts[slot] = state.counts[slot] + cost
+    state[state.newest % ring] = state[state.newest % ring] + cost
     return
   end
   local owed = -cost
   for back = 0, limit.windows do
     local slot = (state.newest - back) % ring
-    local given = min(owed, state.counts[slot])
-    state.counts[slot] = state.counts[slot] - given
+    local given = min(owed, state[slot])
+    state[slot] = state[slot] - given
     owed = owed - given
   end
 end
 
 -- The batch ---------------------------------------------------------------------------------------
 
-local stored = redis.call('MGET', unpack(KEYS))
-local states, changed = {}, {}
-
-local function state_of(key, limit)
-  local state = states[key]
-  if not state then
-    local read = limit.algorithm == WINDOW and read_window or read_bucket
-    state = read(limit, stored[key])
-    states[key] = state
+for key = 1, #KEYS do
+  local limit = limits[limit_numbers and limit_numbers[key] or 1]
+  limit_of[key] = limit
+  if limit.algorithm == WINDOW then
+    load_window(key, limit, stored[key])
+  else
+    load_bucket(key, limit, stored[key])
   end
-  return state
 end
 
-local function measure(limit, state, cost)
-  if limit.algorithm == WINDOW then return measure_window(limit, state, cost) end
-  if limit.algorithm == TOKEN_BUCKET then return measure_tokens(limit, state, cost) end
-  return measure_water(limit, state, cost)
+local function measure(key, cost)
+  local limit = limit_of[key]
+  if limit.algorithm == WINDOW then return measure_window(key, limit, cost) end
+  return measure_bucket(key, limit, cost)
 end
 
-local function commit(limit, state, key, cost)
-  local apply = limit.algorithm == WINDOW and commit_window or commit_bucket
-  apply(limit, state, cost)
-  changed[key] = limit
-end
-
-local next_number = string.gmatch(plan, '%d+')
-local function number() return tonumber(next_number()) end
-
-local reply, size = { now }, 1
-local keys, chosen, costs, befores = {}, {}, {}, {}
-
-local function settle(kind, count)
-  local granted = true
-  local first = size
-  for i = 1, count do
-    local key, limit, cost = number(), limit_at(number()), number()
-    local state = state_of(key, limit)
-    if kind == TAKE or kind == PEEK then
-      local allowed, level, wait = measure(limit, state, cost)
-      granted = granted and allowed
-      befores[i] = allowed and level + cost * limit.per_token or level
-      reply[size + 1] = allowed and level or -1 - level
-      reply[size + 2] = wait
-    else
-      if stored[key] or changed[key] then commit(limit, state, key, -cost) end
-      reply[size + 1], reply[size + 2] = 0, 0
-    end
-    keys[i], chosen[i], costs[i] = key, limit, cost
-    size = size + 2
+local function change(key, cost)
+  local limit = limit_of[key]
+  if limit.algorithm == WINDOW then
+    change_window(key, limit, cost)
+  else
+    change_bucket(key, limit, cost)
   end
-  if kind ~= TAKE then return end
-  for i = 1, count do
+  changed[key] = true
+end
+
+local reply, checks, waits = { now }, 0, {}
+
+local function answer(level, wait)
+  checks = checks + 1
+  reply[checks + 1] = level
+  if wait > 0 then
+    waits[#waits + 1] = checks
+    waits[#waits + 1] = wait
+  end
+end
+
+-- All checks are measured before any is taken. One that would have passed, had another not been denied,
+-- reports the level that it found.
+local function take_all(at, count)
+  local granted, first = true, checks
+  for i = at, at + 2 * count - 1, 2 do
+    local level, wait = measure(plan[i], plan[i + 1])
+    granted = granted and level >= 0
+    answer(level, wait)
+  end
+  for i = at, at + 2 * count - 1, 2 do
+    local key, cost = plan[i], plan[i + 1]
+    first = first + 1
     if granted then
-      commit(chosen[i], states[keys[i]], keys[i], costs[i])
-    elseif reply[first + 2 * i - 1] >= 0 then
-      reply[first + 2 * i - 1] = befores[i] -- it would have been allowed, but nothing was taken
+      change(key, cost)
+    elseif reply[first + 1] >= 0 then
+      reply[first + 1] = reply[first + 1] + cost * limit_of[key].per_token
     end
   end
 end
 
-local kind = next_number()
-while kind do
-  settle(tonumber(kind), number())
-  kind = next_number()
+local function ask_each(kind, at, count)
+  for i = at, at + 2 * count - 1, 2 do
+    local key, cost = plan[i], plan[i + 1]
+    if kind ~= REFUND then
+      answer(measure(key, cost))
+    else
+      if stored[key] or changed[key] then change(key, -cost) end
+      answer(0, 0)
+    end
+  end
 end
 
-for key, limit in pairs(changed) do
-  local write = limit.algorithm == WINDOW and write_window or write_bucket
-  redis.call('SET', KEYS[key], write(limit, states[key]), 'PX', limit.ttl)
+local at, last = 1, #plan
+while at < last do
+  local head, second = plan[at], plan[at + 1]
+  at = at + 2
+  local limit = limit_of[head]
+  if limit and limit.algorithm < SHAPER and levels[head] >= second * limit.per_token then
+    -- What nearly every take comes to, written out because it pays.
+    local left = levels[head] - second * limit.per_token
+    levels[head], changed[head] = left, true
+    checks = checks + 1
+    reply[checks + 1] = left
+  elseif limit then
+    local level, wait = measure(head, second)
+    if level >= 0 then change(head, second) end
+    answer(level, wait)
+  else
+    local kind = -1 - head
+    if kind == TAKE then take_all(at, second) else ask_each(kind, at, second) end
+    at = at + 2 * second
+  end
 end
 
+-- While a bucket would recover well before it expires, it is overwritten in place, which costs half.
+for key = 1, #KEYS do
+  if changed[key] then
+    local limit, expiry = limit_of[key], expiries[key]
+    local in_place = expiry and stored[key] and expiry - now >= limit.ttl_micros / 2
+    if not in_place then expiries[key] = now + limit.ttl_micros end
+    local state = limit.algorithm == WINDOW and pack_window(key, limit) or pack_bucket(key, limit)
+    if in_place then
+      redis.call('SETRANGE', KEYS[key], '0', state)
+    else
+      redis.call('SET', KEYS[key], state, 'PX', limit.ttl)
+    end
+  end
+end
+
+for i = 1, #waits do reply[checks + 1 + i] = waits[i] end
 return reply

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildLibrary } from './support/compile.mjs';
+import { buildLibrary, compileRunnables } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
@@ -23,6 +23,7 @@ await main(async () => {
     );
     await step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env })));
     await buildLibrary();
+    await compileRunnables();
   }
   const dir = mkdtempSync(join(tmpdir(), 'nestjs-weir-test-'));
   try {

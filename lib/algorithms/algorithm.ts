@@ -4,6 +4,11 @@ import { type Limit } from './limit.js';
  * What a measurement found. One object is used again and again: read it before the next call.
  */
 export class Outcome {
+  /**
+   * The instant that was asked about. It travels in here because a double that is an argument of
+   * a call costs an allocation wherever V8 does not inline the call.
+   */
+  nowMicros = 0;
   allowed = false;
   /** Units left in the bucket: after the take if it was allowed, else as they are. */
   level = 0;
@@ -35,8 +40,15 @@ export interface Algorithm {
     outcome: Outcome,
   ): void;
 
-  /** Takes what was just measured and allowed. */
-  commit(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
+  /** Takes what was just measured, with that outcome, and allowed. */
+  commit(
+    limit: Limit,
+    state: Float64Array,
+    at: number,
+    now: number,
+    cost: number,
+    outcome: Outcome,
+  ): void;
 
   /** Gives back what was taken and not used; never more than the limit holds. */
   refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
@@ -47,6 +59,6 @@ export interface Algorithm {
   /** The latest instant at which something was taken. */
   lastUse(limit: Limit, state: Float64Array, at: number): number;
 
-  /** How long until all is back, if nothing more is taken. */
-  resetMicros(limit: Limit, level: number, now: number): number;
+  /** How long until all is back, if nothing more is taken. Rounded up. */
+  resetMs(limit: Limit, level: number, now: number): number;
 }

@@ -44,8 +44,8 @@ export const leakyBucket: Algorithm = {
     }
   },
 
-  commit(limit, state, at, now, cost) {
-    state[at] = waterAt(limit, state, at, now) + cost * limit.perToken;
+  commit(limit, state, at, now, _cost, outcome) {
+    state[at] = limit.full - outcome.level;
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
@@ -59,7 +59,7 @@ export const leakyBucket: Algorithm = {
 
   lastUse: (_limit, state, at) => state[at + 1]!,
 
-  resetMicros: (limit, level) => (limit.full - level) / limit.perMicro,
+  resetMs: (limit, level) => Math.ceil((limit.full - level) / limit.perMs),
 };
 
 /** All the arithmetic there is: what was there, less what has leaked since. */

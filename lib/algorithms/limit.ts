@@ -26,7 +26,7 @@ export interface LimitSpec {
  * A limit in whole numbers.
  *
  * Levels are counted in units chosen so that a token and the refill of one microsecond are both a
- * whole number of them, and a full bucket stays below 2^53. Sums and products of such numbers are
+ * whole number of them, and a full bucket stays below 2^52. Sums and products of such numbers are
  * exact in a double, in JavaScript as in Lua; so nothing drifts, and the two never disagree.
  */
 export interface Limit {
@@ -35,15 +35,16 @@ export interface Limit {
   readonly capacity: number;
   /** Units in one token. For a sliding window: the ticks of a sub-window. */
   readonly perToken: number;
-  /** Units that come back in one microsecond. */
+  /** Units that come back in one microsecond; 0 for a sliding window. */
   readonly perMicro: number;
+  readonly perMs: number;
   /** Units in a full bucket. */
   readonly full: number;
   readonly maxDelayMicros: number;
   readonly subWindows: number;
   /** Sliding window: microseconds in a tick; 1 unless the figures are too large for that. */
   readonly tickMicros: number;
-  /** After so long without a change the state is as new, and a store may forget it. */
+  /** After half of it without a change the state is as new; after all of it a store forgets it. */
   readonly ttlMs: number;
 }
 
@@ -56,7 +57,8 @@ export function compileLimit(spec: LimitSpec): Limit {
 
 function compileBucket(spec: LimitSpec): Limit {
   const periodMicros = Math.round(spec.periodMs * 1000);
-  const largest = Math.floor(LARGEST_EXACT / spec.burst);
+  // Half, so that two levels can be added up and still be exact.
+  const largest = Math.floor(LARGEST_EXACT / 2 / spec.burst);
   const { numerator, denominator } = toFraction(spec.rate, periodMicros, largest);
   const fillMs = (spec.burst * spec.periodMs) / spec.rate;
   return {
@@ -64,6 +66,7 @@ function compileBucket(spec: LimitSpec): Limit {
     capacity: spec.burst,
     perToken: denominator,
     perMicro: numerator,
+    perMs: numerator * 1000,
     full: spec.burst * denominator,
     maxDelayMicros: microsOrUnbounded(spec.maxDelayMs),
     subWindows: 0,
@@ -74,7 +77,7 @@ function compileBucket(spec: LimitSpec): Limit {
 
 function compileWindow(spec: LimitSpec): Limit {
   const widthMicros = Math.max(1, Math.ceil((spec.periodMs * 1000) / spec.subWindows));
-  const tickMicros = Math.ceil((spec.rate * widthMicros) / LARGEST_EXACT);
+  const tickMicros = Math.ceil((2 * spec.rate * widthMicros) / LARGEST_EXACT);
   const perToken = Math.ceil(widthMicros / tickMicros);
   const forgottenMicros = (spec.subWindows + 1) * perToken * tickMicros;
   return {
@@ -82,11 +85,12 @@ function compileWindow(spec: LimitSpec): Limit {
     capacity: spec.rate,
     perToken,
     perMicro: 0,
+    perMs: 0,
     full: spec.rate * perToken,
     maxDelayMicros: UNBOUNDED_MICROS,
     subWindows: spec.subWindows,
     tickMicros,
-    ttlMs: Math.max(1, Math.ceil(forgottenMicros / 1000)),
+    ttlMs: Math.max(1, Math.ceil((2 * forgottenMicros) / 1000)),
   };
 }
 

@@ -58,10 +58,10 @@ export const slidingWindow: Algorithm = {
 
   lastUse: (limit, state, at) => state[at]! * limit.perToken * limit.tickMicros,
 
-  resetMicros(limit, level, now) {
+  resetMs(limit, level, now) {
     if (level >= limit.full) return 0;
     const forgotten = numberAt(limit, ticksAt(limit, now)) + limit.subWindows + 1;
-    return forgotten * limit.perToken * limit.tickMicros - now;
+    return Math.ceil((forgotten * limit.perToken * limit.tickMicros - now) / 1000);
   },
 };
 

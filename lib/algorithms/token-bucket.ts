@@ -33,8 +33,8 @@ export const tokenBucket: Algorithm = {
     }
   },
 
-  commit(limit, state, at, now, cost) {
-    state[at] = levelAt(limit, state, at, now) - cost * limit.perToken;
+  commit(_limit, state, at, now, _cost, outcome) {
+    state[at] = outcome.level;
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
@@ -48,7 +48,7 @@ export const tokenBucket: Algorithm = {
 
   lastUse: (_limit, state, at) => state[at + 1]!,
 
-  resetMicros: (limit, level) => (limit.full - level) / limit.perMicro,
+  resetMs: (limit, level) => Math.ceil((limit.full - level) / limit.perMs),
 };
 
 /** All the arithmetic there is: what was there, and what has flowed in since. */

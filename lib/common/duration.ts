@@ -19,14 +19,14 @@ const UNIT_MS = new Map<string, number>([
 
 const NUMBER_AND_UNIT = /^(\d+(?:\.\d+)?)?\s*([a-z]+)$/;
 
-/** The duration in milliseconds; above zero, at most a year. */
+/** The duration in milliseconds: at least one, at most a year. */
 export function durationMs(value: unknown, field: string): number {
   const ms = typeof value === 'string' ? parse(value.trim().toLowerCase()) : value;
-  if (typeof ms !== 'number' || !(ms > 0) || ms > LONGEST_MS) {
+  if (typeof ms !== 'number' || !(ms >= 1) || ms > LONGEST_MS) {
     throw new InvalidArgumentError(
       field,
       value,
-      "a duration above 0 and up to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'",
+      "a duration from 1 ms to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'",
     );
   }
   return ms;

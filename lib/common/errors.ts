@@ -16,8 +16,17 @@ export class InvalidArgumentError extends RateLimitError {
     readonly field: string,
     readonly value: unknown,
     expectation: string,
+    message = `${field}: expected ${expectation}, got ${describe(value)}`,
   ) {
-    super(`${field}: expected ${expectation}, got ${describe(value)}`);
+    super(message);
+  }
+}
+
+/** An option that does not exist. Its value is not repeated: it may be a secret in a wrong place. */
+export class UnknownOptionError extends InvalidArgumentError {
+  constructor(field: string, known: readonly string[]) {
+    const expectation = `one of ${known.join(', ')}`;
+    super(field, undefined, expectation, `${field}: no such option; expected ${expectation}`);
   }
 }
 
@@ -34,15 +43,12 @@ export class CostExceedsLimitError extends InvalidArgumentError {
   }
 }
 
-export class UnknownPolicyError extends RateLimitError {
-  readonly code = 'UNKNOWN_POLICY';
+export class UnknownPolicyError extends InvalidArgumentError {
+  override readonly code = 'UNKNOWN_POLICY';
 
-  constructor(
-    readonly policy: unknown,
-    known: readonly string[],
-  ) {
+  constructor(policy: unknown, known: readonly string[]) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
-    super(`unknown policy ${describe(policy)}; the limiter has ${names}`);
+    super('policy', policy, names, `unknown policy ${describe(policy)}; the limiter has ${names}`);
   }
 }
 
@@ -112,18 +118,28 @@ export class MissingPackageError extends RateLimitError {
 const LONGEST_VALUE = 80;
 
 function describe(value: unknown): string {
-  let text: string;
-  if (typeof value === 'string') text = JSON.stringify(value);
-  else if (typeof value === 'function') text = `function ${value.name}`;
-  else if (value !== null && typeof value === 'object') text = safeJson(value);
-  else text = String(value);
+  const text = inWords(value);
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
 
-function safeJson(value: object): string {
+function inWords(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value);
+    case 'function':
+      return `function ${value.name}`;
+    case 'object':
+      return asJson(value) ?? Object.prototype.toString.call(value);
+    default:
+      return String(value);
+  }
+}
+
+function asJson(value: object | null): string | undefined {
   try {
-    return JSON.stringify(value);
+    const text: unknown = JSON.stringify(value);
+    return typeof text === 'string' ? text : undefined;
   } catch {
-    return Object.prototype.toString.call(value);
+    return undefined;
   }
 }

@@ -7,24 +7,28 @@ export interface Fraction {
 }
 
 /**
- * `amount / per` in whole numbers, with a denominator of at most `largestDenominator`.
+ * `amount / per` in whole numbers, with a denominator of at most `largestDenominator` (or, for a
+ * quotient that is smaller still, with 1 above it).
  *
  * Exact where that fits; else the best approximation, whose relative error is far below what a
  * double can tell apart in practice (continued fractions err by less than 1 / denominator²).
  */
 export function toFraction(amount: number, per: number, largestDenominator: number): Fraction {
   const scale = decimalScale(amount);
-  const exact = reduce(Math.round(amount * scale), per * scale);
-  if (exact.denominator <= largestDenominator) return exact;
+  if (scale !== undefined) {
+    const exact = reduce(Math.round(amount * scale), per * scale);
+    if (exact.denominator <= largestDenominator) return exact;
+  }
   const near = approximate(amount / per, largestDenominator);
   return near.numerator > 0 ? near : { numerator: 1, denominator: Math.round(per / amount) };
 }
 
-/** The power of ten that makes `value` whole, or a million. */
-function decimalScale(value: number): number {
-  let scale = 1;
-  while (scale < 1e6 && Math.round(value * scale) / scale !== value) scale *= 10;
-  return scale;
+/** The power of ten, up to a million, that makes `value` whole. */
+function decimalScale(value: number): number | undefined {
+  for (let scale = 1; scale <= 1e6; scale *= 10) {
+    if (Math.round(value * scale) / scale === value) return scale;
+  }
+  return undefined;
 }
 
 function reduce(numerator: number, denominator: number): Fraction {

@@ -9,14 +9,21 @@ export function newNodeId(): string {
 /** Longer keys are kept as a digest, so that no request can make a key of any size. */
 const LONGEST_PLAIN_KEY = 128;
 const DIGEST_MARK = '#';
+const DIGEST_MARK_CODE = 35;
+
+/** True for keys that are kept as they are. */
+export function isPlainKey(key: unknown): key is string {
+  if (typeof key !== 'string') return false;
+  const { length } = key;
+  return length > 0 && length <= LONGEST_PLAIN_KEY && key.charCodeAt(0) !== DIGEST_MARK_CODE;
+}
 
 /**
  * The key as it is stored: itself if it is short, else a digest. A short key that looks like a
  * digest is digested too, so that no key can pass for another.
  */
 export function boundedKey(key: string): string {
-  if (key.length <= LONGEST_PLAIN_KEY && key.charCodeAt(0) !== 35 /* DIGEST_MARK */) return key;
-  return digestOf(key);
+  return isPlainKey(key) ? key : digestOf(key);
 }
 
 /** Over UTF-16, where texts that UTF-8 cannot tell apart (lone surrogates) still differ. */

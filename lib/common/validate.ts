@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from './errors.js';
+import { InvalidArgumentError, UnknownOptionError } from './errors.js';
 
 /** Larger figures would lose exactness long before they mean anything. */
 const LARGEST_FIGURE = 1e12;
@@ -19,12 +19,13 @@ export function oneOf(field: string, value: unknown, choices: readonly string[])
 /** A misspelt option would otherwise be an option that silently does nothing. */
 export function rejectUnknown(field: string, value: object, known: readonly string[]): void {
   for (const name of Object.keys(value)) {
-    if (known.includes(name)) continue;
-    throw new InvalidArgumentError(
-      `${field}.${name}`,
-      (value as Record<string, unknown>)[name],
-      `no such option; known are ${known.join(', ')}`,
-    );
+    if (!known.includes(name)) throw new UnknownOptionError(`${field}.${name}`, known);
+  }
+}
+
+export function plainObject(field: string, value: unknown, expectation: string): void {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
+    throw new InvalidArgumentError(field, value, expectation);
   }
 }
 

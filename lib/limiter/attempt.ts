@@ -1,5 +1,5 @@
 import { Outcome } from '../algorithms/index.js';
-import { type Clock } from '../common/clock.js';
+import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import {
   CallKind,
   GiveBack,
@@ -35,6 +35,7 @@ export class Attempt implements RemoteCall {
   private readonly here: BoundCheck[] = [];
   private readonly decisions: Decision[] = [];
   private readonly startedAt: number;
+  private readonly isSingle: boolean;
   private resolve: ((decision: Decision) => void) | undefined;
 
   constructor(
@@ -43,6 +44,7 @@ export class Attempt implements RemoteCall {
     private readonly clock: Clock,
   ) {
     this.startedAt = clock.now();
+    this.isSingle = all.length === 1;
     for (const check of all)
       (check.shared.table === undefined ? this.checks : this.here).push(check);
   }
@@ -65,8 +67,7 @@ export class Attempt implements RemoteCall {
         const untilMicros = this.startedAt + answer.waitMicros;
         shared.denials.remember(key, { untilMicros, cost, level: answer.level });
       }
-      const timestampMs = answer.nowMicros / 1000;
-      this.note(shared.decide(shared.limit, answer, answer.nowMicros, timestampMs, 'store'));
+      this.note(shared.decide(shared.limit, answer, EPOCH_CLOCK, 'store'));
     });
     if (!allowed) this.giveBackHere();
     this.finish();
@@ -88,7 +89,7 @@ export class Attempt implements RemoteCall {
   }
 
   private finish(): void {
-    this.decision = decisive(this.decisions);
+    this.decision = this.isSingle ? this.decisions[0]! : decisive(this.decisions);
     this.resolve?.(this.decision);
   }
 
@@ -96,11 +97,13 @@ export class Attempt implements RemoteCall {
     const now = this.startedAt;
     for (const { shared, key, cost } of this.checks) {
       const denial = shared.denials.find(key, cost, now);
-      if (denial === undefined) continue;
+      const waitMicros = denial === undefined ? undefined : shared.waitAfter(denial, cost, now);
+      if (denial === undefined || waitMicros === undefined) continue;
+      OUTCOME.nowMicros = now;
       OUTCOME.allowed = false;
       OUTCOME.level = denial.level;
-      OUTCOME.waitMicros = denial.untilMicros - now;
-      this.note(shared.decide(shared.limit, OUTCOME, now, this.clock.epochMs(now), 'local'));
+      OUTCOME.waitMicros = waitMicros;
+      this.note(shared.decide(shared.limit, OUTCOME, this.clock, 'local'));
     }
     return this.decisions.length > 0;
   }
@@ -116,7 +119,7 @@ export class Attempt implements RemoteCall {
 
   /** Each check as its policy's failure mode has it; those by local share all or nothing again. */
   private fallBack(): boolean {
-    const now = this.clock.now();
+    OUTCOME.nowMicros = this.clock.now();
     const byShare: BoundCheck[] = [];
     for (const check of this.checks) {
       const { shared } = check;
@@ -127,7 +130,7 @@ export class Attempt implements RemoteCall {
       OUTCOME.allowed = shared.failureMode === 'open';
       OUTCOME.level = OUTCOME.allowed ? shared.limit.full : 0;
       OUTCOME.waitMicros = OUTCOME.allowed ? 0 : CLOSED_RETRY_MICROS;
-      this.note(shared.decide(shared.limit, OUTCOME, now, this.clock.epochMs(now), 'fallback'));
+      this.note(shared.decide(shared.limit, OUTCOME, this.clock, 'fallback'));
     }
     if (this.decisions.some((decision) => !decision.allowed)) return false;
     const nodes = this.store?.nodes ?? 1;
@@ -140,18 +143,33 @@ export class Attempt implements RemoteCall {
     tableOf: (check: BoundCheck) => BucketTable,
     source: 'local' | 'fallback',
   ): boolean {
-    const now = this.clock.now();
-    const denied = checks.filter((check) => {
-      tableOf(check).peek(check.key, check.cost, now, OUTCOME);
-      return !OUTCOME.allowed && !check.shared.shadow;
-    });
-    for (const check of denied.length > 0 ? denied : checks) {
+    OUTCOME.nowMicros = this.clock.now();
+    const known = this.decisions.length;
+    const note = ({ shared }: BoundCheck, table: BucketTable): void => {
+      this.note(shared.decide(table.limit, OUTCOME, this.clock, source));
+    };
+    for (const check of checks) {
       const table = tableOf(check);
-      table.take(check.key, check.cost, now, OUTCOME);
-      const timestampMs = this.clock.epochMs(now);
-      this.note(check.shared.decide(table.limit, OUTCOME, now, timestampMs, source));
+      table.peek(check.key, check.cost, OUTCOME);
+      if (!OUTCOME.allowed && !check.shared.shadow) note(check, table);
     }
-    return denied.length === 0;
+    if (this.decisions.length > known) return false;
+    for (const [index, check] of checks.entries()) {
+      const table = tableOf(check);
+      table.take(check.key, check.cost, OUTCOME);
+      if (OUTCOME.allowed || check.shared.shadow) {
+        note(check, table);
+        continue;
+      }
+      // Two of the keys share an overflow bucket, which had enough for either but not for both.
+      this.decisions.length = known;
+      note(check, table);
+      for (const taken of checks.slice(0, index)) {
+        tableOf(taken).refund(taken.key, taken.cost, OUTCOME.nowMicros);
+      }
+      return false;
+    }
+    return true;
   }
 }
 

@@ -1,6 +1,13 @@
-import { algorithmOf, shareOf, type Limit, type Outcome } from '../algorithms/index.js';
+import {
+  algorithmOf,
+  shareOf,
+  type Algorithm,
+  type Limit,
+  type Outcome,
+} from '../algorithms/index.js';
+import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
-import { DenyCache } from '../local/deny-cache.js';
+import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { type CheckedPolicy, type FailureMode } from './policy-options.js';
@@ -27,6 +34,7 @@ export class BoundLimit implements SharedLimit {
   readonly maxWaiters: number;
   readonly denials: DenyCache;
   readonly counters: LimitCounters = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0 };
+  private readonly algorithm: Algorithm;
   private readonly defaultCost: number;
   private largestCost: number;
   private fallback: BucketTable | undefined;
@@ -44,6 +52,7 @@ export class BoundLimit implements SharedLimit {
     this.policy = policy.name;
     // The algorithm is part of the name: its state means nothing to another one.
     this.id = `${policy.name}:${tier}:${limit.algorithm}`;
+    this.algorithm = algorithmOf(limit.algorithm);
     this.failureMode = options.failureMode;
     this.shadow = options.shadow;
     this.maxWaiters = options.maxWaiters;
@@ -54,7 +63,10 @@ export class BoundLimit implements SharedLimit {
 
   /** The cost of a request, which must be one that can ever be paid. */
   costOf(cost: number | undefined): number {
-    if (cost === undefined) return this.defaultCost;
+    return cost === undefined ? this.defaultCost : this.checkedCost(cost);
+  }
+
+  private checkedCost(cost: number): number {
     if (cost > this.limit.capacity) {
       throw new CostExceedsLimitError(this.policy, cost, this.limit.capacity);
     }
@@ -63,6 +75,14 @@ export class BoundLimit implements SharedLimit {
     }
     if (cost > this.largestCost) this.largestCost = cost;
     return cost;
+  }
+
+  /** How long a remembered denial makes `cost` wait; undefined if only the store can tell. */
+  waitAfter(denial: Denial, cost: number, now: number): number | undefined {
+    const more = cost - denial.cost;
+    const { perMicro, perToken } = this.limit;
+    if (more > 0 && perMicro === 0) return undefined;
+    return denial.untilMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
   }
 
   /** This node's share of the limit, for while the store is away. */
@@ -76,12 +96,11 @@ export class BoundLimit implements SharedLimit {
     return this.fallback;
   }
 
-  /** Counts an outcome and puts it into words. */
+  /** Counts an outcome and puts it into words; `limit` may be a share of the own one. */
   decide(
     limit: Limit,
     outcome: Readonly<Outcome>,
-    now: number,
-    timestampMs: number,
+    clock: Pick<Clock, 'epochMs'>,
     source: DecisionSource,
   ): Decision {
     const { counters } = this;
@@ -89,28 +108,27 @@ export class BoundLimit implements SharedLimit {
     else if (this.shadow) counters.shadowDenied++;
     else counters.denied++;
     if (source === 'fallback') counters.fallback++;
-    return this.describe(limit, outcome, now, timestampMs, source);
+    return this.describe(limit, outcome, clock, source);
   }
 
-  /** `now` is of the clock that counted the tokens; `limit` may be a share of the own one. */
+  /** `clock` is the one that the instant of the outcome was read from. */
   describe(
     limit: Limit,
     outcome: Readonly<Outcome>,
-    now: number,
-    timestampMs: number,
+    clock: Pick<Clock, 'epochMs'>,
     source: DecisionSource,
   ): Decision {
-    const { level, waitMicros } = outcome;
-    const waitMs = Math.ceil(waitMicros / 1000);
-    const passes = outcome.allowed || this.shadow;
+    const { allowed, level, waitMicros, nowMicros } = outcome;
+    const waitMs = waitMicros === 0 ? 0 : Math.ceil(waitMicros / 1000);
+    const passes = allowed || this.shadow;
     return {
       allowed: passes,
       remaining: Math.floor(level / limit.perToken),
       limit: limit.capacity,
-      delayMs: outcome.allowed ? waitMs : 0,
+      delayMs: allowed && !this.shadow ? waitMs : 0,
       retryAfterMs: passes ? 0 : waitMs,
-      resetMs: Math.ceil(algorithmOf(limit.algorithm).resetMicros(limit, level, now) / 1000),
-      timestampMs,
+      resetMs: this.algorithm.resetMs(limit, level, nowMicros),
+      timestampMs: clock.epochMs(nowMicros),
       policy: this.policy,
       tier: 'policy',
       source,

@@ -23,16 +23,14 @@ export interface Decision {
   readonly policy: string;
   readonly tier: DecidingTier;
   readonly source: DecisionSource;
-  /** Only if several policies were asked at once: what each of those that were asked said. */
+  /** Only if several policies were asked at once: what those said that had a say in it. */
   readonly decisions?: readonly Decision[];
 }
 
-/** Of several that all had to pass: the one that denied for longest, else the tightest. */
+/** Of policies that all had to pass: the one that denied for longest, else the tightest. */
 export function decisive(decisions: readonly Decision[]): Decision {
   const chosen = decisions.reduce((worst, next) => (isTighter(next, worst) ? next : worst));
-  return decisions.length === 1
-    ? chosen
-    : { ...chosen, delayMs: longestDelay(decisions), decisions };
+  return { ...chosen, delayMs: longestDelay(decisions), decisions };
 }
 
 function isTighter(a: Decision, b: Decision): boolean {

@@ -1,7 +1,13 @@
 import { type Clock } from '../common/clock.js';
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
+import {
+  oneOf,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../common/validate.js';
 import { type RedisConnectionOptions } from '../stores/index.js';
 import { type PolicyInput } from './policy-options.js';
 
@@ -28,9 +34,10 @@ export class RedisStoreOptions implements RedisConnectionOptions {
   prefix = 'weir';
   /** A decision that Redis has not made by then follows the policy's failure mode. */
   decisionTimeout: Duration = '20ms';
-  /** Most checks that travel in one script call. */
-  maxBatch = 256;
-  /** As for the memory store: bounds what is kept in process (node scope, fallback, denials). */
+  /** Most checks that travel in one script call. Several calls may be on their way at once. */
+  maxBatch = 64;
+  /** As for the memory store, for buckets kept in process (node scope, fallback); and as many
+   * denials are remembered for each policy and tier. */
   maxKeys = 1_000_000;
   idleTimeout: Duration = '5m';
 }
@@ -63,7 +70,8 @@ const KNOWN_REDIS = [
 
 export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | RedisStoreOptions {
   const given = typeof input === 'string' ? { type: input } : input;
-  oneOf('store.type', given?.type, ['memory', 'redis']);
+  plainObject('store', given, "'memory' or an object with a type");
+  oneOf('store.type', given.type, ['memory', 'redis']);
   const isRedis = given.type === 'redis';
   rejectUnknown('store', given, isRedis ? KNOWN_REDIS : KNOWN_MEMORY);
   const defaults = isRedis ? new RedisStoreOptions() : new MemoryStoreOptions();
@@ -78,11 +86,10 @@ export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | R
 }
 
 export function checkLimiterOptions(options: RateLimiterOptions): void {
+  plainObject('options', options, 'an object');
   rejectUnknown('options', options, KNOWN_LIMITER);
   const { policies, nodeId } = options;
-  if (policies !== undefined && (policies === null || typeof policies !== 'object')) {
-    throw new InvalidArgumentError('policies', policies, 'an object of policies by name');
-  }
+  if (policies !== undefined) plainObject('policies', policies, 'an object of policies by name');
   if (nodeId !== undefined && (typeof nodeId !== 'string' || nodeId === '')) {
     throw new InvalidArgumentError('nodeId', nodeId, 'a text that is not empty');
   }

@@ -1,5 +1,5 @@
-import { InvalidArgumentError, UnknownPolicyError } from '../common/errors.js';
-import { boundedKey } from '../common/ids.js';
+import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
+import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './attempt.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
@@ -12,13 +12,17 @@ interface BoundPolicy {
   readonly base: BoundLimit;
 }
 
+/** Stands where no policy was looked up yet; no request can name it. */
+const NO_POLICY = { name: '', tiers: new Map<string, BoundLimit>() } as unknown as BoundPolicy;
+
 export type PolicyCounters = LimitCounters & { overflowed: number };
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyBook {
   private readonly policies = new Map<string, BoundPolicy>();
   /** Most requests name the same policy as the one before. */
-  private latest: BoundPolicy | undefined;
+  private latest: BoundPolicy = NO_POLICY;
+  private closed = false;
 
   constructor(
     policies: Readonly<Record<string, PolicyInput>>,
@@ -31,16 +35,10 @@ export class PolicyBook {
 
   /** The limit that a request falls under. */
   limitFor(request: AcquireRequest): BoundLimit {
-    let policy = this.latest;
-    if (policy === undefined || policy.name !== request.policy) {
-      policy = this.policies.get(request.policy);
-      if (policy === undefined)
-        throw new UnknownPolicyError(request.policy, [...this.policies.keys()]);
-      this.latest = policy;
-    }
-    return request.tier === undefined
-      ? policy.base
-      : (policy.tiers.get(request.tier) ?? policy.base);
+    const { latest } = this;
+    const policy = latest.name === request.policy ? latest : this.lookUp(request.policy);
+    const { tier } = request;
+    return tier === undefined ? policy.base : (policy.tiers.get(tier) ?? policy.base);
   }
 
   check(request: AcquireRequest): BoundCheck {
@@ -68,6 +66,12 @@ export class PolicyBook {
     return checks;
   }
 
+  /** From now on there is no policy, and every request is told why. */
+  close(): void {
+    this.closed = true;
+    this.latest = NO_POLICY;
+  }
+
   sweepDenials(now: number): void {
     for (const limit of this.limits()) limit.denials.sweep(now);
   }
@@ -86,6 +90,14 @@ export class PolicyBook {
       sum.overflowed += table?.overflowed ?? 0;
     }
     return all;
+  }
+
+  private lookUp(name: string): BoundPolicy {
+    if (this.closed) throw new LimiterClosedError();
+    const policy = this.policies.get(name);
+    if (policy === undefined) throw new UnknownPolicyError(name, [...this.policies.keys()]);
+    this.latest = policy;
+    return policy;
   }
 
   private *limits(): Iterable<BoundLimit> {
@@ -111,6 +123,10 @@ export function isList(request: Acquire): request is readonly AcquireRequest[] {
 /** The key as it is kept: checked, and of bounded length. */
 export function keyOf(request: AcquireRequest): string {
   const { key } = request;
+  return isPlainKey(key) ? key : unusualKey(key);
+}
+
+function unusualKey(key: unknown): string {
   if (typeof key !== 'string' || key.length === 0) {
     throw new InvalidArgumentError('key', key, 'a text that is not empty');
   }

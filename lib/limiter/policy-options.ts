@@ -1,7 +1,13 @@
 import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/index.js';
 import { durationMs, parseRate, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
+import {
+  oneOf,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../common/validate.js';
 
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 
@@ -30,14 +36,14 @@ export class PolicyOptions implements LimitOptions {
   burst?: number;
   /** Leaky bucket: refuse what is too much, or delay what fits into the bucket. */
   mode: 'policer' | 'shaper' = 'policer';
-  /** Shaper: requests that would have to wait longer are refused. Default: the bucket's length. */
+  /** Shaper: a request that would have to wait longer is refused. Default: whoever fits may wait. */
   maxDelay?: Duration;
   /** Sliding window: into how many parts the period is cut. More is more exact, and larger. */
   subWindows = 10;
   /** Tokens that a request takes if it does not say. */
   cost = 1;
-  /** Other figures for some callers, by name: `{ vip: { rate: 50 } }`. */
-  tiers: Record<string, LimitOptions> = {};
+  /** Other figures for some callers, by name: `{ vip: 50, partner: { rate: '500/min' } }`. */
+  tiers: Record<string, LimitOptions | number | string> = {};
   /** The tier of requests that name none, or one that is not there. Default: the policy's figures. */
   defaultTier?: string;
   /** `fleet`: one bucket per key for all processes; `node`: each process by itself. */
@@ -79,9 +85,7 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
   if (!NAME.test(name)) {
     throw new InvalidArgumentError('policies', name, 'names of up to 64 letters, digits and _ . -');
   }
-  if (input === null || typeof input !== 'object') {
-    throw new InvalidArgumentError(at, input, 'an object with at least a rate');
-  }
+  plainObject(at, input, 'an object with at least a rate');
   rejectUnknown(at, input, KNOWN_OPTIONS);
   const options = Object.assign(new PolicyOptions(), withoutUndefined(input));
   oneOf(`${at}.algorithm`, options.algorithm, ['token-bucket', 'leaky-bucket', 'sliding-window']);
@@ -94,6 +98,8 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
   if (typeof options.shadow !== 'boolean') {
     throw new InvalidArgumentError(`${at}.shadow`, options.shadow, 'true or false');
   }
+  rejectIdle(at, input, options);
+  if (options.maxDelay !== undefined) durationMs(options.maxDelay, `${at}.maxDelay`);
   const limits = tierLimits(at, options);
   const defaultTier = options.defaultTier ?? BASE_TIER;
   if (!limits.has(defaultTier)) {
@@ -110,24 +116,55 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
   return { name, options, limits, defaultTier };
 }
 
+/** An option that the algorithm does not look at would be an option that silently does nothing. */
+function rejectIdle(at: string, input: PolicyInput, options: PolicyOptions): void {
+  const { algorithm, mode } = options;
+  const idle: [option: keyof PolicyOptions, isUsed: boolean, needs: string][] = [
+    ['mode', algorithm === 'leaky-bucket', "no mode without algorithm: 'leaky-bucket'"],
+    ['maxDelay', algorithm === 'leaky-bucket' && mode === 'shaper', "mode: 'shaper' beside it"],
+    ['subWindows', algorithm === 'sliding-window', "algorithm: 'sliding-window' beside it"],
+    ['burst', algorithm !== 'sliding-window', 'no burst for a sliding window'],
+  ];
+  for (const [option, isUsed, needs] of idle) {
+    if (!isUsed && input[option] !== undefined) {
+      throw new InvalidArgumentError(`${at}.${option}`, input[option], needs);
+    }
+  }
+}
+
 function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {
   const limits = new Map<string, Limit>();
   if (options.rate !== undefined) limits.set(BASE_TIER, checkLimit(at, options, options));
-  for (const [tier, figures] of Object.entries(options.tiers)) {
+  plainObject(`${at}.tiers`, options.tiers, 'an object of tiers by name');
+  for (const [tier, input] of Object.entries(options.tiers)) {
     if (!NAME.test(tier)) {
       throw new InvalidArgumentError(`${at}.tiers`, tier, 'names of letters, digits and _ . -');
     }
-    rejectUnknown(`${at}.tiers.${tier}`, figures, KNOWN_FIGURES);
-    limits.set(tier, checkLimit(`${at}.tiers.${tier}`, inherit(options, figures), options));
+    const field = `${at}.tiers.${tier}`;
+    if (limits.has(tier)) {
+      throw new InvalidArgumentError(
+        field,
+        input,
+        "another name; 'default' is the policy's own rate",
+      );
+    }
+    const figures =
+      typeof input === 'number' || typeof input === 'string' ? { rate: input } : input;
+    plainObject(field, figures, 'a rate, or an object with rate, period or burst');
+    rejectUnknown(field, figures, KNOWN_FIGURES);
+    limits.set(tier, checkLimit(field, inherit(at, options, figures), options));
   }
   return limits;
 }
 
 /** A tier has the policy's period, but its burst only where the tier has no rate of its own. */
-function inherit(policy: PolicyOptions, tier: LimitOptions): LimitOptions {
-  const rate = tier.rate ?? policy.rate;
-  const period = tier.period ?? (typeof rate === 'string' ? undefined : policy.period);
-  const burst = tier.burst ?? (tier.rate === undefined ? policy.burst : undefined);
+function inherit(at: string, policy: PolicyOptions, tier: LimitOptions): LimitOptions {
+  const isText = typeof policy.rate === 'string';
+  const base = isText ? parseRate(policy.rate as string, `${at}.rate`) : undefined;
+  const rate = tier.rate === undefined ? (base?.rate ?? policy.rate) : tier.rate;
+  const inherited = typeof rate === 'string' ? undefined : (base?.periodMs ?? policy.period);
+  const period = tier.period === undefined ? inherited : tier.period;
+  const burst = tier.burst === undefined && tier.rate === undefined ? policy.burst : tier.burst;
   return { rate, period, burst };
 }
 
@@ -138,32 +175,32 @@ function checkLimit(at: string, figures: LimitOptions, policy: PolicyOptions): L
   if (isWindow && figures.burst !== undefined) {
     throw new InvalidArgumentError(`${at}.burst`, figures.burst, 'no burst for a sliding window');
   }
-  const burst = figures.burst ?? Math.max(1, Math.floor(rate));
+  const burst = figures.burst === undefined ? Math.max(1, Math.floor(rate)) : figures.burst;
   wholeAbove0(`${at}.burst`, burst);
   if (!isWindow && (burst / rate) * periodMs > LONGEST_FILL_MS) {
     throw new InvalidArgumentError(`${at}.burst`, burst, 'a bucket that is full within 100 years');
   }
+  const { maxDelay } = policy;
   const spec: LimitSpec = {
     algorithm: codeOf(policy),
     rate,
     periodMs,
     burst,
-    maxDelayMs:
-      policy.maxDelay === undefined ? Infinity : durationMs(policy.maxDelay, `${at}.maxDelay`),
+    maxDelayMs: maxDelay === undefined ? Infinity : durationMs(maxDelay, `${at}.maxDelay`),
     subWindows: policy.subWindows,
   };
   return compileLimit(spec);
 }
 
 function checkRate(at: string, figures: LimitOptions): { rate: number; periodMs: number } {
-  const { rate } = figures;
+  const { rate, period } = figures;
+  if (typeof rate === 'string' && period !== undefined) {
+    throw new InvalidArgumentError(`${at}.period`, period, 'no period beside a rate text');
+  }
   const parsed =
     typeof rate === 'string'
       ? parseRate(rate, `${at}.rate`)
-      : { rate, periodMs: durationMs(figures.period ?? '1s', `${at}.period`) };
-  if (typeof rate === 'string' && figures.period !== undefined) {
-    throw new InvalidArgumentError(`${at}.period`, figures.period, 'no period beside a rate text');
-  }
+      : { rate, periodMs: durationMs(period === undefined ? '1s' : period, `${at}.period`) };
   if (typeof parsed.rate !== 'number' || !(parsed.rate > 0) || !Number.isFinite(parsed.rate)) {
     throw new InvalidArgumentError(`${at}.rate`, rate, 'a finite number above 0');
   }

@@ -3,25 +3,26 @@ import { AcquireTimeoutError, LimiterClosedError, TooManyWaitersError } from '..
 import { type Decision } from './decision.js';
 import { type AcquireOptions } from './rate-limiter.js';
 
-/** What a line waits for. */
+/** What a caller waits for. */
 export interface LineTask {
   readonly policy: string;
   readonly maxWaiters: number;
   tryTake(): Decision | Promise<Decision>;
-  giveBack(): void;
+  giveBack(decision: Decision): void;
 }
 
 interface Waiter {
   readonly task: LineTask;
   readonly timeoutMs: number | undefined;
   readonly deadlineMicros: number;
-  /** Set once the caller has its answer, whatever it was. */
-  done: boolean;
-  /** Has its tokens, and is held back by a shaper. */
-  delayed: boolean;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (reason: unknown) => void;
+  /** Set once the caller has its answer, whatever it was. */
+  done: boolean;
+  /** Set while the caller has its tokens and is held back by a shaper. */
+  delayed: Decision | undefined;
   readonly cleanUp: Cancel[];
+  cancelDeadline: Cancel | undefined;
 }
 
 /**
@@ -44,116 +45,157 @@ export class WaitingLine {
   join(task: LineTask, options: AcquireOptions): Promise<Decision> {
     const { timeoutMs, signal } = options;
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(asError(signal.reason));
-      if (this.waiters.length >= task.maxWaiters) {
-        return reject(new TooManyWaitersError(task.policy, task.maxWaiters));
+      const refusal = this.refusalOf(task, options);
+      if (refusal !== undefined) {
+        this.endIfEmpty();
+        refuse(reject, refusal.reason);
+        return;
       }
-      const now = this.clock.now();
-      const deadlineMicros = timeoutMs === undefined ? Infinity : now + timeoutMs * 1000;
-      if (this.waiters.length > 0 && this.dueMicros > deadlineMicros) {
-        return reject(timedOut(task, timeoutMs!, this.dueMicros - now));
-      }
+      const deadlineMicros =
+        timeoutMs === undefined ? Infinity : this.clock.now() + timeoutMs * 1000;
       const waiter: Waiter = {
         task,
         timeoutMs,
         deadlineMicros,
-        done: false,
-        delayed: false,
         resolve,
         reject,
+        done: false,
+        delayed: undefined,
         cleanUp: [],
+        cancelDeadline: undefined,
       };
       if (signal !== undefined) {
-        const abort = (): void => this.leave(waiter, asError(signal.reason));
+        const abort = (): void => this.leave(waiter, signal.reason);
         signal.addEventListener('abort', abort, { once: true });
         waiter.cleanUp.push(() => signal.removeEventListener('abort', abort));
       }
       this.waiters.push(waiter);
-      if (this.waiters.length === 1) void this.serve();
-      else if (timeoutMs !== undefined) this.armDeadline(waiter, timeoutMs);
+      if (this.waiters.length === 1) this.serve();
+      else if (deadlineMicros < Infinity) this.armDeadline(waiter, timeoutMs!);
     });
+  }
+
+  /** Tokens came back before their time: the first in line need not wait for its timer. */
+  wake(): void {
+    if (this.busy || this.waiters.length === 0) return;
+    this.cancelTimer?.();
+    this.serve();
   }
 
   close(): void {
     this.cancelTimer?.();
-    for (const waiter of [...this.waiters, ...this.delayed])
+    for (const waiter of [...this.waiters, ...this.delayed]) {
       this.leave(waiter, new LimiterClosedError());
+    }
   }
 
-  /** Serves from the front until somebody has to wait. */
-  private async serve(): Promise<void> {
+  private refusalOf(task: LineTask, options: AcquireOptions): { reason: unknown } | undefined {
+    const { timeoutMs, signal } = options;
+    if (signal?.aborted) return { reason: signal.reason };
+    if (this.waiters.length >= task.maxWaiters) {
+      return { reason: new TooManyWaitersError(task.policy, task.maxWaiters) };
+    }
+    const waitMicros = this.dueMicros - this.clock.now();
+    if (timeoutMs === undefined || this.waiters.length === 0 || waitMicros <= timeoutMs * 1000) {
+      return undefined;
+    }
+    return { reason: timedOut(task, timeoutMs, waitMicros) };
+  }
+
+  /** Serves from the front until somebody has to wait, for a timer or for the store. */
+  private serve(): void {
     if (this.busy) return;
     this.busy = true;
-    try {
-      for (let first = this.waiters[0]; first !== undefined; first = this.waiters[0]) {
-        if (!(await this.serveFirst(first))) return;
+    for (let first = this.waiters[0]; first !== undefined; first = this.waiters[0]) {
+      const answer = this.ask(first);
+      if (answer instanceof Promise) {
+        void answer.then((decision) => {
+          this.busy = false;
+          if (this.settle(first, decision)) this.serve();
+        });
+        return;
       }
-    } finally {
-      this.busy = false;
+      if (!this.settle(first, answer)) break;
     }
+    this.busy = false;
     this.endIfEmpty();
   }
 
-  /** False if the first in line has to wait for a timer. */
-  private async serveFirst(waiter: Waiter): Promise<boolean> {
-    const { task } = waiter;
-    let decision: Decision;
-    try {
-      const answer = task.tryTake();
-      decision = answer instanceof Promise ? await answer : answer;
-    } catch (error) {
+  /** The decision, or undefined if asking failed, which ends the waiter. */
+  private ask(waiter: Waiter): Decision | undefined | Promise<Decision | undefined> {
+    const fail = (error: unknown): undefined => {
       this.leave(waiter, error);
-      return true;
+      return undefined;
+    };
+    try {
+      const answer = waiter.task.tryTake();
+      return answer instanceof Promise ? answer.catch(fail) : answer;
+    } catch (error) {
+      return fail(error);
     }
+  }
+
+  /** What becomes of the first in line. False if it stays, and a timer is set. */
+  private settle(waiter: Waiter, decision: Decision | undefined): boolean {
+    if (decision === undefined) return true;
+    const { task } = waiter;
     if (waiter.done) {
-      if (decision.allowed) task.giveBack();
+      if (decision.allowed) task.giveBack(decision);
       return true;
     }
+    // From here on the line decides whether it is too late; a tie goes to the caller.
+    waiter.cancelDeadline?.();
     const now = this.clock.now();
     const waitMicros = (decision.allowed ? decision.delayMs : decision.retryAfterMs) * 1000;
     if (now + waitMicros > waiter.deadlineMicros) {
-      if (decision.allowed) task.giveBack();
+      if (decision.allowed) task.giveBack(decision);
       this.leave(waiter, timedOut(task, waiter.timeoutMs ?? 0, waitMicros));
       return true;
     }
     if (decision.allowed) {
       this.remove(waiter);
-      this.release(waiter, decision, waitMicros / 1000);
+      this.release(waiter, decision);
       return true;
     }
     this.dueMicros = now + waitMicros;
-    this.cancelTimer = this.clock.after(Math.max(1, waitMicros / 1000), () => void this.serve());
+    this.cancelTimer = this.clock.after(Math.max(1, waitMicros / 1000), () => this.serve());
     return false;
   }
 
   /** Lets the caller go, after the delay that a shaper imposed. */
-  private release(waiter: Waiter, decision: Decision, delayMs: number): void {
-    const go = (): void => this.finish(waiter, () => waiter.resolve(decision));
+  private release(waiter: Waiter, decision: Decision): void {
+    const { delayMs } = decision;
+    const go = (): void =>
+      this.finish(waiter, () =>
+        waiter.resolve(delayMs === 0 ? decision : { ...decision, delayMs: 0 }),
+      );
     if (delayMs === 0) return go();
-    waiter.delayed = true;
+    waiter.delayed = decision;
     this.delayed.add(waiter);
     waiter.cleanUp.push(this.clock.after(delayMs, go));
   }
 
   private armDeadline(waiter: Waiter, timeoutMs: number): void {
-    waiter.cleanUp.push(
-      this.clock.after(timeoutMs, () => {
-        const waitMicros = Math.max(0, this.dueMicros - this.clock.now());
-        this.leave(waiter, timedOut(waiter.task, timeoutMs, waitMicros));
-      }),
-    );
+    waiter.cancelDeadline = this.clock.after(timeoutMs, () => {
+      // A longer time than a timer can hold is waited for in steps.
+      const leftMicros = waiter.deadlineMicros - this.clock.now();
+      if (leftMicros > 0) return this.armDeadline(waiter, leftMicros / 1000);
+      const waitMicros = Math.max(0, this.dueMicros - this.clock.now());
+      this.leave(waiter, timedOut(waiter.task, waiter.timeoutMs ?? 0, waitMicros));
+    });
   }
 
   /** Ends a waiter that gets no tokens. If it was first, the next one tries. */
   private leave(waiter: Waiter, reason: unknown): void {
     if (waiter.done) return;
     const wasFirst = this.waiters[0] === waiter;
-    if (waiter.delayed) waiter.task.giveBack();
+    if (waiter.delayed !== undefined) waiter.task.giveBack(waiter.delayed);
     this.remove(waiter);
-    this.finish(waiter, () => waiter.reject(reason));
+    this.finish(waiter, () => refuse(waiter.reject, reason));
     if (!wasFirst || this.busy) return;
     this.cancelTimer?.();
-    void this.serve();
+    this.dueMicros = 0;
+    this.serve();
   }
 
   private remove(waiter: Waiter): void {
@@ -164,20 +206,22 @@ export class WaitingLine {
   private finish(waiter: Waiter, answer: () => void): void {
     if (waiter.done) return;
     waiter.done = true;
+    waiter.cancelDeadline?.();
     for (const cancel of waiter.cleanUp) cancel();
     answer();
     if (this.delayed.delete(waiter)) this.endIfEmpty();
   }
 
   private endIfEmpty(): void {
-    if (this.waiters.length === 0 && this.delayed.size === 0) this.onEmpty();
+    if (!this.busy && this.waiters.length === 0 && this.delayed.size === 0) this.onEmpty();
   }
+}
+
+/** The reason of an abort signal is passed on as it is, and need not be an error. */
+function refuse(reject: (reason: unknown) => void, reason: unknown): void {
+  reject(reason);
 }
 
 function timedOut(task: LineTask, timeoutMs: number, waitMicros: number): AcquireTimeoutError {
   return new AcquireTimeoutError(task.policy, timeoutMs, Math.ceil(waitMicros / 1000));
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }

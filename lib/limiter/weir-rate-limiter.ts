@@ -1,7 +1,7 @@
 import { Outcome } from '../algorithms/index.js';
-import { SystemClock, type Cancel, type Clock } from '../common/clock.js';
+import { EPOCH_CLOCK, SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
-import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
+import { InvalidArgumentError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import {
   CallKind,
@@ -67,15 +67,16 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
-    if (this.closed) throw new LimiterClosedError();
     if (isList(request)) return this.tryAcquireAll(request);
     const limit = this.policies.limitFor(request);
     const { table } = limit;
     if (table === undefined) return this.attempt([this.policies.check(request)]);
+    const { outcome, clock } = this;
     const cost = limit.costOf(request.cost);
-    const now = this.clock.now();
-    table.take(keyOf(request), cost, now, this.outcome);
-    return limit.decide(limit.limit, this.outcome, now, this.clock.epochMs(now), 'local');
+    const key = keyOf(request);
+    outcome.nowMicros = clock.now();
+    table.take(key, cost, outcome);
+    return limit.decide(limit.limit, outcome, clock, 'local');
   }
 
   allow(policy: string, key: string): boolean | Promise<boolean> {
@@ -87,35 +88,23 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
-    if (this.closed) throw new LimiterClosedError();
-    const { timeoutMs } = options;
-    if (timeoutMs !== undefined && !(timeoutMs >= 0)) {
+    const timeoutMs = options.timeoutMs === Infinity ? undefined : options.timeoutMs;
+    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
       throw new InvalidArgumentError('timeoutMs', timeoutMs, 'a number of milliseconds from 0 on');
     }
     const first = this.policies.checks(request)[0]!;
-    const { policy, maxWaiters, id } = first.shared;
+    const { policy, maxWaiters } = first.shared;
     const task = {
       policy,
       maxWaiters,
       tryTake: () => this.tryAcquire(request),
-      giveBack: () => void this.refund(request),
+      giveBack: (decision: Decision) => this.giveBack(request, decision),
     };
-    return this.lineFor(`${id}:${first.key}`).join(task, options);
+    return this.lineFor(lineName(first)).join(task, { ...options, timeoutMs });
   }
 
   refund(request: Acquire): void | Promise<void> {
-    const elsewhere: BoundCheck[] = [];
-    for (const check of this.policies.checks(request)) {
-      const { shared, key, cost } = check;
-      if (shared.table === undefined) {
-        shared.denials.forget(key);
-        elsewhere.push(check);
-      } else {
-        shared.table.refund(key, cost, this.clock.now());
-      }
-    }
-    if (elsewhere.length === 0 || this.remote === undefined) return;
-    return ask(this.remote, CallKind.Refund, elsewhere).then(() => undefined);
+    return this.refundAll(this.policies.checks(request));
   }
 
   peek(request: AcquireRequest): Decision | Promise<Decision> {
@@ -129,17 +118,21 @@ export class WeirRateLimiter extends RateLimiter {
       if (answers === undefined) {
         return this.peekHere(check, shared.fallbackTable(remote.nodes), 'fallback');
       }
-      const { nowMicros, ...outcome } = answers[0]!;
+      const outcome = { ...answers[0]! };
       if (outcome.allowed) outcome.level += cost * shared.limit.perToken;
-      return shared.describe(shared.limit, outcome, nowMicros, nowMicros / 1000, 'store');
+      return shared.describe(shared.limit, outcome, EPOCH_CLOCK, 'store');
     });
   }
 
   reset(request: AcquireRequest): void | Promise<void> {
-    const { shared, key } = this.policies.check(request);
-    if (shared.table !== undefined) return shared.table.reset(key, this.clock.now());
+    const check = this.policies.check(request);
+    const { shared, key } = check;
+    if (shared.table !== undefined) {
+      shared.table.reset(key);
+      return this.wake([check]);
+    }
     shared.denials.forget(key);
-    return this.remote?.reset(shared, key);
+    return this.remote?.reset(shared, key).then(() => this.wake([check]));
   }
 
   on<N extends keyof RateLimiterEvents>(
@@ -159,9 +152,10 @@ export class WeirRateLimiter extends RateLimiter {
 
   async close(): Promise<void> {
     if (this.closed) return;
-    this.closed = true;
     this.stopSweep();
     for (const line of [...this.lines.values()]) line.close();
+    this.closed = true;
+    this.policies.close();
     this.memory.close();
     await this.remote?.close();
   }
@@ -198,19 +192,44 @@ export class WeirRateLimiter extends RateLimiter {
 
   private peekHere(check: BoundCheck, table: BucketTable, source: DecisionSource): Decision {
     const { shared, key, cost } = check;
-    const now = this.clock.now();
-    const { outcome } = this;
-    table.peek(key, cost, now, outcome);
+    const { outcome, clock } = this;
+    outcome.nowMicros = clock.now();
+    table.peek(key, cost, outcome);
     if (outcome.allowed) outcome.level += cost * table.limit.perToken;
-    return shared.describe(table.limit, outcome, now, this.clock.epochMs(now), source);
+    return shared.describe(table.limit, outcome, clock, source);
+  }
+
+  private refundAll(checks: readonly BoundCheck[]): void | Promise<void> {
+    const elsewhere = checks.filter(({ shared }) => shared.table === undefined);
+    for (const { shared, key, cost } of checks) {
+      shared.denials.forget(key);
+      shared.table?.refund(key, cost, this.clock.now());
+    }
+    if (elsewhere.length === 0 || this.remote === undefined) return this.wake(checks);
+    return ask(this.remote, CallKind.Refund, elsewhere).then(() => this.wake(checks));
+  }
+
+  /**
+   * What `acquire` took for a caller that is gone. A policy that only watches may have given
+   * nothing, and a fallback gave nothing that the store could take back.
+   */
+  private giveBack(request: Acquire, decision: Decision): void {
+    if (this.closed || decision.source === 'fallback') return;
+    void this.refundAll(this.policies.checks(request).filter(({ shared }) => !shared.shadow));
+  }
+
+  private wake(checks: readonly BoundCheck[]): void {
+    if (this.lines.size === 0) return;
+    for (const check of checks) this.lines.get(lineName(check))?.wake();
   }
 
   private lineFor(name: string): WaitingLine {
-    let line = this.lines.get(name);
-    if (line === undefined) {
-      line = new WaitingLine(this.clock, () => this.lines.delete(name));
-      this.lines.set(name, line);
-    }
+    const known = this.lines.get(name);
+    if (known !== undefined) return known;
+    const line = new WaitingLine(this.clock, () => {
+      if (this.lines.get(name) === line) this.lines.delete(name);
+    });
+    this.lines.set(name, line);
     return line;
   }
 
@@ -237,6 +256,10 @@ export class WeirRateLimiter extends RateLimiter {
 /** A limiter without Nest: the same that `RateLimitModule` provides. */
 export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter {
   return new WeirRateLimiter(options);
+}
+
+function lineName({ shared, key }: BoundCheck): string {
+  return `${shared.id}:${key}`;
 }
 
 function isAllowed(decision: Decision | Promise<Decision>): boolean | Promise<boolean> {

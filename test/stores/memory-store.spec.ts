@@ -15,18 +15,27 @@ class Shop {
   constructor(maxKeys: number, rate = 10, burst = 5, algorithm = AlgorithmCode.TokenBucket) {
     this.store = new MemoryStore({ maxKeys, idleTimeoutMs: MINUTE }, this.clock);
     this.table = this.store.open(
-      compileLimit({ algorithm, rate, burst, periodMs: 1000, maxDelayMs: Infinity, subWindows: 10 }),
+      compileLimit({
+        algorithm,
+        rate,
+        burst,
+        periodMs: 1000,
+        maxDelayMs: Infinity,
+        subWindows: 10,
+      }),
     );
   }
 
   take(key: string, cost = 1, table = this.table): boolean {
-    table.take(key, cost, this.clock.now(), this.outcome);
+    this.outcome.nowMicros = this.clock.now();
+    table.take(key, cost, this.outcome);
     return this.outcome.allowed;
   }
 
   left(key: string): number {
     const { table, outcome } = this;
-    table.peek(key, 1, this.clock.now(), outcome);
+    outcome.nowMicros = this.clock.now();
+    table.peek(key, 1, outcome);
     const { perToken } = table.limit;
     return Math.floor(outcome.level / perToken) + (outcome.allowed ? 1 : 0);
   }
@@ -66,12 +75,46 @@ describe('an idle bucket', () => {
     expect(shop.store.size).toBe(0);
   });
 
-  it('is found by the sweep that runs by itself, within a minute', () => {
-    const shop = new Shop(1000);
-    for (let i = 0; i < 500; i++) shop.take(`k${i}`);
+  it('is found by the sweep that runs by itself: of few keys, by the very next', () => {
+    const shop = new Shop(10_000);
+    for (let i = 0; i < 1000; i++) shop.take(`k${i}`);
     shop.clock.advance(MINUTE);
-    expect(shop.store.size).toBe(500);
-    shop.clock.advance(MINUTE + 1000);
+    expect(shop.store.size).toBe(1000);
+    shop.clock.advance(1000);
+    expect(shop.store.size).toBe(0);
+  });
+
+  it.each([
+    [1001, 1000],
+    [2500, 1000],
+    [60_000, 1000],
+    [60_001, 1001],
+    [120_000, 2000],
+  ])('is found in time: of %i keys a sweep looks at %i', (keys, most) => {
+    const shop = new Shop(200_000);
+    for (let i = 0; i < keys; i++) shop.take(`k${i}`);
+    shop.clock.jump(2 * MINUTE * 1000);
+    shop.store.sweep(shop.clock.now());
+    expect(keys - shop.store.size).toBe(most);
+  });
+
+  it('is found within a minute after its time, however many there are', () => {
+    const shop = new Shop(200_000);
+    for (let i = 0; i < 120_000; i++) shop.take(`k${i}`);
+    shop.clock.advance(2 * MINUTE);
+    expect(shop.store.size).toBeGreaterThan(0);
+    shop.clock.advance(4 * MINUTE);
+    expect(shop.store.size).toBe(0);
+  });
+
+  it('is found in every table by the same sweep', () => {
+    const shop = new Shop(1000);
+    const others = [1, 2, 3].map(() => shop.store.open(shop.table.limit));
+    for (const table of [shop.table, ...others]) {
+      for (let i = 0; i < 100; i++) shop.take(`k${i}`, 1, table);
+    }
+    shop.clock.jump(2 * MINUTE * 1000);
+    shop.store.sweep(shop.clock.now());
     expect(shop.store.size).toBe(0);
   });
 
@@ -138,14 +181,32 @@ describe('a full table', () => {
     expect(shop.left('new')).toBe(1);
   });
 
-  it('gives back to, and resets, a key that shares', () => {
+  it('gives back to a key that shares', () => {
     const shop = new Shop(1);
     shop.take('a', 5);
     shop.take('new', 5);
     shop.table.refund('new', 2, shop.clock.now());
     expect([shop.take('new', 2), shop.take('new')]).toEqual([true, false]);
-    shop.table.reset('new', shop.clock.now());
-    expect(shop.take('new', 5)).toBe(true);
+  });
+
+  it('does not reset a bucket that others share: a flood of resets frees no token', () => {
+    const shop = new Shop(1);
+    shop.take('a', 5);
+    shop.take('new', 4);
+    for (let i = 0; i < 50_000; i++) shop.table.reset(`flood-${i}`);
+    shop.table.reset('new');
+    expect(shop.left('new')).toBe(1);
+    expect([shop.take('new', 1), shop.take('new')]).toEqual([true, false]);
+    expect([shop.store.size, shop.left('a')]).toEqual([1, 0]);
+  });
+
+  it('resets a key with a bucket of its own, and has room again', () => {
+    const shop = new Shop(1);
+    shop.take('a', 5);
+    shop.table.reset('a');
+    expect(shop.store.size).toBe(0);
+    expect(shop.take('b', 5)).toBe(true);
+    expect([shop.store.size, shop.table.overflowed]).toEqual([1, 0]);
   });
 
   it('has 16,384 shared buckets: a flood of keys gets no more than they hold', () => {

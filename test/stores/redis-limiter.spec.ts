@@ -6,8 +6,9 @@ import {
   type PolicyInput,
   type RateLimiter,
 } from 'nestjs-weir';
-import { infoField, startRedis, stopAll, type RedisProcess } from '../support/index.js';
-import { now } from '../support/limiters.js';
+import { errorWith } from '../support/errors.js';
+import { infoField, startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
+import { now, together } from '../support/limiters.js';
 
 describe('the limiter on Redis', () => {
   let server: RedisProcess;
@@ -68,7 +69,7 @@ describe('the limiter on Redis', () => {
 
   it('V-B24: fifty at once from two limiters share one burst of five', async () => {
     const [a, b] = await fleet({ p: { rate: 5, period: '1d' } }, 2);
-    const decisions = await Promise.all(
+    const decisions = await together(
       Array.from({ length: 50 }, (_, i) => (i % 2 ? a : b)!.tryAcquire({ policy: 'p', key: 'k' })),
     );
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(5);
@@ -102,25 +103,33 @@ describe('the limiter on Redis', () => {
     if (ttlMs > 1000) expect(left).toBeGreaterThan(ttlMs - 5000);
   });
 
-  it('sends the misses of one turn as one script call, whatever their keys and policies', async () => {
-    const limiter = await one({
-      p: { rate: 10 },
-      w: { rate: 10, algorithm: 'sliding-window' },
-      l: { rate: 10, algorithm: 'leaky-bucket' },
-    });
-    await limiter.tryAcquire({ policy: 'p', key: 'first' });
-    const before = await scriptCalls();
-    const requests = Array.from({ length: 150 }, (_, i) => ({
-      policy: ['p', 'w', 'l'][i % 3]!,
-      key: `key${i % 40}`,
-    }));
-    await Promise.all(requests.map((request) => limiter.tryAcquire(request)));
-    expect((await scriptCalls()) - before).toBe(1);
-  });
+  it.each([
+    [64, 1],
+    [65, 2],
+    [150, 3],
+  ])(
+    'sends %i misses of one turn, whatever their keys and policies, in %i script calls',
+    async (misses, calls) => {
+      const limiter = await one({
+        p: { rate: 10 },
+        w: { rate: 10, algorithm: 'sliding-window' },
+        l: { rate: 10, algorithm: 'leaky-bucket' },
+      });
+      await limiter.tryAcquire({ policy: 'p', key: 'first' });
+      const before = await scriptCalls();
+      const requests = Array.from({ length: misses }, (_, i) => ({
+        policy: ['p', 'w', 'l'][i % 3]!,
+        key: `key${i % 40}`,
+      }));
+      const decisions = await together(requests.map((request) => limiter.tryAcquire(request)));
+      expect((await scriptCalls()) - before).toBe(calls);
+      expect(decisions.every(({ allowed, source }) => allowed && source === 'store')).toBe(true);
+    },
+  );
 
   it('decides within a batch in the order of the calls', async () => {
     const limiter = await one({ p: { rate: 3, period: '1h' } });
-    const decisions = await Promise.all(
+    const decisions = await together(
       Array.from({ length: 5 }, () => limiter.tryAcquire({ policy: 'p', key: 'k' })),
     );
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
@@ -156,6 +165,85 @@ describe('the limiter on Redis', () => {
     expect((await ask(5)).allowed).toBe(true);
   });
 
+  it.each<[string, PolicyInput]>([
+    ['token bucket', { rate: 4, burst: 5 }],
+    ['leaky policer', { rate: 4, burst: 5, algorithm: 'leaky-bucket' }],
+    ['leaky shaper', { rate: 4, burst: 5, algorithm: 'leaky-bucket', mode: 'shaper' }],
+  ])(
+    'answers a larger cost from a remembered denial with a wait that is enough: %s',
+    async (_name, policy) => {
+      const limiter = await one({ p: policy });
+      const ask = (cost: number): Decision | Promise<Decision> =>
+        limiter.tryAcquire({ policy: 'p', key: 'k', cost });
+      const taken = await ask(5);
+      const askedMs = performance.now();
+      const denied = await ask(1);
+      const answeredMs = performance.now();
+      // By so much the way to Redis may differ from one call to the next.
+      const tripMs = Math.ceil(answeredMs - askedMs) + 2;
+      expect([taken.allowed, denied.allowed, denied.source]).toEqual([true, false, 'store']);
+      const larger = now(ask(5));
+      expect(larger).toMatchObject({ allowed: false, remaining: 0, source: 'local' });
+      // Redis gave the last of five tokens at `taken`, and all of them are back 1250 ms later.
+      const fullMs = taken.timestampMs + 1250;
+      const retryMs = larger.timestampMs + larger.retryAfterMs;
+      expect(Math.abs(retryMs - fullMs)).toBeLessThanOrEqual(tripMs);
+      await new Promise((resolve) => setTimeout(resolve, larger.retryAfterMs + tripMs));
+      expect(await ask(5)).toMatchObject({ allowed: true, source: 'store' });
+    },
+  );
+
+  it('lengthens a remembered denial by what the larger cost takes, and no denial of less', async () => {
+    const limiter = await one({ p: { rate: 10, period: '10h' } });
+    const ask = (cost: number): Decision | Promise<Decision> =>
+      limiter.tryAcquire({ policy: 'p', key: 'k', cost });
+    await ask(10);
+    await ask(2);
+    const before = await commands();
+    const [same, more, most] = [now(ask(2)), now(ask(3)), now(ask(10))];
+    expect((await commands()) - before).toBe(1);
+    const hours = [same, more, most].map(({ retryAfterMs }) => retryAfterMs / 3_600_000);
+    [2, 3, 10].forEach((expected, index) => expect(hours[index]).toBeCloseTo(expected, 1));
+    expect(await ask(1)).toMatchObject({ allowed: false, source: 'store' });
+  });
+
+  it('asks Redis about a larger cost of a sliding window, whose wait it cannot tell', async () => {
+    const limiter = await one({ p: { rate: 5, period: '1h', algorithm: 'sliding-window' } });
+    const ask = (cost: number): Decision | Promise<Decision> =>
+      limiter.tryAcquire({ policy: 'p', key: 'k', cost });
+    await ask(5);
+    expect(await ask(1)).toMatchObject({ allowed: false, source: 'store' });
+    const same = now(ask(1));
+    expect(same).toMatchObject({ allowed: false, source: 'local' });
+    const before = await scriptCalls();
+    const larger = await ask(5);
+    expect(larger).toMatchObject({ allowed: false, source: 'store' });
+    expect((await scriptCalls()) - before).toBe(1);
+    expect(larger.retryAfterMs).toBeGreaterThan(same.retryAfterMs);
+    expect(now(ask(5))).toMatchObject({ allowed: false, source: 'local' });
+  });
+
+  it('wakes the first in line at once after a refund or reset', async () => {
+    const limiter = await one({ p: { rate: 2, period: '1d' } });
+    const request = { policy: 'p', key: 'k' };
+    await limiter.tryAcquire({ ...request, cost: 2 });
+    const served: number[] = [];
+    const waiting = [0, 1, 2].map(async (index) => {
+      const decision = await limiter.acquire(request);
+      served.push(index);
+      return decision;
+    });
+    // Once a denial is remembered, the first in line has its answer and waits for its timer.
+    await until(() => !(limiter.tryAcquire(request) instanceof Promise));
+    await limiter.refund(request);
+    expect(await waiting[0]).toMatchObject({ allowed: true, remaining: 0, source: 'store' });
+    expect(served).toEqual([0]);
+    await until(() => !(limiter.tryAcquire(request) instanceof Promise));
+    await limiter.reset(request);
+    await Promise.all(waiting);
+    expect(served).toEqual([0, 1, 2]);
+  });
+
   it('peeks without taking', async () => {
     const limiter = await one({ p: { rate: 5, period: '1h' } });
     await limiter.tryAcquire({ policy: 'p', key: 'k', cost: 2 });
@@ -181,9 +269,23 @@ describe('the limiter on Redis', () => {
       { policy: 'tight', key: 'k' },
       { policy: 'node', key: 'k' },
     ];
-    expect((await limiter.tryAcquire(request)).allowed).toBe(true);
+    const allowed = await limiter.tryAcquire(request);
+    expect(allowed).toMatchObject({ allowed: true, policy: 'tight', remaining: 0 });
+    expect(allowed.decisions?.map(({ policy }) => policy).sort()).toEqual([
+      'node',
+      'tight',
+      'wide',
+    ]);
     for (let i = 0; i < 10; i++) {
-      expect(await limiter.tryAcquire(request)).toMatchObject({ allowed: false, policy: 'tight' });
+      const denied = await limiter.tryAcquire(request);
+      expect(denied).toMatchObject({
+        allowed: false,
+        policy: 'tight',
+        source: i === 0 ? 'store' : 'local',
+      });
+      expect(denied.decisions).toContainEqual(
+        expect.objectContaining({ policy: 'tight', allowed: false }),
+      );
     }
     expect(await limiter.peek({ policy: 'wide', key: 'k' })).toMatchObject({ remaining: 99 });
     expect(await limiter.peek({ policy: 'node', key: 'k' })).toMatchObject({ remaining: 99 });
@@ -249,7 +351,7 @@ describe('the limiter on Redis', () => {
     'refuses to guess which Redis is meant: %j',
     (options) => {
       expect(() => createRateLimiter({ store: { type: 'redis', ...options } })).toThrow(
-        expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'store' }),
+        errorWith({ code: 'INVALID_ARGUMENT', field: 'store' }),
       );
     },
   );
@@ -258,8 +360,12 @@ describe('the limiter on Redis', () => {
     const limiter = await one({ p: { rate: 10 } });
     await limiter.close();
     await limiter.close();
-    expect(() => limiter.tryAcquire({ policy: 'p', key: 'k' })).toThrow(
-      expect.objectContaining({ code: 'LIMITER_CLOSED' }),
-    );
+    const request = { policy: 'p', key: 'k' };
+    const closed = errorWith({ code: 'LIMITER_CLOSED' });
+    expect(() => limiter.tryAcquire(request)).toThrow(closed);
+    expect(() => limiter.peek(request)).toThrow(closed);
+    expect(() => limiter.refund(request)).toThrow(closed);
+    expect(() => limiter.reset(request)).toThrow(closed);
+    await expect(limiter.acquire(request)).rejects.toEqual(closed);
   });
 });

@@ -7,6 +7,7 @@ import {
   until,
   type RedisCluster,
 } from '../support/index.js';
+import { together } from '../support/limiters.js';
 
 const KEYS = Array.from({ length: 200 }, (_, i) => `user:${i}`);
 
@@ -39,7 +40,7 @@ describe('the limiter on Redis Cluster', () => {
   });
 
   it('V-C11: keys of all slots at once, each with its own bucket', async () => {
-    const decisions = await Promise.all(
+    const decisions = await together(
       KEYS.flatMap((key) =>
         Array.from({ length: 5 }, () => limiter.tryAcquire({ policy: 'p', key })),
       ),
@@ -92,7 +93,7 @@ describe('the limiter on Redis Cluster', () => {
   it('goes on without one master, tells of it once, and is whole again after the failover', async () => {
     switches.length = 0;
     await cluster.killMaster(0);
-    const answers = await Promise.all(
+    const answers = await together(
       KEYS.map((key) => limiter.tryAcquire({ policy: 'wide', key: `${key}:a` })),
     );
     const bySource = (source: string): number =>
@@ -102,7 +103,7 @@ describe('the limiter on Redis Cluster', () => {
     await cluster.failedOver(0);
     await until(
       async () => {
-        const again = await Promise.all(
+        const again = await together(
           KEYS.map((key) => limiter.tryAcquire({ policy: 'wide', key: `${key}:b` })),
         );
         return again.every(({ source }) => source === 'store');

@@ -65,10 +65,12 @@ export class Pair {
 
   private askMemory(kind: CallKind, key: string, cost: number, now: number): Verdict {
     const outcome = new Outcome();
+    outcome.nowMicros = now;
     if (kind === CallKind.Refund) this.table.refund(key, cost, now);
-    else if (kind === CallKind.Peek) this.table.peek(key, cost, now, outcome);
-    else this.table.take(key, cost, now, outcome);
-    return kind === CallKind.Refund ? NOTHING : { ...outcome };
+    else if (kind === CallKind.Peek) this.table.peek(key, cost, outcome);
+    else this.table.take(key, cost, outcome);
+    const { allowed, level, waitMicros } = outcome;
+    return kind === CallKind.Refund ? NOTHING : { allowed, level, waitMicros };
   }
 }
 

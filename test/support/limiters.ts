@@ -35,6 +35,11 @@ export class Bench {
   }
 }
 
+/** The answers to calls that were all made before the first was waited for. */
+export function together<T>(answers: readonly (T | Promise<T>)[]): Promise<T[]> {
+  return Promise.all(answers.map((answer) => Promise.resolve(answer)));
+}
+
 /** Says that an answer had to come at once, and fails if it did not. */
 export function now<T>(answer: T | Promise<T>): T {
   if (answer instanceof Promise) throw new Error('expected an answer at once, got a promise');

@@ -50,14 +50,16 @@ export class BucketTable {
     return this.places.size;
   }
 
-  take(key: string, cost: number, now: number, outcome: Outcome): void {
-    if (!this.find(key)) this.add(key, now);
-    const { algorithm, limit, page, at } = this;
-    algorithm.measure(limit, page, at, now, cost, outcome);
-    if (outcome.allowed) algorithm.commit(limit, page, at, now, cost);
+  /** Takes `cost` at the instant of the outcome, if it is there, and says so in the outcome. */
+  take(key: string, cost: number, outcome: Outcome): void {
+    const place = this.places.get(key);
+    if (place === undefined) return this.takeFirst(key, cost, outcome);
+    const page = this.pages[place >>> PAGE_BITS]!;
+    this.takeAt(page, (place & (PAGE_KEYS - 1)) * this.width, cost, outcome);
   }
 
-  peek(key: string, cost: number, now: number, outcome: Outcome): void {
+  peek(key: string, cost: number, outcome: Outcome): void {
+    const now = outcome.nowMicros;
     this.findOrUnused(key, now);
     this.algorithm.measure(this.limit, this.page, this.at, now, cost, outcome);
   }
@@ -67,14 +69,10 @@ export class BucketTable {
     this.algorithm.refund(this.limit, this.page, this.at, now, cost);
   }
 
-  reset(key: string, now: number): void {
+  /** A bucket that others share is left as it is: what they used is not this key's to forget. */
+  reset(key: string): void {
     const place = this.places.get(key);
     if (place !== undefined) this.forget(key, place);
-    else if (this.findOverflow(key)) this.algorithm.start(this.limit, this.page, this.at, now);
-  }
-
-  resetMicros(level: number, now: number): number {
-    return this.algorithm.resetMicros(this.limit, level, now);
   }
 
   /**
@@ -101,6 +99,18 @@ export class BucketTable {
     return forgotten;
   }
 
+  private takeFirst(key: string, cost: number, outcome: Outcome): void {
+    this.add(key, outcome.nowMicros);
+    this.takeAt(this.page, this.at, cost, outcome);
+  }
+
+  private takeAt(page: Float64Array, at: number, cost: number, outcome: Outcome): void {
+    const { algorithm, limit } = this;
+    const now = outcome.nowMicros;
+    algorithm.measure(limit, page, at, now, cost, outcome);
+    if (outcome.allowed) algorithm.commit(limit, page, at, now, cost, outcome);
+  }
+
   private find(key: string): boolean {
     const place = this.places.get(key);
     if (place === undefined) return false;
@@ -121,7 +131,7 @@ export class BucketTable {
   }
 
   private findOrUnused(key: string, now: number): void {
-    if (this.find(key)) return;
+    if (this.find(key) || this.findOverflow(key)) return;
     this.page = this.unused;
     this.at = 0;
     this.algorithm.start(this.limit, this.unused, 0, now);

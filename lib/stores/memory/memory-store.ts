@@ -9,8 +9,9 @@ export interface MemoryStoreLimits {
 }
 
 const SWEEP_INTERVAL_MS = 1000;
-/** Each bucket is looked at about once in so many sweeps. */
+/** A large table is gone through in about so many sweeps, a small one in a single sweep. */
 const SWEEPS_PER_ROUND = 60;
+const LEAST_STEPS = 1000;
 /** How many buckets are looked at to make room for one more; a few microseconds' worth. */
 const SEARCH_STEPS = 128;
 
@@ -64,11 +65,12 @@ export class MemoryStore implements KeyBudget {
     this.stopSweep();
   }
 
-  /** One step of the steady clean-up: a sixtieth of every table. */
+  /** One step of the steady clean-up. */
   sweep(now: number): void {
     const idleMicros = this.limits.idleTimeoutMs * 1000;
     for (const table of this.tables) {
-      const steps = Math.ceil(table.size / SWEEPS_PER_ROUND);
+      const share = Math.ceil(table.size / SWEEPS_PER_ROUND);
+      const steps = Math.min(table.size, Math.max(share, LEAST_STEPS));
       table.sweep(steps, steps, idleMicros, now);
     }
   }

@@ -1,6 +1,6 @@
 import { type Limit } from '../../algorithms/index.js';
 import { type Cancel } from '../../common/clock.js';
-import { type RemoteAnswer, type RemoteCall } from '../remote-store.js';
+import { CallKind, type RemoteAnswer, type RemoteCall, type SharedLimit } from '../remote-store.js';
 import { type RedisKeys } from './keys.js';
 
 /**
@@ -13,29 +13,35 @@ export class Batch {
   size = 0;
   /** Set once the calls were told that there is no answer. */
   failed = false;
-  private readonly keys = new Map<string, number>();
-  private readonly limits = new Map<Limit, number>();
-  private plan = '';
+  private readonly keys: string[] = [];
+  private readonly keyNumbers = new Map<string, number>();
+  private readonly limits: Limit[] = [];
+  private readonly limitOfKey: number[] = [];
+  private readonly plan: number[] = [];
 
   constructor(
     private readonly names: RedisKeys,
+    readonly begunAt: number,
     readonly cancelDeadline: Cancel,
   ) {}
 
   add(call: RemoteCall): void {
+    const { plan } = this;
     this.calls.push(call);
-    this.plan += `${call.kind} ${call.checks.length} `;
+    const isPlain = call.kind === CallKind.Take && call.checks.length === 1;
+    if (!isPlain) plan.push(-1 - call.kind, call.checks.length);
     for (const { shared, key, cost } of call.checks) {
-      const keyNumber = numberOf(this.keys, this.names.bucket(shared, key));
-      this.plan += `${keyNumber} ${numberOf(this.limits, shared.limit)} ${cost} `;
+      plan.push(this.keyNumber(shared, key), cost);
       this.size++;
     }
   }
 
   /** Number of keys, the keys, then the script's arguments. `now` is '' for Redis' own clock. */
   toArguments(now: string): (string | number)[] {
-    const args: (string | number)[] = [this.keys.size, ...this.keys.keys(), now, this.plan];
-    for (const limit of this.limits.keys()) {
+    const limitNumbers = this.limits.length > 1 ? `[${this.limitOfKey.join()}]` : '';
+    const plan = `[${this.plan.join()}]`;
+    const args: (string | number)[] = [this.keys.length, ...this.keys, now, plan, limitNumbers];
+    for (const limit of this.limits) {
       args.push(
         limit.algorithm,
         limit.perToken,
@@ -50,28 +56,38 @@ export class Batch {
     return args;
   }
 
+  private keyNumber(shared: SharedLimit, key: string): number {
+    const name = this.names.bucket(shared, key);
+    let number = this.keyNumbers.get(name);
+    if (number === undefined) {
+      number = this.keys.push(name);
+      this.keyNumbers.set(name, number);
+      this.limitOfKey.push(this.limitNumber(shared.limit));
+    }
+    return number;
+  }
+
+  /** A service has few limits, so looking through them is quickest. */
+  private limitNumber(limit: Limit): number {
+    const index = this.limits.indexOf(limit);
+    return index < 0 ? this.limits.push(limit) : index + 1;
+  }
+
   /** Hands every call its answers, in the order in which the calls came. */
   deliver(reply: readonly number[], to: 'settled' | 'settledLate'): void {
-    const nowMicros = reply[0] ?? 0;
-    let at = 1;
+    const nowMicros = reply[0]!;
+    let check = 0;
+    let nextWait = this.size + 1;
     for (const call of this.calls) {
       const answers: RemoteAnswer[] = [];
-      for (let i = 0; i < call.checks.length; i++, at += 2) {
-        const level = reply[at] ?? 0;
-        const waitMicros = reply[at + 1] ?? 0;
+      for (let i = 0; i < call.checks.length; i++) {
+        const level = reply[++check]!;
         const allowed = level >= 0;
+        const waitMicros = reply[nextWait] === check ? reply[nextWait + 1]! : 0;
+        if (waitMicros > 0) nextWait += 2;
         answers.push({ allowed, level: allowed ? level : -1 - level, waitMicros, nowMicros });
       }
       call[to](answers);
     }
   }
-}
-
-function numberOf<K>(numbers: Map<K, number>, key: K): number {
-  let number = numbers.get(key);
-  if (number === undefined) {
-    number = numbers.size + 1;
-    numbers.set(key, number);
-  }
-  return number;
 }

@@ -18,6 +18,7 @@ export interface BreakerEvents {
  */
 export class Breaker {
   private failures = 0;
+  private countedAt = -Infinity;
   private intervalMs = FIRST_PROBE_MS;
   private nextProbe: Cancel | undefined;
   private probing = false;
@@ -36,9 +37,11 @@ export class Breaker {
     this.intervalMs = FIRST_PROBE_MS;
   }
 
-  failed(reason: StoreUnavailableError): void {
-    if (this.isOpen || ++this.failures < FAILURES_TO_OPEN) return;
-    this.open(reason);
+  /** Of what was on its way at the same time only the first failure counts: one hiccup, one mark. */
+  failed(reason: StoreUnavailableError, begunAt: number): void {
+    if (this.isOpen || begunAt < this.countedAt) return;
+    this.countedAt = this.clock.now();
+    if (++this.failures >= FAILURES_TO_OPEN) this.open(reason);
   }
 
   /** For failures that leave no doubt, such as a lost connection. */

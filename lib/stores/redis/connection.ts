@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type * as Ioredis from 'ioredis';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { InvalidArgumentError, MissingPackageError } from '../../common/errors.js';
+import { withoutUndefined } from '../../common/validate.js';
 
 /** Where Redis is: say it in one of four ways. */
 export interface RedisConnectionOptions {
@@ -32,7 +33,7 @@ export function connectRedis(options: RedisConnectionOptions): RedisConnection {
   if (ways.length !== 1) {
     throw new InvalidArgumentError(
       'store',
-      Object.keys(options),
+      Object.keys(withoutUndefined(options)),
       'exactly one of client, cluster, or url and/or options',
     );
   }

@@ -75,7 +75,7 @@ export class Lane {
 
   private begin(): Batch {
     const deadline = this.clock.after(this.link.timeoutMs, () => this.expire(batch));
-    const batch = new Batch(this.names, deadline);
+    const batch = new Batch(this.names, this.clock.now(), deadline);
     this.flushSoon = setImmediate(() => this.flush());
     return batch;
   }
@@ -93,7 +93,7 @@ export class Lane {
     if (!isReply(error)) return this.lose(batch, reason, error);
     if (batch.failed) return;
     const failure = new StoreUnavailableError(reason, { cause: error });
-    this.breaker.failed(failure);
+    this.breaker.failed(failure, batch.begunAt);
     this.fail(batch, failure);
   }
 
@@ -106,7 +106,7 @@ export class Lane {
   private expire(batch: Batch): void {
     if (this.gathering === batch) this.gathering = undefined;
     const failure = new StoreTimeoutError(this.link.timeoutMs);
-    if (this.link.state() === 'ready') this.breaker.failed(failure);
+    if (this.link.state() === 'ready') this.breaker.failed(failure, batch.begunAt);
     else this.breaker.open(failure);
     this.fail(batch, failure);
   }

@@ -1,0 +1,143 @@
+import {
+  AcquireTimeoutError,
+  CostExceedsLimitError,
+  InvalidArgumentError,
+  LimiterClosedError,
+  MissingPackageError,
+  RateLimitError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+  TooManyWaitersError,
+  UnknownOptionError,
+  UnknownPolicyError,
+} from 'nestjs-weir';
+
+describe('an error of this library', () => {
+  const errors: [RateLimitError, name: string, code: string, message: RegExp][] = [
+    [
+      new InvalidArgumentError('rate', -1, 'a number above 0'),
+      'InvalidArgumentError',
+      'INVALID_ARGUMENT',
+      /^rate: expected a number above 0, got -1$/,
+    ],
+    [
+      new UnknownOptionError('store.ulr', ['url', 'type']),
+      'UnknownOptionError',
+      'INVALID_ARGUMENT',
+      /^store\.ulr: no such option; expected one of url, type$/,
+    ],
+    [
+      new CostExceedsLimitError('login', 6, 5),
+      'CostExceedsLimitError',
+      'COST_EXCEEDS_LIMIT',
+      /^cost: expected at most 5, .* policy "login" ever holds, got 6$/,
+    ],
+    [
+      new UnknownPolicyError('logn', ['login', 'search']),
+      'UnknownPolicyError',
+      'UNKNOWN_POLICY',
+      /^unknown policy "logn"; the limiter has "login", "search"$/,
+    ],
+    [
+      new AcquireTimeoutError('login', 50, 100),
+      'AcquireTimeoutError',
+      'ACQUIRE_TIMEOUT',
+      /"login".*50 ms.*100 ms/,
+    ],
+    [
+      new TooManyWaitersError('login', 1000),
+      'TooManyWaitersError',
+      'TOO_MANY_WAITERS',
+      /"login".*1000/,
+    ],
+    [new LimiterClosedError(), 'LimiterClosedError', 'LIMITER_CLOSED', /closed/],
+    [
+      new StoreUnavailableError('refused'),
+      'StoreUnavailableError',
+      'STORE_UNAVAILABLE',
+      /^store unavailable: refused$/,
+    ],
+    [new StoreTimeoutError(20), 'StoreTimeoutError', 'STORE_TIMEOUT', /20 ms/],
+    [
+      new MissingPackageError('ioredis', 'the redis store'),
+      'MissingPackageError',
+      'MISSING_PACKAGE',
+      /npm install ioredis/,
+    ],
+  ];
+
+  it.each(errors)('%p has its name and code, and says what to do', (error, name, code, message) => {
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ name, code });
+    expect(error.message).toMatch(message);
+    expect(error.stack).toContain(name);
+  });
+
+  it('carries what it is about', () => {
+    expect(new InvalidArgumentError('rate', -1, 'x')).toMatchObject({ field: 'rate', value: -1 });
+    expect(new CostExceedsLimitError('p', 6, 5)).toMatchObject({
+      field: 'cost',
+      value: 6,
+      policy: 'p',
+      limit: 5,
+    });
+    expect(new UnknownOptionError('f', ['g'])).toMatchObject({ field: 'f', value: undefined });
+    expect(new UnknownPolicyError('x', [])).toMatchObject({ field: 'policy', value: 'x' });
+    expect(new UnknownPolicyError('x', [])).not.toHaveProperty('policy');
+    expect(new AcquireTimeoutError('p', 50, 100)).toMatchObject({
+      policy: 'p',
+      timeoutMs: 50,
+      retryAfterMs: 100,
+    });
+    expect(new TooManyWaitersError('p', 7)).toMatchObject({ policy: 'p', maxWaiters: 7 });
+    expect(new StoreTimeoutError(20)).toMatchObject({ timeoutMs: 20 });
+  });
+
+  it('can be caught by its general kind', () => {
+    expect(new CostExceedsLimitError('p', 6, 5)).toBeInstanceOf(InvalidArgumentError);
+    expect(new UnknownOptionError('f', [])).toBeInstanceOf(InvalidArgumentError);
+    expect(new UnknownPolicyError('x', [])).toBeInstanceOf(InvalidArgumentError);
+    expect(new StoreTimeoutError(20)).toBeInstanceOf(StoreUnavailableError);
+  });
+
+  it('keeps its cause', () => {
+    const cause = new Error('ECONNREFUSED');
+    expect(new StoreUnavailableError('refused', { cause }).cause).toBe(cause);
+    expect(new MissingPackageError('ioredis', 'redis', { cause }).cause).toBe(cause);
+  });
+
+  it('says so when there is no policy at all', () => {
+    expect(new UnknownPolicyError('x', []).message).toContain('(none)');
+  });
+});
+
+describe('a value in a message', () => {
+  const circular: Record<string, unknown> = {};
+  circular.self = circular;
+
+  it.each([
+    ['', '""'],
+    ['a"b', '"a\\"b"'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [NaN, 'NaN'],
+    [10n, '10'],
+    [Symbol('s'), 'Symbol(s)'],
+    [[1, 2], '[1,2]'],
+    [{ rate: 1 }, '{"rate":1}'],
+    [{ big: 1n }, '[object Object]'],
+    [circular, '[object Object]'],
+    [Object.create(null), '{}'],
+    [function limit() {}, 'function limit'],
+    [{ toJSON: () => undefined }, '[object Object]'],
+  ])('%p is told as %s', (value: unknown, told) => {
+    expect(new InvalidArgumentError('f', value, 'x').message).toBe(`f: expected x, got ${told}`);
+  });
+
+  it('is cut short if it is long', () => {
+    const { message } = new InvalidArgumentError('f', 'x'.repeat(10_000), 'a short text');
+    expect(message.length).toBeLessThan(150);
+    expect(message).toMatch(/…$/);
+  });
+});

@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
+import { runToEnd, type Finished } from '../setup/run-to-end.js';
+import { startRedis, stopAll, until, withRedis } from '../support/index.js';
+import { spawnOwned } from '../support/processes.js';
+import { makeApp, makeBareApp, packPackage, removeApp, type Tarball } from './packed-package.js';
+
+/** Node then treats `require` as it did before it could load ES modules. */
+const OLD_REQUIRE = '--no-experimental-require-module';
+
+let tarball: Tarball;
+let esmApp: string;
+let cjsApp: string;
+let bareApp: string;
+
+beforeAll(async () => {
+  await ensureBuilt();
+  tarball = await packPackage();
+  [esmApp, cjsApp, bareApp] = await Promise.all([
+    makeApp(tarball, 'module'),
+    makeApp(tarball, 'commonjs'),
+    makeBareApp(tarball),
+  ]);
+}, BUILD_TIMEOUT_MS);
+
+afterAll(async () => {
+  await stopAll();
+  for (const app of [esmApp, cjsApp]) if (app !== undefined) removeApp(app);
+});
+
+describe('the tarball', () => {
+  it('holds what runs and what is read, and nothing else', () => {
+    const tops = new Set(tarball.files.map((path) => path.split('/')[0]));
+    expect([...tops].sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'dist',
+      'dist-cjs',
+      'lua',
+      'package.json',
+    ]);
+  });
+
+  it('has every script, and each module in both forms with its types', () => {
+    const { files } = tarball;
+    expect(files.filter((path) => path.endsWith('.lua')).sort()).toEqual([
+      'lua/buckets.lua',
+      'lua/heartbeat.lua',
+    ]);
+    const modules = files.filter((path) => /^dist\/.*\.js$/.test(path));
+    expect(modules).toContain('dist/index.js');
+    for (const path of modules) {
+      const twin = path.replace('dist/', 'dist-cjs/');
+      expect(files).toEqual(
+        expect.arrayContaining([twin, path.replace('.js', '.d.ts'), twin.replace('.js', '.d.ts')]),
+      );
+    }
+  });
+
+  it('is small', () => {
+    expect(tarball.size).toBeLessThan(500_000);
+  });
+});
+
+describe('an app that installed the tarball', () => {
+  it.each([
+    ['an ES module', () => esmApp, ['server.mjs']],
+    ['CommonJS', () => cjsApp, ['server.cjs']],
+    [
+      'CommonJS on a Node that cannot require ES modules',
+      () => cjsApp,
+      [OLD_REQUIRE, 'server.cjs'],
+    ],
+  ])('limits requests in memory as %s', async (_, app, args) => {
+    const url = await serve(app(), args);
+    expect(await answersOf(url)).toEqual(['200 local', '429 local', '200 local']);
+  });
+
+  it.each([
+    ['an ES module', () => esmApp, ['server.mjs']],
+    ['CommonJS', () => cjsApp, ['server.cjs']],
+    [
+      'CommonJS on a Node that cannot require ES modules',
+      () => cjsApp,
+      [OLD_REQUIRE, 'server.cjs'],
+    ],
+  ])('shares its limits through Redis as %s', async (_, app, args) => {
+    const redis = await startRedis();
+    const first = await serve(app(), args, redis.url);
+    const second = await serve(app(), args, redis.url);
+    expect((await fetch(`${second}/a`)).status).toBe(200);
+    expect((await fetch(`${first}/a`)).status).toBe(429);
+    expect(await answersOf(first, '/c', '/d')).toEqual(['200 store', '429 store', '200 store']);
+    const keys = await withRedis(redis.port, (client) => client.keys('weir:{b*}:hourly:*'));
+    expect(keys).toHaveLength(3);
+    await redis.stop();
+  });
+
+  it.each([
+    ['an ES module', () => esmApp],
+    ['CommonJS', () => cjsApp],
+  ])('has one RateLimiter, however %s asks for it', async (_, app) => {
+    const { stdout, stderr } = await evaluate(
+      app(),
+      `import { createRequire } from 'node:module';
+       import { createRateLimiter, RateLimiter } from 'nestjs-weir';
+       const required = createRequire(process.cwd() + '/x.js')('nestjs-weir');
+       console.log(required.RateLimiter === RateLimiter, createRateLimiter() instanceof RateLimiter);
+       console.log(required.createRateLimiter() instanceof RateLimiter);
+       process.exit();`,
+    );
+    expect(stdout + stderr).toBe('true true\ntrue\n');
+  });
+
+  it('finds the types, imported and required', async () => {
+    const consumer = `
+      import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
+      const policy: PolicyInput = { rate: '5/min', failureMode: 'closed' };
+      const limiter: RateLimiter = createRateLimiter({ policies: { policy } });
+      export const decided: Decision | Promise<Decision> = limiter.tryAcquire({ policy: 'policy', key: 'k' });
+      // @ts-expect-error Without types this would be allowed.
+      export const wrong: number = limiter.allow('policy', 'k');
+    `;
+    for (const name of ['consumer.mts', 'consumer.cts'])
+      writeFileSync(join(esmApp, name), consumer);
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      strict: true,
+      noEmit: true,
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules/@types')],
+    };
+    const files = ['consumer.mts', 'consumer.cts'];
+    writeFileSync(join(esmApp, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { code, output } = await runToEnd(process.execPath, [tsc, '-p', '.'], { cwd: esmApp });
+    expect({ code, output }).toEqual({ code: 0, output: '' });
+  });
+});
+
+describe('an app without ioredis', () => {
+  it('limits in memory', async () => {
+    const url = await serve(bareApp, ['server.mjs']);
+    expect(await answersOf(url)).toEqual(['200 local', '429 local', '200 local']);
+  });
+
+  const wantRedis = `try {
+    createRateLimiter({ store: { type: 'redis', url: 'redis://127.0.0.1:1' } });
+  } catch (error) {
+    console.log(error instanceof MissingPackageError, error.code, error.message);
+  }`;
+  const saysWhatToInstall =
+    'true MISSING_PACKAGE the redis store needs the package "ioredis": npm install ioredis\n';
+
+  it('is told what to install when it asks for Redis', async () => {
+    const imports = `import { createRateLimiter, MissingPackageError } from 'nestjs-weir';`;
+    const { stdout } = await evaluate(bareApp, imports + wantRedis);
+    expect(stdout).toBe(saysWhatToInstall);
+  });
+
+  it('is told so as CommonJS as well', async () => {
+    const imports = `const { createRateLimiter, MissingPackageError } = require('nestjs-weir');`;
+    const { stdout } = await runToEnd(
+      process.execPath,
+      [OLD_REQUIRE, '--input-type=commonjs', '-e', imports + wantRedis],
+      { cwd: bareApp },
+    );
+    expect(stdout).toBe(saysWhatToInstall);
+  });
+});
+
+/** Starts an app of test/package/apps and resolves to its address. */
+async function serve(dir: string, args: readonly string[], redisUrl?: string): Promise<string> {
+  const server = spawnOwned(process.execPath, args, {
+    cwd: dir,
+    env: { ...process.env, REDIS_URL: redisUrl },
+  });
+  let written = '';
+  for (const stream of [server.stdout, server.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => (written += text));
+  }
+  const port = await until(() => /^port (\d+)$/m.exec(written)?.[1], {
+    timeoutMs: 20_000,
+    what: `the app to listen (${args.join(' ')})`,
+  }).catch((error: unknown) => {
+    throw new Error(`the app did not start:\n${written}`, { cause: error });
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+/** The status and source of two requests for one path and one for another. */
+async function answersOf(url: string, path = '/a', other = '/b'): Promise<string[]> {
+  const answers: string[] = [];
+  for (const each of [path, path, other]) {
+    const { status, headers } = await fetch(url + each);
+    expect(Number(headers.get('retry-after')) > 0).toBe(status === 429);
+    answers.push(`${status} ${headers.get('x-source')}`);
+  }
+  return answers;
+}
+
+function evaluate(dir: string, code: string): Promise<Finished> {
+  return runToEnd(process.execPath, ['--input-type=module', '-e', code], { cwd: dir });
+}

@@ -1,0 +1,87 @@
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from '../setup/ensure-built.js';
+import { runToEnd } from '../setup/run-to-end.js';
+import { makeTempDir } from '../support/processes.js';
+
+export interface Tarball {
+  readonly file: string;
+  readonly files: readonly string[];
+  /** Bytes to download. */
+  readonly size: number;
+}
+
+interface PackReport {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const apps = fileURLToPath(new URL('./apps/', import.meta.url));
+
+/** The package as it would be published. The tree is built already, so no script has to run. */
+export async function packPackage(): Promise<Tarball> {
+  const dir = makeTempDir();
+  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', dir];
+  const [report] = JSON.parse(await npm(args, root)) as [PackReport];
+  return {
+    file: join(dir, report.filename),
+    files: report.files.map(({ path }) => path),
+    size: report.size,
+  };
+}
+
+/** An app with the package installed, below the repository's node_modules: peers are found there. */
+export async function makeApp(tarball: Tarball, type: 'module' | 'commonjs'): Promise<string> {
+  const cache = join(root, 'node_modules/.cache/nestjs-weir');
+  mkdirSync(cache, { recursive: true });
+  return fillApp(mkdtempSync(join(cache, 'app-')), tarball, type);
+}
+
+/** An app elsewhere: it has what every user must have, and none of the optional packages. */
+export async function makeBareApp(tarball: Tarball): Promise<string> {
+  const dir = await fillApp(makeTempDir(), tarball, 'module');
+  for (const name of requiredPeers()) {
+    const link = join(dir, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), link, 'dir');
+  }
+  return dir;
+}
+
+export function removeApp(dir: string): void {
+  rmSync(dir, { recursive: true, force: true });
+}
+
+async function fillApp(dir: string, tarball: Tarball, type: string): Promise<string> {
+  cpSync(apps, dir, { recursive: true });
+  writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'app', private: true, type }));
+  // Nothing is downloaded: the package depends on nothing, and its peers are there.
+  await npm(['install', '--offline', '--legacy-peer-deps', tarball.file], dir);
+  return dir;
+}
+
+function requiredPeers(): string[] {
+  const { peerDependencies, peerDependenciesMeta } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as {
+    peerDependencies: Record<string, string>;
+    peerDependenciesMeta: Record<string, { optional?: boolean }>;
+  };
+  return Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+}
+
+async function npm(args: readonly string[], cwd: string): Promise<string> {
+  const finished = await runToEnd('npm', [...args, '--no-audit', '--no-fund'], { cwd });
+  if (finished.code !== 0) throw new Error(`npm ${args[0]} failed:\n${finished.output}`);
+  return finished.stdout;
+}
