@@ -24,6 +24,8 @@ export class InvalidArgumentError extends RateLimitError {
 
 /** An option that does not exist. Its value is not repeated: it may be a secret in a wrong place. */
 export class UnknownOptionError extends InvalidArgumentError {
+  override readonly code = 'UNKNOWN_OPTION';
+
   constructor(field: string, known: readonly string[]) {
     const expectation = `one of ${known.join(', ')}`;
     super(field, undefined, expectation, `${field}: no such option; expected ${expectation}`);

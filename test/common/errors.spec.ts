@@ -23,7 +23,7 @@ describe('an error of this library', () => {
     [
       new UnknownOptionError('store.ulr', ['url', 'type']),
       'UnknownOptionError',
-      'INVALID_ARGUMENT',
+      'UNKNOWN_OPTION',
       /^store\.ulr: no such option; expected one of url, type$/,
     ],
     [

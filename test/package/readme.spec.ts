@@ -81,6 +81,7 @@ describe('the tables in the README', () => {
   it('have every error by its code', () => {
     const samples = [
       new weir.InvalidArgumentError('field', 1, 'x'),
+      new weir.UnknownOptionError('field', []),
       new weir.CostExceedsLimitError('p', 2, 1),
       new weir.UnknownPolicyError('p', []),
       new weir.AcquireTimeoutError('p', 1, 1),

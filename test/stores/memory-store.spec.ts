@@ -98,12 +98,12 @@ describe('an idle bucket', () => {
     expect(keys - shop.store.size).toBe(most);
   });
 
-  it('is found within a minute after its time, however many there are', () => {
+  it('is found among 120,000 within two minutes after its time', () => {
     const shop = new Shop(200_000);
     for (let i = 0; i < 120_000; i++) shop.take(`k${i}`);
     shop.clock.advance(2 * MINUTE);
     expect(shop.store.size).toBeGreaterThan(0);
-    shop.clock.advance(4 * MINUTE);
+    shop.clock.advance(MINUTE);
     expect(shop.store.size).toBe(0);
   });
 

@@ -12,7 +12,7 @@ export function refusal(field: string, value: unknown): Error {
 export function unknownOption(field: string): Error {
   return errorWith({
     name: 'UnknownOptionError',
-    code: 'INVALID_ARGUMENT',
+    code: 'UNKNOWN_OPTION',
     field,
     value: undefined,
   });
