@@ -18,8 +18,6 @@ export const tokenBucket: Algorithm = {
   },
 
   measure(limit, state, at, now, cost, outcome: Outcome) {
-    const last = state[at + 1]!;
-    const behind = last > now ? last - now : 0;
     const level = levelAt(limit, state, at, now);
     const left = level - cost * limit.perToken;
     if (left >= 0) {
@@ -27,9 +25,10 @@ export const tokenBucket: Algorithm = {
       outcome.level = left;
       outcome.waitMicros = 0;
     } else {
+      const behind = state[at + 1]! - now;
       outcome.allowed = false;
       outcome.level = level;
-      outcome.waitMicros = behind + Math.ceil(-left / limit.perMicro);
+      outcome.waitMicros = Math.ceil(-left / limit.perMicro) + (behind > 0 ? behind : 0);
     }
   },
 

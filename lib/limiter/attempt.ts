@@ -34,17 +34,17 @@ export class Attempt implements RemoteCall {
   decision: Decision | undefined;
   private readonly here: BoundCheck[] = [];
   private readonly decisions: Decision[] = [];
-  private readonly startedAt: number;
-  private readonly isSingle: boolean;
+  private readonly deciders: BoundLimit[] = [];
+  private readonly passed: boolean[] = [];
+  private readonly generations: number[] = [];
   private resolve: ((decision: Decision) => void) | undefined;
 
   constructor(
     all: readonly BoundCheck[],
+    private readonly isList: boolean,
     private readonly store: RemoteStore | undefined,
     private readonly clock: Clock,
   ) {
-    this.startedAt = clock.now();
-    this.isSingle = all.length === 1;
     for (const check of all)
       (check.shared.table === undefined ? this.checks : this.here).push(check);
   }
@@ -59,22 +59,23 @@ export class Attempt implements RemoteCall {
 
   settled(answers: readonly RemoteAnswer[]): void {
     const allowed = answers.every((answer) => answer.allowed);
+    if (!allowed) this.giveBackHere();
     answers.forEach((answer, index) => {
-      const { shared, key, cost } = this.checks[index]!;
       // A check that would have passed says nothing about why the request was denied.
       if (answer.allowed && !allowed) return;
-      if (!answer.allowed) {
-        const untilMicros = this.startedAt + answer.waitMicros;
-        shared.denials.remember(key, { untilMicros, cost, level: answer.level });
-      }
-      this.note(shared.decide(shared.limit, answer, EPOCH_CLOCK, 'store'));
+      if (!answer.allowed) this.remember(index, answer);
+      const { shared } = this.checks[index]!;
+      this.note(
+        shared,
+        shared.describe(shared.limit, answer, EPOCH_CLOCK, 'store'),
+        answer.allowed,
+      );
     });
-    if (!allowed) this.giveBackHere();
     this.finish();
   }
 
   failed(): void {
-    if (!this.fallBack()) this.giveBackHere();
+    this.fallBack();
     this.finish();
   }
 
@@ -84,18 +85,38 @@ export class Attempt implements RemoteCall {
     this.store?.submit(new GiveBack(this.checks));
   }
 
-  private note(decision: Decision): void {
+  private note(limit: BoundLimit, decision: Decision, passed: boolean): void {
     this.decisions.push(decision);
+    this.deciders.push(limit);
+    this.passed.push(passed);
+  }
+
+  private forgetNotes(from: number): void {
+    this.decisions.length = from;
+    this.deciders.length = from;
+    this.passed.length = from;
+  }
+
+  /** Counted from when the answer came, which is later than when it was given: never too early. */
+  private remember(index: number, answer: RemoteAnswer): void {
+    const { shared, key, cost } = this.checks[index]!;
+    if (shared.denials.generation !== this.generations[index]) return;
+    const untilMicros = this.clock.now() + answer.waitMicros;
+    shared.denials.remember(key, { untilMicros, cost, level: answer.level });
   }
 
   private finish(): void {
-    this.decision = this.isSingle ? this.decisions[0]! : decisive(this.decisions);
+    this.decision = this.isList ? decisive(this.decisions) : this.decisions[0]!;
+    for (const [index, limit] of this.deciders.entries()) {
+      limit.count(this.passed[index]!, this.decisions[index]!.source);
+    }
     this.resolve?.(this.decision);
   }
 
   private deniedFromMemory(): boolean {
-    const now = this.startedAt;
+    const now = this.clock.now();
     for (const { shared, key, cost } of this.checks) {
+      this.generations.push(shared.denials.generation);
       const denial = shared.denials.find(key, cost, now);
       const waitMicros = denial === undefined ? undefined : shared.waitAfter(denial, cost, now);
       if (denial === undefined || waitMicros === undefined) continue;
@@ -103,7 +124,7 @@ export class Attempt implements RemoteCall {
       OUTCOME.allowed = false;
       OUTCOME.level = denial.level;
       OUTCOME.waitMicros = waitMicros;
-      this.note(shared.decide(shared.limit, OUTCOME, this.clock, 'local'));
+      this.note(shared, shared.describe(shared.limit, OUTCOME, this.clock, 'local'), false);
     }
     return this.decisions.length > 0;
   }
@@ -112,29 +133,47 @@ export class Attempt implements RemoteCall {
     return this.takeFrom(this.here, (check) => check.shared.table!, 'local');
   }
 
+  /** What was taken in process before somebody else said no. */
   private giveBackHere(): void {
     const now = this.clock.now();
+    this.forgetNotes(0);
     for (const { shared, key, cost } of this.here) shared.table!.refund(key, cost, now);
   }
 
   /** Each check as its policy's failure mode has it; those by local share all or nothing again. */
-  private fallBack(): boolean {
+  private fallBack(): void {
+    const taken = this.decisions.length;
+    const closed = this.checks.filter(({ shared }) => shared.failureMode === 'closed');
+    const open = this.checks.filter(({ shared }) => shared.failureMode === 'open');
+    const byShare = this.checks.filter(({ shared }) => shared.failureMode === 'local');
     OUTCOME.nowMicros = this.clock.now();
-    const byShare: BoundCheck[] = [];
-    for (const check of this.checks) {
-      const { shared } = check;
-      if (shared.failureMode === 'local') {
-        byShare.push(check);
-        continue;
-      }
-      OUTCOME.allowed = shared.failureMode === 'open';
-      OUTCOME.level = OUTCOME.allowed ? shared.limit.full : 0;
-      OUTCOME.waitMicros = OUTCOME.allowed ? 0 : CLOSED_RETRY_MICROS;
-      this.note(shared.decide(shared.limit, OUTCOME, this.clock, 'fallback'));
-    }
-    if (this.decisions.some((decision) => !decision.allowed)) return false;
+    OUTCOME.allowed = false;
+    OUTCOME.level = 0;
+    OUTCOME.waitMicros = CLOSED_RETRY_MICROS;
+    for (const { shared } of closed) this.noteFallback(shared);
     const nodes = this.store?.nodes ?? 1;
-    return this.takeFrom(byShare, (check) => check.shared.fallbackTable(nodes), 'fallback');
+    const isDenied = this.decisions.slice(taken).some((decision) => !decision.allowed);
+    if (
+      isDenied ||
+      !this.takeFrom(byShare, (check) => check.shared.fallbackTable(nodes), 'fallback')
+    ) {
+      const denials = this.decisions.slice(taken);
+      const deciders = this.deciders.slice(taken);
+      this.giveBackHere();
+      denials.forEach((denial, index) => this.note(deciders[index]!, denial, denial.allowed));
+      return;
+    }
+    OUTCOME.allowed = true;
+    OUTCOME.waitMicros = 0;
+    for (const { shared } of open) {
+      OUTCOME.level = shared.limit.full;
+      this.noteFallback(shared);
+    }
+  }
+
+  private noteFallback(shared: BoundLimit): void {
+    const decision = shared.describe(shared.limit, OUTCOME, this.clock, 'fallback');
+    this.note(shared, decision, OUTCOME.allowed);
   }
 
   /** Takes all checks from tables of this process, or none. */
@@ -146,7 +185,8 @@ export class Attempt implements RemoteCall {
     OUTCOME.nowMicros = this.clock.now();
     const known = this.decisions.length;
     const note = ({ shared }: BoundCheck, table: BucketTable): void => {
-      this.note(shared.decide(table.limit, OUTCOME, this.clock, source));
+      const decision = shared.describe(table.limit, OUTCOME, this.clock, source);
+      this.note(shared, decision, OUTCOME.allowed);
     };
     for (const check of checks) {
       const table = tableOf(check);
@@ -162,7 +202,7 @@ export class Attempt implements RemoteCall {
         continue;
       }
       // Two of the keys share an overflow bucket, which had enough for either but not for both.
-      this.decisions.length = known;
+      this.forgetNotes(known);
       note(check, table);
       for (const taken of checks.slice(0, index)) {
         tableOf(taken).refund(taken.key, taken.cost, OUTCOME.nowMicros);

@@ -63,7 +63,9 @@ export class BoundLimit implements SharedLimit {
 
   /** The cost of a request, which must be one that can ever be paid. */
   costOf(cost: number | undefined): number {
-    return cost === undefined ? this.defaultCost : this.checkedCost(cost);
+    return cost === undefined || cost === this.defaultCost
+      ? this.defaultCost
+      : this.checkedCost(cost);
   }
 
   private checkedCost(cost: number): number {
@@ -103,12 +105,16 @@ export class BoundLimit implements SharedLimit {
     clock: Pick<Clock, 'epochMs'>,
     source: DecisionSource,
   ): Decision {
+    this.count(outcome.allowed, source);
+    return this.describe(limit, outcome, clock, source);
+  }
+
+  count(passed: boolean, source: DecisionSource): void {
     const { counters } = this;
-    if (outcome.allowed) counters.allowed++;
+    if (passed) counters.allowed++;
     else if (this.shadow) counters.shadowDenied++;
     else counters.denied++;
     if (source === 'fallback') counters.fallback++;
-    return this.describe(limit, outcome, clock, source);
   }
 
   /** `clock` is the one that the instant of the outcome was read from. */
@@ -123,7 +129,7 @@ export class BoundLimit implements SharedLimit {
     const passes = allowed || this.shadow;
     return {
       allowed: passes,
-      remaining: Math.floor(level / limit.perToken),
+      remaining: level < limit.perToken ? 0 : Math.floor(level / limit.perToken),
       limit: limit.capacity,
       delayMs: allowed && !this.shadow ? waitMs : 0,
       retryAfterMs: passes ? 0 : waitMs,

@@ -13,7 +13,7 @@ interface BoundPolicy {
 }
 
 /** Stands where no policy was looked up yet; no request can name it. */
-const NO_POLICY = { name: '', tiers: new Map<string, BoundLimit>() } as unknown as BoundPolicy;
+const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 
 export type PolicyCounters = LimitCounters & { overflowed: number };
 

@@ -99,6 +99,9 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
     throw new InvalidArgumentError(`${at}.shadow`, options.shadow, 'true or false');
   }
   rejectIdle(at, input, options);
+  // Also where no tier takes them over.
+  if (options.period !== undefined) durationMs(options.period, `${at}.period`);
+  if (options.burst !== undefined) wholeAbove0(`${at}.burst`, options.burst);
   if (options.maxDelay !== undefined) durationMs(options.maxDelay, `${at}.maxDelay`);
   const limits = tierLimits(at, options);
   const defaultTier = options.defaultTier ?? BASE_TIER;

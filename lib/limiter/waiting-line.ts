@@ -6,6 +6,8 @@ import { type AcquireOptions } from './rate-limiter.js';
 /** What a caller waits for. */
 export interface LineTask {
   readonly policy: string;
+  /** The buckets that the tokens come from. */
+  readonly buckets: readonly string[];
   readonly maxWaiters: number;
   tryTake(): Decision | Promise<Decision>;
   giveBack(decision: Decision): void;
@@ -36,6 +38,8 @@ export class WaitingLine {
   /** When the first in line expects its tokens; nobody behind can be served earlier. */
   private dueMicros = 0;
   private busy = false;
+  private wokenWhileBusy = false;
+  private closed = false;
 
   constructor(
     private readonly clock: Clock,
@@ -75,14 +79,17 @@ export class WaitingLine {
     });
   }
 
-  /** Tokens came back before their time: the first in line need not wait for its timer. */
-  wake(): void {
-    if (this.busy || this.waiters.length === 0) return;
+  /** Tokens of a bucket came back before their time: who waits for them need not wait longer. */
+  wake(bucket: string): void {
+    if (this.waiters[0]?.task.buckets.includes(bucket) !== true) return;
+    this.wokenWhileBusy = this.busy;
+    if (this.busy) return;
     this.cancelTimer?.();
     this.serve();
   }
 
   close(): void {
+    this.closed = true;
     this.cancelTimer?.();
     for (const waiter of [...this.waiters, ...this.delayed]) {
       this.leave(waiter, new LimiterClosedError());
@@ -104,14 +111,17 @@ export class WaitingLine {
 
   /** Serves from the front until somebody has to wait, for a timer or for the store. */
   private serve(): void {
-    if (this.busy) return;
+    if (this.busy || this.closed) return;
     this.busy = true;
+    this.cancelTimer?.();
     for (let first = this.waiters[0]; first !== undefined; first = this.waiters[0]) {
       const answer = this.ask(first);
       if (answer instanceof Promise) {
         void answer.then((decision) => {
           this.busy = false;
-          if (this.settle(first, decision)) this.serve();
+          const goesOn = this.settle(first, decision) || this.wokenWhileBusy;
+          this.wokenWhileBusy = false;
+          if (goesOn) this.serve();
         });
         return;
       }
@@ -165,10 +175,7 @@ export class WaitingLine {
   /** Lets the caller go, after the delay that a shaper imposed. */
   private release(waiter: Waiter, decision: Decision): void {
     const { delayMs } = decision;
-    const go = (): void =>
-      this.finish(waiter, () =>
-        waiter.resolve(delayMs === 0 ? decision : { ...decision, delayMs: 0 }),
-      );
+    const go = (): void => this.finish(waiter, () => waiter.resolve(afterDelay(decision)));
     if (delayMs === 0) return go();
     waiter.delayed = decision;
     this.delayed.add(waiter);
@@ -215,6 +222,14 @@ export class WaitingLine {
   private endIfEmpty(): void {
     if (!this.busy && this.waiters.length === 0 && this.delayed.size === 0) this.onEmpty();
   }
+}
+
+/** The decision as it looks once the wait is over. */
+function afterDelay(decision: Decision): Decision {
+  if (decision.delayMs === 0) return decision;
+  const { decisions } = decision;
+  const over = { ...decision, delayMs: 0 };
+  return decisions === undefined ? over : { ...over, decisions: decisions.map(afterDelay) };
 }
 
 /** The reason of an abort signal is passed on as it is, and need not be an error. */

@@ -70,7 +70,7 @@ export class WeirRateLimiter extends RateLimiter {
     if (isList(request)) return this.tryAcquireAll(request);
     const limit = this.policies.limitFor(request);
     const { table } = limit;
-    if (table === undefined) return this.attempt([this.policies.check(request)]);
+    if (table === undefined) return this.attempt([this.policies.check(request)], false);
     const { outcome, clock } = this;
     const cost = limit.costOf(request.cost);
     const key = keyOf(request);
@@ -92,15 +92,17 @@ export class WeirRateLimiter extends RateLimiter {
     if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
       throw new InvalidArgumentError('timeoutMs', timeoutMs, 'a number of milliseconds from 0 on');
     }
-    const first = this.policies.checks(request)[0]!;
-    const { policy, maxWaiters } = first.shared;
+    const checks = this.policies.checks(request);
+    const buckets = checks.map(bucketName);
+    const { policy, maxWaiters } = checks[0]!.shared;
     const task = {
       policy,
       maxWaiters,
+      buckets,
       tryTake: () => this.tryAcquire(request),
       giveBack: (decision: Decision) => this.giveBack(request, decision),
     };
-    return this.lineFor(lineName(first)).join(task, { ...options, timeoutMs });
+    return this.lineFor(buckets[0]!).join(task, { ...options, timeoutMs });
   }
 
   refund(request: Acquire): void | Promise<void> {
@@ -163,10 +165,11 @@ export class WeirRateLimiter extends RateLimiter {
   /** A policy that only watches has no part in whether the others are taken. */
   private tryAcquireAll(request: Acquire): Decision | Promise<Decision> {
     const checks = this.policies.checks(request);
+    const isList = checks.length > 1;
     const enforced = checks.filter((check) => !check.shared.shadow);
-    if (enforced.length === checks.length) return this.attempt(checks);
+    if (enforced.length === checks.length || !isList) return this.attempt(checks, isList);
     if (enforced.length === 0) return this.watch(checks);
-    const decision = this.attempt(enforced);
+    const decision = this.attempt(enforced, isList);
     const watched = checks.filter((check) => check.shared.shadow);
     if (decision instanceof Promise) {
       return decision.then((made) => this.watchIfAllowed(made, watched));
@@ -180,14 +183,14 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   private watch(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
-    const decisions = checks.map((check) => this.attempt([check]));
+    const decisions = checks.map((check) => this.attempt([check], false));
     return decisions.some((decision) => decision instanceof Promise)
       ? Promise.all(decisions.map((one) => Promise.resolve(one))).then(decisive)
       : decisive(decisions as Decision[]);
   }
 
-  private attempt(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
-    return new Attempt(checks, this.remote, this.clock).begin();
+  private attempt(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
+    return new Attempt(checks, isList, this.remote, this.clock).begin();
   }
 
   private peekHere(check: BoundCheck, table: BucketTable, source: DecisionSource): Decision {
@@ -214,13 +217,20 @@ export class WeirRateLimiter extends RateLimiter {
    * nothing, and a fallback gave nothing that the store could take back.
    */
   private giveBack(request: Acquire, decision: Decision): void {
-    if (this.closed || decision.source === 'fallback') return;
-    void this.refundAll(this.policies.checks(request).filter(({ shared }) => !shared.shadow));
+    const sourceOf = ({ policy }: BoundCheck['shared']): DecisionSource => {
+      return (decision.decisions?.find((part) => part.policy === policy) ?? decision).source;
+    };
+    const taken = this.policies
+      .checks(request)
+      .filter(({ shared }) => !shared.shadow && sourceOf(shared) !== 'fallback');
+    if (taken.length > 0) void this.refundAll(taken);
   }
 
   private wake(checks: readonly BoundCheck[]): void {
     if (this.lines.size === 0) return;
-    for (const check of checks) this.lines.get(lineName(check))?.wake();
+    for (const bucket of checks.map(bucketName)) {
+      for (const line of [...this.lines.values()]) line.wake(bucket);
+    }
   }
 
   private lineFor(name: string): WaitingLine {
@@ -258,7 +268,7 @@ export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter
   return new WeirRateLimiter(options);
 }
 
-function lineName({ shared, key }: BoundCheck): string {
+function bucketName({ shared, key }: BoundCheck): string {
   return `${shared.id}:${key}`;
 }
 

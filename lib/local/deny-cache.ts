@@ -13,6 +13,11 @@ export interface Denial {
  */
 export class DenyCache {
   private readonly denials = new Map<string, Denial>();
+  /**
+   * How often tokens came back early. A denial from before the latest of these says nothing any
+   * more, so a call in between remembers nothing.
+   */
+  generation = 0;
 
   constructor(private readonly maxKeys: number) {}
 
@@ -38,6 +43,7 @@ export class DenyCache {
   }
 
   forget(key: string): void {
+    this.generation++;
     this.denials.delete(key);
   }
 

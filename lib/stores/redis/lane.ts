@@ -24,6 +24,8 @@ export interface LaneLink {
 export class Lane {
   private readonly breaker: Breaker;
   private gathering: Batch | undefined;
+  private underway = 0;
+  private whenIdle: (() => void) | undefined;
   private flushSoon: NodeJS.Immediate | undefined;
 
   constructor(
@@ -41,7 +43,7 @@ export class Lane {
   submit(call: RemoteCall): void {
     if (this.breaker.isOpen) return call.failed(new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
-    if (batch.size >= this.link.maxBatch) return call.failed(STILL_CONNECTING);
+    if (batch.size >= MOST_CONNECTING) return call.failed(STILL_CONNECTING);
     batch.add(call);
     if (batch.size >= this.link.maxBatch) this.flush();
   }
@@ -53,10 +55,22 @@ export class Lane {
     this.gathering = undefined;
     clearImmediate(this.flushSoon);
     if (this.link.state() === 'lost') return this.lose(batch, 'no connection');
-    this.link.send(batch).then(
-      (reply) => this.answered(batch, reply),
-      (error: unknown) => this.refused(batch, error),
-    );
+    this.underway++;
+    this.link
+      .send(batch)
+      .then(
+        (reply) => this.answered(batch, reply),
+        (error: unknown) => this.refused(batch, error),
+      )
+      .finally(() => {
+        if (--this.underway === 0) this.whenIdle?.();
+      });
+  }
+
+  /** Sends what has been gathered, and resolves when nothing is on its way any more. */
+  async drain(): Promise<void> {
+    this.flush();
+    if (this.underway > 0) await new Promise<void>((resolve) => (this.whenIdle = resolve));
   }
 
   /** The connection is back: find out soon whether the store is. */
@@ -118,6 +132,8 @@ export class Lane {
   }
 }
 
+/** While the first connection is made, so many calls wait for it; the rest need not. */
+const MOST_CONNECTING = 1024;
 const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');
 
 function isReply(error: unknown): boolean {

@@ -105,10 +105,18 @@ export class RedisStore implements RemoteStore, LaneLink {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
+    if (this.state() === 'ready') await this.lastWords();
     for (const lane of this.lanes) lane.stop(CLOSED);
     this.connection.client.off('ready', this.onReady);
     if (this.connection.owned) this.connection.client.disconnect();
-    return Promise.resolve();
+  }
+
+  /** What was given back at the end still has to arrive; but nobody waits long for that. */
+  private async lastWords(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
+    await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
+    clearTimeout(timer);
   }
 
   // What the lanes ask for.
