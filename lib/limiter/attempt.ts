@@ -10,13 +10,7 @@ import {
 } from '../stores/index.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
-
-/** One request, with its policy looked up and its arguments checked. */
-export interface BoundCheck {
-  readonly shared: BoundLimit;
-  readonly key: string;
-  readonly cost: number;
-}
+import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
 
 /** Told to callers that are refused because the store is away: it is looked for about that often. */
 const CLOSED_RETRY_MICROS = 1_000_000;
@@ -63,8 +57,9 @@ export class Attempt implements RemoteCall {
     answers.forEach((answer, index) => {
       // A check that would have passed says nothing about why the request was denied.
       if (answer.allowed && !allowed) return;
-      if (!answer.allowed) this.remember(index, answer);
-      const { shared } = this.checks[index]!;
+      const check = this.checks[index]!;
+      const { shared } = check;
+      if (!answer.allowed) rememberDenial(check, this.generations[index]!, answer, this.clock);
       this.note(
         shared,
         shared.describe(shared.limit, answer, EPOCH_CLOCK, 'store'),
@@ -75,8 +70,13 @@ export class Attempt implements RemoteCall {
   }
 
   failed(): void {
+    this.decideWithoutStore();
+  }
+
+  /** As the failure modes of the policies have it. */
+  decideWithoutStore(): Decision {
     this.fallBack();
-    this.finish();
+    return this.finish();
   }
 
   /** The store took the tokens after all. If the request was refused meanwhile, it takes them back. */
@@ -97,34 +97,20 @@ export class Attempt implements RemoteCall {
     this.passed.length = from;
   }
 
-  /** Counted from when the answer came, which is later than when it was given: never too early. */
-  private remember(index: number, answer: RemoteAnswer): void {
-    const { shared, key, cost } = this.checks[index]!;
-    if (shared.denials.generation !== this.generations[index]) return;
-    const untilMicros = this.clock.now() + answer.waitMicros;
-    shared.denials.remember(key, { untilMicros, cost, level: answer.level });
-  }
-
-  private finish(): void {
+  private finish(): Decision {
     this.decision = this.isList ? decisive(this.decisions) : this.decisions[0]!;
     for (const [index, limit] of this.deciders.entries()) {
       limit.count(this.passed[index]!, this.decisions[index]!.source);
     }
     this.resolve?.(this.decision);
+    return this.decision;
   }
 
   private deniedFromMemory(): boolean {
-    const now = this.clock.now();
-    for (const { shared, key, cost } of this.checks) {
-      this.generations.push(shared.denials.generation);
-      const denial = shared.denials.find(key, cost, now);
-      const waitMicros = denial === undefined ? undefined : shared.waitAfter(denial, cost, now);
-      if (denial === undefined || waitMicros === undefined) continue;
-      OUTCOME.nowMicros = now;
-      OUTCOME.allowed = false;
-      OUTCOME.level = denial.level;
-      OUTCOME.waitMicros = waitMicros;
-      this.note(shared, shared.describe(shared.limit, OUTCOME, this.clock, 'local'), false);
+    for (const check of this.checks) {
+      this.generations.push(check.shared.denials.generation);
+      const denied = knownDenial(check, this.clock);
+      if (denied !== undefined) this.note(check.shared, denied, false);
     }
     return this.decisions.length > 0;
   }

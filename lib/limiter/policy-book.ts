@@ -1,7 +1,7 @@
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type MemoryStore } from '../stores/index.js';
-import { type BoundCheck } from './attempt.js';
+import { type BoundCheck } from './remembered-denial.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
 import { checkPolicy, type PolicyInput } from './policy-options.js';
 import { type Acquire, type AcquireRequest } from './rate-limiter.js';

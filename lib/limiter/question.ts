@@ -4,7 +4,7 @@ import {
   type RemoteCall,
   type RemoteStore,
 } from '../stores/index.js';
-import { type BoundCheck } from './attempt.js';
+import { type BoundCheck } from './remembered-denial.js';
 
 /** Asks the store something other than a take. Resolves to undefined if it could not answer. */
 export function ask(

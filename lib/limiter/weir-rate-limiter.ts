@@ -10,7 +10,7 @@ import {
   type BucketTable,
   type RemoteStore,
 } from '../stores/index.js';
-import { Attempt, type BoundCheck } from './attempt.js';
+import { Attempt } from './attempt.js';
 import { decisive, type Decision, type DecisionSource } from './decision.js';
 import { EventHub, type RateLimiterEvents } from './events.js';
 import {
@@ -22,6 +22,7 @@ import {
 } from './options.js';
 import { isList, keyOf, PolicyBook } from './policy-book.js';
 import { ask } from './question.js';
+import { type BoundCheck } from './remembered-denial.js';
 import {
   RateLimiter,
   type Acquire,
@@ -29,6 +30,7 @@ import {
   type AcquireRequest,
   type RateLimiterStats,
 } from './rate-limiter.js';
+import { SingleTake } from './single-take.js';
 import { WaitingLine } from './waiting-line.js';
 
 const DENIAL_SWEEP_MS = 10_000;
@@ -190,6 +192,10 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   private attempt(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
+    const [first] = checks;
+    if (!isList && this.remote !== undefined && first?.shared.table === undefined) {
+      return new SingleTake(first!, this.remote, this.clock).begin();
+    }
     return new Attempt(checks, isList, this.remote, this.clock).begin();
   }
 

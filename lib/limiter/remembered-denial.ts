@@ -1,0 +1,43 @@
+import { Outcome } from '../algorithms/index.js';
+import { type Clock } from '../common/clock.js';
+import { type RemoteAnswer, type RemoteCheck } from '../stores/index.js';
+import { type BoundLimit } from './bound-limit.js';
+import { type Decision } from './decision.js';
+
+/** One request, with its policy looked up and its arguments checked. */
+export interface BoundCheck extends RemoteCheck {
+  readonly shared: BoundLimit;
+}
+
+/** Read before the next use; nothing here awaits in between. */
+const OUTCOME = new Outcome();
+
+/** The denial that a check runs into again, if that is known here. */
+export function knownDenial(check: BoundCheck, clock: Clock): Decision | undefined {
+  const { shared, key, cost } = check;
+  const now = clock.now();
+  const denial = shared.denials.find(key, cost, now);
+  if (denial === undefined) return undefined;
+  const waitMicros = shared.waitAfter(denial, cost, now);
+  if (waitMicros === undefined) return undefined;
+  OUTCOME.nowMicros = now;
+  OUTCOME.level = denial.level;
+  OUTCOME.waitMicros = waitMicros;
+  return shared.describe(shared.limit, OUTCOME, clock, 'local');
+}
+
+/**
+ * Remembers what the store has denied, unless tokens came back since the call was made. Counted
+ * from when the answer came, which is later than when it was given: never too early.
+ */
+export function rememberDenial(
+  check: BoundCheck,
+  generation: number,
+  answer: RemoteAnswer,
+  clock: Clock,
+): void {
+  const { shared, key, cost } = check;
+  if (shared.denials.generation !== generation) return;
+  const untilMicros = clock.now() + answer.waitMicros;
+  shared.denials.remember(key, { untilMicros, cost, level: answer.level });
+}

@@ -1,0 +1,64 @@
+import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
+import {
+  CallKind,
+  GiveBack,
+  type RemoteAnswer,
+  type RemoteCall,
+  type RemoteStore,
+} from '../stores/index.js';
+import { Attempt } from './attempt.js';
+import { type Decision } from './decision.js';
+import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
+
+/** A take of one bucket of the store: most requests are that, and need none of Attempt's lists. */
+export class SingleTake implements RemoteCall {
+  readonly kind = CallKind.Take;
+  readonly checks: readonly [BoundCheck];
+  private decision: Decision | undefined;
+  private resolve: ((decision: Decision) => void) | undefined;
+  private generation = 0;
+
+  constructor(
+    check: BoundCheck,
+    private readonly store: RemoteStore,
+    private readonly clock: Clock,
+  ) {
+    this.checks = [check];
+  }
+
+  /** The decision, at once if it needed nobody else. */
+  begin(): Decision | Promise<Decision> {
+    const { shared } = this.checks[0];
+    const denied = knownDenial(this.checks[0], this.clock);
+    if (denied !== undefined) {
+      shared.count(false, 'local');
+      return denied;
+    }
+    this.generation = shared.denials.generation;
+    this.store.submit(this);
+    return this.decision ?? new Promise((resolve) => (this.resolve = resolve));
+  }
+
+  settled(answers: readonly RemoteAnswer[]): void {
+    const [check] = this.checks;
+    const answer = answers[0]!;
+    if (!answer.allowed) rememberDenial(check, this.generation, answer, this.clock);
+    this.finish(check.shared.decide(check.shared.limit, answer, EPOCH_CLOCK, 'store'));
+  }
+
+  failed(): void {
+    const { checks, store, clock } = this;
+    this.finish(new Attempt(checks, false, store, clock).decideWithoutStore());
+  }
+
+  /** The store took the tokens after all. If the request was refused meanwhile, they go back. */
+  settledLate(answers: readonly RemoteAnswer[]): void {
+    if (this.decision?.allowed === true || !answers[0]!.allowed) return;
+    this.store.submit(new GiveBack(this.checks));
+  }
+
+  private finish(decision: Decision): void {
+    this.decision = decision;
+    this.resolve?.(decision);
+  }
+}
