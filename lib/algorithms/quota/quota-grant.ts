@@ -1,0 +1,125 @@
+import { type Shortage } from './quota-protocol.js';
+import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
+import { type AppLease, type QuotaState } from './quota-state.js';
+
+/** Units that can be had now, by the bucket they come from, and which level keeps it from more. */
+export interface Offer {
+  fromStock: number;
+  fromCredit: number;
+  lent: number;
+  limitedBy: Shortage;
+}
+
+/**
+ * How much of `units` every level covers: first out of the app's guaranteed bucket, then beyond it.
+ *
+ * What is beyond is lent only while the cluster's stock, less what the other apps are sure of,
+ * stays above the reserve of the app's priority; during overload it also runs through the app's
+ * share, and it spends burst credit unless the app is elastic and there is no overload.
+ */
+export function offer(limits: QuotaLimits, state: QuotaState, index: number, units: number): Offer {
+  const app = limits.apps[index]!;
+  const own = state.apps[index]!;
+  const { cluster } = state;
+  const level = limits.capacity === 0 ? Infinity : cluster.level;
+  const fromStock = Math.min(units, own.stock, own.room, level);
+  const rest = units - fromStock;
+  const spendsCredit = !app.elastic || cluster.overloaded;
+  let byApp = own.room - fromStock;
+  if (spendsCredit) byApp = Math.min(byApp, own.credit);
+  let byCluster = level - fromStock - stockOfOthers(state, index) - app.reserve;
+  if (limits.capacity === 0) byCluster = Infinity;
+  else if (cluster.overloaded) byCluster = Math.min(byCluster, own.share);
+  const beyond = Math.max(0, Math.min(rest, byApp, byCluster));
+  const isShort = beyond < rest;
+  const limitedBy = !isShort ? 'none' : byCluster <= byApp ? 'cluster' : 'app';
+  return {
+    fromStock,
+    fromCredit: spendsCredit ? beyond : 0,
+    lent: spendsCredit ? 0 : beyond,
+    limitedBy,
+  };
+}
+
+export function unitsOf({ fromStock, fromCredit, lent }: Omit<Offer, 'limitedBy'>): number {
+  return fromStock + fromCredit + lent;
+}
+
+/** Cuts an offer down to whole tokens; what is beyond the guarantee goes first. */
+export function wholeTokens(made: Offer): Offer {
+  let excess = unitsOf(made) % UNITS_PER_TOKEN;
+  const lent = Math.max(0, made.lent - excess);
+  excess -= made.lent - lent;
+  const fromCredit = Math.max(0, made.fromCredit - excess);
+  excess -= made.fromCredit - fromCredit;
+  return { fromStock: made.fromStock - excess, fromCredit, lent, limitedBy: made.limitedBy };
+}
+
+/** Takes an offer out of all its buckets. */
+export function take(
+  limits: QuotaLimits,
+  state: QuotaState,
+  index: number,
+  made: Offer,
+  now: number,
+): void {
+  const own = state.apps[index]!;
+  const units = unitsOf(made);
+  own.stock -= made.fromStock;
+  own.room -= units;
+  own.granted += units;
+  if (limits.capacity > 0) state.cluster.level -= units;
+  if (made.fromCredit > 0) {
+    own.credit -= made.fromCredit;
+    if (own.creditSince === 0) own.creditSince = now;
+  }
+  if (state.cluster.overloaded) own.share -= made.fromCredit + made.lent;
+}
+
+/** Puts what a node gives back into the very buckets that it came from, the last lent first. */
+export function giveBack(
+  limits: QuotaLimits,
+  state: QuotaState,
+  index: number,
+  lease: AppLease,
+  units: number,
+): void {
+  const own = state.apps[index]!;
+  const app = limits.apps[index]!;
+  const lent = Math.min(units, lease.lent);
+  const fromCredit = Math.min(units - lent, lease.fromCredit);
+  const fromStock = Math.min(units - lent - fromCredit, lease.fromStock);
+  const total = lent + fromCredit + fromStock;
+  lease.lent -= lent;
+  lease.fromCredit -= fromCredit;
+  lease.fromStock -= fromStock;
+  own.outstanding -= total;
+  own.room += total;
+  own.granted -= total;
+  own.stock = Math.min(app.stockDepth, own.stock + fromStock);
+  own.credit = Math.min(app.creditDepth, own.credit + fromCredit);
+  if (state.cluster.overloaded) own.share += lent + fromCredit;
+  state.cluster.outstanding -= total;
+  if (limits.capacity > 0) state.cluster.level += total;
+}
+
+/** Books leased units as used, the guaranteed ones first. What the node does not hold is ignored. */
+export function useUp(state: QuotaState, index: number, lease: AppLease, units: number): void {
+  const own = state.apps[index]!;
+  const fromStock = Math.min(units, lease.fromStock);
+  const fromCredit = Math.min(units - fromStock, lease.fromCredit);
+  const lent = Math.min(units - fromStock - fromCredit, lease.lent);
+  const total = fromStock + fromCredit + lent;
+  lease.fromStock -= fromStock;
+  lease.fromCredit -= fromCredit;
+  lease.lent -= lent;
+  own.outstanding -= total;
+  own.used += total;
+  state.cluster.outstanding -= total;
+}
+
+function stockOfOthers(state: QuotaState, index: number): number {
+  let sum = 0;
+  for (const [other, { stock }] of state.apps.entries()) if (other !== index) sum += stock;
+  return sum;
+}

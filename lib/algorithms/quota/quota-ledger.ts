@@ -1,0 +1,235 @@
+import { giveBack, offer, take, unitsOf, useUp, wholeTokens } from './quota-grant.js';
+import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
+import {
+  type AppCall,
+  type AppReply,
+  type QuotaCall,
+  type QuotaReply,
+  type Shortage,
+} from './quota-protocol.js';
+import { overloadTick, refill } from './quota-refill.js';
+import { heldBy, newState, type AppLease, type NodeLease, type QuotaState } from './quota-state.js';
+
+/**
+ * The cluster and its apps, as a ledger that is settled call by call.
+ *
+ * The order is part of the proof: refill up to now under the old outstanding, then expire overdue
+ * leases, then take in reports and what comes back, and only then grant. A token is in a bucket, or
+ * leased, or used; `level + outstanding` never exceeds the depth, so in any span Δ no more than
+ * capacity × Δ + depth is admitted, however many nodes come, go and crash.
+ */
+export class QuotaLedger {
+  private state: QuotaState | undefined;
+
+  constructor(private readonly limits: QuotaLimits) {}
+
+  settle(nowMicros: number, call: QuotaCall): QuotaReply {
+    const { limits } = this;
+    const state = this.stateFor(nowMicros, call);
+    const now = Math.max(nowMicros, state.cluster.lastMicros);
+    const name = `${call.node}:${call.incarnation}`;
+    const known = state.leases.get(name);
+    if (known?.reply !== undefined && call.seq <= known.seq) return known.reply;
+    refill(limits, state, now);
+    expireLeases(state, now);
+    const lease = leaseOf(state, name);
+    for (const app of call.apps) takeIn(limits, state, lease, app);
+    overloadTick(limits, state, now);
+    state.cluster.sequence++;
+    const apps = grantAll(limits, state, lease, call, now);
+    const { epoch, sequence, overloaded } = state.cluster;
+    const nodes = state.leases.size;
+    const leaseCap = leaseCapOf(limits, state, lease);
+    const reply = { epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap, apps };
+    lease.seq = call.seq;
+    lease.deadlineMicros = now + limits.leaseTtlMicros;
+    lease.reply = reply;
+    if (call.leaving) endLease(state, name, lease);
+    return reply;
+  }
+
+  /** The state as it is, for whoever watches; undefined before the first call. */
+  peek(): Readonly<QuotaState> | undefined {
+    return this.state;
+  }
+
+  /** Forgets everything, as a store does that loses its data. */
+  lose(): void {
+    this.state = undefined;
+  }
+
+  /** A missing state, or one that a node has seen a later version of, starts a new epoch. */
+  private stateFor(now: number, call: QuotaCall): QuotaState {
+    const { state } = this;
+    if (state !== undefined && !isBehind(state, call)) return state;
+    const isAfterLoss = state !== undefined || call.seenEpoch > 0;
+    const epoch = Math.max(state?.cluster.epoch ?? 0, call.seenEpoch) + 1;
+    this.state = newState(this.limits, now, epoch, isAfterLoss);
+    return this.state;
+  }
+}
+
+function isBehind({ cluster }: QuotaState, { seenEpoch, seenSequence }: QuotaCall): boolean {
+  if (seenEpoch !== cluster.epoch) return seenEpoch > cluster.epoch;
+  return seenSequence > cluster.sequence;
+}
+
+/** What was leased and neither used nor returned in time is destroyed: it may have been used. */
+function expireLeases(state: QuotaState, now: number): void {
+  for (const [name, lease] of state.leases) {
+    if (lease.deadlineMicros <= now) endLease(state, name, lease);
+  }
+}
+
+function endLease(state: QuotaState, name: string, lease: NodeLease): void {
+  for (const [index, held] of lease.apps) {
+    const own = state.apps[index]!;
+    own.outstanding -= heldBy(held);
+    own.demand -= held.demand;
+    own.nodes--;
+    state.cluster.outstanding -= heldBy(held);
+  }
+  state.leases.delete(name);
+}
+
+function leaseOf(state: QuotaState, name: string): NodeLease {
+  let lease = state.leases.get(name);
+  if (lease === undefined) {
+    lease = { seq: 0, deadlineMicros: Infinity, reply: undefined, apps: new Map() };
+    state.leases.set(name, lease);
+  }
+  return lease;
+}
+
+function takeIn(limits: QuotaLimits, state: QuotaState, lease: NodeLease, call: AppCall): void {
+  const own = state.apps[call.app]!;
+  let held = lease.apps.get(call.app);
+  if (held === undefined) {
+    held = { fromStock: 0, fromCredit: 0, lent: 0, demand: 0 };
+    lease.apps.set(call.app, held);
+    own.nodes++;
+  }
+  own.demand += call.demand - held.demand;
+  held.demand = call.demand;
+  useUp(state, call.app, held, call.used * UNITS_PER_TOKEN);
+  giveBack(limits, state, call.app, held, call.returned * UNITS_PER_TOKEN);
+}
+
+/** Requests that wait come before stock for those that may come; higher priorities come first. */
+function grantAll(
+  limits: QuotaLimits,
+  state: QuotaState,
+  lease: NodeLease,
+  call: QuotaCall,
+  now: number,
+): AppReply[] {
+  const order = call.apps
+    .map((app, position) => ({ app, position }))
+    .sort((a, b) => weightOf(limits, b.app) - weightOf(limits, a.app) || a.position - b.position);
+  const needs = order.map(({ app }) => grantNeeds(limits, state, app, now));
+  const replies: AppReply[] = [];
+  for (const [turn, { app, position }] of order.entries()) {
+    const want = grantWant(limits, state, lease, app, now);
+    const { granted, missing, limitedBy } = needs[turn]!;
+    const shortage = limitedBy === 'none' ? want.limitedBy : limitedBy;
+    replies[position] = {
+      app: app.app,
+      granted: want.tokens,
+      needs: granted,
+      shortage,
+      retryAfterMicros: retryAfter(limits, state, app.app, shortage, missing),
+      remaining: Math.floor(state.apps[app.app]!.stock / UNITS_PER_TOKEN),
+      nodes: state.apps[app.app]!.nodes,
+    };
+  }
+  return replies;
+}
+
+interface NeedsGranted {
+  readonly granted: number[];
+  /** Units of the first request that was not granted, or of one token. */
+  readonly missing: number;
+  readonly limitedBy: Shortage;
+}
+
+function grantNeeds(
+  limits: QuotaLimits,
+  state: QuotaState,
+  call: AppCall,
+  now: number,
+): NeedsGranted {
+  const granted: number[] = [];
+  let missing = UNITS_PER_TOKEN;
+  let limitedBy: Shortage = 'none';
+  for (const { cost, count } of call.needs) {
+    const units = cost * UNITS_PER_TOKEN;
+    const most = offer(limits, state, call.app, count * units);
+    const passed = Math.floor(unitsOf(most) / units);
+    const made = offer(limits, state, call.app, passed * units);
+    take(limits, state, call.app, made, now);
+    state.apps[call.app]!.used += passed * units;
+    granted.push(passed);
+    if (passed < count && limitedBy === 'none') [missing, limitedBy] = [units, most.limitedBy];
+  }
+  return { granted, missing, limitedBy };
+}
+
+/** A node may hold so much and no more; not getting what is beyond that is no shortage. */
+function grantWant(
+  limits: QuotaLimits,
+  state: QuotaState,
+  lease: NodeLease,
+  call: AppCall,
+  now: number,
+): { tokens: number; limitedBy: Shortage } {
+  let holding = 0;
+  for (const held of lease.apps.values()) holding += heldBy(held);
+  const free = leaseCapOf(limits, state, lease) - Math.ceil(holding / UNITS_PER_TOKEN);
+  const wanted = Math.max(0, Math.min(call.want, free));
+  const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
+  const units = unitsOf(made);
+  take(limits, state, call.app, made, now);
+  addTo(lease.apps.get(call.app)!, made);
+  state.apps[call.app]!.outstanding += units;
+  state.cluster.outstanding += units;
+  return { tokens: units / UNITS_PER_TOKEN, limitedBy: made.limitedBy };
+}
+
+function addTo(held: AppLease, made: Omit<AppLease, 'demand'>): void {
+  held.fromStock += made.fromStock;
+  held.fromCredit += made.fromCredit;
+  held.lent += made.lent;
+}
+
+function weightOf(limits: QuotaLimits, call: AppCall): number {
+  return limits.apps[call.app]!.weight;
+}
+
+/**
+ * Half the burst for all nodes together, so that what is held never starves a guarantee: to each its
+ * part of the demand, and at least an even part.
+ */
+function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): number {
+  const half = Math.floor(limits.leaseBudget / 2);
+  let own = 0;
+  for (const held of lease.apps.values()) own += held.demand;
+  let all = 0;
+  for (const { demand } of state.apps) all += demand;
+  const part = Math.max(1 / Math.max(1, state.leases.size), all > 0 ? own / all : 0);
+  return Math.min(half, Math.max(limits.reserveTarget, Math.floor(half * part)));
+}
+
+/** When the guarantee alone, or the capacity if that is what is short, will have covered it. */
+function retryAfter(
+  limits: QuotaLimits,
+  state: QuotaState,
+  index: number,
+  shortage: Shortage,
+  missing: number,
+): number {
+  if (shortage === 'none') return 0;
+  const { guaranteed } = limits.apps[index]!;
+  const short = Math.max(0, missing - state.apps[index]!.stock);
+  const rate = shortage === 'cluster' ? Math.max(limits.capacity, guaranteed) : guaranteed;
+  return rate === 0 ? limits.paceMicros : Math.max(1000, Math.ceil(short / rate));
+}

@@ -1,0 +1,67 @@
+/** Some requests of the same cost that wait for an answer now. */
+export interface Need {
+  readonly cost: number;
+  readonly count: number;
+}
+
+/** What a node tells and asks about one app. Amounts are whole tokens. */
+export interface AppCall {
+  /** The number of the app among those of the quota. */
+  readonly app: number;
+  /** Leased tokens spent since the last call. */
+  readonly used: number;
+  /** Leased tokens that go back. */
+  readonly returned: number;
+  /** Offered demand, admitted and denied, in tokens per second. */
+  readonly demand: number;
+  /** Each request is granted whole or not at all, and its tokens count as used. */
+  readonly needs: readonly Need[];
+  /** Tokens to keep in stock; fewer may come. */
+  readonly want: number;
+}
+
+/** One call of a node, for all of its apps. */
+export interface QuotaCall {
+  readonly node: string;
+  /** Differs between two processes of the same name, one after the other or at once. */
+  readonly incarnation: string;
+  /** Grows by one with each call; the same number twice is the same call again. */
+  readonly seq: number;
+  /** The latest epoch and state sequence that the node has heard of; 0 if none. */
+  readonly seenEpoch: number;
+  readonly seenSequence: number;
+  /** The node is stopping, and holds nothing any more. */
+  readonly leaving: boolean;
+  readonly apps: readonly AppCall[];
+}
+
+/** Which level had not enough. */
+export type Shortage = 'none' | 'app' | 'cluster';
+
+export interface AppReply {
+  readonly app: number;
+  /** Tokens leased, of those wanted. */
+  readonly granted: number;
+  /** How many of each group of needs were granted. */
+  readonly needs: readonly number[];
+  /** 'none' if all that was asked for was granted. */
+  readonly shortage: Shortage;
+  /** When asking again may help; 0 if there is no shortage. */
+  readonly retryAfterMicros: number;
+  /** Whole tokens left that the app is sure of. */
+  readonly remaining: number;
+  /** Nodes that called for this app within one lease time. */
+  readonly nodes: number;
+}
+
+export interface QuotaReply {
+  readonly epoch: number;
+  readonly sequence: number;
+  /** The instant that the call was settled for, on the store's clock. */
+  readonly nowMicros: number;
+  readonly overloaded: boolean;
+  readonly nodes: number;
+  /** The most that this node may hold of all apps together, in tokens. */
+  readonly leaseCap: number;
+  readonly apps: readonly AppReply[];
+}

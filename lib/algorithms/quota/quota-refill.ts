@@ -1,0 +1,70 @@
+import { type QuotaLimits } from './quota-limits.js';
+import { type QuotaState } from './quota-state.js';
+import { weightedShares } from './weighted-share.js';
+
+/** Overload begins above the first and ends below the second, as parts of the capacity. */
+const OVERLOAD_BEGINS = 0.9;
+const OVERLOAD_ENDS = 0.85;
+export const TICK_MICROS = 100_000;
+
+/**
+ * Lets tokens flow in up to `now`. A bucket fills only to what its depth leaves beside the tokens
+ * that are leased out of it, which is what makes its bound hold for any number of nodes.
+ */
+export function refill(limits: QuotaLimits, state: QuotaState, now: number): void {
+  const { cluster } = state;
+  const elapsed = now - cluster.lastMicros;
+  cluster.lastMicros = now;
+  if (limits.capacity > 0) {
+    const depth = now < cluster.learningUntil ? limits.learningDepth : limits.depth;
+    cluster.level = filled(cluster.level, limits.capacity * elapsed, depth - cluster.outstanding);
+  }
+  for (const [index, own] of state.apps.entries()) {
+    const app = limits.apps[index]!;
+    own.stock = filled(own.stock, app.guaranteed * elapsed, app.stockDepth);
+    own.room = filled(own.room, app.burst * elapsed, app.ceilingDepth - own.outstanding);
+    if (own.creditSince > 0 && now - own.creditSince >= app.creditMicros) {
+      own.credit = app.creditDepth;
+      own.creditSince = 0;
+    }
+    if (cluster.overloaded) {
+      own.share = filled(own.share, own.shareRate * elapsed, shareDepth(limits, own.shareRate));
+    }
+  }
+}
+
+function filled(level: number, inflow: number, depth: number): number {
+  return Math.max(0, Math.min(level + inflow, depth));
+}
+
+function shareDepth(limits: QuotaLimits, rate: number): number {
+  return Math.max(2 * TICK_MICROS * rate, limits.maxCostUnits);
+}
+
+/** Once per tick: is there overload, and if so, what is everybody's share of the capacity? */
+export function overloadTick(limits: QuotaLimits, state: QuotaState, now: number): void {
+  const { cluster } = state;
+  if (limits.capacity === 0 || now - cluster.tickMicros < TICK_MICROS) return;
+  cluster.tickMicros = now;
+  const demand = state.apps.reduce((sum, own) => sum + own.demand, 0);
+  const threshold = cluster.overloaded ? OVERLOAD_ENDS : OVERLOAD_BEGINS;
+  const wasOverloaded = cluster.overloaded;
+  cluster.overloaded = wasOverloaded
+    ? demand >= threshold * limits.capacity
+    : demand > threshold * limits.capacity;
+  if (!cluster.overloaded) return;
+  const claims = limits.apps.map((app, index) => ({
+    demand: state.apps[index]!.demand,
+    guaranteed: app.guaranteed,
+    burst: app.burst,
+    weight: app.weight,
+  }));
+  for (const [index, share] of weightedShares(claims, limits.capacity).entries()) {
+    const own = state.apps[index]!;
+    const { demand: asked, guaranteed } = claims[index]!;
+    own.shareRate = Math.floor(share - Math.min(asked, guaranteed));
+    // Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
+    if (!wasOverloaded) own.share = own.shareRate * TICK_MICROS;
+    own.share = Math.min(own.share, shareDepth(limits, own.shareRate));
+  }
+}

@@ -1,0 +1,104 @@
+import { type QuotaReply } from './quota-protocol.js';
+import { type AppLimits, type QuotaLimits } from './quota-limits.js';
+
+/** Levels in units (millionths of a token), instants in microseconds of the store's clock. */
+export interface ClusterState {
+  lastMicros: number;
+  level: number;
+  /** Leased to nodes, and not yet reported as used or given back. */
+  outstanding: number;
+  epoch: number;
+  /** Grows with every call; a node that has seen a later one knows of a loss. */
+  sequence: number;
+  /** Until then, leases from before a loss may still be in use. */
+  learningUntil: number;
+  overloaded: boolean;
+  tickMicros: number;
+}
+
+export interface AppState {
+  /** Level of the guaranteed bucket. */
+  stock: number;
+  credit: number;
+  /** When credit was first drawn on since it was full; 0 if it is full. */
+  creditSince: number;
+  /** Level of the ceiling bucket. */
+  room: number;
+  outstanding: number;
+  /** Level of the bucket that lending runs through during overload, and its rate. */
+  share: number;
+  shareRate: number;
+  /** Sum over the nodes, in tokens per second. */
+  demand: number;
+  nodes: number;
+  /** Units granted and used, ever. */
+  granted: number;
+  used: number;
+}
+
+/** What a node holds of one app, by the bucket that it came from. */
+export interface AppLease {
+  fromStock: number;
+  fromCredit: number;
+  lent: number;
+  demand: number;
+}
+
+export interface NodeLease {
+  seq: number;
+  deadlineMicros: number;
+  reply: QuotaReply | undefined;
+  readonly apps: Map<number, AppLease>;
+}
+
+export interface QuotaState {
+  readonly cluster: ClusterState;
+  readonly apps: AppState[];
+  readonly leases: Map<string, NodeLease>;
+}
+
+/**
+ * A new state: full where nobody has seen one before, so that the first request of a new user
+ * passes; empty after a loss, because what was granted before it may still be in use.
+ */
+export function newState(
+  limits: QuotaLimits,
+  now: number,
+  epoch: number,
+  isAfterLoss: boolean,
+): QuotaState {
+  return {
+    cluster: {
+      lastMicros: now,
+      level: isAfterLoss || limits.capacity === 0 ? 0 : limits.depth,
+      outstanding: 0,
+      epoch,
+      sequence: 0,
+      learningUntil: isAfterLoss ? now + limits.leaseTtlMicros : 0,
+      overloaded: false,
+      tickMicros: now,
+    },
+    apps: limits.apps.map((app) => newAppState(app, now, isAfterLoss)),
+    leases: new Map(),
+  };
+}
+
+function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): AppState {
+  return {
+    stock: isAfterLoss ? 0 : limits.stockDepth,
+    credit: isAfterLoss ? 0 : limits.creditDepth,
+    creditSince: isAfterLoss ? now : 0,
+    room: isAfterLoss ? 0 : limits.ceilingDepth,
+    outstanding: 0,
+    share: 0,
+    shareRate: 0,
+    demand: 0,
+    nodes: 0,
+    granted: 0,
+    used: 0,
+  };
+}
+
+export function heldBy(lease: AppLease): number {
+  return lease.fromStock + lease.fromCredit + lease.lent;
+}

@@ -1,0 +1,141 @@
+import { type AppReply, type Need, type Shortage } from '../algorithms/quota/index.js';
+import { DemandEstimate } from './demand-estimate.js';
+import { OfflineShare } from './offline-share.js';
+
+/** A request that waits for the store's answer. */
+export interface TankWaiter {
+  /** What the store has to add to the tokens that were set aside here. */
+  readonly cost: number;
+  /** Set once it has been answered, by the store or by its deadline. */
+  done: boolean;
+  answer(granted: boolean): void;
+}
+
+/** What was consumed, by method. */
+export interface MethodUse {
+  cost: number;
+  count: number;
+}
+
+/** How much stock is kept for the time that a call takes: a little more than is asked for. */
+const HEADROOM = 1.5;
+
+/** The tokens that this node holds of one app, and the accounts that go with them. */
+export class AppTank {
+  /** Leased and unspent. */
+  tokens = 0;
+  /** Granted to a request that no longer waited: spent already as far as the store knows. */
+  prepaid = 0;
+  /** Local instant after which the tokens must not be used. */
+  expiresAt = 0;
+  /** Spent since the last call was sent. */
+  used = 0;
+  readonly methods = new Map<string, MethodUse>();
+  readonly demand = new DemandEstimate();
+  readonly offline: OfflineShare;
+  waiters: TankWaiter[] = [];
+  shortage: Shortage = 'none';
+  /**
+   * The shortage of this reply or of the one before: one full grant among partial ones is luck, and
+   * does not mean that there is enough.
+   */
+  lastShortage: Shortage = 'none';
+  /** While there is a shortage: when it is worth asking again. */
+  retryAt = 0;
+  remaining = 0;
+  /** The last call did not lift the stock above the level at which it is refilled. */
+  isStuck = false;
+
+  constructor(
+    readonly index: number,
+    readonly app: string,
+    guaranteed: number,
+    readonly burst: number,
+    maxCost: number,
+  ) {
+    this.offline = new OfflineShare(guaranteed, maxCost);
+  }
+
+  /** Spends what is here. The hot path: a few comparisons and additions. */
+  spend(cost: number, now: number): boolean {
+    if (now >= this.expiresAt) this.drop();
+    if (this.prepaid >= cost) {
+      this.prepaid -= cost;
+      return true;
+    }
+    if (this.tokens < cost) return false;
+    this.tokens -= cost;
+    this.used += cost;
+    return true;
+  }
+
+  /** Sets aside what is here for a request that needs more. */
+  setAside(): number {
+    const { tokens } = this;
+    this.tokens = 0;
+    return tokens;
+  }
+
+  /** Ends that: the tokens were used after all, or are here again unless their time is over. */
+  putBack(tokens: number, wereUsed: boolean, now: number): void {
+    if (wereUsed) this.used += tokens;
+    else if (now < this.expiresAt) this.tokens += tokens;
+  }
+
+  /** What is worth having in stock. Below one token a stock would only strand tokens. */
+  target(horizonMicros: number, now: number): number {
+    const ahead = (this.demand.attack(now) * horizonMicros) / 1_000_000;
+    return ahead < 1 ? 0 : Math.ceil(ahead * HEADROOM);
+  }
+
+  /** Tokens that others can use better: more than was asked for just now, and than the target. */
+  surplus(horizonMicros: number, now: number): number {
+    const keep = Math.max(this.demand.recent(now), this.target(horizonMicros, now));
+    return Math.max(0, this.tokens - keep);
+  }
+
+  /** The waiters as the store is told of them: in order, those of the same cost together. */
+  needs(waiters: readonly TankWaiter[]): Need[] {
+    const needs: { cost: number; count: number }[] = [];
+    for (const { cost } of waiters) {
+      const last = needs.at(-1);
+      if (last?.cost === cost) last.count++;
+      else needs.push({ cost, count: 1 });
+    }
+    return needs;
+  }
+
+  /** Books a reply to a call that was sent at `sentAt` with these waiters. */
+  settle(reply: AppReply, asked: readonly TankWaiter[], expiresAt: number, now: number): void {
+    if (now >= this.expiresAt) this.drop();
+    this.tokens += reply.granted;
+    this.expiresAt = expiresAt;
+    this.remaining = reply.remaining;
+    this.lastShortage = reply.shortage === 'none' ? this.shortage : reply.shortage;
+    this.shortage = reply.shortage;
+    this.retryAt = now + reply.retryAfterMicros;
+    this.offline.shareWith(reply.nodes);
+    this.answerWaiters(reply.needs, asked);
+  }
+
+  private answerWaiters(granted: readonly number[], asked: readonly TankWaiter[]): void {
+    let group = -1;
+    let left = 0;
+    let cost = -1;
+    for (const waiter of asked) {
+      if (waiter.cost !== cost) {
+        cost = waiter.cost;
+        left = granted[++group] ?? 0;
+      }
+      const isGranted = left-- > 0;
+      if (!waiter.done) waiter.answer(isGranted);
+      else if (isGranted) this.prepaid += waiter.cost;
+    }
+  }
+
+  /** The lease is over: what is left of it has been destroyed in the store too. */
+  private drop(): void {
+    this.tokens = 0;
+    this.prepaid = 0;
+  }
+}

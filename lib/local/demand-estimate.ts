@@ -1,0 +1,55 @@
+/** Demand is looked at in slots of this length; also what "just now" means for giving back. */
+export const SLOT_MICROS = 50_000;
+
+/** A slot that has just begun says nothing yet. */
+const LEAST_MICROS = 10_000;
+
+/** How much of the distance to a lower demand is gone in one slot. */
+const DECAY = 0.1;
+/** The mean follows in both directions, so that the sum over a fleet is not biased. */
+const MEAN_WEIGHT = 0.3;
+
+/**
+ * What callers ask for, admitted or not, in tokens per second. `peak` rises at once and falls
+ * slowly, so that stock is there before it is missed; `mean` is what the store is told.
+ */
+export class DemandEstimate {
+  private slotStart = 0;
+  private inSlot = 0;
+  private lastSlot = 0;
+  peak = 0;
+  mean = 0;
+
+  add(cost: number, now: number): void {
+    if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
+    this.inSlot += cost;
+  }
+
+  /** The peak, or the rate of the slot that has just begun if that is higher already. */
+  attack(now: number): number {
+    if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
+    const elapsed = Math.max(now - this.slotStart, LEAST_MICROS);
+    return Math.max(this.peak, (this.inSlot * 1_000_000) / elapsed);
+  }
+
+  /** Tokens asked for in the last slot, or in this one if that is more already. */
+  recent(now: number): number {
+    if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
+    return Math.max(this.inSlot, this.lastSlot);
+  }
+
+  /** Closes the slots that have passed; in those after the first nothing was asked for. */
+  private roll(now: number): void {
+    const passed = Math.floor((now - this.slotStart) / SLOT_MICROS);
+    const rate = (this.inSlot * 1_000_000) / SLOT_MICROS;
+    this.peak = rate > this.peak ? rate : this.peak + (rate - this.peak) * DECAY;
+    this.mean += (rate - this.mean) * MEAN_WEIGHT;
+    this.lastSlot = passed === 1 ? this.inSlot : 0;
+    if (passed > 1) {
+      this.peak *= (1 - DECAY) ** (passed - 1);
+      this.mean *= (1 - MEAN_WEIGHT) ** (passed - 1);
+    }
+    this.inSlot = 0;
+    this.slotStart += passed * SLOT_MICROS;
+  }
+}

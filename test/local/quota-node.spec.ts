@@ -1,0 +1,284 @@
+import {
+  compileQuota,
+  QuotaLedger,
+  type QuotaCall,
+  type QuotaReply,
+} from '../../lib/algorithms/quota/index.js';
+import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
+import { AppTank } from '../../lib/local/app-tank.js';
+import { QuotaNode, type QuotaOutcome } from '../../lib/local/quota-node.js';
+import { now } from '../support/limiters.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
+
+interface Options {
+  readonly guaranteed?: number;
+  readonly burst?: number;
+  readonly reserveTarget?: number;
+  readonly maxCost?: number;
+}
+
+/** One node on a ledger whose answers come when the test says so. */
+class Stand {
+  readonly clock = new ManualClock();
+  readonly ledger: QuotaLedger;
+  readonly calls: QuotaCall[] = [];
+  readonly modes: string[] = [];
+  readonly tank: AppTank;
+  readonly node: QuotaNode;
+  /** How the store behaves: at once, later by hand, or not at all. */
+  store: 'at once' | 'by hand' | 'lost' | 'times out' | 'unreachable' = 'at once';
+  private readonly held: (() => void)[] = [];
+
+  constructor({
+    guaranteed = 10_000,
+    burst = 50_000,
+    reserveTarget = 0,
+    maxCost = 10,
+  }: Options = {}) {
+    const figures = {
+      cluster: undefined,
+      apps: [{ app: 'a', guaranteed, burst, burstDurationMs: 60_000, priority: 1, elastic: true }],
+      maxCost,
+      paceMs: 50,
+      leaseTtlMs: 1000,
+      reserveTarget,
+    };
+    this.ledger = new QuotaLedger(compileQuota(figures));
+    this.tank = new AppTank(0, 'a', guaranteed, burst, maxCost);
+    this.node = new QuotaNode(
+      {
+        nodeId: 'n',
+        incarnation: '1',
+        horizonMicros: 50_000,
+        paceMicros: 50_000,
+        leaseTtlMicros: 1_000_000,
+        syncMicros: 100_000,
+        batchThreshold: 1000,
+        reserveTarget,
+        refillThreshold: 0.2,
+        decisionTimeoutMs: 20,
+      },
+      [this.tank],
+      { settle: (call) => this.answer(call) },
+      this.clock,
+      { mode: (_app, mode) => this.modes.push(mode), epoch: () => {}, overload: () => {} },
+      () => 0,
+    );
+  }
+
+  take(cost = 1): QuotaOutcome | Promise<QuotaOutcome> {
+    return this.node.tryAcquire(this.tank, cost);
+  }
+
+  release(): void {
+    for (const resolve of this.held.splice(0)) resolve();
+  }
+
+  private answer(call: QuotaCall): QuotaReply | Promise<QuotaReply> {
+    this.calls.push(call);
+    switch (this.store) {
+      case 'at once':
+        return this.ledger.settle(this.clock.now(), call);
+      case 'by hand':
+        return new Promise((resolve) => {
+          this.held.push(() => resolve(this.ledger.settle(this.clock.now(), call)));
+        });
+      case 'lost':
+        this.ledger.settle(this.clock.now(), call);
+        return Promise.reject(new StoreTimeoutError(20));
+      case 'times out':
+        return Promise.reject(new StoreTimeoutError(20));
+      case 'unreachable':
+        return Promise.reject(new StoreUnavailableError('no connection'));
+    }
+  }
+}
+
+describe('a node with a fixed reserve', () => {
+  it('A-58: starts with 1000, refills 800 at 200, and reports after 100 ms', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    now(stand.take());
+    expect(stand.tank.tokens).toBe(1000);
+    // V-A31: at 201 nothing happens, at 200 the refill goes out.
+    for (let i = 0; i < 799; i++) now(stand.take());
+    expect([stand.tank.tokens, stand.calls.length]).toEqual([201, 1]);
+    now(stand.take());
+    // V-A32: it asks for 800, and has 1000 again.
+    expect(stand.calls[1]?.apps[0]).toMatchObject({ used: 800, want: 800 });
+    expect(stand.tank.tokens).toBe(1000);
+    now(stand.take(5));
+    stand.clock.advance(99);
+    expect(stand.calls).toHaveLength(2);
+    stand.clock.advance(1);
+    expect(stand.calls[2]?.apps[0]).toMatchObject({ used: 5 });
+  });
+
+  it('V-A29: takes a request’s cost', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    now(stand.take(2));
+    now(stand.take(6));
+    expect(stand.tank.tokens).toBe(994);
+  });
+
+  it('V-A37, Y05: with nothing to say it says nothing', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    stand.clock.advance(10_000);
+    expect(stand.calls).toHaveLength(0);
+  });
+
+  it('V-A33: a hundred at once with too few tokens are one call on its way', async () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    stand.store = 'by hand';
+    const outcomes = Array.from({ length: 100 }, () => stand.take());
+    expect(stand.calls).toHaveLength(1);
+    stand.release();
+    await settle();
+    expect(stand.calls).toHaveLength(2);
+    stand.release();
+    for (const outcome of outcomes) expect((await outcome).allowed).toBe(true);
+    expect(stand.tank.tokens).toBeLessThanOrEqual(1000);
+  });
+
+  it('V-A40: a thousand requests cost a hundredth of that in calls', () => {
+    const stand = new Stand({ reserveTarget: 1000, guaranteed: 100_000, burst: 100_000 });
+    for (let i = 0; i < 10_000; i++) {
+      now(stand.take());
+      if (i % 10 === 0) stand.clock.advance(1);
+    }
+    expect(stand.node.remoteCalls).toBeLessThanOrEqual(100);
+    expect(stand.node.waited / stand.node.decisions).toBeLessThanOrEqual(0.05);
+  });
+});
+
+describe('a node that follows demand', () => {
+  it('V-A34: what is here counts: 5 and 23 more are enough for 28', () => {
+    const stand = new Stand({ guaranteed: 30, burst: 30, reserveTarget: 5, maxCost: 30 });
+    now(stand.take());
+    // Thirty in all were there: one was used, five are held here, twenty-four are left.
+    expect(stand.tank.tokens).toBe(5);
+    expect(now(stand.take(28)).allowed).toBe(true);
+    expect(stand.calls.at(-1)?.apps[0]?.needs).toEqual([{ cost: 23, count: 1 }]);
+  });
+
+  it('V-A34: what is here stays here when the rest does not come', () => {
+    const stand = new Stand({ guaranteed: 30, burst: 30, reserveTarget: 5, maxCost: 30 });
+    now(stand.take());
+    expect(now(stand.take(30))).toMatchObject({ allowed: false, tier: 'app', source: 'store' });
+    expect(stand.tank.tokens).toBeGreaterThanOrEqual(5);
+    expect(stand.tank.spend(5, stand.clock.now())).toBe(true);
+  });
+
+  it('denies in process between two calls while there is too little', () => {
+    const stand = new Stand({ guaranteed: 100, burst: 100 });
+    for (let i = 0; i < 300; i++) now(stand.take());
+    const calls = stand.calls.length;
+    for (let i = 0; i < 1000; i++) {
+      expect(now(stand.take())).toMatchObject({ allowed: false, tier: 'app', source: 'local' });
+    }
+    expect(stand.calls.length - calls).toBe(0);
+    expect(stand.modes.at(-1)).toBe('paced');
+    stand.clock.advance(50);
+    expect(now(stand.take()).allowed).toBe(true);
+  });
+
+  it('keeps no stock for one request in ten seconds, and asks for each', () => {
+    const stand = new Stand({ guaranteed: 1, burst: 1, maxCost: 1 });
+    for (let i = 0; i < 5; i++) {
+      expect(now(stand.take())).toMatchObject({ allowed: true, source: 'store' });
+      expect(stand.tank.tokens).toBe(0);
+      stand.clock.advance(10_000);
+    }
+    expect(stand.node.modeOf(stand.tank)).toBe('direct');
+  });
+
+  it('gives back within one pace what is more than it needs', () => {
+    const stand = new Stand();
+    for (let i = 0; i < 500; i++) {
+      now(stand.take());
+      stand.clock.advanceMicros(100);
+    }
+    const before = stand.tank.tokens;
+    stand.clock.advance(1000);
+    const returned = stand.calls.reduce((sum, call) => sum + (call.apps[0]?.returned ?? 0), 0);
+    expect(before).toBeGreaterThan(0);
+    expect(returned).toBeGreaterThan(0);
+    expect(stand.tank.tokens).toBeLessThan(before);
+  });
+
+  it('uses no token after its time, counted from before the call was sent', async () => {
+    const stand = new Stand({ reserveTarget: 100 });
+    stand.store = 'by hand';
+    const first = stand.take();
+    stand.clock.advance(15);
+    stand.release();
+    await first;
+    await settle();
+    stand.store = 'times out';
+    // 15 ms of the second were over when the lease arrived.
+    stand.clock.jump(984_000);
+    expect(stand.tank.spend(1, stand.clock.now())).toBe(true);
+    stand.clock.jump(1000);
+    expect(stand.tank.spend(1, stand.clock.now())).toBe(false);
+  });
+
+  it('gives everything back when it leaves', async () => {
+    const stand = new Stand({ reserveTarget: 100 });
+    now(stand.take(3));
+    await stand.node.leave();
+    expect(stand.calls.at(-1)).toMatchObject({ leaving: true, apps: [{ used: 0, returned: 100 }] });
+    expect(stand.ledger.peek()?.cluster.outstanding).toBe(0);
+  });
+});
+
+describe('a node whose store fails', () => {
+  it('waits no longer than the deadline, and keeps what comes late for the next request', async () => {
+    const stand = new Stand({ guaranteed: 10, burst: 10, maxCost: 10 });
+    stand.store = 'by hand';
+    const outcome = stand.take(10);
+    stand.clock.advance(20);
+    // The share of a node that knows of no other holds one request of the largest cost.
+    expect(await outcome).toMatchObject({ allowed: true, source: 'fallback' });
+    stand.release();
+    await settle();
+    expect(stand.tank.prepaid).toBe(10);
+    expect(now(stand.take(10))).toMatchObject({ allowed: true, source: 'local' });
+    expect(stand.tank.used).toBe(0);
+  });
+
+  it('V-A38: sends a call again whose answer was lost, and it counts once', async () => {
+    const stand = new Stand({ reserveTarget: 100 });
+    now(stand.take(40));
+    now(stand.take(7));
+    stand.store = 'lost';
+    stand.clock.advance(100);
+    await settle();
+    stand.store = 'at once';
+    now(stand.take(5));
+    stand.clock.advance(100);
+    const [, lost, again] = stand.calls;
+    expect(again).toBe(lost);
+    stand.clock.advance(200);
+    expect(stand.ledger.peek()?.apps[0]?.used).toBe((40 + 7 + 5) * 1_000_000);
+  });
+
+  it('A-43: runs alone on its share, probes, and comes back', async () => {
+    const stand = new Stand({ guaranteed: 1000, burst: 5000, maxCost: 10 });
+    stand.store = 'unreachable';
+    await stand.take();
+    let allowed = 0;
+    for (let ms = 0; ms < 1000; ms++) {
+      if (now(stand.take()).allowed) allowed++;
+      stand.clock.advance(1);
+      await settle();
+    }
+    // Nine tenths of the guarantee, and what the share holds.
+    expect(allowed).toBeLessThanOrEqual(910);
+    expect(allowed).toBeGreaterThan(880);
+    expect(stand.modes).toContain('offline');
+    expect(stand.calls.length).toBeLessThan(8);
+    stand.store = 'at once';
+    stand.clock.advance(2500);
+    expect(stand.node.modeOf(stand.tank)).not.toBe('offline');
+    expect(now(stand.take())).toMatchObject({ allowed: true });
+  });
+});
