@@ -10,6 +10,7 @@ export {
   StoreTimeoutError,
   StoreUnavailableError,
   TooManyWaitersError,
+  UnknownAppError,
   UnknownOptionError,
   UnknownPolicyError,
 } from './common/errors.js';
@@ -29,10 +30,18 @@ export {
   type PolicyInput,
 } from './limiter/policy-options.js';
 export {
+  AppOptions,
+  ClusterOptions,
+  LocalOptions,
+  type QuotaOptions,
+} from './limiter/quota-options.js';
+export {
   RateLimiter,
   type Acquire,
   type AcquireOptions,
   type AcquireRequest,
+  type PolicyRequest,
+  type QuotaRequest,
   type RateLimiterStats,
 } from './limiter/rate-limiter.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

@@ -1,7 +1,7 @@
 -- Notes that a node is alive and counts those that are.
 --
 -- KEYS[1]  sorted set of nodes by when they were last seen, in microseconds
--- ARGV[1]  the node, or '' to count only
+-- ARGV[1]  the node
 -- ARGV[2]  after how many milliseconds of silence a node no longer counts
 -- Reply    the number of nodes alive
 
@@ -12,8 +12,6 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 
 redis.call('ZREMRANGEBYSCORE', nodes, '-inf', string.format('%.0f', now - ttl_ms * 1000))
-if node ~= '' then
-  redis.call('ZADD', nodes, string.format('%.0f', now), node)
-  redis.call('PEXPIRE', nodes, ARGV[2])
-end
+redis.call('ZADD', nodes, string.format('%.0f', now), node)
+redis.call('PEXPIRE', nodes, ARGV[2])
 return redis.call('ZCARD', nodes)

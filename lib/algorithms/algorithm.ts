@@ -53,6 +53,9 @@ export interface Algorithm {
   /** Gives back what was taken and not used; never more than the limit holds. */
   refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
 
+  /** The same tokens in the units of another limit, `factor` times as many to a token. */
+  rescale(from: Limit, to: Limit, state: Float64Array, at: number, factor: number): void;
+
   /** True when the state says no more than a new one would. */
   recovered(limit: Limit, state: Float64Array, at: number, now: number): boolean;
 

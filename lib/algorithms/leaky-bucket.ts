@@ -55,6 +55,12 @@ export const leakyBucket: Algorithm = {
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
+  /** The room that is left is what is carried over, as it is for a token bucket. */
+  rescale(from, to, state, at, factor) {
+    const room = Math.floor((from.full - state[at]!) * factor);
+    state[at] = to.full - Math.min(to.full, room);
+  },
+
   recovered: (limit, state, at, now) => waterAt(limit, state, at, now) <= 0,
 
   lastUse: (_limit, state, at) => state[at + 1]!,

@@ -52,6 +52,10 @@ export const slidingWindow: Algorithm = {
     }
   },
 
+  rescale() {
+    // Counts are tokens, whatever the limit.
+  },
+
   recovered(limit, state, at, now) {
     return usedAt(limit, state, at, ticksNotBefore(limit, state, at, now)) === 0;
   },

@@ -43,6 +43,10 @@ export const tokenBucket: Algorithm = {
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
+  rescale(_from, to, state, at, factor) {
+    state[at] = Math.min(to.full, Math.floor(state[at]! * factor));
+  },
+
   recovered: (limit, state, at, now) => levelAt(limit, state, at, now) >= limit.full,
 
   lastUse: (_limit, state, at) => state[at + 1]!,

@@ -54,6 +54,15 @@ export class UnknownPolicyError extends InvalidArgumentError {
   }
 }
 
+export class UnknownAppError extends InvalidArgumentError {
+  override readonly code = 'UNKNOWN_APP';
+
+  constructor(app: unknown, known: readonly string[]) {
+    const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
+    super('app', app, names, `unknown app ${describe(app)}; the quota has ${names}`);
+  }
+}
+
 /** Tokens would not come before the deadline, so nothing was taken. */
 export class AcquireTimeoutError extends RateLimitError {
   readonly code = 'ACQUIRE_TIMEOUT';
@@ -103,8 +112,12 @@ export class StoreUnavailableError extends RateLimitError {
 export class StoreTimeoutError extends StoreUnavailableError {
   override readonly code = 'STORE_TIMEOUT';
 
-  constructor(readonly timeoutMs: number) {
-    super(`no answer within ${timeoutMs} ms`);
+  constructor(
+    readonly timeoutMs: number,
+    cause?: Error,
+  ) {
+    const why = cause === undefined ? '' : ` (${cause.message})`;
+    super(`no answer within ${timeoutMs} ms${why}`, { cause });
   }
 }
 

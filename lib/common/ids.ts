@@ -6,6 +6,11 @@ export function newNodeId(): string {
   return `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
 }
 
+/** Tells two processes apart that have the same name, at once or one after the other. */
+export function newIncarnation(): string {
+  return randomBytes(8).toString('hex');
+}
+
 /** Longer keys are kept as a digest, so that no request can make a key of any size. */
 const LONGEST_PLAIN_KEY = 128;
 const DIGEST_MARK = '#';

@@ -108,7 +108,7 @@ export class Attempt implements RemoteCall {
 
   private deniedFromMemory(): boolean {
     for (const check of this.checks) {
-      this.generations.push(check.shared.denials.generation);
+      this.generations.push(check.shared.denials.generationOf(check.key));
       const denied = knownDenial(check, this.clock);
       if (denied !== undefined) this.note(check.shared, denied, false);
     }

@@ -92,10 +92,17 @@ export class BoundLimit implements SharedLimit {
     const { fallback } = this;
     const fits = fallback !== undefined && fallback.limit.capacity >= this.largestCost;
     if (fits && this.fallbackNodes === nodes) return fallback;
-    if (fallback !== undefined) this.memory.drop(fallback);
+    const share = shareOf(this.limit, nodes, this.largestCost);
     this.fallbackNodes = nodes;
-    this.fallback = this.memory.open(shareOf(this.limit, nodes, this.largestCost));
-    return this.fallback;
+    // Another share, but the same buckets: what was used stays used.
+    if (fallback !== undefined) fallback.changeLimit(share);
+    else this.fallback = this.memory.open(share);
+    return this.fallback!;
+  }
+
+  /** How often a key had to share a bucket of this process. */
+  get overflowed(): number {
+    return (this.table?.overflowed ?? 0) + (this.fallback?.overflowed ?? 0);
   }
 
   /** Counts an outcome and puts it into words; `limit` may be a share of the own one. */

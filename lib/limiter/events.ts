@@ -1,10 +1,21 @@
+import { InvalidArgumentError } from '../common/errors.js';
+import { oneOf } from '../common/validate.js';
+import { type NodeMode } from '../local/quota-node.js';
 import { type StoreSwitch } from '../stores/index.js';
 
 /** What the limiter tells about itself. */
 export interface RateLimiterEvents {
   /** The shared store stopped answering (failure modes apply) or answers again. Once per switch. */
   store: StoreSwitch;
+  /** An app's requests are decided in another way from now on. */
+  mode: { readonly app: string; readonly mode: NodeMode };
+  /** The store has lost state, or may have; buckets start empty. */
+  epoch: { readonly epoch: number };
+  /** All apps together ask for more than nine tenths of the capacity, or no longer do. */
+  overload: { readonly overloaded: boolean };
 }
+
+const EVENTS: readonly (keyof RateLimiterEvents)[] = ['store', 'mode', 'epoch', 'overload'];
 
 type Listener<E> = (event: E) => void;
 
@@ -16,6 +27,10 @@ export class EventHub {
     name: N,
     listener: Listener<RateLimiterEvents[N]>,
   ): () => void {
+    oneOf('event', name, EVENTS);
+    if (typeof listener !== 'function') {
+      throw new InvalidArgumentError('listener', listener, 'a function');
+    }
     let listeners = this.listeners.get(name);
     if (listeners === undefined) this.listeners.set(name, (listeners = new Set()));
     listeners.add(listener);

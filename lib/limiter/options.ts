@@ -10,6 +10,7 @@ import {
 } from '../common/validate.js';
 import { type RedisConnectionOptions } from '../stores/index.js';
 import { type PolicyInput } from './policy-options.js';
+import { type QuotaOptions } from './quota-options.js';
 
 /** V8 cannot hold more entries than this in one map, with room to spare. */
 const MOST_KEYS = 10_000_000;
@@ -52,13 +53,15 @@ export interface RateLimiterOptions {
   policies?: Record<string, PolicyInput>;
   /** Where buckets live. Default: in this process. */
   store?: StoreInput;
+  /** The shares that apps have of a cluster's capacity. */
+  quota?: QuotaOptions;
   /** The name of this process in the fleet. Default: host, process id and a random part. */
   nodeId?: string;
   /** The source of time; tests bring their own. */
   clock?: Clock;
 }
 
-const KNOWN_LIMITER = ['policies', 'store', 'nodeId', 'clock'];
+const KNOWN_LIMITER = ['policies', 'quota', 'store', 'nodeId', 'clock'];
 const KNOWN_MEMORY = Object.keys(new MemoryStoreOptions());
 const KNOWN_REDIS = [
   ...Object.keys(new RedisStoreOptions()),

@@ -4,7 +4,7 @@ import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
 import { checkPolicy, type PolicyInput } from './policy-options.js';
-import { type Acquire, type AcquireRequest } from './rate-limiter.js';
+import { type PolicyRequest } from './rate-limiter.js';
 
 interface BoundPolicy {
   readonly name: string;
@@ -34,23 +34,19 @@ export class PolicyBook {
   }
 
   /** The limit that a request falls under. */
-  limitFor(request: AcquireRequest): BoundLimit {
+  limitFor(request: PolicyRequest): BoundLimit {
     const { latest } = this;
-    const policy = latest.name === request.policy ? latest : this.lookUp(request.policy);
+    const policy = latest.name === request?.policy ? latest : this.lookUp(request?.policy);
     const { tier } = request;
     return tier === undefined ? policy.base : (policy.tiers.get(tier) ?? policy.base);
   }
 
-  check(request: AcquireRequest): BoundCheck {
+  check(request: PolicyRequest): BoundCheck {
     const shared = this.limitFor(request);
     return { shared, key: keyOf(request), cost: shared.costOf(request.cost) };
   }
 
-  checks(request: Acquire): BoundCheck[] {
-    if (!isList(request)) return [this.check(request)];
-    if (request.length === 0) {
-      throw new InvalidArgumentError('request', request, 'at least one policy and key');
-    }
+  checks(request: readonly PolicyRequest[]): BoundCheck[] {
     const checks = request.map((one) => this.check(one));
     checks.forEach((check, index) => {
       const same = checks.findIndex(
@@ -81,20 +77,20 @@ export class PolicyBook {
     for (const { name } of this.policies.values()) {
       all[name] = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0, overflowed: 0 };
     }
-    for (const { policy, counters, table } of this.limits()) {
+    for (const { policy, counters, overflowed } of this.limits()) {
       const sum = all[policy]!;
       sum.allowed += counters.allowed;
       sum.denied += counters.denied;
       sum.shadowDenied += counters.shadowDenied;
       sum.fallback += counters.fallback;
-      sum.overflowed += table?.overflowed ?? 0;
+      sum.overflowed += overflowed;
     }
     return all;
   }
 
-  private lookUp(name: string): BoundPolicy {
+  private lookUp(name: string | undefined): BoundPolicy {
     if (this.closed) throw new LimiterClosedError();
-    const policy = this.policies.get(name);
+    const policy = name === undefined ? undefined : this.policies.get(name);
     if (policy === undefined) throw new UnknownPolicyError(name, [...this.policies.keys()]);
     this.latest = policy;
     return policy;
@@ -116,12 +112,8 @@ export class PolicyBook {
   }
 }
 
-export function isList(request: Acquire): request is readonly AcquireRequest[] {
-  return Array.isArray(request);
-}
-
 /** The key as it is kept: checked, and of bounded length. */
-export function keyOf(request: AcquireRequest): string {
+export function keyOf(request: PolicyRequest): string {
   const { key } = request;
   return isPlainKey(key) ? key : unusualKey(key);
 }

@@ -2,8 +2,9 @@ import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitCounters } from './bound-limit.js';
 
-/** A question to the limiter: may this key of this policy have so many tokens? */
-export interface AcquireRequest {
+/** May this key of this policy have so many tokens? */
+export interface PolicyRequest {
+  readonly app?: undefined;
   readonly policy: string;
   /** Whose tokens: an address, a user, a tenant… Must not be empty. */
   readonly key: string;
@@ -12,6 +13,17 @@ export interface AcquireRequest {
   /** Tokens to take; by default the policy's cost. */
   readonly cost?: number;
 }
+
+/** May this app have so many tokens of its quota? */
+export interface QuotaRequest {
+  readonly policy?: undefined;
+  readonly app: string;
+  /** Tokens to take; by default 1. */
+  readonly cost?: number;
+}
+
+/** A question to the limiter. */
+export type AcquireRequest = PolicyRequest | QuotaRequest;
 
 /** One request, or several of which all or none are taken. */
 export type Acquire = AcquireRequest | readonly AcquireRequest[];
@@ -56,10 +68,10 @@ export abstract class RateLimiter {
   abstract refund(request: Acquire): void | Promise<void>;
 
   /** What `tryAcquire` would say, without taking anything. `remaining` is what is there now. */
-  abstract peek(request: AcquireRequest): Decision | Promise<Decision>;
+  abstract peek(request: PolicyRequest): Decision | Promise<Decision>;
 
   /** Forgets what the key has used. */
-  abstract reset(request: AcquireRequest): void | Promise<void>;
+  abstract reset(request: PolicyRequest): void | Promise<void>;
 
   /** Listens; the result stops listening. */
   abstract on<N extends keyof RateLimiterEvents>(

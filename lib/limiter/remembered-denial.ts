@@ -37,7 +37,7 @@ export function rememberDenial(
   clock: Clock,
 ): void {
   const { shared, key, cost } = check;
-  if (shared.denials.generation !== generation) return;
+  if (shared.denials.generationOf(key) !== generation) return;
   const untilMicros = clock.now() + answer.waitMicros;
   shared.denials.remember(key, { untilMicros, cost, level: answer.level });
 }

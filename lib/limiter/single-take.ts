@@ -28,13 +28,13 @@ export class SingleTake implements RemoteCall {
 
   /** The decision, at once if it needed nobody else. */
   begin(): Decision | Promise<Decision> {
-    const { shared } = this.checks[0];
+    const { shared, key } = this.checks[0];
     const denied = knownDenial(this.checks[0], this.clock);
     if (denied !== undefined) {
       shared.count(false, 'local');
       return denied;
     }
-    this.generation = shared.denials.generation;
+    this.generation = shared.denials.generationOf(key);
     this.store.submit(this);
     return this.decision ?? new Promise((resolve) => (this.resolve = resolve));
   }

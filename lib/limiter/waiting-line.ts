@@ -40,6 +40,8 @@ export class WaitingLine {
   private busy = false;
   private wokenWhileBusy = false;
   private closed = false;
+  /** The buckets under which the line can be found. */
+  readonly noted = new Set<string>();
 
   constructor(
     private readonly clock: Clock,
@@ -117,6 +119,7 @@ export class WaitingLine {
     for (let first = this.waiters[0]; first !== undefined; first = this.waiters[0]) {
       const answer = this.ask(first);
       if (answer instanceof Promise) {
+        this.boundWait(first);
         void answer.then((decision) => {
           this.busy = false;
           const goesOn = this.settle(first, decision) || this.wokenWhileBusy;
@@ -157,7 +160,8 @@ export class WaitingLine {
     waiter.cancelDeadline?.();
     const now = this.clock.now();
     const waitMicros = (decision.allowed ? decision.delayMs : decision.retryAfterMs) * 1000;
-    if (now + waitMicros > waiter.deadlineMicros) {
+    const isHere = decision.allowed && waitMicros === 0;
+    if (!isHere && now + waitMicros > waiter.deadlineMicros) {
       if (decision.allowed) task.giveBack(decision);
       this.leave(waiter, timedOut(task, waiter.timeoutMs ?? 0, waitMicros));
       return true;
@@ -180,6 +184,14 @@ export class WaitingLine {
     waiter.delayed = decision;
     this.delayed.add(waiter);
     waiter.cleanUp.push(this.clock.after(delayMs, go));
+  }
+
+  /** While the store is asked, too, nobody waits beyond the deadline; unless it was "now or never". */
+  private boundWait(waiter: Waiter): void {
+    const leftMs = (waiter.deadlineMicros - this.clock.now()) / 1000;
+    if (waiter.timeoutMs === 0 || leftMs === Infinity) return;
+    waiter.cancelDeadline?.();
+    this.armDeadline(waiter, Math.max(0, leftMs));
   }
 
   private armDeadline(waiter: Waiter, timeoutMs: number): void {

@@ -1,11 +1,15 @@
 import { Outcome } from '../algorithms/index.js';
+import { compileQuota } from '../algorithms/quota/index.js';
 import { EPOCH_CLOCK, SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
-import { InvalidArgumentError } from '../common/errors.js';
-import { newNodeId } from '../common/ids.js';
+import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
+import { newIncarnation, newNodeId } from '../common/ids.js';
+import { plainObject } from '../common/validate.js';
 import {
   CallKind,
+  MemoryQuota,
   MemoryStore,
+  RedisQuota,
   RedisStore,
   type BucketTable,
   type RemoteStore,
@@ -20,7 +24,9 @@ import {
   type RateLimiterOptions,
   type RedisStoreOptions,
 } from './options.js';
-import { isList, keyOf, PolicyBook } from './policy-book.js';
+import { keyOf, PolicyBook } from './policy-book.js';
+import { QuotaBook } from './quota-book.js';
+import { checkQuota, type CheckedQuota } from './quota-options.js';
 import { ask } from './question.js';
 import { type BoundCheck } from './remembered-denial.js';
 import {
@@ -28,6 +34,8 @@ import {
   type Acquire,
   type AcquireOptions,
   type AcquireRequest,
+  type PolicyRequest,
+  type QuotaRequest,
   type RateLimiterStats,
 } from './rate-limiter.js';
 import { SingleTake } from './single-take.js';
@@ -35,6 +43,8 @@ import { WaitingLine } from './waiting-line.js';
 
 const DENIAL_SWEEP_MS = 10_000;
 const READY_TIMEOUT_MS = 5000;
+/** Of `acquire` calls for one quota. */
+const MOST_WAITERS = 1000;
 
 /** The limiter: policies on one side, stores on the other, and the way of a request between them. */
 export class WeirRateLimiter extends RateLimiter {
@@ -42,8 +52,10 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly memory: MemoryStore;
   private readonly remote: RemoteStore | undefined;
   private readonly policies: PolicyBook;
+  private readonly quota: QuotaBook | undefined;
   private readonly events = new EventHub();
   private readonly lines = new Map<string, WaitingLine>();
+  private readonly linesOf = new Map<string, Set<WaitingLine>>();
   private readonly stopSweep: Cancel;
   private readonly outcome = new Outcome();
   private closed = false;
@@ -58,7 +70,11 @@ export class WeirRateLimiter extends RateLimiter {
     try {
       const isRemote = store.type === 'redis';
       this.policies = new PolicyBook(options.policies ?? {}, this.memory, isRemote, store.maxKeys);
-      this.remote = this.openRemote(store, options.nodeId ?? newNodeId());
+      const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
+      const nodeId = options.nodeId ?? newNodeId();
+      const remote = this.openRemote(store, nodeId);
+      this.remote = remote;
+      this.quota = quota && this.openQuota(quota, store, nodeId, remote);
     } catch (error) {
       this.memory.close();
       throw error;
@@ -69,7 +85,8 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
-    if (isList(request)) return this.tryAcquireAll(request);
+    if (isList(request)) return this.tryAcquireList(request);
+    if (request?.app !== undefined) return this.quotas().decide(request);
     const limit = this.policies.limitFor(request);
     const { table } = limit;
     if (table === undefined) return this.attempt([this.policies.check(request)], false);
@@ -90,28 +107,34 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
+    plainObject('options', options, 'an object with timeoutMs and/or signal');
+    if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+      throw new InvalidArgumentError('signal', options.signal, 'an AbortSignal');
+    }
     const timeoutMs = options.timeoutMs === Infinity ? undefined : options.timeoutMs;
     if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
       throw new InvalidArgumentError('timeoutMs', timeoutMs, 'a number of milliseconds from 0 on');
     }
-    const checks = this.policies.checks(request);
-    const buckets = checks.map(bucketName);
-    const { policy, maxWaiters } = checks[0]!.shared;
+    const { checks, quotas } = this.sort(request);
+    const buckets = [...checks.map(bucketName), ...quotas.map(quotaName)];
+    const limit = checks[0]?.shared;
     const task = {
-      policy,
-      maxWaiters,
+      policy: limit?.policy ?? quotas[0]!.app,
+      maxWaiters: limit?.maxWaiters ?? MOST_WAITERS,
       buckets,
       tryTake: () => this.tryAcquire(request),
-      giveBack: (decision: Decision) => this.giveBack(request, decision),
+      giveBack: (decision: Decision) => this.giveBack(checks, quotas, decision),
     };
-    return this.lineFor(buckets[0]!).join(task, { ...options, timeoutMs });
+    return this.lineFor(buckets).join(task, { ...options, timeoutMs });
   }
 
   refund(request: Acquire): void | Promise<void> {
-    return this.refundAll(this.policies.checks(request));
+    const { checks, quotas } = this.sort(request);
+    this.refundQuotas(quotas);
+    return this.refundAll(checks);
   }
 
-  peek(request: AcquireRequest): Decision | Promise<Decision> {
+  peek(request: PolicyRequest): Decision | Promise<Decision> {
     const check = this.policies.check(request);
     const { shared, cost } = check;
     const { remote } = this;
@@ -128,7 +151,7 @@ export class WeirRateLimiter extends RateLimiter {
     });
   }
 
-  reset(request: AcquireRequest): void | Promise<void> {
+  reset(request: PolicyRequest): void | Promise<void> {
     const check = this.policies.check(request);
     const { shared, key } = check;
     if (shared.table !== undefined) {
@@ -160,13 +183,50 @@ export class WeirRateLimiter extends RateLimiter {
     for (const line of [...this.lines.values()]) line.close();
     this.closed = true;
     this.policies.close();
+    await this.quota?.node.leave();
     this.memory.close();
     await this.remote?.close();
   }
 
+  /** Quotas first: they are nearly always decided here, and what was taken can be put back. */
+  private tryAcquireList(request: readonly AcquireRequest[]): Decision | Promise<Decision> {
+    const { checks, quotas } = this.sort(request);
+    if (quotas.length === 0) return this.tryAcquireAll(checks);
+    const made: Decision[] = [];
+    const next = (): Decision | Promise<Decision> => {
+      const quota = quotas[made.length];
+      if (quota === undefined) return this.afterQuotas(checks, quotas, made);
+      const decision = this.quotas().decide(quota);
+      const go = (one: Decision): Decision | Promise<Decision> => {
+        if (!one.allowed) {
+          this.refundQuotas(quotas.slice(0, made.length));
+          return decisive([one]);
+        }
+        made.push(one);
+        return next();
+      };
+      return decision instanceof Promise ? decision.then(go) : go(decision);
+    };
+    return next();
+  }
+
+  private afterQuotas(
+    checks: readonly BoundCheck[],
+    quotas: readonly QuotaRequest[],
+    made: readonly Decision[],
+  ): Decision | Promise<Decision> {
+    if (checks.length === 0) return decisive(made);
+    const join = (decision: Decision): Decision => {
+      if (!decision.allowed) this.refundQuotas(quotas);
+      const parts = decision.decisions ?? [decision];
+      return decisive(decision.allowed ? [...made, ...parts] : parts);
+    };
+    const decision = this.tryAcquireAll(checks);
+    return decision instanceof Promise ? decision.then(join) : join(decision);
+  }
+
   /** A policy that only watches has no part in whether the others are taken. */
-  private tryAcquireAll(request: Acquire): Decision | Promise<Decision> {
-    const checks = this.policies.checks(request);
+  private tryAcquireAll(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
     const isList = checks.length > 1;
     const enforced = checks.filter((check) => !check.shared.shadow);
     if (enforced.length === checks.length || !isList) return this.attempt(checks, isList);
@@ -222,37 +282,113 @@ export class WeirRateLimiter extends RateLimiter {
    * What `acquire` took for a caller that is gone. A policy that only watches may have given
    * nothing, and a fallback gave nothing that the store could take back.
    */
-  private giveBack(request: Acquire, decision: Decision): void {
+  private giveBack(
+    checks: readonly BoundCheck[],
+    quotas: readonly QuotaRequest[],
+    decision: Decision,
+  ): void {
     const sourceOf = ({ policy }: BoundCheck['shared']): DecisionSource => {
       return (decision.decisions?.find((part) => part.policy === policy) ?? decision).source;
     };
-    const taken = this.policies
-      .checks(request)
-      .filter(({ shared }) => !shared.shadow && sourceOf(shared) !== 'fallback');
+    const taken = checks.filter(({ shared }) => !shared.shadow && sourceOf(shared) !== 'fallback');
+    this.refundQuotas(quotas);
     if (taken.length > 0) void this.refundAll(taken);
+  }
+
+  private refundQuotas(quotas: readonly QuotaRequest[]): void {
+    for (const quota of quotas) this.quota?.giveBack(quota);
+    if (this.lines.size > 0) this.wakeNames(quotas.map(quotaName));
+  }
+
+  private quotas(): QuotaBook {
+    if (this.closed) throw new LimiterClosedError();
+    if (this.quota === undefined) {
+      throw new InvalidArgumentError('app', undefined, 'a limiter with a quota in its options');
+    }
+    return this.quota;
+  }
+
+  /** The checks of policies and the requests to quotas, each in its order. */
+  private sort(request: Acquire): { checks: BoundCheck[]; quotas: QuotaRequest[] } {
+    const requests = isList(request) ? request : [request];
+    if (requests.length === 0) {
+      throw new InvalidArgumentError('request', request, 'at least one policy and key, or app');
+    }
+    const quotas = requests.filter((one) => one?.app !== undefined);
+    const rules = requests.filter((one) => one?.app === undefined);
+    return { checks: rules.length === 0 ? [] : this.policies.checks(rules), quotas };
   }
 
   private wake(checks: readonly BoundCheck[]): void {
     if (this.lines.size === 0) return;
-    for (const bucket of checks.map(bucketName)) {
-      for (const line of [...this.lines.values()]) line.wake(bucket);
+    this.wakeNames(checks.map(bucketName));
+  }
+
+  private wakeNames(buckets: readonly string[]): void {
+    for (const bucket of buckets) {
+      for (const line of [...(this.linesOf.get(bucket) ?? [])]) line.wake(bucket);
     }
   }
 
-  private lineFor(name: string): WaitingLine {
-    const known = this.lines.get(name);
-    if (known !== undefined) return known;
-    const line = new WaitingLine(this.clock, () => {
-      if (this.lines.get(name) === line) this.lines.delete(name);
-    });
-    this.lines.set(name, line);
+  /** The line of the first bucket, noted under all of them so that any can wake it. */
+  private lineFor(buckets: readonly string[]): WaitingLine {
+    const name = buckets[0]!;
+    let line = this.lines.get(name);
+    if (line === undefined) {
+      const made = new WaitingLine(this.clock, () => this.endLine(name, made));
+      line = made;
+      this.lines.set(name, line);
+    }
+    for (const bucket of buckets) {
+      const lines = this.linesOf.get(bucket);
+      if (lines === undefined) this.linesOf.set(bucket, new Set([line]));
+      else lines.add(line);
+      line.noted.add(bucket);
+    }
     return line;
+  }
+
+  private endLine(name: string, line: WaitingLine): void {
+    if (this.lines.get(name) === line) this.lines.delete(name);
+    for (const bucket of line.noted) {
+      const lines = this.linesOf.get(bucket);
+      lines?.delete(line);
+      if (lines?.size === 0) this.linesOf.delete(bucket);
+    }
+  }
+
+  private openQuota(
+    quota: CheckedQuota,
+    store: MemoryStoreOptions | RedisStoreOptions,
+    nodeId: string,
+    remote: RedisStore | undefined,
+  ): QuotaBook {
+    const timeoutMs =
+      store.type === 'redis' ? durationMs(store.decisionTimeout, 'store.decisionTimeout') : 1;
+    const ledger =
+      store.type === 'redis'
+        ? new RedisQuota(
+            {
+              client: remote!.client,
+              prefix: store.prefix,
+              clusterId: quota.clusterId,
+              figures: quota.figures,
+              timeoutMs,
+            },
+            this.clock,
+          )
+        : new MemoryQuota(compileQuota(quota.figures), this.clock);
+    return new QuotaBook(quota, nodeId, newIncarnation(), timeoutMs, ledger, this.clock, {
+      mode: (app, mode) => this.events.emit('mode', { app, mode }),
+      epoch: (epoch) => this.events.emit('epoch', { epoch }),
+      overload: (overloaded) => this.events.emit('overload', { overloaded }),
+    });
   }
 
   private openRemote(
     store: MemoryStoreOptions | RedisStoreOptions,
     nodeId: string,
-  ): RemoteStore | undefined {
+  ): RedisStore | undefined {
     if (store.type === 'memory') return undefined;
     const { client, url, options, cluster, prefix, maxBatch } = store;
     return new RedisStore(
@@ -272,6 +408,14 @@ export class WeirRateLimiter extends RateLimiter {
 /** A limiter without Nest: the same that `RateLimitModule` provides. */
 export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter {
   return new WeirRateLimiter(options);
+}
+
+function isList(request: Acquire): request is readonly AcquireRequest[] {
+  return Array.isArray(request);
+}
+
+function quotaName({ app }: QuotaRequest): string {
+  return `quota:${app}`;
 }
 
 function bucketName({ shared, key }: BoundCheck): string {

@@ -1,3 +1,8 @@
+import { spread } from '../common/ids.js';
+
+/** Two keys that meet in one of these may cost each other a call to the store, and nothing else. */
+const GENERATIONS = 1024;
+
 export interface Denial {
   /** Local instant until which the denial holds. */
   readonly untilMicros: number;
@@ -14,10 +19,10 @@ export interface Denial {
 export class DenyCache {
   private readonly denials = new Map<string, Denial>();
   /**
-   * How often tokens came back early. A denial from before the latest of these says nothing any
-   * more, so a call in between remembers nothing.
+   * How often tokens came back early, by a hash of the key. A denial from before the latest of these
+   * says nothing any more, so a call in between remembers nothing.
    */
-  generation = 0;
+  private readonly generations = new Uint32Array(GENERATIONS);
 
   constructor(private readonly maxKeys: number) {}
 
@@ -43,8 +48,12 @@ export class DenyCache {
   }
 
   forget(key: string): void {
-    this.generation++;
+    this.generations[spread(key, GENERATIONS)]!++;
     this.denials.delete(key);
+  }
+
+  generationOf(key: string): number {
+    return this.generations[spread(key, GENERATIONS)]!;
   }
 
   /** Drops what is over; called now and then for keys that are never asked about again. */

@@ -108,8 +108,12 @@ export class QuotaNode {
     this.modes = tanks.map(() => 'direct');
   }
 
+  /** The instant of the latest decision, so that who puts it into words need not ask again. */
+  decidedAt = 0;
+
   tryAcquire(tank: AppTank, cost: number): QuotaOutcome | Promise<QuotaOutcome> {
     const now = this.clock.now();
+    this.decidedAt = now;
     this.decisions++;
     tank.demand.add(cost, now);
     if (!tank.spend(cost, now)) return this.miss(tank, cost, now);
@@ -119,6 +123,16 @@ export class QuotaNode {
       this.arm(now + this.settings.syncMicros);
     }
     return BY_LEASE;
+  }
+
+  /** Tokens that were taken and not used after all. */
+  giveBack(tank: AppTank, tokens: number): void {
+    const now = this.clock.now();
+    const unreported = Math.min(tokens, tank.used);
+    tank.used -= unreported;
+    tank.putBack(unreported, false, now);
+    // What has been reported as used is paid for, and good for another request.
+    if (now < tank.expiresAt) tank.prepaid += tokens - unreported;
   }
 
   modeOf(tank: AppTank): NodeMode {

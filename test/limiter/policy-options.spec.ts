@@ -276,7 +276,7 @@ describe('a limiter is refused', () => {
   });
 
   it('with an unknown option, and lists those there are', () => {
-    expect(withOptions({ policy: {} })).toThrow(/policies, store, nodeId, clock$/);
+    expect(withOptions({ policy: {} })).toThrow(/policies, quota, store, nodeId, clock$/);
     expect(withOptions({ store: { type: 'memory', ttl: 5 } })).toThrow(
       /type, maxKeys, idleTimeout$/,
     );

@@ -1,7 +1,7 @@
 import {
   createRateLimiter,
   InvalidArgumentError,
-  type AcquireRequest,
+  type PolicyRequest,
   type PolicyInput,
 } from 'nestjs-weir';
 import { errorWith, refusal } from '../support/errors.js';
@@ -11,7 +11,7 @@ import { ManualClock } from '../support/manual-clock.js';
 function limiterOf(policies: Record<string, PolicyInput>) {
   const clock = new ManualClock();
   const limiter = createRateLimiter({ policies, clock });
-  const take = (policy: string, key: string, more: Partial<AcquireRequest> = {}) =>
+  const take = (policy: string, key: string, more: Partial<PolicyRequest> = {}) =>
     now(limiter.tryAcquire({ policy, key, ...more }));
   return { clock, limiter, take };
 }

@@ -84,6 +84,7 @@ describe('the tables in the README', () => {
       new weir.UnknownOptionError('field', []),
       new weir.CostExceedsLimitError('p', 2, 1),
       new weir.UnknownPolicyError('p', []),
+      new weir.UnknownAppError('a', []),
       new weir.AcquireTimeoutError('p', 1, 1),
       new weir.TooManyWaitersError('p', 1),
       new weir.LimiterClosedError(),

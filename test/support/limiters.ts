@@ -1,6 +1,6 @@
 import {
   createRateLimiter,
-  type AcquireRequest,
+  type PolicyRequest,
   type Decision,
   type PolicyInput,
   type RateLimiter,
@@ -19,7 +19,7 @@ export class Bench {
   }
 
   /** One request for the key `k`. The memory store answers at once. */
-  take(cost = 1, request: Partial<AcquireRequest> = {}): Decision {
+  take(cost = 1, request: Partial<PolicyRequest> = {}): Decision {
     return now(this.limiter.tryAcquire({ policy: 'p', key: 'k', cost, ...request }));
   }
 

@@ -1,4 +1,4 @@
-import { type AcquireOptions, type AcquireRequest, type Decision } from 'nestjs-weir';
+import { type AcquireOptions, type PolicyRequest, type Decision } from 'nestjs-weir';
 import { type Bench } from './limiters.js';
 import { settle } from './manual-clock.js';
 
@@ -10,7 +10,7 @@ export class Waiter {
 
   constructor(
     bench: Bench,
-    request: Partial<AcquireRequest> = {},
+    request: Partial<PolicyRequest> = {},
     options: AcquireOptions = {},
     onEnd: (waiter: Waiter) => void = () => {},
   ) {

@@ -25,8 +25,10 @@ export class QuotaLedger {
 
   settle(nowMicros: number, call: QuotaCall): QuotaReply {
     const { limits } = this;
-    const state = this.stateFor(nowMicros, call);
-    const now = Math.max(nowMicros, state.cluster.lastMicros);
+    // A clock in process counts fractions; levels must stay whole numbers of units.
+    const instant = Math.floor(nowMicros);
+    const state = this.stateFor(instant, call);
+    const now = Math.max(instant, state.cluster.lastMicros);
     const name = `${call.node}:${call.incarnation}`;
     const known = state.leases.get(name);
     if (known?.reply !== undefined && call.seq <= known.seq) return known.reply;
@@ -185,7 +187,7 @@ function grantWant(
   let holding = 0;
   for (const held of lease.apps.values()) holding += heldBy(held);
   const free = leaseCapOf(limits, state, lease) - Math.ceil(holding / UNITS_PER_TOKEN);
-  const wanted = Math.max(0, Math.min(call.want, free));
+  const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state)));
   const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
   const units = unitsOf(made);
   take(limits, state, call.app, made, now);
@@ -217,6 +219,12 @@ function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): n
   for (const { demand } of state.apps) all += demand;
   const part = Math.max(1 / Math.max(1, state.leases.size), all > 0 ? own / all : 0);
   return Math.min(half, Math.max(limits.reserveTarget, Math.floor(half * part)));
+}
+
+/** What nobody has leased yet of the half: the caps of nodes that come one by one add up to more. */
+function leasable({ capacity, leaseBudget }: QuotaLimits, { cluster }: QuotaState): number {
+  if (capacity === 0) return Infinity;
+  return Math.floor(leaseBudget / 2) - Math.ceil(cluster.outstanding / UNITS_PER_TOKEN);
 }
 
 /** When the guarantee alone, or the capacity if that is what is short, will have covered it. */

@@ -39,6 +39,9 @@ const WEIGHTS = [8, 4, 2, 1];
 /** How much of the cluster's stock is kept from whom, as multiples of the reserved ratio. */
 const RESERVES = [0, 1, 2.5, 4.5];
 
+/** One pace, its jitter of up to a fifth, and the way to the store. */
+const PACES_BETWEEN_CALLS = 1.25;
+
 /** An app's figures as the settlement uses them. Rates are units per microsecond. */
 export interface AppLimits {
   readonly app: string;
@@ -68,7 +71,7 @@ export interface QuotaLimits {
   readonly leaseTtlMicros: number;
   readonly paceMicros: number;
   readonly reserveTarget: number;
-  /** Tokens of which half may be leased: the cluster's depth, or all that the apps hold. */
+  /** Tokens of which half may be leased at once, to all nodes together. */
   readonly leaseBudget: number;
 }
 
@@ -76,44 +79,60 @@ export function compileQuota(figures: QuotaFigures): QuotaLimits {
   const { cluster, apps, maxCost, paceMs } = figures;
   const depth = cluster === undefined ? Infinity : clusterDepth(cluster, maxCost, paceMs);
   const capacity = cluster?.capacity ?? 0;
-  const ceilings = apps.reduce((sum, { burst }) => sum + Math.max(burst, maxCost), 0);
+  const compiled = apps.map((app) => compileApp(app, figures, depth));
   return {
     capacity,
     depth: toUnits(cluster === undefined ? 0 : depth),
     learningDepth: toUnits(Math.max(Math.ceil((capacity * paceMs) / 1000), maxCost)),
-    apps: apps.map((app) => compileApp(app, cluster, depth, maxCost)),
+    apps: compiled,
     maxCostUnits: toUnits(maxCost),
     leaseTtlMicros: figures.leaseTtlMs * 1000,
     paceMicros: paceMs * 1000,
     reserveTarget: figures.reserveTarget,
-    leaseBudget: cluster === undefined ? ceilings : depth,
+    leaseBudget: leaseBudget(compiled, depth),
   };
+}
+
+/**
+ * The cluster's depth, but no more than leaves room for every guaranteed bucket beside the half that
+ * is leased: its level is then never below their sum, and nobody's leases starve a guarantee.
+ */
+function leaseBudget(apps: readonly AppLimits[], depth: number): number {
+  const sum = (of: (app: AppLimits) => number): number =>
+    apps.reduce((total, app) => total + of(app) / UNITS_PER_TOKEN, 0);
+  if (depth === Infinity) return sum((app) => app.ceilingDepth);
+  const besideStock = 2 * Math.floor(depth - sum((app) => app.stockDepth));
+  return Math.max(0, Math.min(depth, besideStock));
 }
 
 /** Tokens that may be taken at once: the burst asked for, and enough for the protocol to work in. */
 export function clusterDepth(cluster: ClusterFigures, maxCost: number, paceMs: number): number {
   const { capacity, burstRatio } = cluster;
   const burst = Math.round(capacity * (burstRatio - 1));
-  const paced = Math.ceil((2.5 * capacity * paceMs) / 1000);
+  const paced = Math.ceil((2 * PACES_BETWEEN_CALLS * capacity * paceMs) / 1000);
   return Math.max(burst, paced, Math.min(capacity, 100), maxCost);
 }
 
-/** Tokens that an app's guaranteed bucket holds. */
+/**
+ * Tokens that an app's guaranteed bucket holds: at least the most that a request may cost and what
+ * flows in until the next call, or the guarantee would overflow while a request waits to be covered.
+ */
 export function stockDepth(
   guaranteed: number,
   cluster: ClusterFigures | undefined,
   depth: number,
   maxCost: number,
+  paceMs: number,
 ): number {
-  if (cluster === undefined) return Math.max(guaranteed, maxCost);
-  return Math.max(Math.ceil((guaranteed * depth) / (2 * cluster.capacity)), maxCost);
+  const least = maxCost + (PACES_BETWEEN_CALLS * guaranteed * paceMs) / 1000;
+  if (cluster === undefined) return Math.max(guaranteed, least);
+  return Math.max(Math.ceil((guaranteed * depth) / (2 * cluster.capacity)), least);
 }
 
 function compileApp(
   figures: AppFigures,
-  cluster: ClusterFigures | undefined,
+  { cluster, maxCost, paceMs }: QuotaFigures,
   depth: number,
-  maxCost: number,
 ): AppLimits {
   const { guaranteed, burst, priority } = figures;
   const reserved = (cluster?.reservedRatio ?? 0) * RESERVES[priority]!;
@@ -123,7 +142,7 @@ function compileApp(
     burst,
     weight: WEIGHTS[priority]!,
     elastic: figures.elastic && cluster !== undefined,
-    stockDepth: toUnits(stockDepth(guaranteed, cluster, depth, maxCost)),
+    stockDepth: toUnits(stockDepth(guaranteed, cluster, depth, maxCost, paceMs)),
     creditDepth: toUnits(burst - guaranteed),
     creditMicros: figures.burstDurationMs * 1000,
     ceilingDepth: toUnits(Math.max(burst, maxCost)),
@@ -132,5 +151,5 @@ function compileApp(
 }
 
 function toUnits(tokens: number): number {
-  return tokens * UNITS_PER_TOKEN;
+  return Math.round(tokens * UNITS_PER_TOKEN);
 }

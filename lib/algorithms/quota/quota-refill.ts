@@ -5,7 +5,9 @@ import { weightedShares } from './weighted-share.js';
 /** Overload begins above the first and ends below the second, as parts of the capacity. */
 const OVERLOAD_BEGINS = 0.9;
 const OVERLOAD_ENDS = 0.85;
-export const TICK_MICROS = 100_000;
+const TICK_MS = 100;
+const MICROS_PER_MS = 1000;
+export const TICK_MICROS = TICK_MS * MICROS_PER_MS;
 
 /**
  * Lets tokens flow in up to `now`. A bucket fills only to what its depth leaves beside the tokens
@@ -28,7 +30,8 @@ export function refill(limits: QuotaLimits, state: QuotaState, now: number): voi
       own.creditSince = 0;
     }
     if (cluster.overloaded) {
-      own.share = filled(own.share, own.shareRate * elapsed, shareDepth(limits, own.shareRate));
+      const inflow = Math.floor((own.shareRate * elapsed) / MICROS_PER_MS);
+      own.share = filled(own.share, inflow, shareDepth(limits, own.shareRate));
     }
   }
 }
@@ -38,7 +41,7 @@ function filled(level: number, inflow: number, depth: number): number {
 }
 
 function shareDepth(limits: QuotaLimits, rate: number): number {
-  return Math.max(2 * TICK_MICROS * rate, limits.maxCostUnits);
+  return Math.max(2 * TICK_MS * rate, limits.maxCostUnits);
 }
 
 /** Once per tick: is there overload, and if so, what is everybody's share of the capacity? */
@@ -62,9 +65,9 @@ export function overloadTick(limits: QuotaLimits, state: QuotaState, now: number
   for (const [index, share] of weightedShares(claims, limits.capacity).entries()) {
     const own = state.apps[index]!;
     const { demand: asked, guaranteed } = claims[index]!;
-    own.shareRate = Math.floor(share - Math.min(asked, guaranteed));
+    own.shareRate = Math.floor((share - Math.min(asked, guaranteed)) * MICROS_PER_MS);
     // Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
-    if (!wasOverloaded) own.share = own.shareRate * TICK_MICROS;
+    if (!wasOverloaded) own.share = own.shareRate * TICK_MS;
     own.share = Math.min(own.share, shareDepth(limits, own.shareRate));
   }
 }

@@ -25,7 +25,10 @@ export interface AppState {
   /** Level of the ceiling bucket. */
   room: number;
   outstanding: number;
-  /** Level of the bucket that lending runs through during overload, and its rate. */
+  /**
+   * Level of the bucket that lending runs through during overload, and its rate in units per
+   * millisecond: a rate per microsecond would cut up to one token a second off each app.
+   */
   share: number;
   shareRate: number;
   /** Sum over the nodes, in tokens per second. */

@@ -36,7 +36,7 @@ export class BucketTable {
   overflowed = 0;
 
   constructor(
-    readonly limit: Limit,
+    public limit: Limit,
     private readonly budget: KeyBudget,
   ) {
     this.algorithm = algorithmOf(limit.algorithm);
@@ -73,6 +73,23 @@ export class BucketTable {
   reset(key: string): void {
     const place = this.places.get(key);
     if (place !== undefined) this.forget(key, place);
+  }
+
+  /**
+   * Other figures of the same algorithm and shape from now on. Tokens are carried over one by one,
+   * so a change gives nothing away, neither of rate nor of burst.
+   */
+  changeLimit(limit: Limit): void {
+    const factor = limit.perToken / this.limit.perToken;
+    for (const place of this.places.values()) {
+      this.locate(place);
+      this.algorithm.rescale(this.limit, limit, this.page, this.at, factor);
+    }
+    const shared = this.overflow?.state;
+    for (let at = 0; shared !== undefined && at < shared.length; at += this.width) {
+      this.algorithm.rescale(this.limit, limit, shared, at, factor);
+    }
+    this.limit = limit;
   }
 
   /**

@@ -43,14 +43,6 @@ export class MemoryStore implements KeyBudget {
     return table;
   }
 
-  /** Forgets the table and all its buckets. */
-  drop(table: BucketTable): void {
-    const index = this.tables.indexOf(table);
-    if (index < 0) return;
-    this.tables.splice(index, 1);
-    this.keys -= table.size;
-  }
-
   claim(now: number): boolean {
     if (this.keys >= this.limits.maxKeys && !this.makeRoom(now)) return false;
     this.keys++;

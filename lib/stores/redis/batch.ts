@@ -13,6 +13,7 @@ export class Batch {
   size = 0;
   /** Set once the calls were told that there is no answer. */
   failed = false;
+  answered = false;
   private readonly keys: string[] = [];
   private readonly keyNumbers = new Map<string, number>();
   private readonly limits: Limit[] = [];
@@ -41,18 +42,7 @@ export class Batch {
     const limitNumbers = this.limits.length > 1 ? `[${this.limitOfKey.join()}]` : '';
     const plan = `[${this.plan.join()}]`;
     const args: (string | number)[] = [this.keys.length, ...this.keys, now, plan, limitNumbers];
-    for (const limit of this.limits) {
-      args.push(
-        limit.algorithm,
-        limit.perToken,
-        limit.perMicro,
-        limit.full,
-        limit.maxDelayMicros,
-        limit.subWindows,
-        limit.tickMicros,
-        limit.ttlMs,
-      );
-    }
+    for (const limit of this.limits) args.push(...figuresOf(limit));
     return args;
   }
 
@@ -90,4 +80,18 @@ export class Batch {
       call[to](answers);
     }
   }
+}
+
+/** A limit as lua/buckets.lua reads it. */
+export function figuresOf(limit: Limit): number[] {
+  return [
+    limit.algorithm,
+    limit.perToken,
+    limit.perMicro,
+    limit.full,
+    limit.maxDelayMicros,
+    limit.subWindows,
+    limit.tickMicros,
+    limit.ttlMs,
+  ];
 }

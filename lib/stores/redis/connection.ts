@@ -20,6 +20,8 @@ export interface RedisConnection {
   readonly isCluster: boolean;
   /** True if we opened it, and so have to close it. */
   readonly owned: boolean;
+  /** What the client last complained about while it could not connect. */
+  lastError: Error | undefined;
 }
 
 const FIRST_RECONNECT_MS = 50;
@@ -37,18 +39,30 @@ export function connectRedis(options: RedisConnectionOptions): RedisConnection {
       'exactly one of client, cluster, or url and/or options',
     );
   }
-  if (client !== undefined) return { client, isCluster: 'nodes' in client, owned: false };
+  if (client !== undefined) return useClient(client);
+  if (options.url === '') {
+    throw new InvalidArgumentError('store.url', '', "an address such as 'redis://localhost:6379'");
+  }
   const ioredis = loadIoredis();
   if (cluster !== undefined) {
-    const owned = new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options));
-    return { client: quiet(owned), isCluster: true, owned: true };
+    if (!Array.isArray(cluster.nodes) || cluster.nodes.length === 0) {
+      throw new InvalidArgumentError('store.cluster.nodes', cluster.nodes, 'at least one node');
+    }
+    return watch(new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options)), true);
   }
   const redisOptions = { ...failFast(), ...options.options };
   const owned =
     options.url === undefined
       ? new ioredis.Redis(redisOptions)
       : new ioredis.Redis(options.url, redisOptions);
-  return { client: quiet(owned), isCluster: false, owned: true };
+  return watch(owned, false);
+}
+
+function useClient(client: Redis | Cluster): RedisConnection {
+  if (typeof client?.defineCommand !== 'function') {
+    throw new InvalidArgumentError('store.client', client, 'a client of ioredis');
+  }
+  return { client, isCluster: 'nodes' in client, owned: false, lastError: undefined };
 }
 
 /** ioredis is an optional peer: it is loaded by those who ask for Redis, and only then. */
@@ -106,7 +120,9 @@ function reconnectDelayMs(attempt: number): number {
 }
 
 /** What is wrong is told by the store's switch events; ioredis would print it for each attempt. */
-function quiet<C extends Redis | Cluster>(client: C): C {
-  client.on('error', () => {});
-  return client;
+function watch(client: Redis | Cluster, isCluster: boolean): RedisConnection {
+  const connection: RedisConnection = { client, isCluster, owned: true, lastError: undefined };
+  client.on('error', (error: Error) => (connection.lastError = error));
+  client.on('ready', () => (connection.lastError = undefined));
+  return connection;
 }

@@ -8,6 +8,17 @@ import { type SharedLimit } from '../remote-store.js';
  */
 export const SHARDS = 64;
 
+const NAME = /^[\w.:/-]{1,64}$/;
+const NAME_IN_WORDS = 'up to 64 letters, digits and the signs _ . : / -';
+
+/** Where a cluster's quota is kept; all in one slot, because one script settles all of it. */
+export interface QuotaKeys {
+  readonly ledger: string;
+  readonly leases: string;
+  readonly deadlines: string;
+  readonly limits: string;
+}
+
 /**
  * The names of things in Redis: `<prefix>:{<shard>}:<limit>:<key>`.
  *
@@ -18,13 +29,7 @@ export class RedisKeys {
   private readonly heads: readonly string[];
 
   constructor(private readonly prefix: string) {
-    if (!/^[\w.:/-]{1,64}$/.test(prefix)) {
-      throw new InvalidArgumentError(
-        'store.prefix',
-        prefix,
-        'up to 64 letters, digits and the signs _ . : / -',
-      );
-    }
+    if (!NAME.test(prefix)) throw new InvalidArgumentError('store.prefix', prefix, NAME_IN_WORDS);
     this.heads = Array.from({ length: SHARDS }, (_, shard) => `${prefix}:{b${shard}}:`);
   }
 
@@ -43,6 +48,19 @@ export class RedisKeys {
 
   nodes(): string {
     return `${this.prefix}:{nodes}`;
+  }
+
+  quota(clusterId: string): QuotaKeys {
+    if (!NAME.test(clusterId)) {
+      throw new InvalidArgumentError('clusterId', clusterId, NAME_IN_WORDS);
+    }
+    const head = `${this.prefix}:{${clusterId}}:`;
+    return {
+      ledger: `${head}ledger`,
+      leases: `${head}leases`,
+      deadlines: `${head}deadlines`,
+      limits: `${head}limits`,
+    };
   }
 }
 

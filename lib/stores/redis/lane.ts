@@ -10,6 +10,7 @@ export interface LaneLink {
   readonly timeoutMs: number;
   readonly maxBatch: number;
   state(): 'ready' | 'connecting' | 'lost';
+  lastError(): Error | undefined;
   send(batch: Batch): Promise<number[]>;
   probe(shard: number): Promise<void>;
   laneOpened(lane: Lane, reason: StoreUnavailableError): void;
@@ -88,7 +89,7 @@ export class Lane {
   }
 
   private begin(): Batch {
-    const deadline = this.clock.after(this.link.timeoutMs, () => this.expire(batch));
+    const deadline = this.clock.after(this.link.timeoutMs, () => this.deadlineReached(batch));
     const batch = new Batch(this.names, this.clock.now(), deadline);
     this.flushSoon = setImmediate(() => this.flush());
     return batch;
@@ -96,6 +97,7 @@ export class Lane {
 
   private answered(batch: Batch, reply: readonly number[]): void {
     if (batch.failed) return batch.deliver(reply, 'settledLate');
+    batch.answered = true;
     batch.cancelDeadline();
     this.breaker.succeeded();
     batch.deliver(reply, 'settled');
@@ -117,9 +119,20 @@ export class Lane {
     if (!batch.failed) this.fail(batch, failure);
   }
 
+  /**
+   * A timer that is late itself means that this process was busy, and the reply may well be here:
+   * Node runs timers before it reads sockets. So the sockets get their turn first.
+   */
+  private deadlineReached(batch: Batch): void {
+    const lateMicros = this.clock.now() - batch.begunAt - this.link.timeoutMs * 1000;
+    if (lateMicros > LATE_MICROS) setImmediate(() => this.expire(batch));
+    else this.expire(batch);
+  }
+
   private expire(batch: Batch): void {
+    if (batch.answered || batch.failed) return;
     if (this.gathering === batch) this.gathering = undefined;
-    const failure = new StoreTimeoutError(this.link.timeoutMs);
+    const failure = new StoreTimeoutError(this.link.timeoutMs, this.link.lastError());
     if (this.link.state() === 'ready') this.breaker.failed(failure, batch.begunAt);
     else this.breaker.open(failure);
     this.fail(batch, failure);
@@ -132,6 +145,7 @@ export class Lane {
   }
 }
 
+const LATE_MICROS = 5000;
 /** While the first connection is made, so many calls wait for it; the rest need not. */
 const MOST_CONNECTING = 1024;
 const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');

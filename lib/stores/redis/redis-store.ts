@@ -1,18 +1,21 @@
+import { AlgorithmCode, compileLimit } from '../../algorithms/index.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import {
+  CallKind,
   type RemoteCall,
   type RemoteStore,
   type SharedLimit,
   type StoreSwitch,
 } from '../remote-store.js';
-import { type Batch } from './batch.js';
+import { figuresOf, type Batch } from './batch.js';
 import {
   connectMasters,
   connectRedis,
   type RedisConnection,
   type RedisConnectionOptions,
 } from './connection.js';
+import { inTime } from './in-time.js';
 import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
 import { NodeRegistry } from './node-registry.js';
@@ -43,6 +46,7 @@ export class RedisStore implements RemoteStore, LaneLink {
   private connectedOnce = false;
   private downSince = 0;
   private closed = false;
+  private isSilent = false;
   private readonly onReady = (): void => {
     this.connectedOnce = true;
     connectMasters(this.connection.client);
@@ -69,12 +73,18 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (client.status === 'wait') client.connect().catch(() => {});
   }
 
+  /** The connection, for what else is kept in the same Redis. */
+  get client(): RedisConnection['client'] {
+    return this.connection.client;
+  }
+
   get nodes(): number {
     return this.registry.count;
   }
 
   submit(call: RemoteCall): void {
-    if (this.closed) return call.failed(CLOSED);
+    const isLate = this.closed && call.kind !== CallKind.Refund;
+    if (isLate || this.isSilent) return call.failed(CLOSED);
     if (this.lanes.length === 1) return this.lanes[0]!.submit(call);
     for (const [shard, part] of splitCall(call, (key) => this.names.shardOf(key), this)) {
       this.lanes[shard]!.submit(part);
@@ -83,7 +93,13 @@ export class RedisStore implements RemoteStore, LaneLink {
 
   async reset(shared: SharedLimit, key: string): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
-    await this.inTime(this.connection.client.unlink(this.names.bucket(shared, key)));
+    // What was asked before it goes before it.
+    for (const lane of this.lanes) lane.flush();
+    await inTime(
+      this.connection.client.unlink(this.names.bucket(shared, key)),
+      this.timeoutMs,
+      this.clock,
+    );
   }
 
   async ready(timeoutMs: number): Promise<void> {
@@ -92,7 +108,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     await new Promise<void>((resolve, reject) => {
       const cancel = this.clock.after(timeoutMs, () => {
         client.off('ready', done);
-        reject(new StoreTimeoutError(timeoutMs));
+        reject(new StoreTimeoutError(timeoutMs, this.lastError()));
       });
       const done = (): void => {
         cancel();
@@ -106,6 +122,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.closed) return;
     this.closed = true;
     if (this.state() === 'ready') await this.lastWords();
+    this.isSilent = true;
     for (const lane of this.lanes) lane.stop(CLOSED);
     this.connection.client.off('ready', this.onReady);
     if (this.connection.owned) this.connection.client.disconnect();
@@ -115,11 +132,18 @@ export class RedisStore implements RemoteStore, LaneLink {
   private async lastWords(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
-    await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
+    // What is still on its way may bring tokens for callers that are gone: then they go back.
+    for (let round = 0; round < 2; round++) {
+      await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
+    }
     clearTimeout(timer);
   }
 
   // What the lanes ask for.
+
+  lastError(): Error | undefined {
+    return this.connection.lastError;
+  }
 
   state(): 'ready' | 'connecting' | 'lost' {
     if (this.connection.client.status === 'ready') return 'ready';
@@ -132,9 +156,11 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.scripts.buckets(batch.toArguments(now === undefined ? '' : String(now())));
   }
 
+  /** Asks what decisions ask: a script, and a write. What else works is of no use to them. */
   async probe(shard: number): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
-    await this.inTime(this.connection.client.set(this.names.probe(shard), '1', 'PX', 1000));
+    const args = [1, this.names.probe(shard), '', '[1,1]', '', ...figuresOf(PROBE_LIMIT)];
+    await inTime(this.scripts.buckets(args), this.timeoutMs, this.clock);
   }
 
   laneOpened(lane: Lane, reason: StoreUnavailableError): void {
@@ -150,25 +176,16 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.openLanes.size > 0) return;
     this.settings.onSwitch({ state: 'up', downMs: (this.clock.now() - this.downSince) / 1000 });
   }
-
-  private async inTime(command: Promise<unknown>): Promise<void> {
-    let cancel = (): void => {};
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.clock.after(this.timeoutMs, () => {
-        reject(new StoreTimeoutError(this.timeoutMs));
-      });
-    });
-    try {
-      await Promise.race([command, late]);
-    } catch (error) {
-      if (error instanceof StoreUnavailableError) throw error;
-      throw new StoreUnavailableError(error instanceof Error ? error.message : String(error), {
-        cause: error,
-      });
-    } finally {
-      cancel();
-    }
-  }
 }
 
 const CLOSED = new StoreUnavailableError('it was closed');
+
+/** Always allowed, so that a probe writes. */
+const PROBE_LIMIT = compileLimit({
+  algorithm: AlgorithmCode.TokenBucket,
+  rate: 1000,
+  periodMs: 1,
+  burst: 1000,
+  maxDelayMs: Infinity,
+  subWindows: 1,
+});

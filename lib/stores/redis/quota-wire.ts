@@ -1,0 +1,92 @@
+import {
+  type AppReply,
+  type QuotaCall,
+  type QuotaLimits,
+  type QuotaReply,
+  type Shortage,
+} from '../../algorithms/quota/index.js';
+
+/** What lease.lua answers: the reply, and the revision of the limits that it was settled under. */
+export interface WireReply {
+  readonly revision: number;
+  readonly reply: QuotaReply;
+}
+
+/** By the number that the script gives them. */
+const SHORTAGES: readonly Shortage[] = ['none', 'app', 'cluster'];
+const SHORTEST_STATE_TTL_MS = 3_600_000;
+
+/** A call as packed doubles, in the order of the header of lease.lua. */
+export function packCall(call: QuotaCall): Buffer {
+  const figures = [call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
+  for (const { app, used, returned, demand, want, needs } of call.apps) {
+    figures.push(app, used, returned, demand, want, needs.length);
+    for (const { cost, count } of needs) figures.push(cost, count);
+  }
+  return packed(figures);
+}
+
+/** Limits as packed doubles, without the revision that seed-limits.lua puts first. */
+export function packLimits(limits: QuotaLimits): Buffer {
+  const { apps } = limits;
+  return packed([
+    limits.capacity,
+    limits.depth,
+    limits.learningDepth,
+    limits.maxCostUnits,
+    limits.leaseTtlMicros,
+    limits.paceMicros,
+    limits.reserveTarget,
+    limits.leaseBudget,
+    stateTtlMs(limits),
+    ...apps.map((app) => app.guaranteed),
+    ...apps.map((app) => app.stockDepth),
+    ...apps.flatMap((app) => [
+      app.burst,
+      app.weight,
+      app.elastic ? 1 : 0,
+      app.creditDepth,
+      app.creditMicros,
+      app.ceilingDepth,
+      app.reserve,
+    ]),
+  ]);
+}
+
+export function unpackReply(bytes: Buffer): WireReply {
+  let at = 0;
+  const next = (): number => {
+    const figure = bytes.readDoubleLE(at);
+    at += 8;
+    return figure;
+  };
+  const [epoch, sequence, nowMicros] = [next(), next(), next()];
+  const overloaded = next() === 1;
+  const [nodes, leaseCap, revision] = [next(), next(), next()];
+  const apps: AppReply[] = [];
+  while (at < bytes.length) {
+    const [app, granted] = [next(), next()];
+    const shortage = SHORTAGES[next()]!;
+    const [retryAfterMicros, remaining, appNodes] = [next(), next(), next()];
+    const needs = Array.from({ length: next() }, next);
+    apps.push({ app, granted, needs, shortage, retryAfterMicros, remaining, nodes: appNodes });
+  }
+  return { revision, reply: { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, apps } };
+}
+
+/**
+ * Once all is full again and every lease is over, nothing is lost when the state is. Doubled because
+ * the script renews it only when half of it is gone.
+ */
+function stateTtlMs({ capacity, depth, leaseTtlMicros, apps }: QuotaLimits): number {
+  const toFill = capacity === 0 ? 0 : (2 * depth) / capacity;
+  const longestCredit = Math.max(0, ...apps.map((app) => app.creditMicros));
+  const micros = Math.max(toFill, longestCredit) + leaseTtlMicros;
+  return 2 * Math.max(SHORTEST_STATE_TTL_MS, Math.ceil(micros / 1000));
+}
+
+function packed(figures: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(figures.length * 8);
+  for (const [index, figure] of figures.entries()) bytes.writeDoubleLE(figure, index * 8);
+  return bytes;
+}

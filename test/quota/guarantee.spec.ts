@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { QuotaFleet, type FleetStep } from '../support/quota-fleet.js';
+import { Till } from '../support/quota-calls.js';
+import { FAMILIES, anyHistory, figures } from '../support/quota-histories.js';
+
+const PACE_MICROS = 50_000;
+/** The node of the app that always has more requests than tokens; the history has nodes 0 to 4. */
+const BACKLOGGED = 9;
+const ROUNDING = 1e-6;
+
+interface Scene {
+  readonly given: QuotaFigures;
+  readonly history: FleetStep[];
+  /** From this step on app 0 has a backlog of requests of this cost. */
+  readonly firstStep: number;
+  readonly cost: number;
+}
+
+/** The worst arrears of app 0 against `g × Δ` since its first call, and the most it had leased. */
+function arrears({ given, history, firstStep, cost }: Scene): { worst: number; leased: number } {
+  const fleet = new QuotaFleet(given);
+  const { guaranteed } = given.apps[0]!;
+  let first = 0;
+  let [worst, leased] = [-Infinity, 0];
+  for (const [index, step] of history.entries()) {
+    for (let gap = step.gapMicros; index >= firstStep && gap >= 0; gap -= PACE_MICROS) {
+      askForAll(fleet, given, cost);
+      first ||= fleet.nowMicros;
+      const owed = (guaranteed * (fleet.nowMicros - first)) / 1e6;
+      worst = Math.max(worst, owed - grantedSince(fleet, first));
+      leased = Math.max(leased, fleet.ledger.peek()!.apps[0]!.outstanding / 1e6);
+      fleet.nowMicros += Math.min(gap, PACE_MICROS);
+    }
+    fleet.step(index >= firstStep ? { ...step, gapMicros: 0 } : step);
+  }
+  return { worst, leased };
+}
+
+function askForAll(fleet: QuotaFleet, { apps }: QuotaFigures, cost: number): void {
+  const { guaranteed, burst } = apps[0]!;
+  const asked = { action: 'call' as const, app: 0, cost, tokens: 0, demand: burst };
+  fleet.step({ ...asked, gapMicros: 0, node: BACKLOGGED, count: guaranteed + 1 });
+}
+
+function grantedSince({ books }: QuotaFleet, fromMicros: number): number {
+  return books.grants
+    .filter(({ app, atMicros }) => app === 0 && atMicros >= fromMicros)
+    .reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+/** The nodes of the history hoard, crash and borrow as they like, for the apps they serve. */
+function scenes(all: fc.Arbitrary<QuotaFigures>, served: (apps: number[]) => number[]) {
+  return all.chain((given) => {
+    const apps = served(given.apps.map((_, index) => index));
+    return fc.record({
+      given: fc.constant(given),
+      history: anyHistory(given, { apps: apps.length > 0 ? apps : [0], maxLength: 25 }),
+      firstStep: fc.nat({ max: 10 }),
+      cost: fc.constantFrom(1, given.maxCost),
+    });
+  });
+}
+
+describe.each(FAMILIES)('%s', (_name, all) => {
+  it('an app that asks without end is granted its guarantee, whatever the others do', () => {
+    const several = all.filter(({ apps }) => apps.length > 1);
+    const foreign = scenes(several, (apps) => apps.slice(1));
+    fc.assert(
+      fc.property(foreign, (scene) => {
+        // Requests pass whole or not at all: what is short of one more is granted a moment later.
+        expect(arrears(scene).worst).toBeLessThan(scene.cost + ROUNDING);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('and if it has other nodes, all but what these hold', () => {
+    fc.assert(
+      fc.property(
+        scenes(all, (apps) => apps),
+        (scene) => {
+          const { worst, leased } = arrears(scene);
+          expect(worst).toBeLessThan(scene.cost + leased + ROUNDING);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('nodes that hoard', () => {
+  const given = figures(
+    [
+      { guaranteed: 4500, burst: 20_000 },
+      { guaranteed: 4500, burst: 20_000, elastic: true },
+    ],
+    { capacity: 10_000 },
+  );
+
+  it.each([
+    ['one after the other', 0],
+    ['with a reserve target of their own', 1000],
+  ])('%s leave an app that wakes up its guarantee', (_name, reserveTarget) => {
+    const till = new Till({ ...given, reserveTarget });
+    let granted = 0;
+    for (let pace = 0; pace <= 40; pace++) {
+      for (let node = 0; node <= Math.min(pace, 20); node++) {
+        till.call(pace * 50, `hoarder${node}`, { app: 1, want: 100_000, demand: 20_000 });
+      }
+      if (pace >= 20) granted += till.need(pace * 50, 100_000, { demand: 20_000 });
+    }
+    expect(granted).toBeGreaterThanOrEqual(4500);
+  });
+});

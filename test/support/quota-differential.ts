@@ -1,0 +1,167 @@
+import { Redis } from 'ioredis';
+import {
+  compileQuota,
+  QuotaLedger,
+  type AppCall,
+  type Need,
+  type QuotaCall,
+  type QuotaFigures,
+  type QuotaReply,
+} from '../../lib/algorithms/quota/index.js';
+import { SystemClock } from '../../lib/common/clock.js';
+import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
+
+/** What a node says about one app; parts of 1,000 are of what it holds, and may go beyond it. */
+export interface AppStep {
+  readonly app: number;
+  readonly usedPermille: number;
+  readonly returnedPermille: number;
+  readonly demand: number;
+  readonly needs: readonly Need[];
+  readonly want: number;
+}
+
+export type QuotaStepKind =
+  | 'call'
+  /** The same call again: the last one, or one before. */
+  | 'again'
+  /** The node's process is replaced by one that knows nothing. */
+  | 'restart'
+  /** The node comes with a number that leaves some out. */
+  | 'skip'
+  | 'leave'
+  /** The node has heard of more than the store knows, as after a failover. */
+  | 'ahead'
+  /** The node has heard of less than the store knows. */
+  | 'behind'
+  /** The store loses everything before the call. */
+  | 'loss';
+
+/** One step of a history: time passes (or steps back), then a node calls. */
+export interface QuotaStep {
+  readonly gapMicros: number;
+  readonly kind: QuotaStepKind;
+  readonly node: number;
+  readonly by: number;
+  readonly apps: readonly AppStep[];
+}
+
+export interface Answers {
+  readonly call: QuotaCall;
+  readonly memory: QuotaReply;
+  readonly lua: Promise<QuotaReply>;
+}
+
+interface NodeMemory {
+  incarnation: number;
+  seq: number;
+  seenEpoch: number;
+  seenSequence: number;
+  holds: number[];
+  calls: QuotaCall[];
+}
+
+/** An epoch instant, because that is what Redis counts from. */
+const START_MICROS = 1_700_000_000_000_000;
+const CALLS_REMEMBERED = 3;
+let pairs = 0;
+
+/**
+ * The ledger and the Lua script beside each other: the same history, the same injected microseconds,
+ * one call at a time. What a node knows and holds is what the ledger answered.
+ */
+export class QuotaPair {
+  private now = START_MICROS;
+  private readonly ledger: QuotaLedger;
+  private readonly quota: RedisQuota;
+  private readonly nodes = new Map<number, NodeMemory>();
+
+  constructor(
+    figures: QuotaFigures,
+    private readonly client: Redis,
+  ) {
+    this.ledger = new QuotaLedger(compileQuota(figures));
+    this.quota = new RedisQuota(
+      {
+        client,
+        prefix: 'differential',
+        clusterId: `pair${pairs++}`,
+        figures,
+        timeoutMs: 60_000,
+        scriptNow: () => this.now,
+      },
+      new SystemClock(),
+    );
+  }
+
+  /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */
+  step(step: QuotaStep): Answers {
+    this.now += step.gapMicros;
+    if (step.kind === 'loss') {
+      this.ledger.lose();
+      void this.client.flushall();
+    }
+    const node = this.nodeOf(step);
+    const call = this.callOf(step, node);
+    const memory = this.ledger.settle(this.now, call);
+    const lua = this.quota.settle(call);
+    if (step.kind !== 'again') this.remember(step, node, call, memory);
+    return { call, memory, lua };
+  }
+
+  private nodeOf({ node, kind }: QuotaStep): NodeMemory {
+    let known = this.nodes.get(node);
+    if (known === undefined || kind === 'restart') {
+      const incarnation = (known?.incarnation ?? 0) + 1;
+      known = { incarnation, seq: 0, seenEpoch: 0, seenSequence: 0, holds: [], calls: [] };
+      this.nodes.set(node, known);
+    }
+    return known;
+  }
+
+  private callOf({ kind, node, by, apps }: QuotaStep, known: NodeMemory): QuotaCall {
+    const { calls } = known;
+    if (kind === 'again' && calls.length > 0) return calls[by % calls.length]!;
+    known.seq += kind === 'skip' ? 1 + by : 1;
+    const shift = kind === 'ahead' ? by : kind === 'behind' ? -by : 0;
+    return {
+      node: `node-${node}`,
+      incarnation: String(known.incarnation),
+      seq: known.seq,
+      seenEpoch: known.seenEpoch + (by % 5 === 0 ? Math.sign(shift) : 0),
+      seenSequence: Math.max(0, known.seenSequence + shift),
+      leaving: kind === 'leave',
+      apps: apps.map((app) => appCall(app, known.holds[app.app] ?? 0)),
+    };
+  }
+
+  private remember(
+    { kind }: QuotaStep,
+    node: NodeMemory,
+    call: QuotaCall,
+    { epoch, sequence, apps }: QuotaReply,
+  ): void {
+    node.seenEpoch = epoch;
+    node.seenSequence = sequence;
+    node.calls = [call, ...node.calls].slice(0, CALLS_REMEMBERED);
+    for (const [position, { app, granted }] of apps.entries()) {
+      const { used, returned } = call.apps[position]!;
+      node.holds[app] = Math.max(0, (node.holds[app] ?? 0) - used - returned) + granted;
+    }
+    if (kind === 'leave') node.holds = [];
+  }
+}
+
+function appCall(step: AppStep, holds: number): AppCall {
+  const { app, demand, needs, want } = step;
+  const used = Math.ceil((holds * step.usedPermille) / 1000);
+  const returned = Math.ceil((holds * step.returnedPermille) / 1000);
+  return { app, used, returned, demand, needs, want };
+}
+
+/** A client on which calls keep their order. */
+export async function connectTo(url: string): Promise<Redis> {
+  const client = new Redis(url, { lazyConnect: true, enableOfflineQueue: false });
+  await client.connect();
+  return client;
+}
