@@ -13,7 +13,7 @@ const METRIC = 'bytes/key';
 const BASELINE = 'Map of objects';
 
 /** Bytes do not depend on how busy the machine is: a few rounds show that they are steady. */
-const ROUNDS = 3;
+const ROUNDS = 5;
 
 const CONTENDERS: ReadonlyMap<string, ContenderName> = new Map([
   [BASELINE, 'floor'],

@@ -22,8 +22,8 @@ export interface QuotaKeys {
 /**
  * The names of things in Redis: `<prefix>:{<shard>}:<limit>:<key>`.
  *
- * The shard comes first, so braces in a user's key do not move it; prefix and limit ids have no
- * colon or brace, so a key cannot reach into another limit.
+ * The shard comes first, so braces in a user's key do not move it. A limit's id is always three
+ * names without a colon, policy, tier and algorithm; so a key cannot reach into another limit.
  */
 export class RedisKeys {
   private readonly heads: readonly string[];
