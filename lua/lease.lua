@@ -1,78 +1,56 @@
 -- Settles one call of a node with the cluster's ledger: report, give-back and request of all its apps.
 --
--- KEYS[1]  the ledger, a packed string    KEYS[2]  the leases, a hash by node and incarnation
--- KEYS[3]  the deadlines, a sorted set    KEYS[4]  the limits, a hash that seed-limits.lua writes
--- ARGV[1]  the name of the lease: node and incarnation
--- ARGV[2]  the call, packed doubles: seq, seen epoch, seen sequence, 1 if the node is leaving; then per app
---          its number, tokens used, returned, demand per second, wanted, how many groups of needs, and
---          cost and count of each group. All of them whole numbers
+-- KEYS[1]  the ledger, a hash: state, limits, shares, run_id; a field per app; a field per lease
+-- KEYS[2]  the deadlines of the leases, a sorted set
+-- KEYS[3]  the limits, a hash that seed-limits.lua writes
+-- ARGV[1]  the name of the lease: node, a colon, incarnation
+-- ARGV[2]  the call, packed doubles: how many apps the node knows of, seq, seen epoch, seen sequence, 1 if it is
+--          leaving; then per app its number, tokens used, returned, demand per second, wanted, how many groups of
+--          needs, and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds; left out for the server's clock (tests inject time, nodes never do)
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits;
 --          then per app its number, tokens granted, shortage (0 none, 1 app, 2 cluster), microseconds to
 --          retry after, tokens remaining, nodes, how many groups of needs, and how many were granted of each.
---          Or one of the errors NOT_CONFIGURED (there are no limits) and NO_SUCH_APP
+--          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (not as many as the node knows)
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
--- Time flows into the cluster and into every app's stock with each call. The rest of an app is read, brought
--- up to date and written back only when a call, an expiry or overload touches it, which comes to the same
--- because nothing but time has changed it since. A call that was settled before gets the same bytes again,
--- and nothing is written for it.
+--
+-- What costs here is bytes that go through Lua, commands and functions, in this order. So a call reads and writes
+-- the fields that it needs and no others. Time flows into the cluster and into every app's stock with each call;
+-- the rest of an app is brought up to date only when something touches it, which comes to the same because
+-- nothing but time has changed it since. And once per tick everything is touched, the server is looked at and
+-- the limits are copied into the ledger if they are new. A call that was settled before gets the same bytes
+-- again, and nothing is written for it.
 
-local ledger_key, leases_key, deadlines_key, limits_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ledger_key, deadlines_key, limits_key = KEYS[1], KEYS[2], KEYS[3]
 local name, packed_call, injected = ARGV[1], ARGV[2], ARGV[3]
-local UNITS_PER_TOKEN, MICROS_PER_MS, TICK_MS = 1000000, 1000, 100
-local TICK_MICROS = TICK_MS * MICROS_PER_MS
+local UNITS_PER_TOKEN, MICROS_PER_MS, TICK_MS, TICK_MICROS = 1000000, 1000, 100, 100000
 local NO_SHORTAGE, SHORT_OF_APP, SHORT_OF_CLUSTER = 0, 1, 2
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
-local pack, unpack_struct, rep, sub = struct.pack, struct.unpack, string.rep, string.sub
+local pack, unpack_struct = struct.pack, struct.unpack
+local char, rep, sub = string.char, string.rep, string.sub
 local redis_call = redis.call
-
--- Limits: the figures of the cluster, all rates, all depths of stock; then the other figures, app by app -----
-
-local LIMITS_SIZE, APP_LIMITS_FORMAT, APP_LIMITS_BYTES = 10, '<ddddddd', 56
-local BURST, WEIGHT, ELASTIC, CREDIT_DEPTH, CREDIT_MICROS, CEILING_DEPTH, RESERVE = 1, 2, 3, 4, 5, 6, 7
-
-local packed_limits = redis_call('HGET', limits_key, 'packed')
-if not packed_limits then return redis.error_reply('NOT_CONFIGURED the cluster has no limits yet') end
-local apps = (#packed_limits - 8 * LIMITS_SIZE) / (16 + APP_LIMITS_BYTES)
-local limits = { unpack_struct(rep('<d', LIMITS_SIZE + 2 * apps), packed_limits) }
-local revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
-  unpack(limits, 1, LIMITS_SIZE)
--- The rate of an app is limits[RATE + number], the depth of its stock limits[STOCK_DEPTH + number].
-local RATE, STOCK_DEPTH = LIMITS_SIZE, LIMITS_SIZE + apps
-local first_limits = 8 * LIMITS_SIZE + 16 * apps + 1 - APP_LIMITS_BYTES
 
 -- The call --------------------------------------------------------------------------------------------------
 
-local CALL_SIZE, ENTRY_SIZE = 4, 6
+local CALL_SIZE, ENTRY_SIZE = 5, 6
+local ANSWER, SHORTAGE, MISSING = 1, 2, 3
 local call_size = #packed_call / 8
-local call = { unpack_struct(rep('<d', call_size), packed_call) }
-local seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4] == 1
--- Where the entry of each app lies in the call. The first app is number 1 from here on.
+local call = { unpack_struct('<' .. rep('d', call_size), packed_call) }
+local apps, seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4], call[5] == 1
+
+-- Where the entry of each app lies in the call. From here on the first app is number 1.
 local entries, entry_count = {}, 0
-do
-  local at = CALL_SIZE + 1
-  while at <= call_size do
-    local app = call[at] + 1
-    if app > apps then return redis.error_reply('NO_SUCH_APP the limits have fewer apps') end
-    call[at] = app
-    entry_count = entry_count + 1
-    entries[entry_count] = at
-    at = at + ENTRY_SIZE + 2 * call[at + 5]
-  end
+local fields, field_count = { 'state', 'limits', name }, 3
+local next_entry = CALL_SIZE + 1
+while next_entry <= call_size do
+  local app = call[next_entry] + 1
+  call[next_entry] = app
+  entry_count = entry_count + 1
+  entries[entry_count] = next_entry
+  fields[field_count + entry_count] = app < 256 and char(app) or tostring(app)
+  next_entry = next_entry + ENTRY_SIZE + 2 * call[next_entry + 5]
 end
-
--- State: figures of the cluster, all stocks; shares and their rates; the rest app by app; the server's run_id ---
-
-local STATE_SIZE, APP_FORMAT, APP_BYTES, RUN_ID_BYTES = 13, '<ddddddddd', 72, 40
-local CREDIT, CREDIT_SINCE, ROOM, OUTSTANDING, DEMAND, NODES, AS_OF, GRANTED, USED = 1, 2, 3, 4, 5, 6, 7, 8, 9
--- A slot of the row that struct.unpack leaves for us: the limits of the app.
-local LIMITS = 10
--- The stock of an app is state[STOCK + number].
-local STOCK = STATE_SIZE
-local state_format = rep('<d', STATE_SIZE + apps)
-local first_share = 8 * (STATE_SIZE + apps) + 1
-local first_app = first_share + 16 * apps - APP_BYTES
 
 local now = tonumber(injected)
 if not now then
@@ -80,55 +58,74 @@ if not now then
   now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local raw = redis_call('GET', ledger_key)
-local state, last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes
--- No lease is overdue before the first of these; the server was looked at, and the keys will expire, then.
-local next_deadline, looked_at, expiry
-local run_id
-local is_new, is_after_loss = not raw, not raw and seen_epoch > 0
-local is_due = is_new
+-- The ledger ------------------------------------------------------------------------------------------------
 
-if raw and #raw == first_app - 1 + APP_BYTES * (apps + 1) + RUN_ID_BYTES then
-  state = { unpack_struct(state_format, raw) }
+-- The figures of the cluster; then all stocks: that of an app is state[STOCK + number].
+local STATE_SIZE, STOCK = 12, 12
+local state_format = '<' .. rep('d', STATE_SIZE + apps)
+-- Limits: the figures of the cluster; limits[RATE + number] and, the depth of stock, limits[STOCK_DEPTH + number].
+local LIMITS_SIZE, RATE, STOCK_DEPTH = 10, 10, 10 + apps
+-- An app: figures that change, and limits.
+local APP_FORMAT, APP_SIZE, APP_LIMITS_BYTES = '<dddddddddddddddd', 16, 56
+local CREDIT, CREDIT_SINCE, ROOM, OUTSTANDING, DEMAND, NODES, AS_OF, GRANTED, USED = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local BURST, WEIGHT, ELASTIC, CREDIT_DEPTH, CREDIT_MICROS, CEILING_DEPTH, RESERVE = 10, 11, 12, 13, 14, 15, 16
+-- A lease: seq, deadline, how many apps; what is held of each, by the bucket that it came from; the last reply.
+local LEASE_FORMAT, LEASE_BYTES, HELD_FORMAT, HELD_BYTES = '<ddd', 24, '<ddddd', 40
+local FROM_STOCK, FROM_CREDIT, LENT, ASKED = 2, 3, 4, 5
+
+local found = redis_call('HMGET', ledger_key, unpack(fields))
+local packed_state, packed_limits, stored = found[1], found[2], found[3]
+local state, last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes
+-- No lease is overdue before the first of these; the server was looked at then.
+local next_deadline, looked_at
+local is_new, is_after_loss, is_due = not packed_state, not packed_state and seen_epoch > 0, true
+
+if packed_state and #packed_state == 8 * (STATE_SIZE + apps) then
+  state = { unpack_struct(state_format, packed_state) }
   last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes,
-    next_deadline, looked_at, expiry = unpack(state, 1, STATE_SIZE)
+    next_deadline, looked_at = unpack(state, 1, STATE_SIZE)
   is_overloaded = is_overloaded == 1
   is_after_loss = seen_epoch == epoch and seen_sequence > sequence or seen_epoch > epoch
-  is_due = is_after_loss or max(now, last) - looked_at >= TICK_MICROS
-elseif raw then
-  -- Limits of other apps: what the figures belong to cannot be told any more, only the epoch goes on.
-  epoch = struct.unpack('<d', raw, 25)
-  is_due, is_after_loss = true, true
+  if now < last and not is_after_loss then now = last end
+  is_due = is_after_loss or now - looked_at >= TICK_MICROS
+elseif packed_state then
+  -- Limits of other apps: whose the figures are cannot be told any more, and only the epochs go on.
+  epoch = unpack_struct('<d', packed_state, 25)
+  is_after_loss = true
 end
 
+local run_id, new_limits
 if is_due then
+  new_limits = redis_call('HGET', limits_key, 'packed')
+  if not new_limits then return redis.error_reply('NOT_CONFIGURED the cluster has no limits yet') end
+  if #new_limits ~= 8 * (LIMITS_SIZE + 2 * apps) + APP_LIMITS_BYTES * apps then
+    return redis.error_reply('OTHER_APPS the limits have not as many apps as the node knows of')
+  end
   local info = redis.pcall('INFO', 'server')
-  run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or rep('?', RUN_ID_BYTES)
-  is_after_loss = is_after_loss or raw and (run_id ~= sub(raw, -RUN_ID_BYTES)
-    -- Where keys are evicted one by one, what is left does not add up.
-    or redis_call('HLEN', leases_key) ~= nodes
+  run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+  is_after_loss = is_after_loss or packed_state and (redis_call('HGET', ledger_key, 'run_id') ~= run_id
+    -- The deadlines are a key of their own, and may be evicted alone.
     or redis_call('ZCARD', deadlines_key) ~= nodes)
   is_new = is_new or is_after_loss
-  looked_at = max(now, last or 0)
+  looked_at = now
+  packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
 end
 
+local limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
+local revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
+  unpack(limits, 1, LIMITS_SIZE)
+
 if is_new then
+  stored = false
   last, outstanding, epoch, sequence = now, 0, max(epoch or 0, seen_epoch) + 1, 0
   level = is_after_loss and 0 or depth
   learning_until = is_after_loss and now + lease_ttl or 0
   is_overloaded, tick, demand, nodes = false, now, 0, 0
-  next_deadline, looked_at, expiry = now + lease_ttl, now, 0
+  next_deadline = now + lease_ttl
   state = {}
   for app = 1, apps do state[STOCK + app] = is_after_loss and 0 or limits[STOCK_DEPTH + app] end
-elseif now < last then
-  now = last
 end
 
--- A lease: its seq and deadline and, per app, what is held by the bucket that it came from; the last reply.
-local LEASE_FORMAT, LEASE_BYTES, HELD_FORMAT, HELD_BYTES = '<ddd', 24, '<ddddd', 40
-local FROM_STOCK, FROM_CREDIT, LENT, ASKED = 2, 3, 4, 5
-
-local stored = not is_new and redis_call('HGET', leases_key, name)
 local was_stored = stored
 local lease_seq, deadline, held_count
 if stored then
@@ -155,7 +152,7 @@ end
 -- During overload: the share of an app is shares[number], its rate in units per millisecond shares[apps + number].
 local shares
 if is_overloaded then
-  shares = { unpack_struct(rep('<d', 2 * apps), raw, first_share) }
+  shares = { unpack_struct('<' .. rep('d', 2 * apps), redis_call('HGET', ledger_key, 'shares')) }
   for app = 1, apps do
     local rate = shares[apps + app]
     local share, most = shares[app] + floor(rate * elapsed / MICROS_PER_MS), 2 * TICK_MS * rate
@@ -165,33 +162,44 @@ if is_overloaded then
   end
 end
 
--- By number: the other figures of the apps that something will touch, up to date. Overload and the end of leases
--- may touch any app. There are no functions here, because making one costs as much as a command.
+-- The apps that something will touch, by number, and the list of them: those of the call, or all.
 local is_tick = capacity > 0 and now - tick >= TICK_MICROS
 local is_overdue = stored and deadline <= now
 local is_anyone_due = not is_new and next_deadline <= now
-local touches_all = is_new or is_tick or is_overdue or is_anyone_due or is_leaving
-local touched = {}
-for i = 1, touches_all and apps or entry_count do
+local touched, touch_list, touch_count = {}, fields, entry_count
+local touches_all = is_due or is_tick or is_overdue or is_anyone_due or is_leaving
+if touches_all then
+  field_count, touch_list, touch_count = 0, {}, apps
+  for app = 1, apps do touch_list[app] = app < 256 and char(app) or tostring(app) end
+  if not is_new and apps > 0 then found = redis_call('HMGET', ledger_key, unpack(touch_list)) end
+end
+for i = 1, touch_count do
   local app = touches_all and i or call[entries[i]]
   if not touched[app] then
-    local app_limits = { unpack_struct(APP_LIMITS_FORMAT, packed_limits, first_limits + APP_LIMITS_BYTES * app) }
     local own
     if is_new then
-      own = { app_limits[CREDIT_DEPTH], 0, app_limits[CEILING_DEPTH], 0, 0, 0, now, 0, 0 }
-      if is_after_loss then own[CREDIT], own[CREDIT_SINCE], own[ROOM] = 0, now, 0 end
+      own = { 0, now, 0, 0, 0, 0, now, 0, 0 }
     else
-      own = { unpack_struct(APP_FORMAT, raw, first_app + APP_BYTES * app) }
-      local since, most = now - own[AS_OF], app_limits[CEILING_DEPTH] - own[OUTSTANDING]
-      local room = own[ROOM] + app_limits[BURST] * since
+      own = { unpack_struct(APP_FORMAT, found[field_count + i]) }
+    end
+    if new_limits then
+      own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
+        unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (i - 1) + 1)
+    end
+    if is_new then
+      if not is_after_loss then own[CREDIT], own[CREDIT_SINCE], own[ROOM] = own[CREDIT_DEPTH], 0, own[CEILING_DEPTH] end
+    else
+      local since, most = now - own[AS_OF], own[CEILING_DEPTH] - own[OUTSTANDING]
+      local room = own[ROOM] + own[BURST] * since
       if room > most then room = most end
       if room < 0 then room = 0 end
       own[ROOM], own[AS_OF] = room, now
-      if own[CREDIT_SINCE] > 0 and now - own[CREDIT_SINCE] >= app_limits[CREDIT_MICROS] then
-        own[CREDIT], own[CREDIT_SINCE] = app_limits[CREDIT_DEPTH], 0
+      local credit_since = own[CREDIT_SINCE]
+      if credit_since > 0 and now - credit_since >= own[CREDIT_MICROS] then
+        own[CREDIT], own[CREDIT_SINCE] = own[CREDIT_DEPTH], 0
       end
     end
-    own[LIMITS], touched[app] = app_limits, own
+    touched[app] = own
   end
 end
 
@@ -200,8 +208,7 @@ end
 -- Of overdue leases so many are ended per call, so that the loss of a whole fleet does not block the server.
 local MOST_EXPIRIES = 64
 local new_deadline = now + lease_ttl
-local ended, moved
-local end_lease
+local end_lease, ended, moved
 if is_overdue or is_anyone_due or is_leaving then
   end_lease = function(lease)
     local _, _, count = unpack_struct(LEASE_FORMAT, lease)
@@ -229,7 +236,7 @@ if is_anyone_due then
   for i = 1, #due, 2 do
     local other, place = due[i], tonumber(due[i + 1])
     if place <= now and i < 2 * MOST_EXPIRIES then
-      local lease = other ~= name and redis_call('HGET', leases_key, other)
+      local lease = other ~= name and redis_call('HGET', ledger_key, other)
       place = lease and unpack_struct('<d', lease, 9) or new_deadline
       if place <= now then
         end_lease(lease)
@@ -251,8 +258,8 @@ local held_of, lease_count, holding, own_demand = {}, 0, 0, 0
 local had_nodes = nodes
 if stored then
   lease_count = held_count
-  for i = 1, lease_count do
-    local held = { unpack_struct(HELD_FORMAT, stored, LEASE_BYTES + HELD_BYTES * (i - 1) + 1) }
+  for at = LEASE_BYTES + 1, LEASE_BYTES + HELD_BYTES * held_count, HELD_BYTES do
+    local held = { unpack_struct(HELD_FORMAT, stored, at) }
     held_of[held[1]] = held
     holding = holding + held[FROM_STOCK] + held[FROM_CREDIT] + held[LENT]
     own_demand = own_demand + held[ASKED]
@@ -271,8 +278,9 @@ for i = 1, entry_count do
     held_of[app] = held
     own[NODES] = own[NODES] + 1
   end
-  local more = call[at + 3] - held[ASKED]
-  held[ASKED] = call[at + 3]
+  local asked = call[at + 3]
+  local more = asked - held[ASKED]
+  held[ASKED] = asked
   own_demand, own[DEMAND], demand = own_demand + more, own[DEMAND] + more, demand + more
 
   -- Used: the guaranteed ones first. What the node does not hold is ignored.
@@ -305,7 +313,7 @@ for i = 1, entry_count do
     own[OUTSTANDING] = own[OUTSTANDING] - total
     own[ROOM] = own[ROOM] + total
     own[GRANTED] = own[GRANTED] - total
-    own[CREDIT] = min(own[LIMITS][CREDIT_DEPTH], own[CREDIT] + from_credit)
+    own[CREDIT] = min(own[CREDIT_DEPTH], own[CREDIT] + from_credit)
     if is_overloaded then shares[app] = shares[app] + lent + from_credit end
     outstanding = outstanding - total
     level = level + total
@@ -313,6 +321,8 @@ for i = 1, entry_count do
     state[STOCK + app] = min(limits[STOCK_DEPTH + app], stock + from_stock)
     all_stock = all_stock + (state[STOCK + app] - stock)
   end
+  -- What has been read of the entry makes room for the answer to it.
+  call[at + ANSWER], call[at + SHORTAGE] = '', NO_SHORTAGE
 end
 
 -- Overload: once per tick, is there any, and if so, what is everybody's share of the capacity? ---------------
@@ -320,10 +330,10 @@ end
 if is_tick then
   local OVERLOAD_BEGINS, OVERLOAD_ENDS = 0.9, 0.85
   tick = now
-  local was_overloaded, is_now = is_overloaded, demand > OVERLOAD_BEGINS * capacity
-  if was_overloaded then is_now = demand >= OVERLOAD_ENDS * capacity end
-  is_overloaded = is_now
-  if is_now then
+  local was_overloaded = is_overloaded
+  is_overloaded = demand > OVERLOAD_BEGINS * capacity
+  if was_overloaded then is_overloaded = demand >= OVERLOAD_ENDS * capacity end
+  if is_overloaded then
     -- Weighted water-filling, see lib/algorithms/quota/weighted-share.ts.
     local parts, sum = {}, 0
     for app = 1, apps do
@@ -336,17 +346,17 @@ if is_tick then
       local rooms, weights = {}, 0
       for app = 1, apps do
         local own = touched[app]
-        rooms[app] = min(own[DEMAND], own[LIMITS][BURST]) - parts[app]
-        if rooms[app] > 0 then weights = weights + own[LIMITS][WEIGHT] end
+        rooms[app] = min(own[DEMAND], own[BURST]) - parts[app]
+        if rooms[app] > 0 then weights = weights + own[WEIGHT] end
       end
       if weights == 0 then break end
       local rise = left / weights
       for app = 1, apps do
-        if rooms[app] > 0 then rise = min(rise, rooms[app] / touched[app][LIMITS][WEIGHT]) end
+        if rooms[app] > 0 then rise = min(rise, rooms[app] / touched[app][WEIGHT]) end
       end
       for app = 1, apps do
         if rooms[app] > 0 then
-          local given = min(rooms[app], rise * touched[app][LIMITS][WEIGHT])
+          local given = min(rooms[app], rise * touched[app][WEIGHT])
           parts[app] = parts[app] + given
           left = left - given
         end
@@ -374,8 +384,8 @@ local order = entries
 if entry_count > 1 then
   order = {}
   for i = 1, entry_count do
-    local weight, place = touched[call[entries[i]]][LIMITS][WEIGHT], i
-    while place > 1 and touched[call[order[place - 1]]][LIMITS][WEIGHT] < weight do
+    local weight, place = touched[call[entries[i]]][WEIGHT], i
+    while place > 1 and touched[call[order[place - 1]]][WEIGHT] < weight do
       order[place] = order[place - 1]
       place = place - 1
     end
@@ -385,14 +395,12 @@ end
 
 -- Requests that wait come before stock for those that may come, which is granted like requests of one token.
 local NEEDS, WANTS = 1, 2
--- By place of the entry: what was granted, packed; which level was short, and of how much.
-local answers, shortages, missing = {}, {}, {}
 for phase = NEEDS, WANTS do
   for turn = 1, entry_count do
     local at = order[turn]
     local app = call[at]
     local own, held = touched[app], held_of[app]
-    local answer, tokens = answers[at] or '', 0
+    local answer, tokens = call[at + ANSWER], 0
     for group = 1, phase == WANTS and 1 or call[at + 5] do
       local cost, count = 1, call[at + 4]
       if phase == NEEDS then
@@ -413,15 +421,15 @@ for phase = NEEDS, WANTS do
       if level < from_stock then from_stock = level end
       local beyond, spends_credit = units - from_stock, false
       if beyond > 0 then
-        local rest, by_app, app_limits = beyond, room - from_stock, own[LIMITS]
-        spends_credit = is_overloaded or app_limits[ELASTIC] == 0
+        local rest, by_app = beyond, room - from_stock
+        spends_credit = is_overloaded or own[ELASTIC] == 0
         if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
-        local by_cluster = level - from_stock - (all_stock - stock) - app_limits[RESERVE]
+        local by_cluster = level - from_stock - (all_stock - stock) - own[RESERVE]
         if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
         beyond = max(0, min(rest, by_app, by_cluster))
-        if beyond < rest and not shortages[at] then
-          shortages[at] = by_cluster <= by_app and SHORT_OF_CLUSTER or SHORT_OF_APP
-          missing[at] = per_request
+        if beyond < rest and call[at + SHORTAGE] == NO_SHORTAGE then
+          call[at + SHORTAGE] = by_cluster <= by_app and SHORT_OF_CLUSTER or SHORT_OF_APP
+          call[at + MISSING] = per_request
         end
       end
 
@@ -456,75 +464,85 @@ for phase = NEEDS, WANTS do
     end
 
     if phase == WANTS then
-      local shortage, retry_after, stock = shortages[at] or NO_SHORTAGE, 0, state[STOCK + app]
+      local shortage, retry_after, stock = call[at + SHORTAGE], 0, state[STOCK + app]
       if shortage ~= NO_SHORTAGE then
         -- When the guarantee alone, or the capacity if that is what is short, will have covered it.
         local rate = limits[RATE + app]
         if shortage == SHORT_OF_CLUSTER then rate = max(capacity, rate) end
-        retry_after = rate == 0 and pace or max(1000, ceil(max(0, missing[at] - stock) / rate))
+        retry_after = rate == 0 and pace or max(1000, ceil(max(0, call[at + MISSING] - stock) / rate))
       end
       answer = pack('<ddddddd', app - 1, tokens, shortage, retry_after, floor(stock / UNITS_PER_TOKEN),
         own[NODES], call[at + 5]) .. answer
     end
-    answers[at] = answer
+    call[at + ANSWER] = answer
   end
 end
 
 -- What is kept ----------------------------------------------------------------------------------------------
 
 local reply = pack('<ddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision)
-for i = 1, entry_count do reply = reply .. answers[entries[i]] end
-
-local lease = pack(LEASE_FORMAT, seq, new_deadline, lease_count)
-for app = 1, apps do
-  local held = held_of[app]
-  if held then lease = lease .. pack(HELD_FORMAT, app, held[2], held[3], held[4], held[5]) end
+if entry_count == 1 then
+  reply = reply .. call[entries[1] + ANSWER]
+else
+  local in_order = { reply }
+  for i = 1, entry_count do in_order[i + 1] = call[entries[i] + ANSWER] end
+  reply = table.concat(in_order)
 end
-lease = lease .. reply
+
+local lease
+if lease_count == 1 and entry_count == 1 then
+  local held = held_of[call[entries[1]]]
+  lease = pack('<dddddddd', seq, new_deadline, 1, held[1], held[2], held[3], held[4], held[5]) .. reply
+else
+  local figures, size = { seq, new_deadline, lease_count }, 3
+  for app = 1, apps do
+    local held = held_of[app]
+    if held then
+      for i = 1, ASKED do figures[size + i] = held[i] end
+      size = size + ASKED
+    end
+  end
+  lease = pack('<' .. rep('d', size), unpack(figures, 1, size)) .. reply
+end
 if is_leaving then end_lease(lease) end
 
--- While the keys would live for long enough, the ledger is overwritten in place, which costs half.
-local is_renewed = expiry - now < state_ttl * 500
-if is_renewed then expiry = now + state_ttl * 1000 end
-local ledger = pack(state_format, now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,
-  is_overloaded and 1 or 0, tick, demand, nodes, next_deadline, looked_at, expiry,
-  unpack(state, STOCK + 1, STOCK + apps))
+packed_state = pack(state_format, now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,
+  is_overloaded and 1 or 0, tick, demand, nodes, next_deadline, looked_at, unpack(state, STOCK + 1, STOCK + apps))
+local changes, size = { 'state', packed_state }, 2
+for i = 1, touch_count do
+  changes[size + 1] = touch_list[field_count + i]
+  changes[size + 2] = pack(APP_FORMAT, unpack(touched[touches_all and i or call[entries[i]]], 1, APP_SIZE))
+  size = size + 2
+end
+if not is_leaving then
+  changes[size + 1], changes[size + 2] = name, lease
+  size = size + 2
+end
 if shares then
-  ledger = ledger .. pack(rep('<d', 2 * apps), unpack(shares, 1, 2 * apps))
-elseif is_new then
-  ledger = ledger .. rep('\0', 16 * apps)
+  changes[size + 1], changes[size + 2] = 'shares', pack('<' .. rep('d', 2 * apps), unpack(shares, 1, 2 * apps))
+  size = size + 2
 end
-for app = 1, apps do
-  local own = touched[app]
-  if own then
-    local written, before = #ledger, first_app + APP_BYTES * app - 1
-    if written < before then ledger = ledger .. sub(raw, written + 1, before) end
-    ledger = ledger .. pack(APP_FORMAT, unpack(own, 1, USED))
-  end
-end
-if is_renewed then
-  ledger = ledger .. (is_new and run_id or sub(raw, #ledger + 1))
-  redis_call('SET', ledger_key, ledger, 'PX', state_ttl)
-else
-  redis_call('SETRANGE', ledger_key, '0', ledger)
+if is_due then
+  changes[size + 1], changes[size + 2] = 'limits', packed_limits
+  changes[size + 3], changes[size + 4] = 'run_id', run_id
 end
 
-if is_new then redis_call('DEL', leases_key, deadlines_key) end
+if is_new then redis_call('UNLINK', ledger_key, deadlines_key) end
+redis_call('HSET', ledger_key, unpack(changes))
 if ended and #ended > 0 then
-  redis_call('HDEL', leases_key, unpack(ended))
+  redis_call('HDEL', ledger_key, unpack(ended))
   redis_call('ZREM', deadlines_key, unpack(ended))
 end
 if moved and #moved > 0 then redis_call('ZADD', deadlines_key, unpack(moved)) end
-if not is_leaving then
-  redis_call('HSET', leases_key, name, lease)
-  if not was_stored then redis_call('ZADD', deadlines_key, new_deadline, name) end
-elseif was_stored then
-  redis_call('HDEL', leases_key, name)
+if is_leaving then
+  redis_call('HDEL', ledger_key, name)
   redis_call('ZREM', deadlines_key, name)
+elseif not was_stored then
+  redis_call('ZADD', deadlines_key, new_deadline, name)
 end
--- The last to leave takes the keys along, and the next to come has to give them a time to live again.
-if is_renewed or had_nodes == 0 then
-  redis_call('PEXPIRE', leases_key, state_ttl)
+-- Where nobody held a lease the deadlines are a new key.
+if is_due or had_nodes == 0 then
+  redis_call('PEXPIRE', ledger_key, state_ttl)
   redis_call('PEXPIRE', deadlines_key, state_ttl)
 end
 return reply

@@ -48,6 +48,8 @@ describe('the tarball', () => {
     expect(files.filter((path) => path.endsWith('.lua')).sort()).toEqual([
       'lua/buckets.lua',
       'lua/heartbeat.lua',
+      'lua/lease.lua',
+      'lua/seed-limits.lua',
     ]);
     const modules = files.filter((path) => /^dist\/.*\.js$/.test(path));
     expect(modules).toContain('dist/index.js');

@@ -110,12 +110,8 @@ export class QuotaBooks {
       }
       const { granted, needs: passed } = reply.apps[turn]!;
       const taken = needs.reduce((sum, { cost }, i) => sum + cost * passed[i]!, 0);
-      expect(Number.isSafeInteger(granted) && granted >= 0).toBe(true);
-      for (const [i, { count }] of needs.entries()) {
-        expect(Number.isSafeInteger(passed[i]) && passed[i]! >= 0 && passed[i]! <= count).toBe(
-          true,
-        );
-      }
+      mustBeWholeWithin('granted', granted, call.apps[turn]!.want);
+      for (const [i, { count }] of needs.entries()) mustBeWholeWithin('needs', passed[i]!, count);
       const tokens = granted + taken - back;
       lease.tokens[app]! += granted;
       total.granted += tokens;

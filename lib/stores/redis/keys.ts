@@ -14,7 +14,6 @@ const NAME_IN_WORDS = 'up to 64 letters, digits and the signs _ . : / -';
 /** Where a cluster's quota is kept; all in one slot, because one script settles all of it. */
 export interface QuotaKeys {
   readonly ledger: string;
-  readonly leases: string;
   readonly deadlines: string;
   readonly limits: string;
 }
@@ -57,7 +56,6 @@ export class RedisKeys {
     const head = `${this.prefix}:{${clusterId}}:`;
     return {
       ledger: `${head}ledger`,
-      leases: `${head}leases`,
       deadlines: `${head}deadlines`,
       limits: `${head}limits`,
     };

@@ -17,8 +17,8 @@ const SHORTAGES: readonly Shortage[] = ['none', 'app', 'cluster'];
 const SHORTEST_STATE_TTL_MS = 3_600_000;
 
 /** A call as packed doubles, in the order of the header of lease.lua. */
-export function packCall(call: QuotaCall): Buffer {
-  const figures = [call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
+export function packCall(call: QuotaCall, knownApps: number): Buffer {
+  const figures = [knownApps, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
   for (const { app, used, returned, demand, want, needs } of call.apps) {
     figures.push(app, used, returned, demand, want, needs.length);
     for (const { cost, count } of needs) figures.push(cost, count);
@@ -74,15 +74,12 @@ export function unpackReply(bytes: Buffer): WireReply {
   return { revision, reply: { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, apps } };
 }
 
-/**
- * Once all is full again and every lease is over, nothing is lost when the state is. Doubled because
- * the script renews it only when half of it is gone.
- */
+/** Once all is full again and every lease is over, nothing is lost when the state is. */
 function stateTtlMs({ capacity, depth, leaseTtlMicros, apps }: QuotaLimits): number {
   const toFill = capacity === 0 ? 0 : (2 * depth) / capacity;
   const longestCredit = Math.max(0, ...apps.map((app) => app.creditMicros));
   const micros = Math.max(toFill, longestCredit) + leaseTtlMicros;
-  return 2 * Math.max(SHORTEST_STATE_TTL_MS, Math.ceil(micros / 1000));
+  return Math.max(SHORTEST_STATE_TTL_MS, Math.ceil(micros / 1000));
 }
 
 function packed(figures: readonly number[]): Buffer {

@@ -83,8 +83,9 @@ export class RedisQuota implements QuotaStore {
   }
 
   private toArguments(call: QuotaCall): (string | Buffer)[] {
-    const { ledger, leases, deadlines, limits } = this.keys;
-    const args = [ledger, leases, deadlines, limits, leaseName(call), packCall(call)];
+    const { ledger, deadlines, limits } = this.keys;
+    const packed = packCall(call, this.settings.figures.apps.length);
+    const args = [ledger, deadlines, limits, leaseName(call), packed];
     const now = this.settings.scriptNow;
     return now === undefined ? args : [...args, String(Math.floor(now()))];
   }
