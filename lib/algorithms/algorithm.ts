@@ -30,25 +30,11 @@ export interface Algorithm {
   /** The state of a key that was never seen: nothing used. */
   start(limit: Limit, state: Float64Array, at: number, now: number): void;
 
-  /** Says whether `cost` would be allowed, and changes nothing. */
-  measure(
-    limit: Limit,
-    state: Float64Array,
-    at: number,
-    now: number,
-    cost: number,
-    outcome: Outcome,
-  ): void;
+  /** Says whether `cost` would be allowed at the instant of the outcome, and changes nothing. */
+  measure(limit: Limit, state: Float64Array, at: number, cost: number, outcome: Outcome): void;
 
   /** Takes what was just measured, with that outcome, and allowed. */
-  commit(
-    limit: Limit,
-    state: Float64Array,
-    at: number,
-    now: number,
-    cost: number,
-    outcome: Outcome,
-  ): void;
+  commit(limit: Limit, state: Float64Array, at: number, cost: number, outcome: Outcome): void;
 
   /** Gives back what was taken and not used; never more than the limit holds. */
   refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
@@ -62,6 +48,6 @@ export interface Algorithm {
   /** The latest instant at which something was taken. */
   lastUse(limit: Limit, state: Float64Array, at: number): number;
 
-  /** How long until all is back, if nothing more is taken. Rounded up. */
-  resetMs(limit: Limit, level: number, now: number): number;
+  /** How long after that outcome all is back, if nothing more is taken. Rounded up. */
+  resetMs(limit: Limit, outcome: Readonly<Outcome>): number;
 }

@@ -21,7 +21,8 @@ export const leakyBucket: Algorithm = {
     state[at + 1] = now;
   },
 
-  measure(limit, state, at, now, cost, outcome: Outcome) {
+  measure(limit, state, at, cost, outcome: Outcome) {
+    const now = outcome.nowMicros;
     const last = state[at + 1]!;
     const behind = last > now ? last - now : 0;
     const water = waterAt(limit, state, at, now);
@@ -44,7 +45,8 @@ export const leakyBucket: Algorithm = {
     }
   },
 
-  commit(limit, state, at, now, _cost, outcome) {
+  commit(limit, state, at, _cost, outcome) {
+    const now = outcome.nowMicros;
     state[at] = limit.full - outcome.level;
     if (now > state[at + 1]!) state[at + 1] = now;
   },
@@ -65,7 +67,7 @@ export const leakyBucket: Algorithm = {
 
   lastUse: (_limit, state, at) => state[at + 1]!,
 
-  resetMs: (limit, level) => Math.ceil((limit.full - level) / limit.perMs),
+  resetMs: (limit, outcome) => Math.ceil((limit.full - outcome.level) / limit.perMs),
 };
 
 /** All the arithmetic there is: what was there, less what has leaked since. */

@@ -18,7 +18,8 @@ export const slidingWindow: Algorithm = {
     state[at] = numberAt(limit, ticksAt(limit, now));
   },
 
-  measure(limit, state, at, now, cost, outcome: Outcome) {
+  measure(limit, state, at, cost, outcome: Outcome) {
+    const now = outcome.nowMicros;
     const ticks = ticksNotBefore(limit, state, at, now);
     const used = usedAt(limit, state, at, ticks);
     const left = limit.full - used - cost * limit.perToken;
@@ -35,8 +36,8 @@ export const slidingWindow: Algorithm = {
     }
   },
 
-  commit(limit, state, at, now, cost) {
-    const current = advance(limit, state, at, now);
+  commit(limit, state, at, cost, outcome) {
+    const current = advance(limit, state, at, outcome.nowMicros);
     state[current] = state[current]! + cost;
   },
 
@@ -62,8 +63,9 @@ export const slidingWindow: Algorithm = {
 
   lastUse: (limit, state, at) => state[at]! * limit.perToken * limit.tickMicros,
 
-  resetMs(limit, level, now) {
-    if (level >= limit.full) return 0;
+  resetMs(limit, outcome) {
+    if (outcome.level >= limit.full) return 0;
+    const now = outcome.nowMicros;
     const forgotten = numberAt(limit, ticksAt(limit, now)) + limit.subWindows + 1;
     return Math.ceil((forgotten * limit.perToken * limit.tickMicros - now) / 1000);
   },

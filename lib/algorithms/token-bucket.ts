@@ -17,7 +17,8 @@ export const tokenBucket: Algorithm = {
     state[at + 1] = now;
   },
 
-  measure(limit, state, at, now, cost, outcome: Outcome) {
+  measure(limit, state, at, cost, outcome: Outcome) {
+    const now = outcome.nowMicros;
     const level = levelAt(limit, state, at, now);
     const left = level - cost * limit.perToken;
     if (left >= 0) {
@@ -32,7 +33,8 @@ export const tokenBucket: Algorithm = {
     }
   },
 
-  commit(_limit, state, at, now, _cost, outcome) {
+  commit(_limit, state, at, _cost, outcome) {
+    const now = outcome.nowMicros;
     state[at] = outcome.level;
     if (now > state[at + 1]!) state[at + 1] = now;
   },
@@ -51,7 +53,7 @@ export const tokenBucket: Algorithm = {
 
   lastUse: (_limit, state, at) => state[at + 1]!,
 
-  resetMs: (limit, level) => Math.ceil((limit.full - level) / limit.perMs),
+  resetMs: (limit, outcome) => Math.ceil((limit.full - outcome.level) / limit.perMs),
 };
 
 /** All the arithmetic there is: what was there, and what has flowed in since. */

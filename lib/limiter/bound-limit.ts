@@ -140,7 +140,7 @@ export class BoundLimit implements SharedLimit {
       limit: limit.capacity,
       delayMs: allowed && !this.shadow ? waitMs : 0,
       retryAfterMs: passes ? 0 : waitMs,
-      resetMs: this.algorithm.resetMs(limit, level, nowMicros),
+      resetMs: this.algorithm.resetMs(limit, outcome),
       timestampMs: clock.epochMs(nowMicros),
       policy: this.policy,
       tier: 'policy',

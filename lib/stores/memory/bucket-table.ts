@@ -59,9 +59,8 @@ export class BucketTable {
   }
 
   peek(key: string, cost: number, outcome: Outcome): void {
-    const now = outcome.nowMicros;
-    this.findOrUnused(key, now);
-    this.algorithm.measure(this.limit, this.page, this.at, now, cost, outcome);
+    this.findOrUnused(key, outcome.nowMicros);
+    this.algorithm.measure(this.limit, this.page, this.at, cost, outcome);
   }
 
   refund(key: string, cost: number, now: number): void {
@@ -123,9 +122,8 @@ export class BucketTable {
 
   private takeAt(page: Float64Array, at: number, cost: number, outcome: Outcome): void {
     const { algorithm, limit } = this;
-    const now = outcome.nowMicros;
-    algorithm.measure(limit, page, at, now, cost, outcome);
-    if (outcome.allowed) algorithm.commit(limit, page, at, now, cost, outcome);
+    algorithm.measure(limit, page, at, cost, outcome);
+    if (outcome.allowed) algorithm.commit(limit, page, at, cost, outcome);
   }
 
   private find(key: string): boolean {
