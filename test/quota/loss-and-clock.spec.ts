@@ -143,7 +143,7 @@ describe("the store's clock", () => {
     const ledger = new QuotaLedger(compileQuota(GIVEN));
     for (let seq = 1; seq <= 200; seq++) {
       const at = 1234.567 + seq * 12_345.678;
-      const reply = ledger.settle(at, ask({ count: 0, want: 150, used: seq > 1 ? 1 : 0 }, { seq }));
+      const reply = ledger.settle(at, ask({ count: 200, want: 150, returned: 150 }, { seq }));
       expect(Number.isInteger(reply.apps[0]!.granted)).toBe(true);
       expect(Number.isInteger(ledger.peek()!.cluster.level)).toBe(true);
     }
