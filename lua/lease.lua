@@ -10,7 +10,8 @@
 -- ARGV[3]  now in microseconds; left out for the server's clock (tests inject time, nodes never do)
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits;
 --          then per app its number, tokens granted, shortage (0 none, 1 app, 2 cluster), microseconds to
---          retry after, tokens remaining, nodes, how many groups of needs, and how many were granted of each.
+--          retry after, tokens remaining, nodes, tokens per second beyond the guarantee during overload, how many
+--          groups of needs, and how many were granted of each.
 --          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (not as many as the node knows)
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
@@ -94,7 +95,7 @@ elseif packed_state then
   is_after_loss = true
 end
 
-local run_id, new_limits
+local run_id, new_limits, has_changed
 if is_due then
   new_limits = redis_call('HGET', limits_key, 'packed')
   if not new_limits then return redis.error_reply('NOT_CONFIGURED the cluster has no limits yet') end
@@ -108,7 +109,13 @@ if is_due then
     or redis_call('ZCARD', deadlines_key) ~= nodes)
   is_new = is_new or is_after_loss
   looked_at = now
-  packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
+  -- Whatever flowed in so far came under the limits of the ledger; new ones hold from here on.
+  local head = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
+  if is_new then
+    packed_limits = head
+  elseif unpack_struct('<d', packed_limits) ~= unpack_struct('<d', head) then
+    has_changed = true
+  end
 end
 
 local limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
@@ -182,11 +189,9 @@ for i = 1, touch_count do
     else
       own = { unpack_struct(APP_FORMAT, found[field_count + i]) }
     end
-    if new_limits then
+    if is_new then
       own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
         unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (i - 1) + 1)
-    end
-    if is_new then
       if not is_after_loss then own[CREDIT], own[CREDIT_SINCE], own[ROOM] = own[CREDIT_DEPTH], 0, own[CEILING_DEPTH] end
     else
       local since, most = now - own[AS_OF], own[CEILING_DEPTH] - own[OUTSTANDING]
@@ -200,6 +205,37 @@ for i = 1, touch_count do
       end
     end
     touched[app] = own
+  end
+end
+
+-- New limits: every bucket stays as full as it was, beside what is leased out of it ---------------------------
+
+if has_changed then
+  local function scaled(filled, from, to) return from == 0 and 0 or min(to, floor(filled * to / from)) end
+  local old, old_depth = limits, depth
+  packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
+  limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
+  local was_capped = capacity > 0
+  revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
+    unpack(limits, 1, LIMITS_SIZE)
+  local most = (now < learning_until and learning_depth or depth) - outstanding
+  level = max(0, min(most, scaled(was_capped and level or 0, old_depth, depth)))
+  if capacity == 0 then level = math.huge end
+  all_stock = 0
+  for app = 1, apps do
+    local own, was_credit, was_ceiling = touched[app], touched[app][CREDIT_DEPTH], touched[app][CEILING_DEPTH]
+    own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
+      unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (app - 1) + 1)
+    state[STOCK + app] = scaled(state[STOCK + app], old[STOCK_DEPTH + app], limits[STOCK_DEPTH + app])
+    all_stock = all_stock + state[STOCK + app]
+    own[ROOM] = min(max(0, own[CEILING_DEPTH] - own[OUTSTANDING]), scaled(own[ROOM], was_ceiling, own[CEILING_DEPTH]))
+    own[CREDIT] = scaled(own[CREDIT], was_credit, own[CREDIT_DEPTH])
+    -- Credit that there was none of before has yet to be earned.
+    if own[CREDIT] < own[CREDIT_DEPTH] and own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
+    if own[CREDIT_SINCE] > 0 and now - own[CREDIT_SINCE] >= own[CREDIT_MICROS] then
+      own[CREDIT], own[CREDIT_SINCE] = own[CREDIT_DEPTH], 0
+    end
+    if shares then shares[app] = min(shares[app], max(2 * TICK_MS * shares[apps + app], max_cost)) end
   end
 end
 
@@ -295,7 +331,7 @@ for i = 1, entry_count do
     held[LENT] = held[LENT] - lent
     holding = holding - total
     own[OUTSTANDING] = own[OUTSTANDING] - total
-    own[USED] = own[USED] + total
+    own[USED] = own[USED] + total / UNITS_PER_TOKEN
     outstanding = outstanding - total
   end
 
@@ -312,7 +348,7 @@ for i = 1, entry_count do
     holding = holding - total
     own[OUTSTANDING] = own[OUTSTANDING] - total
     own[ROOM] = own[ROOM] + total
-    own[GRANTED] = own[GRANTED] - total
+    own[GRANTED] = own[GRANTED] - total / UNITS_PER_TOKEN
     own[CREDIT] = min(own[CREDIT_DEPTH], own[CREDIT] + from_credit)
     if is_overloaded then shares[app] = shares[app] + lent + from_credit end
     outstanding = outstanding - total
@@ -376,8 +412,8 @@ end
 
 sequence = sequence + 1
 local half_budget = floor(lease_budget / 2)
-local part = max(1 / nodes, demand > 0 and own_demand / demand or 0)
-local lease_cap = min(half_budget, max(reserve_target, floor(half_budget * part)))
+local by_demand = demand > 0 and floor(half_budget * own_demand / demand) or 0
+local lease_cap = min(half_budget, max(reserve_target, floor(half_budget / nodes), by_demand))
 
 -- Higher priorities come first, then those that were named first.
 local order = entries
@@ -409,6 +445,7 @@ for phase = NEEDS, WANTS do
         -- A node may hold so much and no more, and so may all of them; not getting what is beyond is no shortage.
         count = min(count, lease_cap - ceil(holding / UNITS_PER_TOKEN))
         if capacity > 0 then count = min(count, half_budget - ceil(outstanding / UNITS_PER_TOKEN)) end
+        count = min(count, floor(own[CEILING_DEPTH] / 2 / UNITS_PER_TOKEN) - ceil(own[OUTSTANDING] / UNITS_PER_TOKEN))
         if count < 0 then count = 0 end
       end
 
@@ -422,7 +459,7 @@ for phase = NEEDS, WANTS do
       local beyond, spends_credit = units - from_stock, false
       if beyond > 0 then
         local rest, by_app = beyond, room - from_stock
-        spends_credit = is_overloaded or own[ELASTIC] == 0
+        spends_credit = own[ELASTIC] == 0
         if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
         local by_cluster = level - from_stock - (all_stock - stock) - own[RESERVE]
         if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
@@ -442,7 +479,7 @@ for phase = NEEDS, WANTS do
       all_stock = all_stock - from_stock
       level = level - units
       own[ROOM] = room - units
-      own[GRANTED] = own[GRANTED] + units
+      own[GRANTED] = own[GRANTED] + units / UNITS_PER_TOKEN
       if beyond > 0 then
         if is_overloaded then shares[app] = shares[app] - beyond end
         if spends_credit then
@@ -451,7 +488,7 @@ for phase = NEEDS, WANTS do
         end
       end
       if phase == NEEDS then
-        own[USED] = own[USED] + units
+        own[USED] = own[USED] + units / UNITS_PER_TOKEN
         answer = answer .. pack('<d', tokens)
       else
         local bucket = spends_credit and FROM_CREDIT or LENT
@@ -471,8 +508,9 @@ for phase = NEEDS, WANTS do
         if shortage == SHORT_OF_CLUSTER then rate = max(capacity, rate) end
         retry_after = rate == 0 and pace or max(1000, ceil(max(0, call[at + MISSING] - stock) / rate))
       end
-      answer = pack('<ddddddd', app - 1, tokens, shortage, retry_after, floor(stock / UNITS_PER_TOKEN),
-        own[NODES], call[at + 5]) .. answer
+      local share = is_overloaded and floor(shares[apps + app] / MICROS_PER_MS) or 0
+      answer = pack('<dddddddd', app - 1, tokens, shortage, retry_after, floor(stock / UNITS_PER_TOKEN),
+        own[NODES], share, call[at + 5]) .. answer
     end
     call[at + ANSWER] = answer
   end
@@ -489,9 +527,22 @@ else
   reply = table.concat(in_order)
 end
 
+-- A node that holds nothing of an app and asks for nothing does not count among its nodes.
+for i = 1, entry_count do
+  local at = entries[i]
+  local app = call[at]
+  local held = held_of[app]
+  local left = held and held[ASKED] + held[FROM_STOCK] + held[FROM_CREDIT] + held[LENT]
+  if left == 0 and call[at + 4] + call[at + 5] == 0 then
+    held_of[app] = nil
+    lease_count = lease_count - 1
+    touched[app][NODES] = touched[app][NODES] - 1
+  end
+end
+
 local lease
 if lease_count == 1 and entry_count == 1 then
-  local held = held_of[call[entries[1]]]
+  local _, held = next(held_of)
   lease = pack('<dddddddd', seq, new_deadline, 1, held[1], held[2], held[3], held[4], held[5]) .. reply
 else
   local figures, size = { seq, new_deadline, lease_count }, 3

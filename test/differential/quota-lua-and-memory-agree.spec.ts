@@ -131,6 +131,7 @@ function kinds(): fc.Arbitrary<QuotaStepKind> {
     ['behind', 4],
     ['ahead', 1],
     ['loss', 1],
+    ['change', 2],
   ];
   return fc.oneof(...weights.map(([kind, weight]) => ({ weight, arbitrary: fc.constant(kind) })));
 }
@@ -159,9 +160,13 @@ function steps(figures: QuotaFigures): fc.Arbitrary<QuotaStep> {
 async function answersTo(pair: QuotaPair, history: readonly QuotaStep[]): Promise<Answers[]> {
   const asked: Answers[] = [];
   for (const step of history) {
+    if (step.kind === 'change') {
+      await Promise.all(asked.map((answers) => answers.lua));
+      await pair.change(step.by);
+    }
     const answers = pair.step(step);
     asked.push(answers);
-    if (asked.length === 1 || step.kind === 'loss') await answers.lua;
+    if (asked.length === 1 || ['loss', 'change'].includes(step.kind)) await answers.lua;
   }
   return asked;
 }

@@ -258,7 +258,7 @@ describe('a node whose store fails', () => {
     const [, lost, again] = stand.calls;
     expect(again).toBe(lost);
     stand.clock.advance(200);
-    expect(stand.ledger.peek()?.apps[0]?.used).toBe((40 + 7 + 5) * 1_000_000);
+    expect(stand.ledger.peek()?.apps[0]?.used).toBe(40 + 7 + 5);
   });
 
   it('A-43: runs alone on its share, probes, and comes back', async () => {

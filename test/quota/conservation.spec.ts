@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { UNITS_PER_TOKEN } from '../../lib/algorithms/quota/index.js';
 import { QuotaFleet, START_MICROS } from '../support/quota-fleet.js';
 import { FAMILIES, anyScene } from '../support/quota-histories.js';
 
@@ -14,7 +15,7 @@ describe.each(FAMILIES)('%s', (_name, all) => {
         const since = books.firstMicros;
         expect(since).toBeGreaterThanOrEqual(START_MICROS);
         const cameIn = limits.depth + limits.capacity * (lastMicros - since);
-        const used = state.apps.reduce((sum, own) => sum + own.used, 0);
+        const used = state.apps.reduce((sum, own) => sum + own.used * UNITS_PER_TOKEN, 0);
         const gone = books.destroyedUnits + books.overflowedUnits;
         expect(level + outstanding + used + gone).toBe(cameIn);
       }),

@@ -92,8 +92,8 @@ describe('faults of the source that the ledger does not have: the cluster', () =
     till.call(0, 'a', { app: 0, want: 30, count: 5 }, { app: 1, want: 20 });
     till.call(1, 'a', { app: 0, used: 10, returned: 4 });
     const [first, second] = till.ledger.peek()!.apps;
-    expect(first).toMatchObject({ granted: 31e6, outstanding: 16e6, used: 15e6 });
-    expect(second).toMatchObject({ granted: 20e6, outstanding: 20e6, used: 0 });
+    expect(first).toMatchObject({ granted: 31, outstanding: 16e6, used: 15 });
+    expect(second).toMatchObject({ granted: 20, outstanding: 20e6, used: 0 });
     expect(till.ledger.peek()!.cluster.outstanding).toBe(36e6);
   });
 

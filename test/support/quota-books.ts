@@ -1,4 +1,5 @@
 import {
+  leaseName,
   UNITS_PER_TOKEN,
   type QuotaCall,
   type QuotaLedger,
@@ -91,7 +92,7 @@ export class QuotaBooks {
 
   /** Writes a call into the accounts; tells how much left the cluster bucket by it. */
   private enter(call: QuotaCall, reply: QuotaReply): number {
-    const name = `${call.node}:${call.incarnation}`;
+    const name = leaseName(call);
     // What is reported under a lease that has ended is no longer in any account.
     const known = this.leases.get(name);
     const lease = known ?? { tokens: this.limits.apps.map(() => 0), deadlineMicros: 0 };
@@ -150,8 +151,8 @@ export class QuotaBooks {
       outstanding += open;
       mustBe('granted', granted, used + open + destroyed);
       mustBe('outstanding', own.outstanding, open * UNITS_PER_TOKEN);
-      mustBe('used', own.used, used * UNITS_PER_TOKEN);
-      mustBe('granted in the ledger', own.granted, granted * UNITS_PER_TOKEN);
+      mustBe('used', own.used, used);
+      mustBe('granted in the ledger', own.granted, granted);
       mustBeWithin('stock', own.stock, limits.stockDepth);
       mustBeWithin('credit', own.credit, limits.creditDepth);
       mustBeWithin('room', own.room, limits.ceilingDepth - own.outstanding);

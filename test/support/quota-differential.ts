@@ -35,7 +35,9 @@ export type QuotaStepKind =
   /** The node has heard of less than the store knows. */
   | 'behind'
   /** The store loses everything before the call. */
-  | 'loss';
+  | 'loss'
+  /** Other limits hold from the call on. */
+  | 'change';
 
 /** One step of a history: time passes (or steps back), then a node calls. */
 export interface QuotaStep {
@@ -64,6 +66,7 @@ interface NodeMemory {
 /** An epoch instant, because that is what Redis counts from. */
 const START_MICROS = 1_700_000_000_000_000;
 const CALLS_REMEMBERED = 3;
+const TICK_MICROS = 100_000;
 let pairs = 0;
 
 /**
@@ -73,30 +76,41 @@ let pairs = 0;
 export class QuotaPair {
   private now = START_MICROS;
   private readonly ledger: QuotaLedger;
-  private readonly quota: RedisQuota;
+  private quota: RedisQuota;
+  private latest = START_MICROS;
   private readonly nodes = new Map<number, NodeMemory>();
+  private readonly clusterId = `pair${pairs++}`;
 
   constructor(
-    figures: QuotaFigures,
+    private readonly figures: QuotaFigures,
     private readonly client: Redis,
   ) {
     this.ledger = new QuotaLedger(compileQuota(figures));
-    this.quota = new RedisQuota(
-      {
-        client,
-        prefix: 'differential',
-        clusterId: `pair${pairs++}`,
-        figures,
-        timeoutMs: 60_000,
-        scriptNow: () => this.now,
-      },
-      new SystemClock(),
-    );
+    this.quota = this.quotaOf(figures);
+  }
+
+  /** The script looks for new limits once per tick, so time goes on until it does. */
+  async change(by: number): Promise<void> {
+    const figures = times(this.figures, by / 10);
+    this.now = this.latest + TICK_MICROS;
+    this.ledger.change(this.now, compileQuota(figures));
+    this.quota = this.quotaOf(figures);
+    // A reply that came again may tell of an older revision, so the store is asked which one holds.
+    const { written, revision } = await this.quota.publish(figures, 0);
+    if (!written) await this.quota.publish(figures, revision);
+  }
+
+  private quotaOf(figures: QuotaFigures): RedisQuota {
+    const { client, clusterId } = this;
+    const scriptNow = (): number => this.now;
+    const settings = { client, prefix: 'differential', clusterId, figures, timeoutMs: 60_000 };
+    return new RedisQuota({ ...settings, scriptNow }, new SystemClock());
   }
 
   /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */
   step(step: QuotaStep): Answers {
-    this.now += step.gapMicros;
+    if (step.kind !== 'change') this.now += step.gapMicros;
+    this.latest = Math.max(this.latest, this.now);
     if (step.kind === 'loss') {
       this.ledger.lose();
       void this.client.flushall();
@@ -150,6 +164,21 @@ export class QuotaPair {
     }
     if (kind === 'leave') node.holds = [];
   }
+}
+
+/** The same quota for a larger or a smaller cluster. */
+function times(figures: QuotaFigures, factor: number): QuotaFigures {
+  const scaled = (figure: number): number => Math.max(1, Math.round(figure * factor));
+  const { cluster, apps, maxCost } = figures;
+  return {
+    ...figures,
+    cluster: cluster && { ...cluster, capacity: scaled(cluster.capacity) },
+    apps: apps.map((app) => {
+      const guaranteed = Math.round(app.guaranteed * factor);
+      return { ...app, guaranteed, burst: Math.max(guaranteed, scaled(app.burst)) };
+    }),
+    maxCost: scaled(maxCost),
+  };
 }
 
 function appCall(step: AppStep, holds: number): AppCall {

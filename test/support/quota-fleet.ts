@@ -1,6 +1,7 @@
 import {
   QuotaLedger,
   compileQuota,
+  leaseName,
   type AppCall,
   type QuotaCall,
   type QuotaFigures,
@@ -177,7 +178,7 @@ export class FleetNode {
     const state = this.fleet.ledger.peek();
     // A call that the store has no lease for any more is a new one to it.
     if (this.lastCall === undefined || this.unanswered !== undefined) return;
-    if (!state?.leases.has(`${this.name}:${this.incarnation}`)) return;
+    if (!state?.leases.has(leaseName(this.lastCall))) return;
     this.fleet.settle({ ...this.lastCall, seq: Math.max(1, this.lastCall.seq - 1) });
   }
 

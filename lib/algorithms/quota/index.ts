@@ -10,5 +10,5 @@ export {
   type QuotaLimits,
 } from './quota-limits.js';
 export * from './quota-protocol.js';
-export { type QuotaState } from './quota-state.js';
+export { leaseName, type QuotaState } from './quota-state.js';
 export { weightedShares, type ShareClaim } from './weighted-share.js';

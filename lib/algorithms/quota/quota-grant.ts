@@ -15,7 +15,8 @@ export interface Offer {
  *
  * What is beyond is lent only while the cluster's stock, less what the other apps are sure of,
  * stays above the reserve of the app's priority; during overload it also runs through the app's
- * share, and it spends burst credit unless the app is elastic and there is no overload.
+ * share. It spends burst credit unless the app is elastic: then idle capacity and shares are all
+ * that bounds it, or a long overload would come down to the guarantees and leave the rest unused.
  */
 export function offer(limits: QuotaLimits, state: QuotaState, index: number, units: number): Offer {
   const app = limits.apps[index]!;
@@ -24,7 +25,7 @@ export function offer(limits: QuotaLimits, state: QuotaState, index: number, uni
   const level = limits.capacity === 0 ? Infinity : cluster.level;
   const fromStock = Math.min(units, own.stock, own.room, level);
   const rest = units - fromStock;
-  const spendsCredit = !app.elastic || cluster.overloaded;
+  const spendsCredit = !app.elastic;
   let byApp = own.room - fromStock;
   if (spendsCredit) byApp = Math.min(byApp, own.credit);
   let byCluster = level - fromStock - stockOfOthers(state, index) - app.reserve;
@@ -67,7 +68,7 @@ export function take(
   const units = unitsOf(made);
   own.stock -= made.fromStock;
   own.room -= units;
-  own.granted += units;
+  own.granted += units / UNITS_PER_TOKEN;
   if (limits.capacity > 0) state.cluster.level -= units;
   if (made.fromCredit > 0) {
     own.credit -= made.fromCredit;
@@ -95,7 +96,7 @@ export function giveBack(
   lease.fromStock -= fromStock;
   own.outstanding -= total;
   own.room += total;
-  own.granted -= total;
+  own.granted -= total / UNITS_PER_TOKEN;
   own.stock = Math.min(app.stockDepth, own.stock + fromStock);
   own.credit = Math.min(app.creditDepth, own.credit + fromCredit);
   if (state.cluster.overloaded) own.share += lent + fromCredit;
@@ -114,7 +115,7 @@ export function useUp(state: QuotaState, index: number, lease: AppLease, units: 
   lease.fromCredit -= fromCredit;
   lease.lent -= lent;
   own.outstanding -= total;
-  own.used += total;
+  own.used += total / UNITS_PER_TOKEN;
   state.cluster.outstanding -= total;
 }
 

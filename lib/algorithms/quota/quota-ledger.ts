@@ -7,8 +7,15 @@ import {
   type QuotaReply,
   type Shortage,
 } from './quota-protocol.js';
-import { overloadTick, refill } from './quota-refill.js';
-import { heldBy, newState, type AppLease, type NodeLease, type QuotaState } from './quota-state.js';
+import { overloadTick, refill, rescale, sharePerSecond } from './quota-refill.js';
+import {
+  heldBy,
+  leaseName,
+  newState,
+  type AppLease,
+  type NodeLease,
+  type QuotaState,
+} from './quota-state.js';
 
 /**
  * The cluster and its apps, as a ledger that is settled call by call.
@@ -21,7 +28,7 @@ import { heldBy, newState, type AppLease, type NodeLease, type QuotaState } from
 export class QuotaLedger {
   private state: QuotaState | undefined;
 
-  constructor(private readonly limits: QuotaLimits) {}
+  constructor(private limits: QuotaLimits) {}
 
   settle(nowMicros: number, call: QuotaCall): QuotaReply {
     const { limits } = this;
@@ -29,7 +36,7 @@ export class QuotaLedger {
     const instant = Math.floor(nowMicros);
     const state = this.stateFor(instant, call);
     const now = Math.max(instant, state.cluster.lastMicros);
-    const name = `${call.node}:${call.incarnation}`;
+    const name = leaseName(call);
     const known = state.leases.get(name);
     if (known?.reply !== undefined && call.seq <= known.seq) return known.reply;
     refill(limits, state, now);
@@ -43,11 +50,29 @@ export class QuotaLedger {
     const nodes = state.leases.size;
     const leaseCap = leaseCapOf(limits, state, lease);
     const reply = { epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap, apps };
+    forgetIdle(state, lease, call);
     lease.seq = call.seq;
     lease.deadlineMicros = now + limits.leaseTtlMicros;
     lease.reply = reply;
     if (call.leaving) endLease(state, name, lease);
     return reply;
+  }
+
+  /**
+   * Other limits from now on. What has flowed in so far came under the old ones, and each bucket
+   * stays as full as it was. Limits of other apps are like a loss: whose the tokens are is unknown.
+   */
+  change(nowMicros: number, limits: QuotaLimits): void {
+    const { state, limits: old } = this;
+    this.limits = limits;
+    if (state === undefined) return;
+    const now = Math.max(Math.floor(nowMicros), state.cluster.lastMicros);
+    if (old.apps.length !== limits.apps.length) {
+      this.state = newState(limits, now, state.cluster.epoch + 1, true);
+      return;
+    }
+    refill(old, state, now);
+    rescale(old, limits, state, now);
   }
 
   /** The state as it is, for whoever watches; undefined before the first call. */
@@ -117,6 +142,16 @@ function takeIn(limits: QuotaLimits, state: QuotaState, lease: NodeLease, call: 
   giveBack(limits, state, call.app, held, call.returned * UNITS_PER_TOKEN);
 }
 
+/** A node that holds nothing of an app and asks for nothing does not count among its nodes. */
+function forgetIdle(state: QuotaState, lease: NodeLease, call: QuotaCall): void {
+  for (const { app, want, needs } of call.apps) {
+    const held = lease.apps.get(app);
+    if (held === undefined || held.demand + want + needs.length + heldBy(held) > 0) continue;
+    lease.apps.delete(app);
+    state.apps[app]!.nodes--;
+  }
+}
+
 /** Requests that wait come before stock for those that may come; higher priorities come first. */
 function grantAll(
   limits: QuotaLimits,
@@ -140,8 +175,9 @@ function grantAll(
       needs: granted,
       shortage,
       retryAfterMicros: retryAfter(limits, state, app.app, shortage, missing),
-      remaining: Math.floor(state.apps[app.app]!.stock / UNITS_PER_TOKEN),
+      remaining: floorTokens(state.apps[app.app]!.stock),
       nodes: state.apps[app.app]!.nodes,
+      share: sharePerSecond(state, app.app),
     };
   }
   return replies;
@@ -169,7 +205,7 @@ function grantNeeds(
     const passed = Math.floor(unitsOf(most) / units);
     const made = offer(limits, state, call.app, passed * units);
     take(limits, state, call.app, made, now);
-    state.apps[call.app]!.used += passed * units;
+    state.apps[call.app]!.used += passed * cost;
     granted.push(passed);
     if (passed < count && limitedBy === 'none') [missing, limitedBy] = [units, most.limitedBy];
   }
@@ -186,8 +222,8 @@ function grantWant(
 ): { tokens: number; limitedBy: Shortage } {
   let holding = 0;
   for (const held of lease.apps.values()) holding += heldBy(held);
-  const free = leaseCapOf(limits, state, lease) - Math.ceil(holding / UNITS_PER_TOKEN);
-  const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state)));
+  const free = leaseCapOf(limits, state, lease) - ceilTokens(holding);
+  const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state, call.app)));
   const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
   const units = unitsOf(made);
   take(limits, state, call.app, made, now);
@@ -217,14 +253,28 @@ function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): n
   for (const held of lease.apps.values()) own += held.demand;
   let all = 0;
   for (const { demand } of state.apps) all += demand;
-  const part = Math.max(1 / Math.max(1, state.leases.size), all > 0 ? own / all : 0);
-  return Math.min(half, Math.max(limits.reserveTarget, Math.floor(half * part)));
+  const even = Math.floor(half / Math.max(1, state.leases.size));
+  const byDemand = all > 0 ? Math.floor((half * own) / all) : 0;
+  return Math.min(half, Math.max(limits.reserveTarget, even, byDemand));
 }
 
-/** What nobody has leased yet of the half: the caps of nodes that come one by one add up to more. */
-function leasable({ capacity, leaseBudget }: QuotaLimits, { cluster }: QuotaState): number {
-  if (capacity === 0) return Infinity;
-  return Math.floor(leaseBudget / 2) - Math.ceil(cluster.outstanding / UNITS_PER_TOKEN);
+/**
+ * What nobody has leased yet of the half, because the caps of nodes that come one by one add up to
+ * more; and of half the app's ceiling, so that its idle nodes leave something to those in need.
+ */
+function leasable(limits: QuotaLimits, { apps, cluster }: QuotaState, index: number): number {
+  const half = floorTokens(limits.apps[index]!.ceilingDepth / 2);
+  const ofApp = half - ceilTokens(apps[index]!.outstanding);
+  if (limits.capacity === 0) return ofApp;
+  return Math.min(ofApp, Math.floor(limits.leaseBudget / 2) - ceilTokens(cluster.outstanding));
+}
+
+function floorTokens(units: number): number {
+  return Math.floor(units / UNITS_PER_TOKEN);
+}
+
+function ceilTokens(units: number): number {
+  return Math.ceil(units / UNITS_PER_TOKEN);
 }
 
 /** When the guarantee alone, or the capacity if that is what is short, will have covered it. */

@@ -39,6 +39,8 @@ const WEIGHTS = [8, 4, 2, 1];
 /** How much of the cluster's stock is kept from whom, as multiples of the reserved ratio. */
 const RESERVES = [0, 1, 2.5, 4.5];
 
+const MOST_RESERVED = 0.9;
+
 /** One pace, its jitter of up to a fifth, and the way to the store. */
 const PACES_BETWEEN_CALLS = 1.25;
 
@@ -79,7 +81,8 @@ export function compileQuota(figures: QuotaFigures): QuotaLimits {
   const { cluster, apps, maxCost, paceMs } = figures;
   const depth = cluster === undefined ? Infinity : clusterDepth(cluster, maxCost, paceMs);
   const capacity = cluster?.capacity ?? 0;
-  const compiled = apps.map((app) => compileApp(app, figures, depth));
+  const reserveUnit = cluster === undefined ? 0 : reserveOf(cluster, figures, depth);
+  const compiled = apps.map((app) => compileApp(app, figures, depth, reserveUnit));
   return {
     capacity,
     depth: toUnits(cluster === undefined ? 0 : depth),
@@ -129,13 +132,27 @@ export function stockDepth(
   return Math.max(Math.ceil((guaranteed * depth) / (2 * cluster.capacity)), least);
 }
 
+/**
+ * The reserve that priority 1 leaves alone. Full guaranteed buckets leave the lowest priority at
+ * least a tenth of the rest above its own reserve, or it would never be lent anything.
+ */
+function reserveOf(cluster: ClusterFigures, figures: QuotaFigures, depth: number): number {
+  const { apps, maxCost, paceMs } = figures;
+  const stock = apps.reduce(
+    (sum, { guaranteed }) => sum + stockDepth(guaranteed, cluster, depth, maxCost, paceMs),
+    0,
+  );
+  const most = (MOST_RESERVED * Math.max(0, depth - stock)) / Math.max(...RESERVES);
+  return Math.min(cluster.reservedRatio * depth, most);
+}
+
 function compileApp(
   figures: AppFigures,
   { cluster, maxCost, paceMs }: QuotaFigures,
   depth: number,
+  reserveUnit: number,
 ): AppLimits {
   const { guaranteed, burst, priority } = figures;
-  const reserved = (cluster?.reservedRatio ?? 0) * RESERVES[priority]!;
   return {
     app: figures.app,
     guaranteed,
@@ -146,7 +163,7 @@ function compileApp(
     creditDepth: toUnits(burst - guaranteed),
     creditMicros: figures.burstDurationMs * 1000,
     ceilingDepth: toUnits(Math.max(burst, maxCost)),
-    reserve: cluster === undefined ? 0 : toUnits(Math.floor(reserved * depth)),
+    reserve: toUnits(Math.floor(RESERVES[priority]! * reserveUnit)),
   };
 }
 

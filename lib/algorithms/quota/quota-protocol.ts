@@ -52,6 +52,8 @@ export interface AppReply {
   readonly remaining: number;
   /** Nodes that called for this app within one lease time. */
   readonly nodes: number;
+  /** During overload: tokens per second that the app may have beyond its guarantee. Else 0. */
+  readonly share: number;
 }
 
 export interface QuotaReply {

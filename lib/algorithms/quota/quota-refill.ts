@@ -36,6 +36,30 @@ export function refill(limits: QuotaLimits, state: QuotaState, now: number): voi
   }
 }
 
+/** Keeps every bucket as full as it was, beside what is leased out of it. */
+export function rescale(from: QuotaLimits, to: QuotaLimits, state: QuotaState, now: number): void {
+  const { cluster } = state;
+  cluster.level = scaled(cluster.level, from.depth, to.depth);
+  for (const [index, own] of state.apps.entries()) {
+    const [was, is] = [from.apps[index]!, to.apps[index]!];
+    own.stock = scaled(own.stock, was.stockDepth, is.stockDepth);
+    own.room = scaled(own.room, was.ceilingDepth, is.ceilingDepth);
+    own.credit = scaled(own.credit, was.creditDepth, is.creditDepth);
+    // Credit that there was none of before has yet to be earned.
+    if (own.credit < is.creditDepth && own.creditSince === 0) own.creditSince = now;
+  }
+  refill(to, state, now);
+}
+
+function scaled(level: number, from: number, to: number): number {
+  return from === 0 ? 0 : Math.min(to, Math.floor((level * to) / from));
+}
+
+/** What an app may have beyond its guarantee during overload, in tokens per second. */
+export function sharePerSecond({ cluster, apps }: QuotaState, index: number): number {
+  return cluster.overloaded ? Math.floor(apps[index]!.shareRate / MICROS_PER_MS) : 0;
+}
+
 function filled(level: number, inflow: number, depth: number): number {
   return Math.max(0, Math.min(level + inflow, depth));
 }

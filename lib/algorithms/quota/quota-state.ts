@@ -1,4 +1,4 @@
-import { type QuotaReply } from './quota-protocol.js';
+import { type QuotaCall, type QuotaReply } from './quota-protocol.js';
 import { type AppLimits, type QuotaLimits } from './quota-limits.js';
 
 /** Levels in units (millionths of a token), instants in microseconds of the store's clock. */
@@ -34,7 +34,7 @@ export interface AppState {
   /** Sum over the nodes, in tokens per second. */
   demand: number;
   nodes: number;
-  /** Units granted and used, ever. */
+  /** Tokens granted and used, ever: whole ones, and 285 years of a million per second are exact. */
   granted: number;
   used: number;
 }
@@ -100,6 +100,11 @@ function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): AppS
     granted: 0,
     used: 0,
   };
+}
+
+/** A node's own name may hold any character, so it comes last: no two leases share a name. */
+export function leaseName({ node, incarnation }: QuotaCall): string {
+  return `${incarnation}:${node}`;
 }
 
 export function heldBy(lease: AppLease): number {

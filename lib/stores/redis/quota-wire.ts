@@ -67,9 +67,18 @@ export function unpackReply(bytes: Buffer): WireReply {
   while (at < bytes.length) {
     const [app, granted] = [next(), next()];
     const shortage = SHORTAGES[next()]!;
-    const [retryAfterMicros, remaining, appNodes] = [next(), next(), next()];
+    const [retryAfterMicros, remaining, appNodes, share] = [next(), next(), next(), next()];
     const needs = Array.from({ length: next() }, next);
-    apps.push({ app, granted, needs, shortage, retryAfterMicros, remaining, nodes: appNodes });
+    apps.push({
+      app,
+      granted,
+      needs,
+      shortage,
+      retryAfterMicros,
+      remaining,
+      nodes: appNodes,
+      share,
+    });
   }
   return { revision, reply: { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, apps } };
 }

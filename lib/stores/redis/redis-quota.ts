@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import {
   compileQuota,
+  leaseName,
   type QuotaCall,
   type QuotaFigures,
   type QuotaReply,
@@ -89,10 +90,6 @@ export class RedisQuota implements QuotaStore {
     const now = this.settings.scriptNow;
     return now === undefined ? args : [...args, String(Math.floor(now()))];
   }
-}
-
-function leaseName({ node, incarnation }: QuotaCall): string {
-  return `${node}:${incarnation}`;
 }
 
 function hasNoLimits(error: unknown): boolean {
