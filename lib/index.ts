@@ -1,3 +1,13 @@
+export {
+  type AppStatus,
+  type ConfigUpdate,
+  type ConsumptionReport,
+  type Overload,
+  type QuotaAdjust,
+  type QuotaStatus,
+  type TokenRequest,
+  type TokenResponse,
+} from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export { type Duration } from './common/duration.js';
 export {
@@ -42,7 +52,11 @@ export {
   type AcquireRequest,
   type PolicyRequest,
   type QuotaRequest,
+  type AppQuotaStats,
+  type QuotaStats,
   type RateLimiterStats,
 } from './limiter/rate-limiter.js';
+export { ClusterQuota } from './limiter/cluster-quota.js';
+export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
 export { type StoreSwitch } from './stores/index.js';

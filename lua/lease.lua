@@ -3,11 +3,13 @@
 -- KEYS[1]  the ledger, a hash: state, limits, shares, run_id; a field per app; a field per lease
 -- KEYS[2]  the deadlines of the leases, a sorted set
 -- KEYS[3]  the limits, a hash that seed-limits.lua writes
--- ARGV[1]  the name of the lease: node, a colon, incarnation
+-- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
+-- ARGV[1]  the name of the lease: incarnation, a colon, node
 -- ARGV[2]  the call, packed doubles: how many apps the node knows of, seq, seen epoch, seen sequence, 1 if it is
 --          leaving; then per app its number, tokens used, returned, demand per second, wanted, how many groups of
 --          needs, and cost and count of each group. All of them whole numbers
--- ARGV[3]  now in microseconds; left out for the server's clock (tests inject time, nodes never do)
+-- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
+-- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits;
 --          then per app its number, tokens granted, shortage (0 none, 1 app, 2 cluster), microseconds to
 --          retry after, tokens remaining, nodes, tokens per second beyond the guarantee during overload, how many
@@ -23,7 +25,7 @@
 -- the limits are copied into the ledger if they are new. A call that was settled before gets the same bytes
 -- again, and nothing is written for it.
 
-local ledger_key, deadlines_key, limits_key = KEYS[1], KEYS[2], KEYS[3]
+local ledger_key, deadlines_key, limits_key, consumed_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local name, packed_call, injected = ARGV[1], ARGV[2], ARGV[3]
 local UNITS_PER_TOKEN, MICROS_PER_MS, TICK_MS, TICK_MICROS = 1000000, 1000, 100, 100000
 local NO_SHORTAGE, SHORT_OF_APP, SHORT_OF_CLUSTER = 0, 1, 2
@@ -595,5 +597,15 @@ end
 if is_due or had_nodes == 0 then
   redis_call('PEXPIRE', ledger_key, state_ttl)
   redis_call('PEXPIRE', deadlines_key, state_ttl)
+end
+if #ARGV > 3 then
+  -- Names of methods may come from outside: when there are too many of them, no more are added.
+  local MOST_FIELDS = 10000
+  local is_full = redis_call('HLEN', consumed_key) >= MOST_FIELDS
+  for i = 4, #ARGV, 2 do
+    if not is_full or redis_call('HEXISTS', consumed_key, ARGV[i]) == 1 then
+      redis_call('HINCRBY', consumed_key, ARGV[i], ARGV[i + 1])
+    end
+  end
 end
 return reply

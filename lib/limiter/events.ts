@@ -1,3 +1,10 @@
+import {
+  type ConsumptionReport,
+  type Overload,
+  type QuotaAdjust,
+  type TokenRequest,
+  type TokenResponse,
+} from '../algorithms/quota/index.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { oneOf } from '../common/validate.js';
 import { type NodeMode } from '../local/quota-node.js';
@@ -12,10 +19,24 @@ export interface RateLimiterEvents {
   /** The store has lost state, or may have; buckets start empty. */
   epoch: { readonly epoch: number };
   /** All apps together ask for more than nine tenths of the capacity, or no longer do. */
-  overload: { readonly overloaded: boolean };
+  overload: Overload;
+  /** An app may have more or less than before, because overload has begun, changed or ended. */
+  quota_adjust: QuotaAdjust;
+  /** The store has answered this node's call for an app. */
+  lease: { readonly request: TokenRequest; readonly response: TokenResponse };
+  /** What this node consumed of an app; about once a second, and at the end. */
+  consumption: ConsumptionReport;
 }
 
-const EVENTS: readonly (keyof RateLimiterEvents)[] = ['store', 'mode', 'epoch', 'overload'];
+const EVENTS: readonly (keyof RateLimiterEvents)[] = [
+  'store',
+  'mode',
+  'epoch',
+  'overload',
+  'quota_adjust',
+  'lease',
+  'consumption',
+];
 
 type Listener<E> = (event: E) => void;
 
@@ -35,6 +56,11 @@ export class EventHub {
     if (listeners === undefined) this.listeners.set(name, (listeners = new Set()));
     listeners.add(listener);
     return () => listeners.delete(listener);
+  }
+
+  /** Whether anybody listens; for events that are work to put together. */
+  has(name: keyof RateLimiterEvents): boolean {
+    return (this.listeners.get(name)?.size ?? 0) > 0;
   }
 
   emit<N extends keyof RateLimiterEvents>(name: N, event: RateLimiterEvents[N]): void {

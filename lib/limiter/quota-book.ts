@@ -1,13 +1,19 @@
-import { compileQuota, UNITS_PER_TOKEN, type QuotaLimits } from '../algorithms/quota/index.js';
+import {
+  compileQuota,
+  UNITS_PER_TOKEN,
+  type QuotaLimits,
+  type QuotaStatus,
+} from '../algorithms/quota/index.js';
 import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { CostExceedsLimitError, InvalidArgumentError, UnknownAppError } from '../common/errors.js';
 import { AppTank } from '../local/app-tank.js';
 import { QuotaNode, type QuotaNodeEvents, type QuotaOutcome } from '../local/quota-node.js';
-import { type QuotaStore } from '../stores/index.js';
+import { type QuotaOverview, type QuotaStore } from '../stores/index.js';
+import { ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
 import { type CheckedQuota } from './quota-options.js';
-import { type QuotaRequest } from './rate-limiter.js';
+import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
 
 /** The ceiling of an app is a second deep, so after one second without use it is whole again. */
 const RESET_MS = 1000;
@@ -15,7 +21,7 @@ const SHORTEST_HORIZON_MS = 10;
 const LONGEST_HORIZON_MS = 100;
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
-export class QuotaBook {
+export class QuotaBook extends ClusterQuota {
   readonly node: QuotaNode;
   private readonly limits: QuotaLimits;
   private readonly tanks = new Map<string, AppTank>();
@@ -26,10 +32,11 @@ export class QuotaBook {
     nodeId: string,
     incarnation: string,
     decisionTimeoutMs: number,
-    store: QuotaStore,
+    private readonly store: QuotaStore & QuotaOverview,
     private readonly clock: Clock,
     events: QuotaNodeEvents,
   ) {
+    super();
     const { figures, local } = quota;
     this.limits = compileQuota(figures);
     const tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
@@ -57,8 +64,26 @@ export class QuotaBook {
     const cost = request.cost === undefined ? 1 : this.checkedCost(tank, request.cost);
     const outcome = this.node.tryAcquire(tank, cost);
     return outcome instanceof Promise
-      ? outcome.then((made) => this.describe(tank, made, this.clock.now()))
-      : this.describe(tank, outcome, this.node.decidedAt);
+      ? outcome.then((made) => this.describe(tank, made, this.clock.now(), cost, request.method))
+      : this.describe(tank, outcome, this.node.decidedAt, cost, request.method);
+  }
+
+  status(): Promise<QuotaStatus> {
+    return this.store.status();
+  }
+
+  stats(): QuotaStats {
+    const { node } = this;
+    const apps = Array.from(this.tanks, ([app, tank]) => {
+      const { tokens, allowed, denied } = tank;
+      return [app, { mode: node.modeOf(tank), tokens, allowed, denied }] as const;
+    });
+    return {
+      decisions: node.decisions,
+      localHits: node.decisions - node.waited,
+      remoteCalls: node.remoteCalls,
+      apps: Object.fromEntries(apps),
+    };
   }
 
   /** Tokens that were taken for a request that was then refused for another reason. */
@@ -95,7 +120,19 @@ export class QuotaBook {
     return Math.floor(units / UNITS_PER_TOKEN);
   }
 
-  private describe(tank: AppTank, outcome: QuotaOutcome, now: number): Decision {
+  private describe(
+    tank: AppTank,
+    outcome: QuotaOutcome,
+    now: number,
+    cost: number,
+    method: string | undefined,
+  ): Decision {
+    if (outcome.allowed) {
+      tank.allowed++;
+      tank.usage.add(cost, method);
+    } else {
+      tank.denied++;
+    }
     return {
       allowed: outcome.allowed,
       remaining: tank.tokens,

@@ -1,6 +1,8 @@
 import { type Decision } from './decision.js';
+import { type NodeMode } from '../local/quota-node.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitCounters } from './bound-limit.js';
+import { type ClusterQuota } from './cluster-quota.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {
@@ -20,6 +22,8 @@ export interface QuotaRequest {
   readonly app: string;
   /** Tokens to take; by default 1. */
   readonly cost?: number;
+  /** What is called (HTTP verb, gRPC method, message pattern): consumption is counted by it. */
+  readonly method?: string;
 }
 
 /** A question to the limiter. */
@@ -39,6 +43,26 @@ export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
   readonly policies: Readonly<Record<string, LimitCounters & { overflowed: number }>>;
+  /** Only where there are quotas. */
+  readonly quota?: QuotaStats;
+}
+
+/** Decisions on quotas, of this process. */
+export interface QuotaStats {
+  readonly decisions: number;
+  /** Those that were made from tokens at hand, or from a shortage known here. */
+  readonly localHits: number;
+  /** Calls to the store, which carry reports and requests of all apps. */
+  readonly remoteCalls: number;
+  readonly apps: Readonly<Record<string, AppQuotaStats>>;
+}
+
+export interface AppQuotaStats {
+  readonly mode: NodeMode;
+  /** Tokens at hand. */
+  readonly tokens: number;
+  readonly allowed: number;
+  readonly denied: number;
 }
 
 /**
@@ -78,6 +102,9 @@ export abstract class RateLimiter {
     name: N,
     listener: (event: RateLimiterEvents[N]) => void,
   ): () => void;
+
+  /** The quota that all apps share; throws if the options have none. */
+  abstract get quota(): ClusterQuota;
 
   /** Counts since the start. */
   abstract stats(): RateLimiterStats;

@@ -1,15 +1,12 @@
 import { Outcome } from '../algorithms/index.js';
-import { compileQuota } from '../algorithms/quota/index.js';
 import { EPOCH_CLOCK, SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
-import { newIncarnation, newNodeId } from '../common/ids.js';
+import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
 import {
   CallKind,
-  MemoryQuota,
   MemoryStore,
-  RedisQuota,
   RedisStore,
   type BucketTable,
   type RemoteStore,
@@ -25,8 +22,10 @@ import {
   type RedisStoreOptions,
 } from './options.js';
 import { keyOf, PolicyBook } from './policy-book.js';
-import { QuotaBook } from './quota-book.js';
-import { checkQuota, type CheckedQuota } from './quota-options.js';
+import { type ClusterQuota } from './cluster-quota.js';
+import { type QuotaBook } from './quota-book.js';
+import { openQuota } from './quota-opening.js';
+import { checkQuota } from './quota-options.js';
 import { ask } from './question.js';
 import { type BoundCheck } from './remembered-denial.js';
 import {
@@ -52,7 +51,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly memory: MemoryStore;
   private readonly remote: RemoteStore | undefined;
   private readonly policies: PolicyBook;
-  private readonly quota: QuotaBook | undefined;
+  private readonly quotaBook: QuotaBook | undefined;
   private readonly events = new EventHub();
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
@@ -74,7 +73,7 @@ export class WeirRateLimiter extends RateLimiter {
       const nodeId = options.nodeId ?? newNodeId();
       const remote = this.openRemote(store, nodeId);
       this.remote = remote;
-      this.quota = quota && this.openQuota(quota, store, nodeId, remote);
+      this.quotaBook = quota && openQuota(quota, store, remote, nodeId, this.clock, this.events);
     } catch (error) {
       this.memory.close();
       throw error;
@@ -169,8 +168,14 @@ export class WeirRateLimiter extends RateLimiter {
     return this.events.on(name, listener);
   }
 
+  get quota(): ClusterQuota {
+    return this.quotas();
+  }
+
   stats(): RateLimiterStats {
-    return { keys: this.memory.size, policies: this.policies.counters() };
+    const quota = this.quotaBook?.stats();
+    const { memory, policies } = this;
+    return { keys: memory.size, policies: policies.counters(), ...(quota && { quota }) };
   }
 
   async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
@@ -183,7 +188,7 @@ export class WeirRateLimiter extends RateLimiter {
     for (const line of [...this.lines.values()]) line.close();
     this.closed = true;
     this.policies.close();
-    await this.quota?.node.leave();
+    await this.quotaBook?.node.leave();
     this.memory.close();
     await this.remote?.close();
   }
@@ -296,16 +301,16 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   private refundQuotas(quotas: readonly QuotaRequest[]): void {
-    for (const quota of quotas) this.quota?.giveBack(quota);
+    for (const quota of quotas) this.quotaBook?.giveBack(quota);
     if (this.lines.size > 0) this.wakeNames(quotas.map(quotaName));
   }
 
   private quotas(): QuotaBook {
     if (this.closed) throw new LimiterClosedError();
-    if (this.quota === undefined) {
+    if (this.quotaBook === undefined) {
       throw new InvalidArgumentError('app', undefined, 'a limiter with a quota in its options');
     }
-    return this.quota;
+    return this.quotaBook;
   }
 
   /** The checks of policies and the requests to quotas, each in its order. */
@@ -355,34 +360,6 @@ export class WeirRateLimiter extends RateLimiter {
       lines?.delete(line);
       if (lines?.size === 0) this.linesOf.delete(bucket);
     }
-  }
-
-  private openQuota(
-    quota: CheckedQuota,
-    store: MemoryStoreOptions | RedisStoreOptions,
-    nodeId: string,
-    remote: RedisStore | undefined,
-  ): QuotaBook {
-    const timeoutMs =
-      store.type === 'redis' ? durationMs(store.decisionTimeout, 'store.decisionTimeout') : 1;
-    const ledger =
-      store.type === 'redis'
-        ? new RedisQuota(
-            {
-              client: remote!.client,
-              prefix: store.prefix,
-              clusterId: quota.clusterId,
-              figures: quota.figures,
-              timeoutMs,
-            },
-            this.clock,
-          )
-        : new MemoryQuota(compileQuota(quota.figures), this.clock);
-    return new QuotaBook(quota, nodeId, newIncarnation(), timeoutMs, ledger, this.clock, {
-      mode: (app, mode) => this.events.emit('mode', { app, mode }),
-      epoch: (epoch) => this.events.emit('epoch', { epoch }),
-      overload: (overloaded) => this.events.emit('overload', { overloaded }),
-    });
   }
 
   private openRemote(

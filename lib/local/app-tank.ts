@@ -1,6 +1,12 @@
-import { type AppReply, type Need, type Shortage } from '../algorithms/quota/index.js';
+import {
+  type AppCall,
+  type AppReply,
+  type Need,
+  type Shortage,
+} from '../algorithms/quota/index.js';
 import { DemandEstimate } from './demand-estimate.js';
 import { OfflineShare } from './offline-share.js';
+import { UsageCount } from './usage-count.js';
 
 /** A request that waits for the store's answer. */
 export interface TankWaiter {
@@ -9,12 +15,6 @@ export interface TankWaiter {
   /** Set once it has been answered, by the store or by its deadline. */
   done: boolean;
   answer(granted: boolean): void;
-}
-
-/** What was consumed, by method. */
-export interface MethodUse {
-  cost: number;
-  count: number;
 }
 
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
@@ -30,7 +30,19 @@ export class AppTank {
   expiresAt = 0;
   /** Spent since the last call was sent. */
   used = 0;
-  readonly methods = new Map<string, MethodUse>();
+  /** Ran out of time here; goes back with the next call, in case the store still counts them. */
+  private stale = 0;
+  /** Changes when the store knows nothing of the tokens of before, also of those set aside. */
+  generation = 0;
+  /** The store counts this node among those of the app. */
+  isKnown = false;
+  /** During overload: tokens per second beyond the guarantee, as of the last reply. */
+  share = 0;
+  isOverloaded = false;
+  readonly usage = new UsageCount();
+  /** Requests, ever. */
+  allowed = 0;
+  denied = 0;
   readonly demand = new DemandEstimate();
   readonly offline: OfflineShare;
   waiters: TankWaiter[] = [];
@@ -49,7 +61,7 @@ export class AppTank {
   constructor(
     readonly index: number,
     readonly app: string,
-    guaranteed: number,
+    readonly guaranteed: number,
     readonly burst: number,
     maxCost: number,
   ) {
@@ -76,10 +88,46 @@ export class AppTank {
     return tokens;
   }
 
-  /** Ends that: the tokens were used after all, or are here again unless their time is over. */
-  putBack(tokens: number, wereUsed: boolean, now: number): void {
+  /** Ends that: the tokens were used after all, or are here again unless they are void by now. */
+  putBack(tokens: number, wereUsed: boolean, generation: number, now: number): void {
+    if (generation !== this.generation) return;
     if (wereUsed) this.used += tokens;
     else if (now < this.expiresAt) this.tokens += tokens;
+    else this.stale += tokens;
+  }
+
+  /** Those who still wait; whoever comes from now on waits for the next call. */
+  takeWaiters(): TankWaiter[] {
+    const waiters = this.waiters.filter((waiter) => !waiter.done);
+    this.waiters = [];
+    return waiters;
+  }
+
+  /** What the store is told, and what it is asked for. From here on it is the call that knows. */
+  write(
+    waiters: readonly TankWaiter[],
+    surplus: number,
+    want: number,
+    tellsUsage: boolean,
+    now: number,
+  ): AppCall {
+    const { used, stale } = this;
+    this.used = 0;
+    this.stale = 0;
+    this.tokens -= surplus;
+    this.offline.charge(used, now);
+    this.demand.recent(now);
+    const consumption = tellsUsage ? this.usage.take(now) : undefined;
+    return {
+      app: this.index,
+      used,
+      returned: surplus + stale,
+      demand: Math.round(this.demand.mean),
+      needs: this.needs(waiters),
+      want,
+      holding: this.tokens,
+      ...(consumption !== undefined && { consumption }),
+    };
   }
 
   /** What is worth having in stock. Below one token a stock would only strand tokens. */
@@ -95,7 +143,7 @@ export class AppTank {
   }
 
   /** The waiters as the store is told of them: in order, those of the same cost together. */
-  needs(waiters: readonly TankWaiter[]): Need[] {
+  private needs(waiters: readonly TankWaiter[]): Need[] {
     const needs: { cost: number; count: number }[] = [];
     for (const { cost } of waiters) {
       const last = needs.at(-1);
@@ -105,12 +153,26 @@ export class AppTank {
     return needs;
   }
 
-  /** Books a reply to a call that was sent at `sentAt` with these waiters. */
-  settle(reply: AppReply, asked: readonly TankWaiter[], expiresAt: number, now: number): void {
+  /** The lease is one for all apps of the node, and any reply prolongs it. */
+  renew(expiresAt: number, now: number): void {
     if (now >= this.expiresAt) this.drop();
-    this.tokens += reply.granted;
     this.expiresAt = expiresAt;
+  }
+
+  /** The store knows nothing of what this node held: it was lost, or the lease had ended. */
+  forget(): void {
+    this.drop();
+    this.stale = 0;
+    this.used = 0;
+    this.generation++;
+    this.isKnown = false;
+  }
+
+  /** Books a reply to a call with these waiters. */
+  settle(reply: AppReply, asked: readonly TankWaiter[], now: number): void {
+    this.tokens += reply.granted;
     this.remaining = reply.remaining;
+    this.share = reply.share;
     this.lastShortage = reply.shortage === 'none' ? this.shortage : reply.shortage;
     this.shortage = reply.shortage;
     this.retryAt = now + reply.retryAfterMicros;
@@ -133,8 +195,9 @@ export class AppTank {
     }
   }
 
-  /** The lease is over: what is left of it has been destroyed in the store too. */
+  /** The lease is over here; in the store it ends a little later. */
   private drop(): void {
+    this.stale += this.tokens;
     this.tokens = 0;
     this.prepaid = 0;
   }

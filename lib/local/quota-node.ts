@@ -1,27 +1,21 @@
-import { type AppCall, type QuotaCall, type QuotaReply } from '../algorithms/quota/index.js';
+import { type QuotaCall, type QuotaReply } from '../algorithms/quota/index.js';
 import { type Cancel, type Clock } from '../common/clock.js';
 import { StoreTimeoutError } from '../common/errors.js';
 import { type QuotaStore } from '../stores/quota-store.js';
 import { type AppTank, type TankWaiter } from './app-tank.js';
+import { CallWriter, type Flight, type NodeIdentity } from './call-writer.js';
+import { StockPlan, type StockSettings } from './stock-plan.js';
 
 /** How an app's requests are decided on this node just now. */
 export type NodeMode = 'batch' | 'paced' | 'direct' | 'offline';
 
-export interface QuotaNodeSettings {
-  readonly nodeId: string;
-  readonly incarnation: string;
-  /** For how long a lease should last. */
-  readonly horizonMicros: number;
+export interface QuotaNodeSettings extends NodeIdentity, StockSettings {
   /** While there is a shortage the store is asked no more often than this. */
   readonly paceMicros: number;
-  readonly leaseTtlMicros: number;
   /** Consumption travels by itself only when it is this old… */
   readonly syncMicros: number;
   /** …or this much. */
   readonly batchThreshold: number;
-  /** A fixed stock, refilled at or below a part of it; 0 lets the stock follow demand. */
-  readonly reserveTarget: number;
-  readonly refillThreshold: number;
   readonly decisionTimeoutMs: number;
 }
 
@@ -29,6 +23,10 @@ export interface QuotaNodeEvents {
   mode(app: string, mode: NodeMode): void;
   epoch(epoch: number): void;
   overload(isOverloaded: boolean): void;
+  /** During overload the app has another share from now on; 0 when it is over. */
+  adjust(tank: AppTank): void;
+  /** A call was answered. */
+  settled(call: QuotaCall, reply: QuotaReply): void;
 }
 
 /** What came of a request. */
@@ -38,12 +36,6 @@ export interface QuotaOutcome {
   readonly tier: 'local' | 'app' | 'cluster';
   readonly source: 'local' | 'store' | 'fallback';
   readonly retryAfterMicros: number;
-}
-
-interface Flight {
-  readonly call: QuotaCall;
-  readonly sentAt: number;
-  readonly asked: ReadonlyMap<number, TankWaiter[]>;
 }
 
 const BY_LEASE: QuotaOutcome = {
@@ -61,8 +53,6 @@ const BY_SHARE: QuotaOutcome = {
 };
 
 const JITTER = 0.2;
-/** A lease of 1.5 horizons that is refilled at a third lasts one horizon between calls. */
-const REFILL_PART = 1 / 3;
 const FAILURES_TO_OFFLINE = 3;
 const FIRST_PROBE_MICROS = 100_000;
 const LONGEST_PROBE_MICROS = 2_000_000;
@@ -77,11 +67,9 @@ export class QuotaNode {
   decisions = 0;
   waited = 0;
   remoteCalls = 0;
-  private seq = 0;
-  private epoch = 0;
-  private sequence = 0;
+  private readonly plan: StockPlan;
+  private readonly writer: CallWriter;
   private overloaded = false;
-  private leaseCap = Infinity;
   private flight: Flight | undefined;
   /** A call whose reply did not come: it goes out again as it was, and counts once. */
   private unanswered: Flight | undefined;
@@ -101,9 +89,11 @@ export class QuotaNode {
     private readonly tanks: readonly AppTank[],
     private readonly store: QuotaStore,
     private readonly clock: Clock,
-    private readonly events: QuotaNodeEvents,
+    private readonly events: Partial<QuotaNodeEvents>,
     private readonly random: () => number = Math.random,
   ) {
+    this.plan = new StockPlan(settings);
+    this.writer = new CallWriter(settings, tanks, this.plan);
     this.refillAt = tanks.map(() => 0);
     this.modes = tanks.map(() => 'direct');
   }
@@ -130,7 +120,7 @@ export class QuotaNode {
     const now = this.clock.now();
     const unreported = Math.min(tokens, tank.used);
     tank.used -= unreported;
-    tank.putBack(unreported, false, now);
+    tank.putBack(unreported, false, tank.generation, now);
     // What has been reported as used is paid for, and good for another request.
     if (now < tank.expiresAt) tank.prepaid += tokens - unreported;
   }
@@ -138,7 +128,7 @@ export class QuotaNode {
   modeOf(tank: AppTank): NodeMode {
     if (this.isOffline) return 'offline';
     if (tank.lastShortage !== 'none') return 'paced';
-    return this.targetOf(tank, this.clock.now()) === 0 ? 'direct' : 'batch';
+    return this.plan.target(tank, this.clock.now()) === 0 ? 'direct' : 'batch';
   }
 
   /** Reports what is left to report and gives everything back. */
@@ -146,11 +136,7 @@ export class QuotaNode {
     this.cancelTimer?.();
     if (this.flight !== undefined) await new Promise<void>((resolve) => (this.whenIdle = resolve));
     if (this.isOffline) return;
-    const apps = this.tanks.map((tank) => {
-      const app = this.appCall(tank, [], this.clock.now(), tank.tokens, 0);
-      return { ...app, demand: 0 };
-    });
-    const call = { ...this.newCall(apps), leaving: true };
+    const call = this.writer.writeLast(this.clock.now());
     await Promise.resolve(this.store.settle(call)).catch(() => {
       // The lease ends by itself at its time to live.
     });
@@ -172,9 +158,10 @@ export class QuotaNode {
     let resolve: ((outcome: QuotaOutcome) => void) | undefined;
     const cleanUp: Cancel[] = [];
     const aside = tank.setAside();
+    const { generation } = tank;
     const settle = (made: QuotaOutcome): void => {
       waiter.done = true;
-      tank.putBack(aside, made === BY_STORE, this.clock.now());
+      tank.putBack(aside, made === BY_STORE, generation, this.clock.now());
       for (const cancel of cleanUp) cancel();
       outcome = made;
       resolve?.(made);
@@ -209,10 +196,10 @@ export class QuotaNode {
   private refill(tank: AppTank, now: number): void {
     if (this.isOffline || this.flight !== undefined) return;
     const { batchThreshold, horizonMicros, syncMicros } = this.settings;
-    if (tank.used >= batchThreshold && tank.used >= this.twoHorizons(tank, now)) {
+    if (tank.used >= batchThreshold && tank.used >= this.plan.twoHorizons(tank, now)) {
       return this.call(now);
     }
-    if (tank.tokens > this.refillAt[tank.index]! || this.wantOf(tank, now) === 0) {
+    if (tank.tokens > this.refillAt[tank.index]! || this.plan.want(tank, now) === 0) {
       return this.arm(now + syncMicros);
     }
     // What did not come with the last call will hardly come with the next one right after it.
@@ -221,25 +208,12 @@ export class QuotaNode {
     else this.arm(soonest);
   }
 
-  private twoHorizons(tank: AppTank, now: number): number {
-    return (2 * tank.demand.attack(now) * this.settings.horizonMicros) / 1_000_000;
-  }
-
-  private targetOf(tank: AppTank, now: number): number {
-    const { reserveTarget, horizonMicros } = this.settings;
-    return reserveTarget > 0 ? reserveTarget : tank.target(horizonMicros, now);
-  }
-
-  private wantOf(tank: AppTank, now: number): number {
-    return Math.max(0, Math.min(this.targetOf(tank, now), this.leaseCap) - tank.tokens);
-  }
-
   /** One call at a time; while there is a shortage, one per pace. */
   private call(now: number, urgency: 'normal' | 'urgent' = 'normal'): void {
     if (this.flight !== undefined) return;
     if (urgency === 'normal' && now < this.nextCallAt) return this.arm(this.nextCallAt);
     // A call that goes out again keeps the instant of the first time: its lease may run since then.
-    const flight = this.unanswered ?? this.newFlight(now);
+    const flight = this.unanswered ?? this.writer.write(now, now < this.nextCallAt);
     this.flight = flight;
     this.unanswered = undefined;
     this.lastCallAt = now;
@@ -260,79 +234,43 @@ export class QuotaNode {
     }
   }
 
-  private newFlight(now: number): Flight {
-    const asked = new Map<number, TankWaiter[]>();
-    const apps: AppCall[] = [];
-    for (const tank of this.tanks) {
-      const waiters = tank.waiters.filter((waiter) => !waiter.done);
-      tank.waiters = [];
-      const surplus = this.settings.reserveTarget > 0 ? 0 : this.surplusOf(tank, now);
-      const isPaced = tank.lastShortage !== 'none' && now < this.nextCallAt;
-      const want = surplus > 0 || isPaced ? 0 : this.wantOf(tank, now);
-      const app = this.appCall(tank, waiters, now, surplus, want);
-      const isIdle = app.used + app.returned + app.want + app.demand + app.needs.length === 0;
-      if (isIdle) continue;
-      asked.set(tank.index, waiters);
-      apps.push(app);
-    }
-    return { call: this.newCall(apps), sentAt: now, asked };
-  }
-
-  private surplusOf(tank: AppTank, now: number): number {
-    return tank.surplus(this.settings.horizonMicros, now);
-  }
-
-  private appCall(
-    tank: AppTank,
-    waiters: readonly TankWaiter[],
-    now: number,
-    returned: number,
-    want: number,
-  ): AppCall {
-    const { used } = tank;
-    tank.used = 0;
-    tank.tokens -= returned;
-    tank.offline.charge(used, now);
-    tank.demand.recent(now);
-    const demand = Math.round(tank.demand.mean);
-    return { app: tank.index, used, returned, demand, needs: tank.needs(waiters), want };
-  }
-
-  private newCall(apps: readonly AppCall[]): QuotaCall {
-    const { nodeId: node, incarnation } = this.settings;
-    const seq = ++this.seq;
-    const { epoch: seenEpoch, sequence: seenSequence } = this;
-    return { node, incarnation, seq, seenEpoch, seenSequence, leaving: false, apps };
-  }
-
   private settled(reply: QuotaReply): void {
-    const { sentAt, asked } = this.flight!;
+    const { call, sentAt, asked } = this.flight!;
     const now = this.clock.now();
     this.flight = undefined;
     this.failures = 0;
     this.probeMicros = FIRST_PROBE_MICROS;
     this.isOffline = false;
-    this.sequence = reply.sequence;
-    this.leaseCap = reply.leaseCap;
-    if (this.epoch !== 0 && reply.epoch !== this.epoch) this.events.epoch(reply.epoch);
-    this.epoch = reply.epoch;
-    if (reply.overloaded !== this.overloaded) {
-      this.events.overload((this.overloaded = reply.overloaded));
-    }
-    const expiresAt = sentAt + this.settings.leaseTtlMicros;
+    this.plan.leaseCap = reply.leaseCap;
+    this.takeIn(reply);
+    for (const tank of this.tanks) tank.renew(sentAt + this.settings.leaseTtlMicros, now);
     let isScarce = false;
     for (const app of reply.apps) {
       const tank = this.tanks[app.app]!;
-      tank.settle(app, asked.get(app.app) ?? [], expiresAt, now);
-      this.refillAt[app.app] = this.refillLevel(tank, now);
+      const hadShare = tank.isOverloaded ? tank.share : -1;
+      tank.settle(app, asked.get(app.app) ?? [], now);
+      tank.isOverloaded = reply.overloaded;
+      if ((tank.isOverloaded ? tank.share : -1) !== hadShare) this.events.adjust?.(tank);
+      this.refillAt[app.app] = this.plan.refillLevel(tank, now);
       tank.isStuck = tank.tokens <= this.refillAt[app.app]!;
       if (tank.lastShortage !== 'none') isScarce = true;
     }
     const { paceMicros } = this.settings;
     this.nextCallAt = isScarce ? now + paceMicros * (1 + this.random() * JITTER) : 0;
     this.tellModes();
+    this.events.settled?.(call, reply);
     this.whenIdle?.();
     this.afterCall(now);
+  }
+
+  /** What a reply says about the cluster, before what it says about the apps. */
+  private takeIn(reply: QuotaReply): void {
+    const hadEpoch = this.writer.epoch;
+    if (!this.writer.hear(reply)) for (const tank of this.tanks) tank.forget();
+    if (hadEpoch !== 0 && reply.epoch !== hadEpoch) this.events.epoch?.(reply.epoch);
+    if (reply.overloaded === this.overloaded) return;
+    this.overloaded = reply.overloaded;
+    this.events.overload?.(reply.overloaded);
   }
 
   /** Whoever came while the call was on its way is next; else the timer keeps things moving. */
@@ -341,14 +279,6 @@ export class QuotaNode {
       return this.call(now, 'urgent');
     }
     this.arm(now + this.settings.paceMicros);
-  }
-
-  private refillLevel(tank: AppTank, now: number): number {
-    const { reserveTarget, refillThreshold } = this.settings;
-    if (reserveTarget > 0) return Math.floor(reserveTarget * refillThreshold);
-    const level = Math.floor(Math.min(this.targetOf(tank, now), this.leaseCap) * REFILL_PART);
-    // While there is a shortage the pace decides, and asking at every token would be in vain.
-    return tank.lastShortage === 'none' ? level : -1;
   }
 
   private failed(error: unknown): void {
@@ -381,7 +311,7 @@ export class QuotaNode {
   private tellModes(): void {
     for (const tank of this.tanks) {
       const mode = this.modeOf(tank);
-      if (mode !== this.modes[tank.index]) this.events.mode(tank.app, mode);
+      if (mode !== this.modes[tank.index]) this.events.mode?.(tank.app, mode);
       this.modes[tank.index] = mode;
     }
   }
@@ -406,12 +336,13 @@ export class QuotaNode {
     let isDue = this.unanswered !== undefined;
     for (const tank of this.tanks) {
       if (now >= tank.expiresAt) tank.spend(Infinity, now);
-      if (tank.tokens > 0 || tank.used > 0) holds = true;
+      if (tank.tokens + tank.used + tank.usage.count > 0) holds = true;
+      if (tank.usage.count > 0 && this.writer.tellsUsageAt(now)) isDue = true;
       if (tank.used > 0 && now - this.lastCallAt >= syncMicros) isDue = true;
       if (tank.lastShortage !== 'none' && tank.demand.recent(now) > 0) isDue = true;
-      if (this.settings.reserveTarget === 0 && this.surplusOf(tank, now) > 0) isDue = true;
+      if (this.plan.surplus(tank, now) > 0) isDue = true;
       const isLow = holds && tank.tokens <= this.refillAt[tank.index]!;
-      if (isLow && this.wantOf(tank, now) > 0) isDue = true;
+      if (isLow && this.plan.want(tank, now) > 0) isDue = true;
     }
     if (isDue) this.call(now);
     else if (holds) this.arm(this.nextLook(now));

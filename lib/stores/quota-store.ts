@@ -1,4 +1,4 @@
-import { type QuotaCall, type QuotaReply } from '../algorithms/quota/index.js';
+import { type QuotaCall, type QuotaReply, type QuotaStatus } from '../algorithms/quota/index.js';
 
 /** Where the cluster's ledger is kept. */
 export interface QuotaStore {
@@ -7,4 +7,9 @@ export interface QuotaStore {
    * deadline, and rejects with a StoreUnavailableError if there was no answer.
    */
   settle(call: QuotaCall): QuotaReply | Promise<QuotaReply>;
+}
+
+/** A ledger that also tells how things stand. */
+export interface QuotaOverview {
+  status(): Promise<QuotaStatus>;
 }

@@ -1,3 +1,5 @@
+export { type ConsumptionTotal } from './consumption.js';
+export * from './quota-messages.js';
 export { QuotaLedger } from './quota-ledger.js';
 export {
   clusterDepth,
@@ -10,5 +12,12 @@ export {
   type QuotaLimits,
 } from './quota-limits.js';
 export * from './quota-protocol.js';
-export { leaseName, type QuotaState } from './quota-state.js';
+export {
+  newState,
+  leaseName,
+  type AppState,
+  type ClusterState,
+  type QuotaState,
+} from './quota-state.js';
+export { statusOf, type AppStatus, type LedgerView, type QuotaStatus } from './quota-status.js';
 export { weightedShares, type ShareClaim } from './weighted-share.js';

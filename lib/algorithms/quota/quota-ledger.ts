@@ -1,3 +1,4 @@
+import { ConsumptionBook } from './consumption.js';
 import { giveBack, offer, take, unitsOf, useUp, wholeTokens } from './quota-grant.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
 import {
@@ -16,6 +17,7 @@ import {
   type NodeLease,
   type QuotaState,
 } from './quota-state.js';
+import { statusOf, type QuotaStatus } from './quota-status.js';
 
 /**
  * The cluster and its apps, as a ledger that is settled call by call.
@@ -26,6 +28,7 @@ import {
  * capacity × Δ + depth is admitted, however many nodes come, go and crash.
  */
 export class QuotaLedger {
+  readonly consumption = new ConsumptionBook();
   private state: QuotaState | undefined;
 
   constructor(private limits: QuotaLimits) {}
@@ -55,6 +58,7 @@ export class QuotaLedger {
     lease.deadlineMicros = now + limits.leaseTtlMicros;
     lease.reply = reply;
     if (call.leaving) endLease(state, name, lease);
+    this.consumption.enter(call);
     return reply;
   }
 
@@ -73,6 +77,13 @@ export class QuotaLedger {
     }
     refill(old, state, now);
     rescale(old, limits, state, now);
+  }
+
+  /** How things stand; before the first call as they will be at it. */
+  status(): QuotaStatus {
+    const { limits, consumption } = this;
+    const state = this.state ?? newState(limits, 0, 0, false);
+    return statusOf({ limits, state, consumption: consumption.apps });
   }
 
   /** The state as it is, for whoever watches; undefined before the first call. */

@@ -4,6 +4,23 @@ export interface Need {
   readonly count: number;
 }
 
+/** What one method (HTTP verb, gRPC method, message pattern) consumed. */
+export interface MethodUse {
+  readonly method: string;
+  readonly cost: number;
+  readonly count: number;
+}
+
+/** What was consumed of an app since it was last told. */
+export interface Consumption {
+  readonly cost: number;
+  /** Requests. */
+  readonly count: number;
+  readonly periodMs: number;
+  /** Of the requests that named one. */
+  readonly methods: readonly MethodUse[];
+}
+
 /** What a node tells and asks about one app. Amounts are whole tokens. */
 export interface AppCall {
   /** The number of the app among those of the quota. */
@@ -16,8 +33,12 @@ export interface AppCall {
   readonly demand: number;
   /** Each request is granted whole or not at all, and its tokens count as used. */
   readonly needs: readonly Need[];
-  /** Tokens to keep in stock; fewer may come. */
+  /** Tokens to add to the stock; fewer may come. */
   readonly want: number;
+  /** Tokens that the node holds. For whoever watches: the store keeps its own account. */
+  readonly holding?: number;
+  /** Statistics: they take nothing out of any bucket. Now and then. */
+  readonly consumption?: Consumption;
 }
 
 /** One call of a node, for all of its apps. */

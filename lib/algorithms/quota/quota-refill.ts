@@ -56,7 +56,10 @@ function scaled(level: number, from: number, to: number): number {
 }
 
 /** What an app may have beyond its guarantee during overload, in tokens per second. */
-export function sharePerSecond({ cluster, apps }: QuotaState, index: number): number {
+export function sharePerSecond(
+  { cluster, apps }: Pick<QuotaState, 'cluster' | 'apps'>,
+  index: number,
+): number {
   return cluster.overloaded ? Math.floor(apps[index]!.shareRate / MICROS_PER_MS) : 0;
 }
 

@@ -16,6 +16,7 @@ export interface QuotaKeys {
   readonly ledger: string;
   readonly deadlines: string;
   readonly limits: string;
+  readonly consumed: string;
 }
 
 /**
@@ -58,6 +59,7 @@ export class RedisKeys {
       ledger: `${head}ledger`,
       deadlines: `${head}deadlines`,
       limits: `${head}limits`,
+      consumed: `${head}consumed`,
     };
   }
 }

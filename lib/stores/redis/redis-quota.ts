@@ -2,15 +2,18 @@ import type { Cluster, Redis } from 'ioredis';
 import {
   compileQuota,
   leaseName,
+  statusOf,
   type QuotaCall,
   type QuotaFigures,
   type QuotaReply,
+  type QuotaStatus,
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
-import { type QuotaStore } from '../quota-store.js';
+import { type QuotaOverview, type QuotaStore } from '../quota-store.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type QuotaKeys } from './keys.js';
+import { consumptionFields, viewFields, viewOf } from './quota-view.js';
 import { packCall, packLimits, unpackReply } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
 
@@ -25,6 +28,9 @@ export interface RedisQuotaSettings {
   readonly scriptNow?: () => number;
 }
 
+/** A process that has just started is worth the wait, which is no longer than for an answer. */
+const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
+
 /** Whether limits were written, and the revision that holds now. */
 export interface Published {
   readonly written: boolean;
@@ -35,9 +41,10 @@ export interface Published {
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
-export class RedisQuota implements QuotaStore {
+export class RedisQuota implements QuotaStore, QuotaOverview {
   private readonly scripts: Scripts;
   private readonly keys: QuotaKeys;
+  private connecting: Promise<void> | undefined;
   /** Of the limits that the last reply was settled under; 0 before the first. */
   revision = 0;
 
@@ -58,10 +65,38 @@ export class RedisQuota implements QuotaStore {
     return this.ask(() => this.write(figures, replaces));
   }
 
+  /** As of the last call that any node made. */
+  status(): Promise<QuotaStatus> {
+    return this.ask(() => this.look());
+  }
+
+  private async look(): Promise<QuotaStatus> {
+    const { client } = this.settings;
+    const [fields, figures, consumed] = await Promise.all([
+      client.hmgetBuffer(this.keys.ledger, ...viewFields(this.settings.figures.apps.length)),
+      client.hget(this.keys.limits, 'figures'),
+      client.hgetall(this.keys.consumed),
+    ]);
+    const known = figures === null ? this.settings.figures : (JSON.parse(figures) as QuotaFigures);
+    return statusOf(viewOf(compileQuota(known), fields, consumed));
+  }
+
   private async ask<T>(question: () => Promise<T>): Promise<T> {
     const { client, timeoutMs } = this.settings;
-    if (client.status !== 'ready') throw new StoreUnavailableError('no connection');
-    return inTime(question(), timeoutMs, this.clock);
+    if (client.status === 'ready') return inTime(question(), timeoutMs, this.clock);
+    if (!CONNECTING.includes(client.status)) throw new StoreUnavailableError('no connection');
+    return inTime(this.connected().then(question), timeoutMs, this.clock);
+  }
+
+  /** One for all who wait: a connection that never comes must not gather listeners. */
+  private connected(): Promise<void> {
+    this.connecting ??= new Promise((resolve) => {
+      this.settings.client.once('ready', () => {
+        this.connecting = undefined;
+        resolve();
+      });
+    });
+    return this.connecting;
   }
 
   private async send(call: QuotaCall): Promise<QuotaReply> {
@@ -84,11 +119,15 @@ export class RedisQuota implements QuotaStore {
   }
 
   private toArguments(call: QuotaCall): (string | Buffer)[] {
-    const { ledger, deadlines, limits } = this.keys;
-    const packed = packCall(call, this.settings.figures.apps.length);
-    const args = [ledger, deadlines, limits, leaseName(call), packed];
-    const now = this.settings.scriptNow;
-    return now === undefined ? args : [...args, String(Math.floor(now()))];
+    const { ledger, deadlines, limits, consumed } = this.keys;
+    const { figures, scriptNow } = this.settings;
+    const names = figures.apps.map(({ app }) => app);
+    const now = scriptNow === undefined ? '' : String(Math.floor(scriptNow()));
+    return [
+      ...[ledger, deadlines, limits, consumed],
+      ...[leaseName(call), packCall(call, names.length), now],
+      ...consumptionFields(call, names),
+    ];
   }
 }
 

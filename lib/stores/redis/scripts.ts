@@ -19,7 +19,7 @@ export interface Scripts {
 export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirBuckets', { lua: source('buckets') });
   client.defineCommand('weirHeartbeat', { lua: source('heartbeat'), numberOfKeys: 1 });
-  client.defineCommand('weirLease', { lua: source('lease'), numberOfKeys: 3 });
+  client.defineCommand('weirLease', { lua: source('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: source('seed-limits'), numberOfKeys: 1 });
   const commands = client as unknown as {
     weirBuckets(args: Argument[]): Promise<number[]>;

@@ -1,0 +1,83 @@
+import {
+  compileQuota,
+  consumptionReport,
+  tokenRequest,
+  tokenResponse,
+  type QuotaCall,
+  type QuotaReply,
+} from '../algorithms/quota/index.js';
+import { type Clock } from '../common/clock.js';
+import { durationMs } from '../common/duration.js';
+import { newIncarnation } from '../common/ids.js';
+import { type AppTank } from '../local/app-tank.js';
+import { type QuotaNodeEvents } from '../local/quota-node.js';
+import { MemoryQuota, RedisQuota, type RedisStore } from '../stores/index.js';
+import { type EventHub } from './events.js';
+import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
+import { QuotaBook } from './quota-book.js';
+import { type CheckedQuota } from './quota-options.js';
+
+/** Memory answers at once; nobody ever waits for it. */
+const MEMORY_TIMEOUT_MS = 1;
+
+/** The quotas of a limiter, on the ledger that its store keeps. */
+export function openQuota(
+  quota: CheckedQuota,
+  store: MemoryStoreOptions | RedisStoreOptions,
+  remote: RedisStore | undefined,
+  nodeId: string,
+  clock: Clock,
+  events: EventHub,
+): QuotaBook {
+  const { clusterId, figures } = quota;
+  const names = figures.apps.map(({ app }) => app);
+  const told = eventsOf(names, clock, events);
+  if (store.type === 'memory') {
+    const ledger = new MemoryQuota(compileQuota(figures), clock);
+    return new QuotaBook(quota, nodeId, newIncarnation(), MEMORY_TIMEOUT_MS, ledger, clock, told);
+  }
+  const timeoutMs = durationMs(store.decisionTimeout, 'store.decisionTimeout');
+  const { client } = remote!;
+  const { prefix } = store;
+  const ledger = new RedisQuota({ client, prefix, clusterId, figures, timeoutMs }, clock);
+  return new QuotaBook(quota, nodeId, newIncarnation(), timeoutMs, ledger, clock, told);
+}
+
+/** What the local tier tells, as the events of the limiter. */
+function eventsOf(names: readonly string[], clock: Clock, events: EventHub): QuotaNodeEvents {
+  return {
+    mode: (app, mode) => events.emit('mode', { app, mode }),
+    epoch: (epoch) => events.emit('epoch', { epoch }),
+    overload: (overloaded) => events.emit('overload', { type: 'overload', overloaded }),
+    adjust: (tank) => events.emit('quota_adjust', adjustment(tank)),
+    settled: (call, reply) => tellSettled(names, clock, events, call, reply),
+  };
+}
+
+function adjustment({ app, share, guaranteed, burst, isOverloaded }: AppTank) {
+  const perSecond = isOverloaded ? Math.min(burst, guaranteed + share) : burst;
+  return { type: 'quota_adjust', app, perSecond, guaranteed, overloaded: isOverloaded } as const;
+}
+
+/** A few times a second; and only for those who listen. */
+function tellSettled(
+  names: readonly string[],
+  clock: Clock,
+  events: EventHub,
+  call: QuotaCall,
+  reply: QuotaReply,
+): void {
+  const atMs = clock.epochMs(clock.now());
+  for (const [turn, asked] of call.apps.entries()) {
+    const app = names[asked.app]!;
+    if (events.has('lease')) {
+      const request = tokenRequest(call, asked, app, atMs);
+      events.emit('lease', {
+        request,
+        response: tokenResponse(asked, reply.apps[turn]!, reply, app),
+      });
+    }
+    const report = events.has('consumption') && consumptionReport(call, asked, app, atMs);
+    if (report) events.emit('consumption', report);
+  }
+}

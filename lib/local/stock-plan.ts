@@ -1,0 +1,60 @@
+import { type AppTank } from './app-tank.js';
+
+export interface StockSettings {
+  /** For how long a lease should last. */
+  readonly horizonMicros: number;
+  /** A fixed stock, refilled at or below a part of it; 0 lets the stock follow demand. */
+  readonly reserveTarget: number;
+  readonly refillThreshold: number;
+}
+
+/** A lease of 1.5 horizons that is refilled at a third lasts one horizon between calls. */
+const REFILL_PART = 1 / 3;
+
+/** Tokens per second; a peak of a million has come down to this after some ten seconds. */
+const NO_DEMAND = 0.001;
+
+/** How much of each app a node should hold: the one place that knows. */
+export class StockPlan {
+  /** The most that this node may hold of all apps together, as of the store's last reply. */
+  leaseCap = Infinity;
+
+  constructor(private readonly settings: StockSettings) {}
+
+  target(tank: AppTank, now: number): number {
+    const { reserveTarget, horizonMicros } = this.settings;
+    if (reserveTarget === 0) return tank.target(horizonMicros, now);
+    return this.isAskedFor(tank, now) ? reserveTarget : 0;
+  }
+
+  /** Tokens to ask for. */
+  want(tank: AppTank, now: number): number {
+    return Math.max(0, Math.min(this.target(tank, now), this.leaseCap) - tank.tokens);
+  }
+
+  /** Tokens to give back; a fixed stock is kept as long as there is any demand at all. */
+  surplus(tank: AppTank, now: number): number {
+    const { reserveTarget, horizonMicros } = this.settings;
+    if (reserveTarget === 0) return tank.surplus(horizonMicros, now);
+    return this.isAskedFor(tank, now) ? 0 : tank.tokens;
+  }
+
+  /** An app that nobody asks this node for needs no stock here, however the stock is chosen. */
+  private isAskedFor(tank: AppTank, now: number): boolean {
+    return tank.demand.attack(now) > NO_DEMAND;
+  }
+
+  /** The stock at or below which more is asked for. */
+  refillLevel(tank: AppTank, now: number): number {
+    const { reserveTarget, refillThreshold } = this.settings;
+    if (reserveTarget > 0) return Math.floor(reserveTarget * refillThreshold);
+    // While there is a shortage the pace decides, and asking at every token would be in vain.
+    if (tank.lastShortage !== 'none') return -1;
+    return Math.floor(Math.min(this.target(tank, now), this.leaseCap) * REFILL_PART);
+  }
+
+  /** What is spent in two horizons. */
+  twoHorizons(tank: AppTank, now: number): number {
+    return (2 * tank.demand.attack(now) * this.settings.horizonMicros) / 1_000_000;
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  compileQuota,
+  QuotaLedger,
+  type QuotaCall,
+  type QuotaReply,
+} from '../../lib/algorithms/quota/index.js';
+import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
+import { AppTank } from '../../lib/local/app-tank.js';
+import { QuotaNode, type QuotaOutcome } from '../../lib/local/quota-node.js';
+import { ManualClock } from './manual-clock.js';
+
+interface StandOptions {
+  readonly guaranteed?: number;
+  readonly burst?: number;
+  readonly reserveTarget?: number;
+  readonly maxCost?: number;
+  /** Names of apps with the same figures; the first is that of `tank`. */
+  readonly apps?: readonly string[];
+}
+
+/** One node on a ledger whose answers come when the test says so. */
+export class Stand {
+  readonly clock = new ManualClock();
+  readonly ledger: QuotaLedger;
+  readonly calls: QuotaCall[] = [];
+  readonly modes: string[] = [];
+  readonly tanks: readonly AppTank[];
+  readonly tank: AppTank;
+  readonly node: QuotaNode;
+  /** How the store behaves: at once, later by hand, or not at all. */
+  store: 'at once' | 'by hand' | 'lost' | 'times out' | 'unreachable' = 'at once';
+  private readonly held: (() => void)[] = [];
+
+  constructor({
+    guaranteed = 10_000,
+    burst = 50_000,
+    reserveTarget = 0,
+    maxCost = 10,
+    apps = ['a'],
+  }: StandOptions = {}) {
+    const figures = {
+      cluster: undefined,
+      apps: apps.map((app) => {
+        return { app, guaranteed, burst, burstDurationMs: 60_000, priority: 1, elastic: true };
+      }),
+      maxCost,
+      paceMs: 50,
+      leaseTtlMs: 1000,
+      reserveTarget,
+    };
+    this.ledger = new QuotaLedger(compileQuota(figures));
+    this.tanks = apps.map((app, index) => new AppTank(index, app, guaranteed, burst, maxCost));
+    this.tank = this.tanks[0]!;
+    this.node = new QuotaNode(
+      {
+        nodeId: 'n',
+        incarnation: '1',
+        horizonMicros: 50_000,
+        paceMicros: 50_000,
+        leaseTtlMicros: 1_000_000,
+        syncMicros: 100_000,
+        batchThreshold: 1000,
+        reserveTarget,
+        refillThreshold: 0.2,
+        decisionTimeoutMs: 20,
+      },
+      this.tanks,
+      { settle: (call) => this.answer(call) },
+      this.clock,
+      { mode: (_app, mode) => this.modes.push(mode) },
+      () => 0,
+    );
+  }
+
+  take(cost = 1, tank = this.tank): QuotaOutcome | Promise<QuotaOutcome> {
+    return this.node.tryAcquire(tank, cost);
+  }
+
+  /** What the ledger says is leased of an app, in tokens. */
+  outstanding(app = 0): number {
+    return this.ledger.peek()!.apps[app]!.outstanding / 1e6;
+  }
+
+  release(): void {
+    for (const resolve of this.held.splice(0)) resolve();
+  }
+
+  private answer(call: QuotaCall): QuotaReply | Promise<QuotaReply> {
+    this.calls.push(call);
+    switch (this.store) {
+      case 'at once':
+        return this.ledger.settle(this.clock.now(), call);
+      case 'by hand':
+        return new Promise((resolve) => {
+          this.held.push(() => resolve(this.ledger.settle(this.clock.now(), call)));
+        });
+      case 'lost':
+        this.ledger.settle(this.clock.now(), call);
+        return Promise.reject(new StoreTimeoutError(20));
+      case 'times out':
+        return Promise.reject(new StoreTimeoutError(20));
+      case 'unreachable':
+        return Promise.reject(new StoreUnavailableError('no connection'));
+    }
+  }
+}
