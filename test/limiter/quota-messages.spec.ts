@@ -93,7 +93,7 @@ describe('what a limiter tells about its quotas', () => {
     const run = (ms: number, perTick: number): void => {
       for (let at = 0; at < ms; at += 10) {
         for (const app of ['first', 'last']) {
-          for (let n = 0; n < perTick; n++) limiter.tryAcquire({ app });
+          for (let n = 0; n < perTick; n++) now(limiter.tryAcquire({ app }));
         }
         clock.advance(10);
       }
