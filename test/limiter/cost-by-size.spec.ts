@@ -12,6 +12,7 @@ describe('costBySize', () => {
     ['PATCH', 0, 3],
     ['LIST', 0, 3],
     ['POST', 1_000_000, 5 + 16],
+    ['PUT', 1_048_576, 21],
     ['PURGE', 0, 1],
     ['constructor', 0, 1],
   ])('%s of %i bytes costs %i', (method, bytes, cost) => {

@@ -3,7 +3,7 @@ import { settle } from '../support/manual-clock.js';
 import { Stand } from '../support/quota-stand.js';
 
 describe('a node with a fixed reserve', () => {
-  it('A-58: starts with 1000, refills 800 at 200, and reports after 100 ms', () => {
+  it('A-58, BUG-A27, BUG-A30: starts with 1000, refills 800 at 200, and reports after 100 ms', () => {
     const stand = new Stand({ reserveTarget: 1000 });
     now(stand.take());
     expect(stand.tank.tokens).toBe(1000);
@@ -28,13 +28,13 @@ describe('a node with a fixed reserve', () => {
     expect(stand.tank.tokens).toBe(994);
   });
 
-  it('V-A37, Y05: with nothing to say it says nothing', () => {
+  it('V-A37, Y05, BUG-A36: with nothing to say it says nothing', () => {
     const stand = new Stand({ reserveTarget: 1000 });
     stand.clock.advance(10_000);
     expect(stand.calls).toHaveLength(0);
   });
 
-  it('V-A33: a hundred at once with too few tokens are one call on its way', async () => {
+  it('V-A33, BUG-A29: a hundred at once with too few tokens are one call on its way', async () => {
     const stand = new Stand({ reserveTarget: 1000 });
     stand.store = 'by hand';
     const outcomes = Array.from({ length: 100 }, () => stand.take());
@@ -47,7 +47,7 @@ describe('a node with a fixed reserve', () => {
     expect(stand.tank.tokens).toBeLessThanOrEqual(1000);
   });
 
-  it('V-A40: a thousand requests cost a hundredth of that in calls', () => {
+  it('V-A40, BUG-A42: a thousand requests cost a hundredth of that in calls', () => {
     const stand = new Stand({ reserveTarget: 1000, guaranteed: 100_000, burst: 100_000 });
     for (let i = 0; i < 10_000; i++) {
       now(stand.take());
@@ -59,7 +59,7 @@ describe('a node with a fixed reserve', () => {
 });
 
 describe('a node that follows demand', () => {
-  it('V-A34: what is here counts: 5 and 23 more are enough for 28', () => {
+  it('V-A34, BUG-A28: what is here counts: 5 and 23 more are enough for 28', () => {
     const stand = new Stand({ guaranteed: 30, burst: 30, reserveTarget: 5, maxCost: 30 });
     now(stand.take());
     // Thirty in all were there: one was used, five are held here, twenty-four are left.
@@ -153,7 +153,7 @@ describe('a node whose store fails', () => {
     expect(stand.tank.used).toBe(0);
   });
 
-  it('V-A38: sends a call again whose answer was lost, and it counts once', async () => {
+  it('V-A38, BUG-A32: sends a call again whose answer was lost, and it counts once', async () => {
     const stand = new Stand({ reserveTarget: 100 });
     now(stand.take(40));
     now(stand.take(7));
@@ -169,7 +169,7 @@ describe('a node whose store fails', () => {
     expect(stand.ledger.peek()?.apps[0]?.used).toBe(40 + 7 + 5);
   });
 
-  it('A-43: runs alone on its share, probes, and comes back', async () => {
+  it('A-43, BUG-A37: runs alone on its share, probes, and comes back', async () => {
     const stand = new Stand({ guaranteed: 1000, burst: 5000, maxCost: 10 });
     stand.store = 'unreachable';
     await stand.take();

@@ -1,3 +1,4 @@
+import { compileQuota } from '../../lib/algorithms/quota/index.js';
 import { Till, askFor } from '../support/quota-calls.js';
 import { START_MICROS } from '../support/quota-fleet.js';
 import { figures, withoutCluster } from '../support/quota-histories.js';
@@ -200,6 +201,21 @@ describe('faults of the source that the ledger does not have: the app', () => {
     const till = new Till(ALONE);
     expect(till.want(0, 200)).toBe(200);
     expect(till.want(0, 800)).toBe(800);
+  });
+
+  it('V-A46, BUG-A48: lower limits leave nothing above them, higher ones fill nothing up', () => {
+    const till = new Till(ALONE);
+    till.need(0, 10_000);
+    const levels = (): number[] => {
+      const { stock, room, credit } = till.ledger.peek()!.apps[0]!;
+      return [stock, room, credit].map((units) => units / 1e6);
+    };
+    expect(levels()).toEqual([10_000, 70_000, 60_000]);
+    const half = withoutCluster(figures([{ guaranteed: 10_000, burst: 40_000 }]));
+    till.ledger.change(START_MICROS, compileQuota(half));
+    expect(levels()).toEqual([5000, 35_000, 30_000]);
+    till.ledger.change(START_MICROS, compileQuota(ALONE));
+    expect(levels()).toEqual([10_000, 70_000, 60_000]);
   });
 
   it('the same call twice is one call, also when a later one has been settled', () => {

@@ -14,6 +14,7 @@ interface StandOptions {
   readonly burst?: number;
   readonly reserveTarget?: number;
   readonly maxCost?: number;
+  readonly horizonMs?: number;
   /** Names of apps with the same figures; the first is that of `tank`. */
   readonly apps?: readonly string[];
 }
@@ -37,6 +38,7 @@ export class Stand {
     reserveTarget = 0,
     maxCost = 10,
     apps = ['a'],
+    horizonMs = 50,
   }: StandOptions = {}) {
     const figures = {
       cluster: undefined,
@@ -55,7 +57,7 @@ export class Stand {
       {
         nodeId: 'n',
         incarnation: '1',
-        horizonMicros: 50_000,
+        horizonMicros: horizonMs * 1000,
         paceMicros: 50_000,
         leaseTtlMicros: 1_000_000,
         syncMicros: 100_000,
