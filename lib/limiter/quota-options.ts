@@ -29,7 +29,7 @@ export class AppOptions {
   burstDuration: Duration = '60s';
   /** Who goes first when there is not enough: 0 before 1 before 2 before 3. */
   priority: 0 | 1 | 2 | 3 = 3;
-  /** Idle capacity may be borrowed without spending burst credit. */
+  /** What is beyond the guarantee is borrowed idle capacity, and spends no burst credit. */
   elastic = true;
 }
 
