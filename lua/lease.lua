@@ -7,7 +7,7 @@
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
 -- ARGV[2]  the call, packed doubles: how many apps the node knows of, seq, seen epoch, seen sequence, 1 if it is
 --          leaving; then per app its number, tokens used, returned, demand per second, wanted, how many groups of
---          needs, and cost and count of each group. All of them whole numbers
+--          needs, tokens refunded, and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits;
@@ -36,7 +36,7 @@ local redis_call = redis.call
 
 -- The call --------------------------------------------------------------------------------------------------
 
-local CALL_SIZE, ENTRY_SIZE = 5, 6
+local CALL_SIZE, ENTRY_SIZE = 5, 7
 local ANSWER, SHORTAGE, MISSING = 1, 2, 3
 local call_size = #packed_call / 8
 local call = { unpack_struct('<' .. rep('d', call_size), packed_call) }
@@ -357,6 +357,18 @@ for i = 1, entry_count do
     level = level + total
     local stock = state[STOCK + app]
     state[STOCK + app] = min(limits[STOCK_DEPTH + app], stock + from_stock)
+    all_stock = all_stock + (state[STOCK + app] - stock)
+  end
+  -- Refunded: where it came from is not known any more, so it goes to what the app is sure of; above no depth.
+  local refunded = call[at + 6]
+  if refunded > 0 then
+    units = refunded * UNITS_PER_TOKEN
+    own[ROOM] = max(own[ROOM], min(own[ROOM] + units, own[CEILING_DEPTH] - own[OUTSTANDING]))
+    own[USED], own[GRANTED] = max(0, own[USED] - refunded), max(0, own[GRANTED] - refunded)
+    local most = (now < learning_until and learning_depth or depth) - outstanding
+    level = max(level, min(level + units, most))
+    local stock = state[STOCK + app]
+    state[STOCK + app] = min(limits[STOCK_DEPTH + app], stock + units)
     all_stock = all_stock + (state[STOCK + app] - stock)
   end
   -- What has been read of the entry makes room for the answer to it.

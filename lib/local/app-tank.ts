@@ -15,6 +15,8 @@ export interface TankWaiter {
   /** Set once it has been answered, by the store or by its deadline. */
   done: boolean;
   answer(granted: boolean): void;
+  /** Answers without the store. */
+  fallBack(): void;
 }
 
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
@@ -24,8 +26,8 @@ const HEADROOM = 1.5;
 export class AppTank {
   /** Leased and unspent. */
   tokens = 0;
-  /** Granted to a request that no longer waited: spent already as far as the store knows. */
-  prepaid = 0;
+  /** Used as far as the store knows, but not after all; it is told with the next call. */
+  refunded = 0;
   /** Local instant after which the tokens must not be used. */
   expiresAt = 0;
   /** Spent since the last call was sent. */
@@ -71,10 +73,6 @@ export class AppTank {
   /** Spends what is here. The hot path: a few comparisons and additions. */
   spend(cost: number, now: number): boolean {
     if (now >= this.expiresAt) this.drop();
-    if (this.prepaid >= cost) {
-      this.prepaid -= cost;
-      return true;
-    }
     if (this.tokens < cost) return false;
     this.tokens -= cost;
     this.used += cost;
@@ -111,8 +109,9 @@ export class AppTank {
     tellsUsage: boolean,
     now: number,
   ): AppCall {
-    const { used, stale } = this;
+    const { used, stale, refunded } = this;
     this.used = 0;
+    this.refunded = 0;
     this.stale = 0;
     this.tokens -= surplus;
     this.offline.charge(used, now);
@@ -126,6 +125,7 @@ export class AppTank {
       needs: this.needs(waiters),
       want,
       holding: this.tokens,
+      ...(refunded > 0 && { refunded }),
       ...(consumption !== undefined && { consumption }),
     };
   }
@@ -164,6 +164,7 @@ export class AppTank {
     this.drop();
     this.stale = 0;
     this.used = 0;
+    this.refunded = 0;
     this.generation++;
     this.isKnown = false;
   }
@@ -190,8 +191,10 @@ export class AppTank {
         left = granted[++group] ?? 0;
       }
       const isGranted = left-- > 0;
+      // Tokens of a request that waits no longer go back: the store has booked them as used and
+      // filled up since, so spending them later would come on top of the bound.
       if (!waiter.done) waiter.answer(isGranted);
-      else if (isGranted) this.prepaid += waiter.cost;
+      else if (isGranted) this.refunded += waiter.cost;
     }
   }
 
@@ -199,6 +202,5 @@ export class AppTank {
   private drop(): void {
     this.stale += this.tokens;
     this.tokens = 0;
-    this.prepaid = 0;
   }
 }

@@ -86,6 +86,8 @@ export class CallWriter {
   }
 }
 
-function saysNothing({ used, returned, demand, needs, want, consumption }: AppCall): boolean {
-  return used + returned + demand + want + needs.length + (consumption?.count ?? 0) === 0;
+function saysNothing(call: AppCall): boolean {
+  const { used, returned, refunded = 0, demand, needs, want, consumption } = call;
+  const told = used + returned + refunded + (consumption?.count ?? 0);
+  return told + demand + needs.length + want === 0;
 }

@@ -78,6 +78,7 @@ export class QuotaNode {
   private failures = 0;
   private probeMicros = FIRST_PROBE_MICROS;
   private isOffline = false;
+  private hasLeft = false;
   private cancelTimer: Cancel | undefined;
   private timerAt = Infinity;
   private readonly refillAt: number[];
@@ -121,8 +122,9 @@ export class QuotaNode {
     const unreported = Math.min(tokens, tank.used);
     tank.used -= unreported;
     tank.putBack(unreported, false, tank.generation, now);
-    // What has been reported as used is paid for, and good for another request.
-    if (now < tank.expiresAt) tank.prepaid += tokens - unreported;
+    if (tokens === unreported) return;
+    tank.refunded += tokens - unreported;
+    this.arm(now + this.settings.paceMicros);
   }
 
   modeOf(tank: AppTank): NodeMode {
@@ -133,6 +135,8 @@ export class QuotaNode {
 
   /** Reports what is left to report and gives everything back. */
   async leave(): Promise<void> {
+    // What is on its way is waited for; nothing new begins, or a timer would never let go.
+    this.hasLeft = true;
     this.cancelTimer?.();
     if (this.flight !== undefined) await new Promise<void>((resolve) => (this.whenIdle = resolve));
     if (this.isOffline) return;
@@ -170,14 +174,14 @@ export class QuotaNode {
       cost: cost - aside,
       done: false,
       answer: (granted) => settle(granted ? BY_STORE : this.denied(tank)),
+      fallBack: () => settle(this.byShare(tank, cost, this.clock.now())),
     };
     tank.waiters.push(waiter);
     // Somebody else's shortage is no reason to keep a request waiting that may well be granted.
     this.call(now, 'urgent');
     this.waited++;
     if (outcome !== undefined) return outcome;
-    const onDeadline = (): void => settle(this.byShare(tank, cost, this.clock.now()));
-    cleanUp.push(this.clock.after(this.settings.decisionTimeoutMs, onDeadline));
+    cleanUp.push(this.clock.after(this.settings.decisionTimeoutMs, () => waiter.fallBack()));
     return new Promise((done) => (resolve = done));
   }
 
@@ -210,7 +214,7 @@ export class QuotaNode {
 
   /** One call at a time; while there is a shortage, one per pace. */
   private call(now: number, urgency: 'normal' | 'urgent' = 'normal'): void {
-    if (this.flight !== undefined) return;
+    if (this.flight !== undefined || this.hasLeft) return;
     if (urgency === 'normal' && now < this.nextCallAt) return this.arm(this.nextCallAt);
     // A call that goes out again keeps the instant of the first time: its lease may run since then.
     const flight = this.unanswered ?? this.writer.write(now, now < this.nextCallAt);
@@ -286,13 +290,9 @@ export class QuotaNode {
     const now = this.clock.now();
     this.flight = undefined;
     this.unanswered = flight;
-    for (const [index, waiters] of flight.asked) {
-      for (const waiter of waiters) this.fallBack(this.tanks[index]!, waiter, now);
-    }
-    for (const tank of this.tanks) {
-      for (const waiter of tank.waiters) this.fallBack(tank, waiter, now);
-      tank.waiters = [];
-    }
+    const waiting = [...flight.asked.values(), ...this.tanks.map((tank) => tank.waiters)].flat();
+    for (const tank of this.tanks) tank.waiters = [];
+    for (const waiter of waiting) if (!waiter.done) waiter.fallBack();
     const isCertain = !(error instanceof StoreTimeoutError);
     if (isCertain || ++this.failures >= FAILURES_TO_OFFLINE) {
       this.isOffline = true;
@@ -304,10 +304,6 @@ export class QuotaNode {
     this.arm(Math.max(now + this.settings.paceMicros, this.nextCallAt));
   }
 
-  private fallBack(tank: AppTank, waiter: TankWaiter, now: number): void {
-    if (!waiter.done) waiter.answer(tank.offline.take(waiter.cost, now));
-  }
-
   private tellModes(): void {
     for (const tank of this.tanks) {
       const mode = this.modeOf(tank);
@@ -317,7 +313,7 @@ export class QuotaNode {
   }
 
   private arm(at: number): void {
-    if (at >= this.timerAt) return;
+    if (at >= this.timerAt || this.hasLeft) return;
     this.cancelTimer?.();
     this.timerAt = at;
     const delayMs = Math.max(1, (at - this.clock.now()) / 1000);
@@ -336,7 +332,8 @@ export class QuotaNode {
     let isDue = this.unanswered !== undefined;
     for (const tank of this.tanks) {
       if (now >= tank.expiresAt) tank.spend(Infinity, now);
-      if (tank.tokens + tank.used + tank.usage.count > 0) holds = true;
+      if (tank.tokens + tank.used + tank.usage.count + tank.refunded > 0) holds = true;
+      if (tank.refunded > 0) isDue = true;
       if (tank.usage.count > 0 && this.writer.tellsUsageAt(now)) isDue = true;
       if (tank.used > 0 && now - this.lastCallAt >= syncMicros) isDue = true;
       if (tank.lastShortage !== 'none' && tank.demand.recent(now) > 0) isDue = true;

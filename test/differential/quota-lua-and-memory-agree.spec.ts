@@ -104,6 +104,10 @@ function appSteps(figures: QuotaFigures): fc.Arbitrary<AppStep> {
     app: fc.integer({ min: 0, max: figures.apps.length - 1 }),
     usedPermille: permille,
     returnedPermille: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, permille),
+    refunded: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: scale }) },
+    ),
     demand: fc.oneof(
       { weight: 4, arbitrary: fc.integer({ min: 0, max: 2 * fair }) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 2 * scale }) },

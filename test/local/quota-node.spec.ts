@@ -139,18 +139,39 @@ describe('a node that follows demand', () => {
 });
 
 describe('a node whose store fails', () => {
-  it('waits no longer than the deadline, and keeps what comes late for the next request', async () => {
+  it('waits no longer than the deadline, and gives back what comes late', async () => {
     const stand = new Stand({ guaranteed: 10, burst: 10, maxCost: 10 });
     stand.store = 'by hand';
     const outcome = stand.take(10);
     stand.clock.advance(20);
     // The share of a node that knows of no other holds one request of the largest cost.
     expect(await outcome).toMatchObject({ allowed: true, source: 'fallback' });
+    const used = (): number => stand.ledger.peek()!.apps[0]!.used;
     stand.release();
     await settle();
-    expect(stand.tank.prepaid).toBe(10);
-    expect(now(stand.take(10))).toMatchObject({ allowed: true, source: 'local' });
-    expect(stand.tank.used).toBe(0);
+    expect([stand.tank.refunded, used()]).toEqual([10, 10]);
+    stand.store = 'at once';
+    stand.clock.advance(60);
+    expect([stand.tank.refunded, used()]).toEqual([0, 0]);
+    expect(stand.calls.at(-1)!.apps[0]).toMatchObject({ refunded: 10 });
+  });
+
+  it('whoever waits when a call fails has its share, and is told so', async () => {
+    const stand = new Stand({ maxCost: 1 });
+    stand.store = 'unreachable';
+    expect(await stand.take()).toMatchObject({ allowed: true, source: 'fallback' });
+  });
+
+  it('leaves no timer behind when it leaves while a call is on its way', async () => {
+    const stand = new Stand();
+    stand.store = 'by hand';
+    const waiting = stand.take();
+    const left = stand.node.leave();
+    stand.release();
+    await settle();
+    stand.release();
+    await Promise.all([waiting, left]);
+    expect(stand.clock.pending).toBe(0);
   });
 
   it('V-A38, BUG-A32: sends a call again whose answer was lost, and it counts once', async () => {

@@ -16,6 +16,7 @@ export interface AppStep {
   readonly app: number;
   readonly usedPermille: number;
   readonly returnedPermille: number;
+  readonly refunded: number;
   readonly demand: number;
   readonly needs: readonly Need[];
   readonly want: number;
@@ -185,7 +186,7 @@ function appCall(step: AppStep, holds: number): AppCall {
   const { app, demand, needs, want } = step;
   const used = Math.ceil((holds * step.usedPermille) / 1000);
   const returned = Math.ceil((holds * step.returnedPermille) / 1000);
-  return { app, used, returned, demand, needs, want };
+  return { app, used, returned, refunded: step.refunded, demand, needs, want };
 }
 
 /** A client on which calls keep their order. */

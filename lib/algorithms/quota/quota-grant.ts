@@ -104,6 +104,35 @@ export function giveBack(
   if (limits.capacity > 0) state.cluster.level += total;
 }
 
+/**
+ * Takes a use back. Where the tokens came from is not known any more, so they go to what the app is
+ * sure of; and never above any depth, so that a refund cannot lift a bound.
+ */
+export function refund(
+  limits: QuotaLimits,
+  state: QuotaState,
+  index: number,
+  tokens: number,
+): void {
+  const own = state.apps[index]!;
+  const app = limits.apps[index]!;
+  const { cluster } = state;
+  const units = tokens * UNITS_PER_TOKEN;
+  own.stock = Math.min(app.stockDepth, own.stock + units);
+  own.room = upTo(own.room, units, app.ceilingDepth - own.outstanding);
+  own.used = Math.max(0, own.used - tokens);
+  own.granted = Math.max(0, own.granted - tokens);
+  if (limits.capacity === 0) return;
+  const isLearning = cluster.lastMicros < cluster.learningUntil;
+  const depth = isLearning ? limits.learningDepth : limits.depth;
+  cluster.level = upTo(cluster.level, units, depth - cluster.outstanding);
+}
+
+/** Fills a bucket, but takes nothing from one that is above that already. */
+function upTo(level: number, units: number, depth: number): number {
+  return Math.max(level, Math.min(level + units, depth));
+}
+
 /** Books leased units as used, the guaranteed ones first. What the node does not hold is ignored. */
 export function useUp(state: QuotaState, index: number, lease: AppLease, units: number): void {
   const own = state.apps[index]!;

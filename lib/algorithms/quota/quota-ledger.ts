@@ -1,5 +1,5 @@
 import { ConsumptionBook } from './consumption.js';
-import { giveBack, offer, take, unitsOf, useUp, wholeTokens } from './quota-grant.js';
+import { giveBack, offer, refund, take, unitsOf, useUp, wholeTokens } from './quota-grant.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
 import {
   type AppCall,
@@ -151,6 +151,7 @@ function takeIn(limits: QuotaLimits, state: QuotaState, lease: NodeLease, call: 
   held.demand = call.demand;
   useUp(state, call.app, held, call.used * UNITS_PER_TOKEN);
   giveBack(limits, state, call.app, held, call.returned * UNITS_PER_TOKEN);
+  if (call.refunded !== undefined) refund(limits, state, call.app, call.refunded);
 }
 
 /** A node that holds nothing of an app and asks for nothing does not count among its nodes. */

@@ -29,6 +29,8 @@ export interface AppCall {
   readonly used: number;
   /** Leased tokens that go back. */
   readonly returned: number;
+  /** Tokens that counted as used and were not after all; as if they had not been granted. */
+  readonly refunded?: number;
   /** Offered demand, admitted and denied, in tokens per second. */
   readonly demand: number;
   /** Each request is granted whole or not at all, and its tokens count as used. */

@@ -19,8 +19,8 @@ const SHORTEST_STATE_TTL_MS = 3_600_000;
 /** A call as packed doubles, in the order of the header of lease.lua. */
 export function packCall(call: QuotaCall, knownApps: number): Buffer {
   const figures = [knownApps, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
-  for (const { app, used, returned, demand, want, needs } of call.apps) {
-    figures.push(app, used, returned, demand, want, needs.length);
+  for (const { app, used, returned, refunded = 0, demand, want, needs } of call.apps) {
+    figures.push(app, used, returned, demand, want, needs.length, refunded);
     for (const { cost, count } of needs) figures.push(cost, count);
   }
   return packed(figures);
