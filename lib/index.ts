@@ -9,6 +9,35 @@ export {
   type TokenResponse,
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
+export {
+  RateLimit,
+  RateLimitCost,
+  RateLimitDecision,
+  SkipRateLimit,
+  type RateLimitSettings,
+} from './decorators/index.js';
+export {
+  RateLimitedException,
+  RateLimitFilter,
+  RateLimitGuard,
+  rateLimitOf,
+  RouteOptions,
+  type KeyFunction,
+  type KeyOption,
+  type PerRequest,
+  type PolicyChoice,
+  type PolicyUse,
+  type RateLimitedBody,
+  type RoutePolicy,
+} from './guards/index.js';
+export { RateLimitModule } from './rate-limit.module.js';
+export {
+  RateLimitModuleOptions,
+  type RateLimitModuleAsyncOptions,
+  type RateLimitModuleInput,
+  type RateLimitOptionsFactory,
+} from './rate-limit.options.js';
+export { HeaderOptions } from './transports/http/rate-limit-headers.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,

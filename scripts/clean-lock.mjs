@@ -5,7 +5,10 @@ import { inRoot } from './support/root.mjs';
 import { StepError, main } from './support/step.mjs';
 
 await main(() => {
-  const file = inRoot('package-lock.json');
+  for (const directory of ['.', 'test/nest11']) clean(inRoot(directory, 'package-lock.json'));
+});
+
+function clean(file) {
   const text = readFileSync(file, 'utf8');
   const lock = JSON.parse(text);
   for (const entry of Object.values(lock.packages)) {
@@ -13,11 +16,11 @@ await main(() => {
     delete entry.funding;
     if (/:\/\//.test(entry.deprecated ?? '')) delete entry.deprecated;
   }
-  const clean = `${JSON.stringify(lock, null, 2)}\n`;
-  const address = /[a-z][a-z0-9+.-]*:\/\/[^\s"]+/i.exec(clean);
-  if (address) throw new StepError(`package-lock.json names ${address[0]} where it is needed`);
-  if (!process.argv.includes('--check')) return writeFileSync(file, clean);
-  if (clean !== text) {
-    throw new StepError('package-lock.json holds addresses: run node scripts/clean-lock.mjs');
+  const cleaned = `${JSON.stringify(lock, null, 2)}\n`;
+  const address = /[a-z][a-z0-9+.-]*:\/\/[^\s"]+/i.exec(cleaned);
+  if (address) throw new StepError(`${file} names ${address[0]} where it is needed`);
+  if (!process.argv.includes('--check')) return writeFileSync(file, cleaned);
+  if (cleaned !== text) {
+    throw new StepError(`${file} holds addresses: run node scripts/clean-lock.mjs`);
   }
-});
+}

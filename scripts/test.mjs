@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildLibrary, compileRunnables } from './support/compile.mjs';
-import { ensureInstall } from './support/install.mjs';
+import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
 import { ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
@@ -13,6 +13,7 @@ const everything = jestArguments.length === 0;
 
 await main(async () => {
   await ensureInstall();
+  await ensureNest11();
   const env = await step('tools', () => ({
     REDIS_SERVER_BIN: ensureRedisServer(),
     ...(everything && { LUACHECK_BIN: ensureLuacheck() }),

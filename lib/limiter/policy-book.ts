@@ -1,10 +1,11 @@
+import { type Limit } from '../algorithms/index.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
-import { checkPolicy, type PolicyInput } from './policy-options.js';
-import { type PolicyRequest } from './rate-limiter.js';
+import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
+import { type LimitInfo, type PolicyInfo, type PolicyRequest } from './rate-limiter.js';
 
 interface BoundPolicy {
   readonly name: string;
@@ -30,7 +31,7 @@ export class PolicyBook {
     private readonly hasRemote: boolean,
     private readonly maxKeys: number,
   ) {
-    for (const [name, input] of Object.entries(policies)) this.add(name, input);
+    this.define(policies);
   }
 
   /** The limit that a request falls under. */
@@ -60,6 +61,28 @@ export class PolicyBook {
       );
     });
     return checks;
+  }
+
+  /** All of them or, if one is wrong or its name taken, none. */
+  define(policies: Readonly<Record<string, PolicyInput>>): void {
+    const names = Object.keys(policies);
+    const taken = names.find((name) => this.policies.has(name));
+    if (taken !== undefined) {
+      throw new InvalidArgumentError('policies', taken, 'a name that no other policy has');
+    }
+    const checked = names.map((name) => checkPolicy(name, policies[name]!));
+    for (const policy of checked) this.bind(policy);
+  }
+
+  info(name: string): PolicyInfo | undefined {
+    const policy = this.policies.get(name);
+    if (policy === undefined) return undefined;
+    const tiers = new Map(Array.from(policy.tiers, ([tier, { limit }]) => [tier, infoOf(limit)]));
+    return { name, tiers, base: infoOf(policy.base.limit) };
+  }
+
+  names(): string[] {
+    return [...this.policies.keys()];
   }
 
   /** From now on there is no policy, and every request is told why. */
@@ -100,8 +123,8 @@ export class PolicyBook {
     for (const { tiers } of this.policies.values()) yield* tiers.values();
   }
 
-  private add(name: string, input: PolicyInput): void {
-    const policy = checkPolicy(name, input);
+  private bind(policy: CheckedPolicy): void {
+    const { name } = policy;
     const isHere = !this.hasRemote || policy.options.scope === 'node';
     const tiers = new Map<string, BoundLimit>();
     for (const [tier, limit] of policy.limits) {
@@ -110,6 +133,12 @@ export class PolicyBook {
     }
     this.policies.set(name, { name, tiers, base: tiers.get(policy.defaultTier)! });
   }
+}
+
+/** A store forgets a bucket after twice the time that it takes to fill. */
+function infoOf({ capacity, ttlMs, subWindows, perToken, tickMicros }: Limit): LimitInfo {
+  const windowMs = subWindows > 0 ? (subWindows * perToken * tickMicros) / 1000 : ttlMs / 2;
+  return { capacity, windowMs: Math.round(windowMs) };
 }
 
 /** The key as it is kept: checked, and of bounded length. */

@@ -1,6 +1,7 @@
 import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/quota-node.js';
 import { type RateLimiterEvents } from './events.js';
+import { type PolicyInput } from './policy-options.js';
 import { type LimitCounters } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';
 
@@ -45,6 +46,21 @@ export interface RateLimiterStats {
   readonly policies: Readonly<Record<string, LimitCounters & { overflowed: number }>>;
   /** Only where there are quotas. */
   readonly quota?: QuotaStats;
+}
+
+/** What a policy allows, as a caller may be told. */
+export interface PolicyInfo {
+  readonly name: string;
+  readonly tiers: ReadonlyMap<string, LimitInfo>;
+  /** Of callers without a tier. */
+  readonly base: LimitInfo;
+}
+
+export interface LimitInfo {
+  /** Tokens that the bucket or window holds. */
+  readonly capacity: number;
+  /** How long it takes until all of them are back. */
+  readonly windowMs: number;
 }
 
 /** Decisions on quotas, of this process. */
@@ -96,6 +112,15 @@ export abstract class RateLimiter {
 
   /** Forgets what the key has used. */
   abstract reset(request: PolicyRequest): void | Promise<void>;
+
+  /** Adds policies while the limiter runs; a name that is taken is an error. */
+  abstract define(policies: Readonly<Record<string, PolicyInput>>): void;
+
+  /** The figures of a policy, by tier; undefined if there is none of that name. */
+  abstract policy(name: string): PolicyInfo | undefined;
+
+  /** The names of all policies. */
+  abstract policyNames(): string[];
 
   /** Listens; the result stops listening. */
   abstract on<N extends keyof RateLimiterEvents>(

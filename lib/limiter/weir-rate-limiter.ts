@@ -22,6 +22,7 @@ import {
   type RedisStoreOptions,
 } from './options.js';
 import { keyOf, PolicyBook } from './policy-book.js';
+import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type QuotaBook } from './quota-book.js';
 import { openQuota } from './quota-opening.js';
@@ -33,6 +34,7 @@ import {
   type Acquire,
   type AcquireOptions,
   type AcquireRequest,
+  type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
   type RateLimiterStats,
@@ -159,6 +161,20 @@ export class WeirRateLimiter extends RateLimiter {
     }
     shared.denials.forget(key);
     return this.remote?.reset(shared, key).then(() => this.wake([check]));
+  }
+
+  define(policies: Readonly<Record<string, PolicyInput>>): void {
+    if (this.closed) throw new LimiterClosedError();
+    plainObject('policies', policies, 'an object of policies by name');
+    this.policies.define(policies);
+  }
+
+  policy(name: string): PolicyInfo | undefined {
+    return this.policies.info(name);
+  }
+
+  policyNames(): string[] {
+    return this.policies.names();
   }
 
   on<N extends keyof RateLimiterEvents>(

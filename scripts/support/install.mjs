@@ -4,38 +4,43 @@ import { inRoot } from './root.mjs';
 import { run } from './run.mjs';
 import { StepError, seconds } from './step.mjs';
 
-const lockFile = inRoot('package-lock.json');
-const stampFile = inRoot('node_modules', '.nestjs-weir-lock');
-const npmRecord = inRoot('node_modules', '.package-lock.json');
-
 /** Makes node_modules match package-lock.json. Needs nothing but node and npm. */
-export async function ensureInstall() {
+export const ensureInstall = () => installIn('.', 'dependencies');
+
+/** The packages of an older Nest, which cannot live beside those of the newest. */
+export const ensureNest11 = () => installIn('test/nest11', 'dependencies on Nest 11');
+
+async function installIn(directory, what) {
+  const lockFile = inRoot(directory, 'package-lock.json');
+  const stampFile = inRoot(directory, 'node_modules', '.nestjs-weir-lock');
+  const npmRecord = inRoot(directory, 'node_modules', '.package-lock.json');
   if (!existsSync(lockFile)) {
-    throw new StepError('package-lock.json is missing: restore it from version control');
+    throw new StepError(`${lockFile} is missing: restore it from version control`);
   }
   const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex');
   if (readIfThere(stampFile) === stamp && existsSync(npmRecord)) {
-    return console.log('dependencies: up to date');
+    return console.log(`${what}: up to date`);
   }
-  if (npmInstalledThisLock()) {
+  if (npmInstalledThisLock(lockFile, npmRecord)) {
     writeFileSync(stampFile, stamp);
-    return console.log('dependencies: up to date');
+    return console.log(`${what}: up to date`);
   }
   const startedMs = performance.now();
   // --include=dev: a NODE_ENV=production of the caller must not take the tools away.
-  const { code, output } = await run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund']);
+  const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  const { code, output } = await run('npm', args, { cwd: inRoot(directory) });
   if (code !== 0) throw new StepError(`npm ci failed:\n${output.trim()}`, code);
   writeFileSync(stampFile, stamp);
-  console.log(`dependencies: installed by npm ci in ${seconds(startedMs)}`);
+  console.log(`${what}: installed by npm ci in ${seconds(startedMs)}`);
 }
 
 /**
  * npm records what it put into node_modules. The record is compared by content, not by age: a
  * checkout gives the lock file a new date without changing a package.
  */
-function npmInstalledThisLock() {
+function npmInstalledThisLock(lockFile, npmRecord) {
   const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages;
-  const installed = readRecord();
+  const installed = readRecord(npmRecord);
   return (
     Object.entries(wanted).every(
       ([path, entry]) =>
@@ -44,7 +49,7 @@ function npmInstalledThisLock() {
   );
 }
 
-function readRecord() {
+function readRecord(npmRecord) {
   try {
     return JSON.parse(readFileSync(npmRecord, 'utf8')).packages ?? {};
   } catch {

@@ -6,10 +6,10 @@ import { root } from './root.mjs';
 const toExitCode = (code, signal) => code ?? 128 + (constants.signals[signal] ?? 0);
 
 /** Runs a command to its end. Resolves to its exit code and, unless `inherit` is set, its output. */
-export function run(command, args, { inherit = false, env = {} } = {}) {
+export function run(command, args, { inherit = false, env = {}, cwd = root } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
-      cwd: root,
+      cwd,
       env: { ...process.env, ...env },
       stdio: inherit ? 'inherit' : ['ignore', 'pipe', 'pipe'],
     });

@@ -17,7 +17,9 @@ const STOREYS: readonly (readonly string[])[] = [
   ['config'],
   ['adaptive', 'observability'],
   ['degradation', 'protection'],
-  ['guards', 'decorators', 'interceptors'],
+  ['guards', 'interceptors'],
+  // A decorator binds the guard that it needs.
+  ['decorators'],
   ['transports'],
   // The files directly in lib: the module, its options and the public index.
   [''],

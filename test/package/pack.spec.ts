@@ -4,7 +4,7 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { startRedis, stopAll, until, withRedis } from '../support/index.js';
 import { spawnOwned } from '../support/processes.js';
-import { makeApp, makeBareApp, packPackage, removeApp, type Tarball } from './packed-package.js';
+import { makeApp, makeAppOnNest11, makeBareApp, packPackage, removeApp, type Tarball } from './packed-package.js';
 
 /** Node then treats `require` as it did before it could load ES modules. */
 const OLD_REQUIRE = '--no-experimental-require-module';
@@ -12,15 +12,20 @@ const OLD_REQUIRE = '--no-experimental-require-module';
 let tarball: Tarball;
 let esmApp: string;
 let cjsApp: string;
+/** Nest 12 is made of ES modules only, so a Node that cannot require them needs Nest 11. */
+let oldApp: string;
 let bareApp: string;
+let bareOldApp: string;
 
 beforeAll(async () => {
   await ensureBuilt();
   tarball = await packPackage();
-  [esmApp, cjsApp, bareApp] = await Promise.all([
+  [esmApp, cjsApp, oldApp, bareApp, bareOldApp] = await Promise.all([
     makeApp(tarball, 'module'),
     makeApp(tarball, 'commonjs'),
+    makeAppOnNest11(tarball, ['ioredis']),
     makeBareApp(tarball),
+    makeAppOnNest11(tarball, []),
   ]);
 }, BUILD_TIMEOUT_MS);
 
@@ -72,7 +77,7 @@ describe('an app that installed the tarball', () => {
     ['CommonJS', () => cjsApp, ['server.cjs']],
     [
       'CommonJS on a Node that cannot require ES modules',
-      () => cjsApp,
+      () => oldApp,
       [OLD_REQUIRE, 'server.cjs'],
     ],
   ])('limits requests in memory as %s', async (_, app, args) => {
@@ -85,7 +90,7 @@ describe('an app that installed the tarball', () => {
     ['CommonJS', () => cjsApp, ['server.cjs']],
     [
       'CommonJS on a Node that cannot require ES modules',
-      () => cjsApp,
+      () => oldApp,
       [OLD_REQUIRE, 'server.cjs'],
     ],
   ])('shares its limits through Redis as %s', async (_, app, args) => {
@@ -168,7 +173,7 @@ describe('an app without ioredis', () => {
     const { stdout } = await runToEnd(
       process.execPath,
       [OLD_REQUIRE, '--input-type=commonjs', '-e', imports + wantRedis],
-      { cwd: bareApp },
+      { cwd: bareOldApp },
     );
     expect(stdout).toBe(saysWhatToInstall);
   });

@@ -50,12 +50,27 @@ export async function makeApp(tarball: Tarball, type: 'module' | 'commonjs'): Pr
 /** An app elsewhere: it has what every user must have, and none of the optional packages. */
 export async function makeBareApp(tarball: Tarball): Promise<string> {
   const dir = await fillApp(makeTempDir(), tarball, 'module');
-  for (const name of requiredPeers()) {
+  linkPackages(dir, join(root, 'node_modules'), requiredPeers());
+  return dir;
+}
+
+/** A CommonJS app elsewhere, on Nest 11 and with these packages beside it. */
+export async function makeAppOnNest11(
+  tarball: Tarball,
+  others: readonly string[],
+): Promise<string> {
+  const dir = await fillApp(makeTempDir(), tarball, 'commonjs');
+  linkPackages(dir, join(root, 'test/nest11/node_modules'), requiredPeers());
+  linkPackages(dir, join(root, 'node_modules'), others);
+  return dir;
+}
+
+function linkPackages(dir: string, from: string, names: readonly string[]): void {
+  for (const name of names) {
     const link = join(dir, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(root, 'node_modules', name), link, 'dir');
+    symlinkSync(join(from, name), link, 'dir');
   }
-  return dir;
 }
 
 export function removeApp(dir: string): void {

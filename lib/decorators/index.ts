@@ -1,0 +1,4 @@
+export { RateLimit, type RateLimitSettings } from './rate-limit.decorator.js';
+export { RateLimitCost } from './rate-limit-cost.decorator.js';
+export { RateLimitDecision } from './rate-limit-decision.decorator.js';
+export { SkipRateLimit } from './skip-rate-limit.decorator.js';

@@ -1,0 +1,51 @@
+import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import {
+  addEntry,
+  RateLimitFilter,
+  RateLimitGuard,
+  type PolicyChoice,
+  type RoutePolicy,
+} from '../guards/index.js';
+import { onClassOrMethod } from './on-class-or-method.js';
+
+export interface RateLimitSettings {
+  /** False leaves the app's quota out. */
+  readonly quota?: boolean;
+}
+
+/**
+ * Limits a handler, or all handlers of a class.
+ *
+ * `@RateLimit()` charges the app's quota; `@RateLimit('name')` a policy of the module's options as
+ * well; `@RateLimit({ rate: '10/min' })` one of its own, for each handler by itself;
+ * `@RateLimit((context) => 'name')` one that is chosen for each request. Several add up, and all
+ * of them must pass; the same name twice is asked once.
+ *
+ * It brings its guard and its filter along, so it works wherever a guard does: on controllers,
+ * gateways and resolvers, in hybrid apps and in microservices.
+ */
+export function RateLimit(
+  what?: string | PolicyChoice | (RoutePolicy & RateLimitSettings),
+  settings: RateLimitSettings = {},
+): ClassDecorator & MethodDecorator {
+  if (what !== undefined && !['string', 'function', 'object'].includes(typeof what)) {
+    throw new InvalidArgumentError(
+      '@RateLimit',
+      what,
+      'the name of a policy, a policy, or a function',
+    );
+  }
+  return applyDecorators(
+    onClassOrMethod((target) => addEntry(target, entryOf(what, settings))),
+    UseGuards(RateLimitGuard),
+    UseFilters(RateLimitFilter),
+  );
+}
+
+/** `{ quota: false }` alone is no policy, but the app's quota is all that would be left. */
+function entryOf(what: Parameters<typeof RateLimit>[0], settings: RateLimitSettings) {
+  if (typeof what !== 'object') return { what, quota: settings.quota };
+  const { quota = settings.quota, ...policy } = what;
+  return { what: policy, quota };
+}

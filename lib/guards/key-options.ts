@@ -1,0 +1,22 @@
+import { type ExecutionContext } from '@nestjs/common';
+
+/**
+ * Whose tokens a request takes:
+ * `'ip'` the caller's address, IPv6 by network; `'user'` who the application says it is; `'route'`
+ * each handler by itself; `'global'` one for all; `{ header }`, `{ param: 'query.q' }` a value of the
+ * request; a function; or several of them together.
+ */
+export type KeyOption =
+  | 'ip'
+  | 'user'
+  | 'route'
+  | 'global'
+  | { readonly header: string }
+  | { readonly param: string }
+  | KeyFunction
+  | readonly KeyOption[];
+
+export type KeyFunction = (context: ExecutionContext) => string | number | undefined | null;
+
+/** A value, or what it is for a request. */
+export type PerRequest<T> = T | ((context: ExecutionContext) => T);

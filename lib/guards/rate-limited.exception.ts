@@ -1,0 +1,49 @@
+import { HttpException } from '@nestjs/common';
+import { type Decision } from '../limiter/decision.js';
+
+/** What a caller is told on any transport. */
+export interface RateLimitedBody {
+  readonly status: 'error';
+  readonly statusCode: 429 | 503;
+  readonly code: 'RATE_LIMITED' | 'OVERLOADED';
+  readonly message: string;
+  /** Absent for the shared capacity, which is nobody's business. */
+  readonly policy?: string;
+  readonly retryAfterMs: number;
+}
+
+/** A request was denied. The transport's filter puts it into the transport's words. */
+export class RateLimitedException extends HttpException {
+  readonly body: RateLimitedBody;
+
+  constructor(readonly decision: Decision) {
+    const body = bodyOf(decision);
+    super(body, body.statusCode, { description: body.message });
+    this.body = body;
+    this.message = body.message;
+  }
+
+  get retryAfterMs(): number {
+    return this.decision.retryAfterMs;
+  }
+}
+
+/** Too much from this caller is its own affair; too little for all is the service's. */
+function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
+  return tier === 'cluster'
+    ? {
+        status: 'error',
+        statusCode: 503,
+        code: 'OVERLOADED',
+        message: 'The service is at its capacity',
+        retryAfterMs,
+      }
+    : {
+        status: 'error',
+        statusCode: 429,
+        code: 'RATE_LIMITED',
+        message: 'Too many requests',
+        policy,
+        retryAfterMs,
+      };
+}

@@ -1,0 +1,36 @@
+import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { type Decision } from '../limiter/decision.js';
+import { type RateLimitedException } from './rate-limited.exception.js';
+import { type RouteFacts } from './route-facts.js';
+
+/** What a key, a tier or a cost may depend on; the same words on every transport. */
+export interface RequestReader {
+  /** The peer's address, as far as proxies are trusted; undefined where there is none. */
+  addressOf(context: ExecutionContext): string | undefined;
+  headerOf(context: ExecutionContext, name: string): string | undefined;
+  /** Whoever the application says has sent the request. */
+  userOf(context: ExecutionContext): unknown;
+  /** A value of the request by path: `params.id`, `query.q`, `body.sku`. */
+  valueAt(context: ExecutionContext, path: readonly string[]): unknown;
+  /** What is called: the HTTP verb, the gRPC method, the message pattern. */
+  methodOf(context: ExecutionContext): string;
+}
+
+/** How a transport tells what was decided. */
+export interface DecisionWriter {
+  /** Headers of an answer that goes on; nothing where there are none. */
+  decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void;
+  /** The error that a denied request ends with. */
+  rejection(context: ExecutionContext, decision: Decision, route: RouteFacts): RateLimitedException;
+  /** Answers a denied request; what it returns is what an exception filter returns. */
+  answer(exception: RateLimitedException, host: ArgumentsHost): unknown;
+  /** Calls back if the caller goes away; the result stops listening. */
+  whenAborted(context: ExecutionContext, callback: () => void): () => void;
+}
+
+export type Transport = RequestReader & DecisionWriter;
+
+/** The transport of a context. */
+export abstract class Transports {
+  abstract of(host: ArgumentsHost): Transport;
+}

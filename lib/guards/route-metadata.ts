@@ -1,0 +1,59 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type PerRequest } from './key-options.js';
+import { type RoutePolicy } from './route-policy.js';
+
+/** A policy by its name, and whose tokens of how many are taken this time. */
+export interface PolicyUse {
+  readonly policy: string;
+  readonly key?: string;
+  readonly tier?: string;
+  readonly cost?: number;
+}
+
+/** Chooses policies for a request: by name, with more to say, several, or none. */
+export type PolicyChoice = (
+  context: ExecutionContext,
+) => string | PolicyUse | readonly (string | PolicyUse)[] | undefined | null;
+
+/** What one `@RateLimit()` says. */
+export interface RateLimitEntry {
+  /** Nothing but the app's quota, a policy by name, one of its own, or a choice per request. */
+  readonly what: string | RoutePolicy | PolicyChoice | undefined;
+  /** False leaves the app's quota out. */
+  readonly quota: boolean | undefined;
+}
+
+/** What one `@SkipRateLimit()` says: everything, or policies by name. */
+export type SkipEntry = readonly string[];
+
+const ENTRIES = Symbol('weir:rate-limit');
+const SKIPS = Symbol('weir:skip');
+const COST = Symbol('weir:cost');
+
+type Target = object;
+
+/** Decorators are run from the last to the first; entries stay in the order they are written in. */
+export function addEntry(target: Target, entry: RateLimitEntry): void {
+  const known = Reflect.getOwnMetadata(ENTRIES, target) as RateLimitEntry[] | undefined;
+  Reflect.defineMetadata(ENTRIES, [entry, ...(known ?? [])], target);
+}
+
+export function entriesOf(target: Target): readonly RateLimitEntry[] {
+  return (Reflect.getMetadata(ENTRIES, target) as RateLimitEntry[] | undefined) ?? [];
+}
+
+export function setSkip(target: Target, names: SkipEntry): void {
+  Reflect.defineMetadata(SKIPS, names, target);
+}
+
+export function skipOf(target: Target): SkipEntry | undefined {
+  return Reflect.getMetadata(SKIPS, target) as SkipEntry | undefined;
+}
+
+export function setCost(target: Target, cost: PerRequest<number>): void {
+  Reflect.defineMetadata(COST, cost, target);
+}
+
+export function costOf(target: Target): PerRequest<number> | undefined {
+  return Reflect.getMetadata(COST, target) as PerRequest<number> | undefined;
+}

@@ -1,0 +1,39 @@
+import { type LimitInfo, type RateLimiter } from '../limiter/rate-limiter.js';
+import { type PerRequest } from './key-options.js';
+import { type RouteFacts } from './route-facts.js';
+import { type PolicyChoice } from './route-metadata.js';
+import { type AppliedPolicy } from './route-policy.js';
+
+/** Everything that is asked for a request to one handler. */
+export class RoutePlan implements RouteFacts {
+  private readonly known = new Map<string, LimitInfo>();
+  readonly isEmpty: boolean;
+  /** What most routes are: one policy, and nothing that depends on the request but its key. */
+  readonly single: AppliedPolicy | undefined;
+
+  constructor(
+    readonly id: string,
+    readonly policies: readonly AppliedPolicy[],
+    readonly choices: readonly PolicyChoice[],
+    readonly usesQuota: boolean,
+    readonly cost: PerRequest<number> | undefined,
+    private readonly limiter: RateLimiter,
+  ) {
+    this.isEmpty = policies.length + choices.length === 0 && !usesQuota;
+    const [first] = policies;
+    const isSingle = policies.length === 1 && choices.length === 0 && !usesQuota;
+    const isPlain = first !== undefined && !first.skipIf && !first.cost && cost === undefined;
+    this.single = isSingle && isPlain && !first.early ? first : undefined;
+  }
+
+  /** A decision names its policy and its capacity; that tells the tier, or one with equal figures. */
+  limitOf(policy: string, capacity: number): LimitInfo | undefined {
+    const at = `${policy} ${capacity}`;
+    let info = this.known.get(at);
+    if (info !== undefined) return info;
+    const all = this.limiter.policy(policy);
+    info = all && [...all.tiers.values()].find((limit) => limit.capacity === capacity);
+    if (info !== undefined) this.known.set(at, info);
+    return info;
+  }
+}

@@ -1,0 +1,107 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import { plainObject } from '../common/validate.js';
+import { type Decision } from '../limiter/decision.js';
+import { type PolicyInput } from '../limiter/policy-options.js';
+import { type KeyOption, type PerRequest } from './key-options.js';
+import { compileKey, type KeyReader, type KeySettings } from './key-resolver.js';
+
+/** How a policy is applied to requests. The initial values are the defaults. */
+export class RouteOptions {
+  /** Whose tokens a request takes. */
+  key: KeyOption = 'ip';
+  /** With `key: 'user'`: the key of callers without a name. */
+  anonymous: KeyOption = 'ip';
+  /** Which of the policy's tiers a caller has. */
+  tier?: PerRequest<string | undefined>;
+  /** Tokens that a request takes; 0 is free. */
+  cost?: PerRequest<number>;
+  /** True for requests that this policy does not concern. */
+  skipIf?: (context: ExecutionContext) => boolean;
+  /** The error of a denied request, in place of the usual one. */
+  rejection?: (decision: Decision, context: ExecutionContext) => Error;
+  /** HTTP: decided before all guards, also those that authenticate. For ip, header and global keys. */
+  early = false;
+}
+
+/** A policy of a limiter, and how it is applied to requests. */
+export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
+
+/** How a policy is applied, compiled. */
+export interface AppliedPolicy {
+  readonly name: string;
+  readonly keyOf: KeyReader;
+  readonly tier: PerRequest<string | undefined> | undefined;
+  /** Only if it depends on the request; a plain number is the limiter's own affair. */
+  readonly cost: ((context: ExecutionContext) => number) | undefined;
+  readonly skipIf: RouteOptions['skipIf'];
+  readonly rejection: RouteOptions['rejection'];
+  readonly early: boolean;
+  /** Tells the limiter nothing: for those who want to say once that something is odd. */
+  readonly needsUser: boolean;
+}
+
+const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
+  'key',
+  'anonymous',
+  'tier',
+  'skipIf',
+  'rejection',
+  'early',
+];
+
+/** What the limiter has to know of a policy, and what only requests have to do with. */
+export function splitPolicy(
+  name: string,
+  input: RoutePolicy,
+  settings: KeySettings,
+): { limit: PolicyInput; applied: AppliedPolicy } {
+  const at = `policies.${name}`;
+  plainObject(at, input, 'an object with at least a rate');
+  const { cost, ...rest } = input;
+  const options = Object.assign(new RouteOptions(), rest) as RouteOptions;
+  checkFunctions(at, { ...options, cost });
+  if (options.early && !isEarlyKey(options.key)) {
+    throw new InvalidArgumentError(`${at}.early`, options.key, 'a key of ip, header or global');
+  }
+  const applied: AppliedPolicy = {
+    name,
+    keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
+    tier: options.tier,
+    cost: typeof cost === 'function' ? cost : undefined,
+    skipIf: options.skipIf,
+    rejection: options.rejection,
+    early: options.early,
+    needsUser: JSON.stringify(options.key)?.includes('"user"') ?? false,
+  };
+  const limit = Object.fromEntries(
+    Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),
+  ) as PolicyInput;
+  return { limit: typeof cost === 'number' ? { ...limit, cost } : limit, applied };
+}
+
+/** A function where a value is expected would be one that silently does nothing. */
+function checkFunctions(at: string, options: RouteOptions): void {
+  const { skipIf, rejection, tier, cost, early } = options;
+  for (const [option, value] of Object.entries({ skipIf, rejection })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw new InvalidArgumentError(`${at}.${option}`, value, 'a function');
+    }
+  }
+  if (tier !== undefined && typeof tier !== 'function' && typeof tier !== 'string') {
+    throw new InvalidArgumentError(`${at}.tier`, tier, 'the name of a tier, or a function');
+  }
+  if (cost !== undefined && typeof cost !== 'function' && typeof cost !== 'number') {
+    throw new InvalidArgumentError(`${at}.cost`, cost, 'a number, or a function');
+  }
+  if (typeof early !== 'boolean') {
+    throw new InvalidArgumentError(`${at}.early`, early, 'true or false');
+  }
+}
+
+/** What is there before anybody has looked at who is calling. */
+function isEarlyKey(key: KeyOption): boolean {
+  if (Array.isArray(key)) return (key as KeyOption[]).every(isEarlyKey);
+  if (typeof key === 'object') return 'header' in key;
+  return key === 'ip' || key === 'global';
+}

@@ -1,0 +1,121 @@
+import { InvalidArgumentError } from '../common/errors.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type PolicyCatalog } from './policy-catalog.js';
+import {
+  costOf,
+  entriesOf,
+  skipOf,
+  type PolicyChoice,
+  type RateLimitEntry,
+} from './route-metadata.js';
+import { RoutePlan } from './route-plan.js';
+import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
+
+export interface RouteTableSettings {
+  /** Policies of every route, by name; or the app's quota alone. */
+  readonly apply: readonly string[] | 'quota' | undefined;
+  /** There is a quota, and the options say whose. */
+  readonly hasQuota: boolean;
+}
+
+type Class = abstract new (...args: never[]) => unknown;
+/** A function; its own type says nothing about how it is called. */
+type Handler = object & { readonly name: string };
+
+/**
+ * The plan of every handler, made when it is first asked for: requests may come before a module is
+ * initialised. At start all are made once, so that what is wrong with one is known by then.
+ */
+export class RouteTable {
+  private readonly plans = new WeakMap<Class, Map<Handler, RoutePlan>>();
+  private readonly ids = new Set<string>();
+
+  constructor(
+    private readonly catalog: PolicyCatalog,
+    private readonly limiter: RateLimiter,
+    private readonly settings: RouteTableSettings,
+  ) {}
+
+  planOf(type: Class, handler: Handler): RoutePlan {
+    let plans = this.plans.get(type);
+    if (plans === undefined) this.plans.set(type, (plans = new Map<Handler, RoutePlan>()));
+    let plan = plans.get(handler);
+    if (plan === undefined) plans.set(handler, (plan = this.makePlan(type, handler)));
+    return plan;
+  }
+
+  private makePlan(type: Class, handler: Handler): RoutePlan {
+    const id = this.idOf(type, handler);
+    const own = entriesOf(handler);
+    const entries = [...this.appliedToAll(), ...entriesOf(type), ...own];
+    const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
+    if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
+    const policies = new Map<string, AppliedPolicy>();
+    const choices: PolicyChoice[] = [];
+    for (const { what } of entries) {
+      if (typeof what === 'function') choices.push(what);
+      else if (typeof what === 'object') this.addInline(id, what, policies);
+      // The same name again is the same policy, and is asked once.
+      else if (what !== undefined)
+        policies.set(what, this.catalog.get(what, `@RateLimit on ${id}`));
+    }
+    for (const name of skip ?? []) policies.delete(name);
+    const cost = costOf(handler) ?? costOf(type);
+    return this.plan(id, [...policies.values()], choices, this.usesQuota(id, entries), cost);
+  }
+
+  private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
+    return new RoutePlan(...args, this.limiter);
+  }
+
+  private appliedToAll(): RateLimitEntry[] {
+    const { apply } = this.settings;
+    if (apply === undefined) return [];
+    if (apply === 'quota') return [{ what: undefined, quota: undefined }];
+    return apply.map((what) => ({ what, quota: undefined }));
+  }
+
+  /** A policy that stands in a decorator belongs to its handler, and is called after it. */
+  private addInline(id: string, input: RoutePolicy, policies: Map<string, AppliedPolicy>): void {
+    let name = id;
+    for (let n = 2; this.catalog.has(name); n++) name = `${id}.${n}`;
+    this.catalog.define({ [name]: input });
+    policies.set(name, this.catalog.get(name, id));
+  }
+
+  /** Who is closer to the handler has the last word. */
+  private usesQuota(id: string, entries: readonly RateLimitEntry[]): boolean {
+    const said = entries.findLast(({ quota }) => quota !== undefined)?.quota;
+    const asksForIt = entries.some(({ what }) => what === undefined);
+    if (asksForIt && !this.settings.hasQuota) {
+      throw new InvalidArgumentError(
+        `@RateLimit() on ${id}`,
+        undefined,
+        "a policy, or the options 'quota' and 'app' of the module: without a policy it charges the app's quota",
+      );
+    }
+    return this.settings.hasQuota && said !== false;
+  }
+
+  /** By the name of the property: what Nest wraps has lost the name of the function. */
+  private idOf(type: Class, handler: Handler): string {
+    let key = handler.name;
+    for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
+      const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
+        ([, { value }]) => value === handler,
+      );
+      if (found !== undefined) {
+        key = found[0];
+        break;
+      }
+    }
+    const plain = `${type.name}.${key}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
+    let id = plain;
+    for (let n = 2; this.ids.has(id); n++) id = `${plain}-${n}`;
+    this.ids.add(id);
+    return id;
+  }
+}
+
+/** Leaves room for a number in what the limiter takes as a name. */
+const LONGEST_ID = 56;

@@ -1,0 +1,81 @@
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { InvalidArgumentError } from './common/errors.js';
+import {
+  PolicyCatalog,
+  RateLimitFilter,
+  RateLimitGuard,
+  RouteTable,
+  Questions,
+  Transports,
+  Waiting,
+  type RoutePolicy,
+} from './guards/index.js';
+import { ClusterQuota } from './limiter/cluster-quota.js';
+import { RateLimiter } from './limiter/rate-limiter.js';
+import {
+  type RateLimitModuleAsyncOptions,
+  type RateLimitModuleInput,
+  type RateLimitOptionsFactory,
+} from './rate-limit.options.js';
+import { providers, RATE_LIMIT_INPUT } from './rate-limit.providers.js';
+
+/** What guards in other modules are put together from. */
+const SHARED = [
+  ...[RateLimiter, ClusterQuota, RateLimitGuard, RateLimitFilter],
+  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting],
+];
+
+/** Rate limits for a Nest application. Import it once, at the root. */
+@Module({})
+export class RateLimitModule {
+  static forRoot(options: RateLimitModuleInput = {}): DynamicModule {
+    return moduleWith([{ provide: RATE_LIMIT_INPUT, useValue: options }]);
+  }
+
+  static forRootAsync(options: RateLimitModuleAsyncOptions): DynamicModule {
+    return {
+      ...moduleWith(asyncInput(options)),
+      imports: [DiscoveryModule, ...(options.imports ?? [])],
+    };
+  }
+
+  /** Policies that a feature brings along; their names are known everywhere. */
+  static forFeature(policies: Readonly<Record<string, RoutePolicy>>): DynamicModule {
+    const defined = {
+      provide: Symbol('RATE_LIMIT_FEATURE'),
+      inject: [PolicyCatalog],
+      useFactory: (catalog: PolicyCatalog) => catalog.define(policies),
+    };
+    return { module: RateLimitFeatureModule, providers: [defined] };
+  }
+}
+
+/** A module of its own, so that a feature does not ask for the root's options again. */
+@Module({})
+class RateLimitFeatureModule {}
+
+function moduleWith(input: Provider[]): DynamicModule {
+  return {
+    module: RateLimitModule,
+    global: true,
+    imports: [DiscoveryModule],
+    providers: [...input, ...providers],
+    exports: SHARED,
+  };
+}
+
+function asyncInput(options: RateLimitModuleAsyncOptions): Provider[] {
+  const { useFactory, inject = [], useClass, useExisting } = options;
+  if (useFactory !== undefined)
+    return [
+      { provide: RATE_LIMIT_INPUT, inject, useFactory: useFactory as () => RateLimitModuleInput },
+    ];
+  const factory = useExisting ?? useClass;
+  if (factory === undefined) {
+    throw new InvalidArgumentError('forRootAsync', options, 'useFactory, useClass or useExisting');
+  }
+  const make = (maker: RateLimitOptionsFactory) => maker.createRateLimitOptions();
+  const made = { provide: RATE_LIMIT_INPUT, inject: [factory], useFactory: make };
+  return useClass === undefined ? [made] : [made, useClass];
+}

@@ -1,0 +1,50 @@
+import {
+  type ExecutionContext,
+  type InjectionToken,
+  type ModuleMetadata,
+  type OptionalFactoryDependency,
+  type Type,
+} from '@nestjs/common';
+import { type PerRequest, type RoutePolicy } from './guards/index.js';
+import { type RateLimiterOptions } from './limiter/options.js';
+import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+
+/** Everything that the module can be told. The initial values are the defaults. */
+export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
+  /** The rules by name, and how they are applied to requests. */
+  policies: Record<string, RoutePolicy> = {};
+  /** Where buckets live: `'memory'`, or Redis. */
+  store?: RateLimiterOptions['store'];
+  /** The shares that apps have of a cluster's capacity. */
+  quota?: RateLimiterOptions['quota'];
+  /** Whose quota a request is charged to. Needed, and only needed, with `quota`. */
+  app?: PerRequest<string>;
+  /** Limits every route without a decorator: policies by name, or the app's quota alone. */
+  apply?: readonly string[] | 'quota';
+  /** The caller's name for `key: 'user'`. Default: `request.user`, or its id, sub, userId, username. */
+  user?: (context: ExecutionContext) => unknown;
+  /** Which headers tell HTTP callers about their limits. */
+  headers: Partial<HeaderOptions> = new HeaderOptions();
+  /** How many bits of an IPv6 address name one caller. */
+  ipv6Prefix = 64;
+  /** What the types of problem+json answers begin with. */
+  problemBase?: string;
+  /** The name of this process in the fleet. */
+  nodeId?: RateLimiterOptions['nodeId'];
+  /** The source of time; tests bring their own. */
+  clock?: RateLimiterOptions['clock'];
+}
+
+export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;
+
+/** A class that makes the options: what `useClass` and `useExisting` name. */
+export interface RateLimitOptionsFactory {
+  createRateLimitOptions(): RateLimitModuleInput | Promise<RateLimitModuleInput>;
+}
+
+export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  readonly useFactory?: (...args: never[]) => RateLimitModuleInput | Promise<RateLimitModuleInput>;
+  readonly inject?: (InjectionToken | OptionalFactoryDependency)[];
+  readonly useClass?: Type<RateLimitOptionsFactory>;
+  readonly useExisting?: InjectionToken<RateLimitOptionsFactory>;
+}

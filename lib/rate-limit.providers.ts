@@ -1,0 +1,189 @@
+import {
+  Logger,
+  type FactoryProvider,
+  type OnApplicationShutdown,
+  type Provider,
+} from '@nestjs/common';
+import {
+  APP_FILTER,
+  APP_GUARD,
+  DiscoveryService,
+  HttpAdapterHost,
+  MetadataScanner,
+} from '@nestjs/core';
+import { SystemClock } from './common/clock.js';
+import { InvalidArgumentError } from './common/errors.js';
+import { plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
+import {
+  PolicyCatalog,
+  Questions,
+  RateLimitFilter,
+  RateLimitGuard,
+  RouteTable,
+  Transports,
+  Waiting,
+  type KeyWarnings,
+} from './guards/index.js';
+import { ClusterQuota } from './limiter/cluster-quota.js';
+import { RateLimiter } from './limiter/rate-limiter.js';
+import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { RateLimitExplorer } from './rate-limit.explorer.js';
+import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
+import { PROBLEM_BASE } from './transports/http/problem.js';
+import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+import { HttpTransport } from './transports/http/http.transport.js';
+import { NestTransports } from './transports/nest-transports.js';
+
+/** What forRoot was given, or the factory of forRootAsync has made. */
+export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
+const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
+
+const KNOWN_OPTIONS = [
+  ...Object.keys(new RateLimitModuleOptions()),
+  ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+];
+const KNOWN_HEADERS = Object.keys(new HeaderOptions());
+
+/** Closes the limiter when no request is on its way any more. */
+class LimiterLife implements OnApplicationShutdown {
+  constructor(private readonly limiter: RateLimiter) {}
+
+  onApplicationShutdown(): Promise<void> {
+    return this.limiter.close();
+  }
+}
+
+function provide<T>(
+  token: FactoryProvider<T>['provide'],
+  inject: FactoryProvider['inject'],
+  useFactory: (...args: never[]) => T,
+): FactoryProvider<T> {
+  return { provide: token, inject: inject!, useFactory: useFactory as (...args: unknown[]) => T };
+}
+
+const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
+
+/** The parts of the module, each a plain class that is put together here and nowhere else. */
+export const providers: Provider[] = [
+  provide(OPTIONS, [RATE_LIMIT_INPUT], checkOptions),
+  provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
+    const { store, quota, nodeId, clock } = options;
+    return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
+  }),
+  provide(
+    ClusterQuota,
+    [RateLimiter, OPTIONS],
+    (limiter: RateLimiter, { quota }: RateLimitModuleOptions) =>
+      quota === undefined ? undefined : limiter.quota,
+  ),
+  provide(
+    PolicyCatalog,
+    [RateLimiter, OPTIONS],
+    (limiter: RateLimiter, options: RateLimitModuleOptions) => {
+      const { user, ipv6Prefix, policies } = options;
+      const catalog = new PolicyCatalog(limiter, { user, ipv6Prefix });
+      catalog.define(policies);
+      return catalog;
+    },
+  ),
+  provide(
+    RouteTable,
+    [PolicyCatalog, RateLimiter, OPTIONS],
+    (catalog: PolicyCatalog, limiter: RateLimiter, { apply, quota }: RateLimitModuleOptions) =>
+      new RouteTable(catalog, limiter, { apply, hasQuota: quota !== undefined }),
+  ),
+  provide(
+    Questions,
+    [PolicyCatalog, OPTIONS],
+    (catalog: PolicyCatalog, { app }: RateLimitModuleOptions) => {
+      return new Questions(catalog, app, keyWarnings());
+    },
+  ),
+  provide(
+    Waiting,
+    [RateLimiter, OPTIONS],
+    (limiter: RateLimiter, { clock }: RateLimitModuleOptions) => {
+      return new Waiting(limiter, clock ?? new SystemClock());
+    },
+  ),
+  provide(Transports, [OPTIONS, OPTIONAL_ADAPTER], transportsOf),
+  RateLimitGuard,
+  RateLimitFilter,
+  provide(
+    RateLimitExplorer,
+    [DiscoveryService, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    (
+      discovery: DiscoveryService,
+      scanner: MetadataScanner,
+      routes: RouteTable,
+      { apply }: RateLimitModuleOptions,
+      adapter: HttpAdapterHost | undefined,
+    ) => new RateLimitExplorer(discovery, scanner, routes, apply !== undefined, adapter),
+  ),
+  provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
+  // Nest leaves out what is not there: without `apply` no request meets a global guard.
+  provide(
+    APP_GUARD,
+    [OPTIONS, RateLimitGuard],
+    ({ apply }: RateLimitModuleOptions, guard: RateLimitGuard) =>
+      apply === undefined ? undefined : guard,
+  ),
+  provide(
+    APP_FILTER,
+    [OPTIONS, RateLimitFilter],
+    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter) =>
+      apply === undefined ? undefined : filter,
+  ),
+];
+
+function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
+  plainObject('options', input, 'an object');
+  rejectUnknown('options', input, KNOWN_OPTIONS);
+  const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
+  plainObject('policies', options.policies, 'an object of policies by name');
+  plainObject('headers', options.headers, 'an object');
+  rejectUnknown('headers', options.headers, KNOWN_HEADERS);
+  if ((options.quota === undefined) !== (options.app === undefined)) {
+    const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
+    throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
+  }
+  const { apply } = options;
+  if (apply !== undefined && apply !== 'quota' && !Array.isArray(apply)) {
+    throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
+  }
+  return options;
+}
+
+function transportsOf(
+  options: RateLimitModuleOptions,
+  adapterHost: HttpAdapterHost | undefined,
+): Transports {
+  const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
+  const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
+  return new NestTransports({ http });
+}
+
+/** Once for each policy: a flood of odd requests must not be one of lines. */
+function keyWarnings(): KeyWarnings {
+  const logger = new Logger('RateLimitModule');
+  const told = new Set<string>();
+  const warnOnce = (policy: string, what: string): void => {
+    if (told.has(policy + what)) return;
+    told.add(policy + what);
+    logger.warn(`Policy '${policy}': ${what}`);
+  };
+  return {
+    missing(policy, cause) {
+      const why =
+        cause instanceof Error ? `its key failed (${cause.message})` : 'a request has no key';
+      warnOnce(policy, `${why}. Such requests share one bucket, '(none)'.`);
+    },
+    beforeAuthentication(policy) {
+      warnOnce(
+        policy,
+        'a request with credentials has no user: it was limited before authentication, by its ' +
+          "address. Guards of a method run from the last decorator to the first, so write @RateLimit above @UseGuards; or name the user with the option 'user'.",
+      );
+    },
+  };
+}

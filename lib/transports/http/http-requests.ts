@@ -1,0 +1,55 @@
+/** What Express and Fastify requests have in common, as far as limits look at them. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly ip?: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly user?: unknown;
+  /** Fastify: the request of Node. */
+  readonly raw?: object;
+  readonly socket?: { readonly remoteAddress?: string };
+}
+
+export interface HttpResponse {
+  /** Express, and Node itself. */
+  setHeader?(name: string, value: string): unknown;
+  /** Fastify, where `setHeader` is only on `raw`. */
+  header?(name: string, value: string): unknown;
+  readonly raw?: NodeResponse;
+  readonly writableEnded?: boolean;
+  on?(event: 'close', listener: () => void): unknown;
+  off?(event: 'close', listener: () => void): unknown;
+}
+
+export interface NodeResponse {
+  readonly writableEnded?: boolean;
+  on(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+/** The address that the framework gives, which knows what proxies to trust; else the peer's. */
+export function addressOf({ ip, socket }: HttpRequest): string | undefined {
+  return ip ?? socket?.remoteAddress;
+}
+
+/** A header that was sent several times counts as one, in the order they came. */
+export function headerOf({ headers }: HttpRequest, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : value?.join(',');
+}
+
+/** A value by path, of own properties only: `params.__proto__` is nobody's value. */
+export function valueAt(from: unknown, path: readonly string[]): unknown {
+  let value = from;
+  for (const [depth, name] of path.entries()) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    // The parts of a request are often getters of its prototype; what callers sent is not.
+    if (depth > 0 && !Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+export function writeHeader(response: HttpResponse, name: string, value: string): void {
+  if (response.setHeader !== undefined) response.setHeader(name, value);
+  else response.header?.(name, value);
+}

@@ -1,0 +1,76 @@
+import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { type HttpAdapterHost } from '@nestjs/core';
+import { RateLimitedException, type RouteFacts, type Transport } from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import {
+  addressOf,
+  headerOf,
+  valueAt,
+  writeHeader,
+  type HttpRequest,
+  type HttpResponse,
+} from './http-requests.js';
+import { problemOf } from './problem.js';
+import { type RateLimitHeaders } from './rate-limit-headers.js';
+
+/** Requests of Express and Fastify. */
+export class HttpTransport implements Transport {
+  constructor(
+    private readonly headers: RateLimitHeaders,
+    private readonly adapterHost: HttpAdapterHost | undefined,
+    private readonly problemBase: string,
+  ) {}
+
+  addressOf(context: ExecutionContext): string | undefined {
+    return addressOf(requestOf(context));
+  }
+
+  headerOf(context: ExecutionContext, name: string): string | undefined {
+    return headerOf(requestOf(context), name);
+  }
+
+  userOf(context: ExecutionContext): unknown {
+    return requestOf(context).user;
+  }
+
+  valueAt(context: ExecutionContext, path: readonly string[]): unknown {
+    return valueAt(requestOf(context), path);
+  }
+
+  methodOf(context: ExecutionContext): string {
+    return requestOf(context).method;
+  }
+
+  decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {
+    this.headers.write(context.getArgByIndex<HttpResponse>(1), decision, route);
+  }
+
+  rejection(_context: ExecutionContext, decision: Decision): RateLimitedException {
+    return new RateLimitedException(decision);
+  }
+
+  answer(exception: RateLimitedException, host: ArgumentsHost): void {
+    const response = host.getArgByIndex<HttpResponse>(1);
+    const { body } = exception;
+    writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
+    this.adapterHost!.httpAdapter.reply(
+      response,
+      problemOf(body, this.problemBase),
+      body.statusCode,
+    );
+  }
+
+  whenAborted(context: ExecutionContext, callback: () => void): () => void {
+    const response = context.getArgByIndex<HttpResponse>(1);
+    const node = response.raw ?? (response as Required<HttpResponse>);
+    const onClose = (): void => {
+      if (node.writableEnded !== true) callback();
+    };
+    node.on('close', onClose);
+    return () => node.off('close', onClose);
+  }
+}
+
+function requestOf(context: ExecutionContext): HttpRequest {
+  return context.getArgByIndex<HttpRequest>(0);
+}

@@ -1,0 +1,30 @@
+import { type RateLimitedBody } from '../../guards/index.js';
+
+/** Where the draft's problem types will be registered; they are not yet. */
+export const PROBLEM_BASE = 'https://iana.org/assignments/http-problem-types#';
+
+/** RFC 9457. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly retryAfterMs: number;
+  readonly 'violated-policies'?: readonly string[];
+}
+
+export function problemOf(body: RateLimitedBody, base: string): Problem {
+  const { statusCode: status, message, code, policy, retryAfterMs } = body;
+  const isOwn = code === 'RATE_LIMITED';
+  const detail = `${message}. Try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+  return {
+    type: base + (isOwn ? 'quota-exceeded' : 'temporary-reduced-capacity'),
+    title: message,
+    status,
+    detail,
+    code,
+    retryAfterMs,
+    ...(policy !== undefined && { 'violated-policies': [policy] }),
+  };
+}

@@ -1,0 +1,81 @@
+import { type RouteFacts } from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import { writeHeader, type HttpResponse } from './http-requests.js';
+
+/** Which headers tell callers about their limits. The initial values are the defaults. */
+export class HeaderOptions {
+  /** `RateLimit` and `RateLimit-Policy` of the IETF draft of that number. */
+  draft: 'draft-10' | 'off' = 'draft-10';
+  /** `X-RateLimit-Limit`, `-Remaining` and `-Reset` (seconds from now). */
+  legacy = false;
+  /** `Retry-After` on denials. */
+  retryAfter = true;
+}
+
+/**
+ * Writes the headers of draft-ietf-httpapi-ratelimit-headers-10, and the usual ones before it. Only
+ * policies are told: the figures of a quota are those of the whole service.
+ */
+export class RateLimitHeaders {
+  private readonly policies = new Map<string, string>();
+
+  constructor(private readonly options: HeaderOptions) {}
+
+  write(response: HttpResponse, decision: Decision, route: RouteFacts): void {
+    const { draft, legacy, retryAfter } = this.options;
+    const { decisions } = decision;
+    if (draft !== 'off') {
+      if (decisions === undefined) this.writeOne(response, decision, route);
+      else this.writeAll(response, decisions, route);
+    }
+    if (legacy && decision.tier === 'policy') {
+      writeHeader(response, 'X-RateLimit-Limit', String(decision.limit));
+      writeHeader(response, 'X-RateLimit-Remaining', String(decision.remaining));
+      writeHeader(response, 'X-RateLimit-Reset', String(secondsUp(decision.resetMs)));
+    }
+    if (retryAfter && !decision.allowed) {
+      writeHeader(response, 'Retry-After', String(Math.max(1, secondsUp(decision.retryAfterMs))));
+    }
+  }
+
+  private writeOne(response: HttpResponse, decision: Decision, route: RouteFacts): void {
+    if (decision.tier !== 'policy') return;
+    writeHeader(response, 'RateLimit-Policy', this.policyOf(decision, route));
+    writeHeader(response, 'RateLimit', limitOf(decision));
+  }
+
+  private writeAll(response: HttpResponse, all: readonly Decision[], route: RouteFacts): void {
+    let policies = '';
+    let limits = '';
+    for (const decision of all) {
+      if (decision.tier !== 'policy') continue;
+      const comma = policies === '' ? '' : ', ';
+      policies += comma + this.policyOf(decision, route);
+      limits += comma + limitOf(decision);
+    }
+    if (policies === '') return;
+    writeHeader(response, 'RateLimit-Policy', policies);
+    writeHeader(response, 'RateLimit', limits);
+  }
+
+  /** The same for every request of a tier, so it is put together once. */
+  private policyOf({ policy, limit }: Decision, route: RouteFacts): string {
+    const at = `${policy} ${limit}`;
+    let text = this.policies.get(at);
+    if (text === undefined) {
+      const info = route.limitOf(policy, limit);
+      const window = info === undefined ? '' : `;w=${Math.max(1, secondsUp(info.windowMs))}`;
+      text = `"${policy}";q=${limit}${window}`;
+      this.policies.set(at, text);
+    }
+    return text;
+  }
+}
+
+function limitOf({ policy, remaining, resetMs, retryAfterMs }: Decision): string {
+  return `"${policy}";r=${remaining};t=${secondsUp(retryAfterMs > 0 ? retryAfterMs : resetMs)}`;
+}
+
+function secondsUp(ms: number): number {
+  return Math.ceil(ms / 1000);
+}
