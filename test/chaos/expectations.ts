@@ -1,5 +1,5 @@
 import { deepestBurst, type Admission } from './admissions.js';
-import { CAPACITY, DEPTH } from './fleet.js';
+import { CAPACITY, DEPTH, SHARE_DEPTH, SHARES_PER_SECOND } from './fleet.js';
 import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
 import { type Totals } from './process/protocol.js';
@@ -14,6 +14,25 @@ export function expectWithinBound(all: readonly Admission[], excess = 0): void {
   const burst = deepestBurst(all, CAPACITY);
   note({ burst, bound: DEPTH + excess });
   expect(burst).toBeLessThanOrEqual(DEPTH + excess + rounding);
+}
+
+/**
+ * Where nodes may have been without Redis for a while, they also had their share of the guarantees:
+ * that comes at its own rate on top, from a bucket per node and app that holds one request.
+ */
+export function expectWithinBoundAndShares(
+  all: readonly Admission[],
+  nodes: number,
+  excess = 0,
+): void {
+  const byShare = all.filter(({ source }) => source === 'fallback');
+  const burst = deepestBurst(byShare, SHARES_PER_SECOND);
+  note({ burst, bound: nodes * SHARE_DEPTH, byShare: byShare.length });
+  expect(burst).toBeLessThanOrEqual(nodes * SHARE_DEPTH + 1e-6);
+  expectWithinBound(
+    all.filter(({ source }) => source !== 'fallback'),
+    excess,
+  );
 }
 
 /** Each request has had one answer, and nothing went wrong out of sight. */

@@ -21,6 +21,11 @@ export const QUOTA = {
   maxCost: 5,
 } satisfies QuotaOptions;
 
+/** Tokens per second that all nodes may admit together while Redis is away: 0.9 of the guarantees. */
+export const SHARES_PER_SECOND = 0.9 * (QUOTA.apps.shop.guaranteed + QUOTA.apps.search.guaranteed);
+/** And how many a node may have saved up for that: the largest request of each app. */
+export const SHARE_DEPTH = 2 * QUOTA.maxCost;
+
 /** Several processes on one quota. */
 export class Fleet {
   readonly processes: LoadProcess[] = [];

@@ -47,7 +47,7 @@ class FleetProcess {
     await this.limiter.close();
     clearInterval(this.reporting);
     this.report();
-    tell({ report: 'closed', totals: this.recorder.totals });
+    await told({ report: 'closed', totals: this.recorder.totals });
   }
 
   private ask({ app, cost = 1 }: Stream): Promise<void> {
@@ -81,8 +81,6 @@ async function obey(order: Order): Promise<void> {
       return running?.offer(order.streams);
     case 'close':
       await running?.close();
-      // Nobody ends this process from here on: a limiter that is closed must let it go.
-      process.off('disconnect', endWithParent);
       process.disconnect();
   }
 }
@@ -91,15 +89,16 @@ function tell(report: Report): void {
   process.send?.(report);
 }
 
+/** Resolves when the report is on its way, so that nothing cuts it off. */
+function told(report: Report): Promise<void> {
+  return new Promise((resolve) => process.send?.(report, () => resolve()));
+}
+
 function happened(happening: Extract<Report, { report: 'happening' }>['happening']): void {
   tell({ report: 'happening', atMicros: sharedMicros(), happening });
 }
 
-function endWithParent(): void {
-  process.exit(0);
-}
-
-process.on('disconnect', endWithParent);
+process.on('disconnect', () => process.exit(0));
 process.on('message', (order) => {
   obey(order as Order).catch((error: unknown) => {
     tell({
