@@ -8,13 +8,14 @@ import {
   type RedisProcess,
   type TcpProxy,
 } from '../support/index.js';
-import { deepestBurst, tokensWithin } from './admissions.js';
+import { tokensWithin } from './admissions.js';
 import {
   expectAllAnswered,
+  expectSharesOnly,
   expectSwitchesOnce,
   expectWithinBoundAndShares,
 } from './expectations.js';
-import { DEPTH, Fleet, LEASE_TTL_MICROS, SHARE_DEPTH, SHARES_PER_SECOND } from './fleet.js';
+import { DEPTH, Fleet, LEASE_TTL_MICROS, SHARES_PER_SECOND } from './fleet.js';
 import { viewLedger } from './ledger-view.js';
 import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
@@ -38,6 +39,12 @@ function isBack(one: LoadProcess): boolean {
     const modes = one.modesOf(app);
     return modes.includes('offline') && modes.at(-1) !== 'offline';
   });
+}
+
+/** When it was last decided without Redis. */
+function backAt({ happenings }: LoadProcess): number {
+  const offline = happenings.findLastIndex((one) => one.name === 'mode' && one.mode === 'offline');
+  return happenings[offline + 1]!.atMicros;
 }
 
 describe('a Redis that does not answer', () => {
@@ -75,15 +82,25 @@ describe('a Redis that does not answer', () => {
 
     const all = fleet.admissions.filter(({ from }) => from >= warmFrom);
     expectWithinBoundAndShares(all, fleet.processes.length);
+    const nodes = fleet.processes.length;
+    const pauseEnds = asked + pauseMicros;
+    const before = all.filter(({ to }) => to <= pauseEnds);
+    expectSharesOnly(
+      before.filter(({ source }) => source === 'fallback'),
+      nodes,
+    );
     // A lease that was asked for before the pause is over by then, and none can have come.
-    const [from, to] = [pausedBy + LEASE_TTL_MICROS, asked + pauseMicros];
-    const alone = all.filter((one) => one.from >= from && one.to <= to);
-    const most = fleet.processes.length * SHARE_DEPTH;
-    const burst = deepestBurst(alone, SHARES_PER_SECOND);
-    const perSecond = (tokensWithin(alone, from, to) * 1_000_000) / (to - from);
+    const leasesEnd = pausedBy + LEASE_TTL_MICROS;
+    const alone = before.filter(({ from }) => from >= leasesEnd);
+    expectSharesOnly(alone, nodes);
+    const perSecond =
+      (tokensWithin(alone, leasesEnd, pauseEnds) * 1_000_000) / (pauseEnds - leasesEnd);
     const after = (tokensWithin(all, backFrom, backTo) * 1_000_000) / (backTo - backFrom);
-    note({ burst, most, perSecond, after });
-    expect(burst).toBeLessThanOrEqual(most);
+    note({
+      perSecond,
+      after,
+      backMs: fleet.processes.map((one) => (backAt(one) - pauseEnds) / 1000),
+    });
     expect(perSecond).toBeGreaterThan(SHARES_PER_SECOND / 2);
     expect(after).toBeGreaterThan(SHARES_PER_SECOND);
     expectAllAnswered(totals);
