@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { deepestBurst, tokensWithin, type Admission } from './admissions.js';
+import { deepestBurst, tokensWithin, usualRate, type Admission } from './admissions.js';
 
 const PER_SECOND = 1000;
 
@@ -16,6 +16,14 @@ function deepestByHand(all: readonly Admission[]): number {
   );
   return Math.max(0, ...excesses);
 }
+
+describe('the usual rate', () => {
+  it('is that of most of the time, whatever happened in between', () => {
+    const steady = Array.from({ length: 700 }, (_, i) => admission(i * 1000 + 1));
+    const stalled = steady.filter(({ from }) => from < 200_000 || from > 300_000);
+    expect(usualRate(stalled, 0, 700_000)).toBeCloseTo(PER_SECOND);
+  });
+});
 
 describe('the deepest burst', () => {
   it('is all of it if all came at once', () => {

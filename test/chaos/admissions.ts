@@ -36,6 +36,18 @@ export function tokensWithin(all: readonly Admission[], from: number, to: number
 }
 
 /**
+ * Tokens per second in the middle one of `parts` equal parts of a span: one in which the machine had
+ * no time for these processes says nothing about them.
+ */
+export function usualRate(all: readonly Admission[], from: number, to: number, parts = 7): number {
+  const micros = (to - from) / parts;
+  const rates = Array.from({ length: parts }, (_, i) => {
+    return (tokensWithin(all, from + i * micros, from + (i + 1) * micros) * 1_000_000) / micros;
+  });
+  return rates.sort((a, b) => a - b)[Math.floor(parts / 2)]!;
+}
+
+/**
  * The most by which the tokens admitted in any span Δ, short or long, exceed `perSecond × Δ`. This
  * is what a bucket of that rate needs as its depth to have admitted all of it.
  */

@@ -7,7 +7,7 @@ import {
   stopAll,
   until,
 } from '../support/index.js';
-import { deepestBurst, tokensWithin } from './admissions.js';
+import { deepestBurst, tokensWithin, usualRate } from './admissions.js';
 import {
   expectAllAnswered,
   expectSwitchesOnce,
@@ -42,10 +42,6 @@ const NOTICED = (CAPACITY * PACE_MICROS) / 1_000_000;
 
 function epochsOf(one: LoadProcess): number[] {
   return one.happenings.flatMap((event) => (event.name === 'epoch' ? [event.epoch] : []));
-}
-
-function usedPart(fleet: Fleet, from: number, to: number): number {
-  return tokensWithin(fleet.admissions, from, to) / ((CAPACITY * (to - from)) / 1_000_000);
 }
 
 /**
@@ -88,7 +84,7 @@ describe('a loss of the state', () => {
     expectWithinBound(fleet.admissions, NOTICED);
     expectNoNewBurst(fleet, flushedBy, CAPACITY);
     expectSwitchesOnce(fleet.processes, APPS);
-    const used = usedPart(fleet, from, to);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     note({ used });
     expect(used).toBeGreaterThanOrEqual(LEAST_USED);
   });
@@ -145,7 +141,7 @@ describe('a loss of the state', () => {
     const shares = fleet.processes.length * SHARE_DEPTH;
     expectNoNewBurst(fleet, lostBy, CAPACITY + SHARES_PER_SECOND, shares);
     expectSwitchesOnce(fleet.processes, APPS);
-    const used = usedPart(fleet, from, to);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     note({ used });
     expect(used).toBeGreaterThanOrEqual(LEAST_USED);
   });

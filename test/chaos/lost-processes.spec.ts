@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
-import { tokensWithin } from './admissions.js';
+import { usualRate } from './admissions.js';
 import { expectAllAnswered, expectWithinBound } from './expectations.js';
 import { CAPACITY, DEPTH, Fleet, QUOTA } from './fleet.js';
 import { viewLedger, type LedgerView } from './ledger-view.js';
@@ -43,7 +43,7 @@ describe('a process that is lost', () => {
     expectAllAnswered(await fleet.close());
 
     expectWithinBound(fleet.admissions);
-    const used = tokensWithin(fleet.admissions, from, to) / ((CAPACITY * (to - from)) / 1_000_000);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     note({ used });
     expect(used).toBeGreaterThanOrEqual(0.8);
     expect(Math.min(...views.map(({ lowest }) => lowest))).toBeGreaterThanOrEqual(0);
@@ -81,8 +81,8 @@ describe('a process that is lost', () => {
 
     expectWithinBound(fleet.admissions);
     // Well below the capacity both get all they ask for.
-    const used = tokensWithin(fleet.admissions, from, to) / (to - from);
-    note({ perSecond: used * 1_000_000 });
-    expect(used * 1_000_000).toBeGreaterThan(150);
+    const perSecond = usualRate(fleet.admissions, from, to, 1);
+    note({ perSecond });
+    expect(perSecond).toBeGreaterThan(150);
   });
 });

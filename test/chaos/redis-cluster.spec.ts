@@ -6,7 +6,7 @@ import {
   withRedis,
   type RedisCluster,
 } from '../support/index.js';
-import { tokensWithin } from './admissions.js';
+import { usualRate } from './admissions.js';
 import {
   expectAllAnswered,
   expectSwitchesOnce,
@@ -68,9 +68,8 @@ describe('a quota on Redis Cluster', () => {
     const noticed = (CAPACITY * PACE_MICROS) / 1_000_000;
     expectWithinBoundAndShares(fleet.admissions, fleet.processes.length, noticed);
     expectSwitchesOnce(fleet.processes, APPS);
-    const perSecond = (since: number, till: number): number =>
-      (tokensWithin(fleet.admissions, since, till) * 1_000_000) / (till - since);
-    const [first, again] = [perSecond(from, to), perSecond(backFrom, backTo)];
+    const first = usualRate(fleet.admissions, from, to);
+    const again = usualRate(fleet.admissions, backFrom, backTo);
     note({ first, again, modes: fleet.processes.map((one) => one.modesOf('shop')) });
     expect(first).toBeGreaterThanOrEqual(0.8 * CAPACITY);
     // Credit begins empty after a loss: during overload the guarantees flow, 0.7 of the capacity.

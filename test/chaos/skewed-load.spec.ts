@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
-import { tokensWithin } from './admissions.js';
+import { usualRate } from './admissions.js';
 import { expectAllAnswered, expectSwitchesOnce, expectWithinBound } from './expectations.js';
 import { note } from './note.js';
 import { CAPACITY, Fleet, QUOTA } from './fleet.js';
@@ -42,7 +42,7 @@ describe('four processes that share one quota', () => {
     expectWithinBound(fleet.admissions);
     expectAllAnswered(totals);
     expectSwitchesOnce(fleet.processes, ['shop', 'search']);
-    const used = tokensWithin(fleet.admissions, from, to) / ((CAPACITY * (to - from)) / 1_000_000);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     const sum = (of: 'asked' | 'atOnce'): number => totals.reduce((all, one) => all + one[of], 0);
     note({
       used,
@@ -70,7 +70,7 @@ describe('four processes that share one quota', () => {
 
     expectWithinBound(fleet.admissions);
     expectAllAnswered(totals);
-    const used = tokensWithin(fleet.admissions, from, to) / ((CAPACITY * (to - from)) / 1_000_000);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     note({ used, twins: twins.map((one) => one.admissions.length) });
     for (const twin of twins) expect(twin.admissions.length).toBeGreaterThan(500);
     expect(used).toBeGreaterThanOrEqual(0.8);

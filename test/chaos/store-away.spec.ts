@@ -8,7 +8,7 @@ import {
   type RedisProcess,
   type TcpProxy,
 } from '../support/index.js';
-import { tokensWithin } from './admissions.js';
+import { tokensWithin, usualRate } from './admissions.js';
 import {
   expectAllAnswered,
   expectSharesOnly,
@@ -93,9 +93,8 @@ describe('a Redis that does not answer', () => {
     const leasesEnd = pausedBy + LEASE_TTL_MICROS;
     const alone = before.filter(({ from }) => from >= leasesEnd);
     expectSharesOnly(alone, nodes);
-    const perSecond =
-      (tokensWithin(alone, leasesEnd, pauseEnds) * 1_000_000) / (pauseEnds - leasesEnd);
-    const after = (tokensWithin(all, backFrom, backTo) * 1_000_000) / (backTo - backFrom);
+    const perSecond = usualRate(alone, leasesEnd, pauseEnds);
+    const after = usualRate(all, backFrom, backTo);
     note({
       perSecond,
       after,
