@@ -16,7 +16,8 @@ await main(() =>
     if (isStale('dist-cjs/package.json', ['lib', 'scripts/build.mjs', 'tsconfig.build.json'])) {
       await buildLibrary();
     }
-    if (isStale('build/sample/01-quick-start/main.js', ['sample', 'tsconfig.run.json'])) {
+    const runnables = ['sample', 'test/chaos/process', 'tsconfig.run.json'];
+    if (isStale('build/sample/01-quick-start/main.js', runnables)) {
       await compileRunnables();
     }
   }),

@@ -70,6 +70,20 @@ describe('startProxy', () => {
     again.close();
   });
 
+  it('leads to another server from the next connection on', async () => {
+    const other = await startRedis();
+    client.send('SET whose first');
+    await until(() => client.received === '+OK\r\n');
+    proxy.redirect(other.port);
+    client.send('GET whose');
+    await until(() => client.received.endsWith('first\r\n'));
+    const later = await RawClient.connect(proxy.port);
+    later.send('GET whose');
+    await until(() => later.received === '$-1\r\n');
+    later.close();
+    await other.stop();
+  });
+
   it('doubles replies, whole ones only', async () => {
     proxy.doubleReplies(true);
     client.send('ECHO one');

@@ -41,7 +41,7 @@ export class TcpProxy {
   private constructor(
     private readonly server: Server,
     readonly port: number,
-    private readonly targetPort: number,
+    private targetPort: number,
   ) {
     server.on('connection', (client) => this.accept(client));
     this.forget = closeAtEnd(() => this.close());
@@ -109,6 +109,11 @@ export class TcpProxy {
 
   async restore(): Promise<void> {
     if (!this.server.listening) await listen(this.server, this.port);
+  }
+
+  /** Connections made from now on lead to another server. */
+  redirect(targetPort: number): void {
+    this.targetPort = targetPort;
   }
 
   async close(): Promise<void> {

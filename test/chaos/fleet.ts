@@ -1,0 +1,69 @@
+import { type QuotaOptions, type StoreInput } from 'nestjs-weir';
+import { until } from '../support/until.js';
+import { type Admission } from './admissions.js';
+import { LoadProcess } from './load-process.js';
+import { sharedMicros, type ProcessSetup, type Stream, type Totals } from './process/protocol.js';
+
+/** Tokens per second of the cluster that these tests share out, and how many it holds at most. */
+export const CAPACITY = 2000;
+export const DEPTH = 400;
+export const PACE_MICROS = 50_000;
+export const LEASE_TTL_MICROS = 1_000_000;
+
+export const QUOTA = {
+  clusterId: 'chaos',
+  cluster: { capacity: CAPACITY },
+  apps: {
+    // Enough credit, and soon again, for overload to last as long as a test does.
+    shop: { guaranteed: 800, burst: 4000, burstDuration: '1s', priority: 0 },
+    search: { guaranteed: 600, burst: 4000, burstDuration: '1s', priority: 1 },
+  },
+  maxCost: 5,
+} satisfies QuotaOptions;
+
+/** Tokens per second that all nodes may admit together while Redis is away: 0.9 of the guarantees. */
+export const SHARES_PER_SECOND = 0.9 * (QUOTA.apps.shop.guaranteed + QUOTA.apps.search.guaranteed);
+/** And how many a node may have saved up for that: the largest request of each app. */
+export const SHARE_DEPTH = 2 * QUOTA.maxCost;
+
+/** Several processes on one quota. */
+export class Fleet {
+  readonly processes: LoadProcess[] = [];
+
+  constructor(
+    private readonly store: StoreInput,
+    private readonly quota: QuotaOptions = QUOTA,
+  ) {}
+
+  /** Starts one process for each load and lets them all begin. */
+  async begin(...loads: readonly (readonly Stream[])[]): Promise<LoadProcess[]> {
+    const started = await Promise.all(loads.map(() => this.start()));
+    for (const [i, one] of started.entries()) one.offer(...loads[i]!);
+    return started;
+  }
+
+  async start(more: Partial<ProcessSetup> = {}): Promise<LoadProcess> {
+    const started = await LoadProcess.start({ quota: this.quota, store: this.store, ...more });
+    this.processes.push(started);
+    return started;
+  }
+
+  get admissions(): Admission[] {
+    return this.processes.flatMap(({ admissions }) => admissions);
+  }
+
+  /** Lets the load go on, until every process that runs has told of so much more time. */
+  async goOn(seconds: number): Promise<void> {
+    const goal = sharedMicros() + seconds * 1_000_000;
+    await until(() => this.processes.every((one) => !one.isRunning || one.upToMicros >= goal), {
+      what: `${seconds} s of load`,
+      timeoutMs: seconds * 1000 + 10_000,
+    });
+  }
+
+  /** Ends all that still run, in order. */
+  close(): Promise<Totals[]> {
+    const running = this.processes.filter((one) => one.isRunning);
+    return Promise.all(running.map((one) => one.close()));
+  }
+}

@@ -1,0 +1,43 @@
+import { type Redis } from 'ioredis';
+import { RedisKeys } from '../../lib/stores/redis/keys.js';
+
+const UNITS_PER_TOKEN = 1_000_000;
+/** Where lease.lua keeps these figures in the state. */
+const LEVEL = 1;
+const OUTSTANDING = 2;
+const EPOCH = 3;
+const NODES = 9;
+/** And where in the field of an app. */
+const GRANTED = 7;
+
+/** What Redis holds about a cluster. Amounts are tokens. */
+export interface LedgerView {
+  readonly level: number;
+  readonly outstanding: number;
+  readonly epoch: number;
+  readonly nodes: number;
+  /** Ever granted to nodes, less what came back. */
+  readonly granted: number;
+  /** The lowest of all figures, those of the apps and their shares among them. */
+  readonly lowest: number;
+}
+
+export async function viewLedger(client: Redis, clusterId = 'chaos'): Promise<LedgerView> {
+  const fields = await client.hgetallBuffer(new RedisKeys('weir').quota(clusterId).ledger);
+  const state = doubles(fields.state ?? Buffer.alloc(0));
+  const apps = Object.keys(fields)
+    .filter((field) => field.length === 1)
+    .map((field) => doubles(fields[field]));
+  return {
+    level: state[LEVEL]! / UNITS_PER_TOKEN,
+    outstanding: state[OUTSTANDING]! / UNITS_PER_TOKEN,
+    epoch: state[EPOCH]!,
+    nodes: state[NODES]!,
+    granted: apps.reduce((sum, app) => sum + app[GRANTED]!, 0),
+    lowest: Math.min(...state, ...doubles(fields.shares), ...apps.flat()),
+  };
+}
+
+function doubles(bytes: Buffer = Buffer.alloc(0)): number[] {
+  return Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(8 * i));
+}

@@ -1,0 +1,127 @@
+import { type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../setup/ensure-built.js';
+import { exited, hasExited, spawnOwned } from '../support/processes.js';
+import { until } from '../support/until.js';
+import { admissionsOf, type Admission } from './admissions.js';
+import {
+  type Happening,
+  type Order,
+  type ProcessSetup,
+  type Report,
+  type Stream,
+  type Totals,
+} from './process/protocol.js';
+
+const MAIN = join(root, 'build/test/chaos/process/main.js');
+const START_TIMEOUT_MS = 15_000;
+
+/** A process of the fleet, as seen from the test. */
+export class LoadProcess {
+  readonly admissions: Admission[] = [];
+  readonly happenings: (Happening & { readonly atMicros: number })[] = [];
+  /** All that it admitted before is known here. */
+  upToMicros = 0;
+  private readonly apps: readonly string[];
+  private totals: Totals | undefined;
+  private isOpen = false;
+  private isPaused = false;
+  private broken = '';
+  private errors = '';
+
+  private constructor(
+    private readonly child: ChildProcess,
+    setup: ProcessSetup,
+  ) {
+    this.apps = Object.keys(setup.quota.apps);
+    child.on('message', (report) => this.hear(report as Report));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.errors += text));
+    this.order({ order: 'open', setup });
+  }
+
+  static async start(setup: ProcessSetup): Promise<LoadProcess> {
+    const child = spawnOwned(process.execPath, [MAIN], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      serialization: 'advanced',
+    });
+    const started = new LoadProcess(child, setup);
+    await started.until(() => started.isOpen, 'a process to open its limiter', START_TIMEOUT_MS);
+    return started;
+  }
+
+  get isRunning(): boolean {
+    return !hasExited(this.child) && !this.isPaused;
+  }
+
+  offer(...streams: Stream[]): void {
+    this.order({ order: 'load', streams });
+  }
+
+  /** Ends the load, waits for all answers, closes the limiter; resolves when the process is gone. */
+  async close(): Promise<Totals> {
+    this.order({ order: 'close' });
+    const totals = await this.until(() => this.totals, 'a process to close its limiter', 10_000);
+    await exited(this.child);
+    return totals;
+  }
+
+  /** SIGKILL: it cannot give anything back. */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await exited(this.child);
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.child.kill('SIGCONT');
+  }
+
+  /** The modes that the app went through, in order. */
+  modesOf(app: string): string[] {
+    return this.happenings.flatMap((one) =>
+      one.name === 'mode' && one.app === app ? [one.mode] : [],
+    );
+  }
+
+  private until<T>(condition: () => T, what: string, timeoutMs: number): Promise<NonNullable<T>> {
+    return until(
+      () => {
+        if (hasExited(this.child) && this.totals === undefined) this.broken ||= 'it ended early';
+        return this.broken ? 'broken' : condition();
+      },
+      { what, timeoutMs },
+    ).then((value) => {
+      if (this.broken) throw new Error(`${this.broken}\n${this.errors}`);
+      return value as NonNullable<T>;
+    });
+  }
+
+  private order(order: Order): void {
+    this.child.send(order, () => undefined);
+  }
+
+  private hear(report: Report): void {
+    switch (report.report) {
+      case 'opened':
+        this.isOpen = true;
+        return;
+      case 'progress':
+        this.upToMicros = report.upToMicros;
+        this.admissions.push(...admissionsOf(report.admissions, this.apps));
+        return;
+      case 'happening':
+        this.happenings.push({ ...report.happening, atMicros: report.atMicros });
+        return;
+      case 'closed':
+        this.totals = report.totals;
+        return;
+      case 'broken':
+        this.broken = report.reason;
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { type Decision } from 'nestjs-weir';
+import { FIGURES_PER_ADMISSION, SOURCES, sharedMicros, type Totals } from './protocol.js';
+
+/** Writes down what became of each request, and hands it over in lots. */
+export class Recorder {
+  readonly totals: Totals = {
+    asked: 0,
+    answered: 0,
+    admitted: 0,
+    atOnce: 0,
+    failed: 0,
+    longestWaitMicros: 0,
+    strays: [],
+  };
+  private lot: number[] = [];
+
+  constructor(private readonly apps: readonly string[]) {
+    process.on('unhandledRejection', (reason) => this.stray('rejection', reason));
+    process.on('uncaughtException', (error) => this.stray('exception', error));
+    process.on('warning', (warning) => this.stray('warning', warning));
+  }
+
+  /** Asks, and notes when the question was put and when the answer was here. */
+  async ask(
+    question: () => Decision | Promise<Decision>,
+    app: string,
+    cost: number,
+  ): Promise<void> {
+    const from = sharedMicros();
+    this.totals.asked++;
+    try {
+      let decision = question();
+      if (decision instanceof Promise) decision = await decision;
+      else this.totals.atOnce++;
+      this.note(decision, from, app, cost);
+    } catch (error) {
+      this.totals.failed++;
+      this.stray('refusal', error);
+    }
+    this.totals.answered++;
+  }
+
+  takeLot(): Float64Array {
+    const lot = Float64Array.from(this.lot);
+    this.lot = [];
+    return lot;
+  }
+
+  private note(decision: Decision, from: number, app: string, cost: number): void {
+    const to = sharedMicros();
+    const { totals } = this;
+    totals.longestWaitMicros = Math.max(totals.longestWaitMicros, to - from);
+    if (!decision.allowed) return;
+    totals.admitted++;
+    const source = SOURCES.indexOf(decision.source);
+    const figures = [from, to, cost, this.apps.indexOf(app), source];
+    if (figures.length !== FIGURES_PER_ADMISSION) throw new Error('a line of another length');
+    this.lot.push(...figures);
+  }
+
+  private stray(kind: string, what: unknown): void {
+    const text = what instanceof Error ? (what.stack ?? what.message) : String(what);
+    this.totals.strays.push(`${kind}: ${text}`);
+  }
+}

@@ -1,0 +1,95 @@
+import { Redis } from 'ioredis';
+import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
+import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
+import { usualRate } from './admissions.js';
+import { expectAllAnswered, expectSwitchesOnce, expectWithinBound } from './expectations.js';
+import { note } from './note.js';
+import { CAPACITY, Fleet, QUOTA } from './fleet.js';
+import { viewLedger } from './ledger-view.js';
+import { sharedMicros } from './process/protocol.js';
+
+describe('four processes that share one quota', () => {
+  let server: RedisProcess;
+  let client: Redis;
+
+  beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+
+  beforeEach(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+  });
+
+  afterEach(async () => {
+    client.disconnect();
+    await stopAll();
+  });
+
+  it('keep to the capacity in every span, use it, and decide in process', async () => {
+    const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
+    const parts = [0.6, 0.25, 0.1, 0.05];
+    await fleet.begin(
+      ...parts.map((part) => [
+        { app: 'shop', perSecond: 2000 * part },
+        { app: 'search', perSecond: 200 * part, cost: 5 },
+      ]),
+    );
+    await fleet.goOn(0.5);
+    const from = sharedMicros();
+    await fleet.goOn(3);
+    const to = sharedMicros();
+    const totals = await fleet.close();
+
+    expectWithinBound(fleet.admissions);
+    expectAllAnswered(totals);
+    expectSwitchesOnce(fleet.processes, ['shop', 'search']);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
+    const sum = (of: 'asked' | 'atOnce'): number => totals.reduce((all, one) => all + one[of], 0);
+    note({
+      used,
+      local: sum('atOnce') / sum('asked'),
+      waits: totals.map((one) => one.longestWaitMicros),
+    });
+    expect(used).toBeGreaterThanOrEqual(0.9);
+    expect(sum('atOnce') / sum('asked')).toBeGreaterThanOrEqual(0.95);
+    expect(await viewLedger(client)).toMatchObject({ outstanding: 0, nodes: 0, lowest: 0 });
+  });
+
+  it('are told apart by what they are, not by name, and by no wall clock', async () => {
+    const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
+    const twins = await Promise.all([
+      fleet.start({ nodeId: 'twin' }),
+      fleet.start({ nodeId: 'twin', wallClockStepsMs: 3_600_000 }),
+    ]);
+    for (const twin of twins) twin.offer({ app: 'shop', perSecond: CAPACITY });
+    await fleet.goOn(0.5);
+    const from = sharedMicros();
+    await fleet.goOn(1.5);
+    const to = sharedMicros();
+    expect(await viewLedger(client)).toMatchObject({ nodes: 2, epoch: 1 });
+    const totals = await fleet.close();
+
+    expectWithinBound(fleet.admissions);
+    expectAllAnswered(totals);
+    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
+    note({ used, twins: twins.map((one) => one.admissions.length) });
+    for (const twin of twins) expect(twin.admissions.length).toBeGreaterThan(500);
+    expect(used).toBeGreaterThanOrEqual(0.8);
+  });
+
+  it('give back all they hold when they stop, while the others go on', async () => {
+    const fleet = new Fleet(
+      { type: 'redis', url: server.url, decisionTimeout: '1s' },
+      { ...QUOTA, apps: { shop: QUOTA.apps.shop }, local: { reserveTarget: 60 } },
+    );
+    const few = [{ app: 'shop', perSecond: 100 }];
+    const [stays, ...stops] = await fleet.begin(few, few, few);
+    await until(async () => (await viewLedger(client)).outstanding > 120);
+    expectAllAnswered(await Promise.all(stops.map((one) => one.close())));
+    const left = await viewLedger(client);
+    expect(left.nodes).toBe(1);
+    expect(left.outstanding).toBeLessThanOrEqual(60);
+    expectAllAnswered([await stays!.close()]);
+    expect(await viewLedger(client)).toMatchObject({ nodes: 0, outstanding: 0 });
+    expectWithinBound(fleet.admissions);
+  });
+});
