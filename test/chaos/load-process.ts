@@ -61,7 +61,9 @@ export class LoadProcess {
   async close(): Promise<Totals> {
     this.order({ order: 'close' });
     const totals = await this.until(() => this.totals, 'a process to close its limiter', 10_000);
-    await exited(this.child);
+    await until(() => hasExited(this.child), {
+      what: 'a process with a closed limiter to end by itself',
+    });
     return totals;
   }
 

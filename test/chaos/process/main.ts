@@ -81,6 +81,8 @@ async function obey(order: Order): Promise<void> {
       return running?.offer(order.streams);
     case 'close':
       await running?.close();
+      // Nobody ends this process from here on: a limiter that is closed must let it go.
+      process.off('disconnect', endWithParent);
       process.disconnect();
   }
 }
@@ -98,7 +100,11 @@ function happened(happening: Extract<Report, { report: 'happening' }>['happening
   tell({ report: 'happening', atMicros: sharedMicros(), happening });
 }
 
-process.on('disconnect', () => process.exit(0));
+function endWithParent(): void {
+  process.exit(0);
+}
+
+process.on('disconnect', endWithParent);
 process.on('message', (order) => {
   obey(order as Order).catch((error: unknown) => {
     tell({
