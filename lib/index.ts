@@ -28,6 +28,7 @@ export {
   type FailureMode,
   type LimitOptions,
   type PolicyInput,
+  type SyncMode,
 } from './limiter/policy-options.js';
 export {
   AppOptions,

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
+import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
@@ -15,7 +16,21 @@ interface BoundPolicy {
 /** Stands where no policy was looked up yet; no request can name it. */
 const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 
-export type PolicyCounters = LimitCounters & { overflowed: number };
+export type PolicyCounters = LimitCounters & {
+  overflowed: number;
+  leased: number;
+  leaseCalls: number;
+};
+
+const NO_COUNTS: PolicyCounters = {
+  allowed: 0,
+  denied: 0,
+  shadowDenied: 0,
+  fallback: 0,
+  overflowed: 0,
+  leased: 0,
+  leaseCalls: 0,
+};
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyBook {
@@ -68,6 +83,10 @@ export class PolicyBook {
     this.latest = NO_POLICY;
   }
 
+  leaseFrom(desk: LeaseDesk): void {
+    for (const limit of this.limits()) limit.leaseFrom(desk);
+  }
+
   sweepDenials(now: number): void {
     for (const limit of this.limits()) limit.denials.sweep(now);
   }
@@ -75,15 +94,17 @@ export class PolicyBook {
   counters(): Record<string, PolicyCounters> {
     const all: Record<string, PolicyCounters> = {};
     for (const { name } of this.policies.values()) {
-      all[name] = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0, overflowed: 0 };
+      all[name] = { ...NO_COUNTS };
     }
-    for (const { policy, counters, overflowed } of this.limits()) {
+    for (const { policy, counters, overflowed, leases } of this.limits()) {
       const sum = all[policy]!;
       sum.allowed += counters.allowed;
       sum.denied += counters.denied;
       sum.shadowDenied += counters.shadowDenied;
       sum.fallback += counters.fallback;
       sum.overflowed += overflowed;
+      sum.leased += leases?.decided ?? 0;
+      sum.leaseCalls += leases?.calls ?? 0;
     }
     return all;
   }

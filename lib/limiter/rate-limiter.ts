@@ -1,6 +1,6 @@
 import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
-import { type LimitCounters } from './bound-limit.js';
+import { type PolicyCounters } from './policy-book.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {
@@ -38,14 +38,14 @@ export interface AcquireOptions {
 export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
-  readonly policies: Readonly<Record<string, LimitCounters & { overflowed: number }>>;
+  readonly policies: Readonly<Record<string, PolicyCounters>>;
 }
 
 /**
  * Decides whether requests may go. Abstract, so that it is its own injection token.
  *
  * A method that says `T | Promise<T>` answers at once whenever it can: always with the memory
- * store, and with Redis for a remembered denial or while Redis is away.
+ * store, and with Redis for a leased key, a remembered denial or while Redis is away.
  */
 export abstract class RateLimiter {
   /** Takes the tokens if they are there; never waits for them. */

@@ -1,0 +1,292 @@
+import { Redis } from 'ioredis';
+import {
+  createRateLimiter,
+  type Decision,
+  type PolicyInput,
+  type RateLimiter,
+  type RateLimiterStats,
+} from 'nestjs-weir';
+import { AlgorithmCode, compileLimit, type LeaseGrant } from '../../lib/algorithms/index.js';
+import { SystemClock } from '../../lib/common/clock.js';
+import { CallKind, RedisStore } from '../../lib/stores/index.js';
+import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
+import { now, together } from '../support/limiters.js';
+
+const K = { policy: 'p', key: 'k' };
+const LEASE_TTL_MS = 1000;
+
+type Counters = RateLimiterStats['policies'][string];
+
+function countersOf(limiter: RateLimiter): Counters {
+  return limiter.stats().policies.p!;
+}
+
+/** Says how many requests each limiter gets in this turn of the event loop. */
+type Load = (elapsedMs: number, sent: number) => number;
+
+const perTurn =
+  (count: number): Load =>
+  () =>
+    count;
+
+/** Keeps up with the rate on a busy machine too. */
+const perMs =
+  (rate: number): Load =>
+  (elapsedMs, sent) =>
+    Math.ceil(elapsedMs * rate) - sent;
+
+/** Requests for one key to each of the limiters, for so long. */
+async function hammer(
+  limiters: readonly RateLimiter[],
+  ms: number,
+  load: Load,
+): Promise<{ allowed: number; local: number; asked: number; seconds: number }> {
+  const startMs = performance.now();
+  const answers: (Decision | Promise<Decision>)[] = [];
+  for (let sent = 0, elapsedMs = 0; elapsedMs < ms; elapsedMs = performance.now() - startMs) {
+    const count = load(elapsedMs, sent);
+    sent += count;
+    for (const limiter of limiters) {
+      for (let i = 0; i < count; i++) answers.push(limiter.tryAcquire(K));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  const decisions = await together(answers);
+  const seconds = (performance.now() - startMs) / 1000;
+  const allowed = decisions.filter((decision) => decision.allowed);
+  const local = allowed.filter(({ source }) => source === 'local').length;
+  return { allowed: allowed.length, local, asked: decisions.length, seconds };
+}
+
+describe('leases on Redis', () => {
+  let server: RedisProcess;
+  let client: Redis;
+  const limiters: RateLimiter[] = [];
+  let prefixes = 0;
+
+  async function one(
+    policy: PolicyInput,
+    prefix: string,
+    more: Record<string, PolicyInput> = {},
+  ): Promise<RateLimiter> {
+    const limiter = createRateLimiter({
+      policies: { p: policy, ...more },
+      store: { type: 'redis', url: server.url, prefix, decisionTimeout: '5s' },
+    });
+    limiters.push(limiter);
+    await limiter.ready();
+    return limiter;
+  }
+
+  /** So many requests of one turn that the key is leased when they have been answered. */
+  async function warm(limiter: RateLimiter, requests = 20): Promise<number> {
+    const decisions = await together(Array.from({ length: requests }, () => limiter.tryAcquire(K)));
+    await until(() => !(limiter.tryAcquire(K) instanceof Promise), { what: 'a lease' });
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+    return requests;
+  }
+
+  const nextPrefix = (): string => `leases${prefixes++}`;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+  });
+
+  afterEach(async () => {
+    await Promise.all(limiters.splice(0).map((limiter) => limiter.close()));
+  });
+
+  afterAll(async () => {
+    client.disconnect();
+    await stopAll();
+  });
+
+  it('decide nearly every request for a hot key in the process, and within the limit', async () => {
+    const prefix = nextPrefix();
+    const policy = { rate: 50_000, burst: 50_000 };
+    const pair = [await one(policy, prefix), await one(policy, prefix)];
+    await Promise.all(pair.map((limiter) => warm(limiter)));
+    const { allowed, local, asked, seconds } = await hammer(pair, 1000, perTurn(3));
+    expect(allowed).toBe(asked);
+    expect(local / asked).toBeGreaterThanOrEqual(0.95);
+    expect(allowed).toBeLessThanOrEqual(50_000 + 50_000 * seconds);
+    const calls = pair.reduce((sum, limiter) => sum + countersOf(limiter).leaseCalls, 0);
+    expect(calls).toBeLessThan(asked / 10);
+  });
+
+  it.each<[string, PolicyInput['sync'], PolicyInput['sync']]>([
+    ['two that lease', 'auto', 'leased'],
+    ['one that leases and one that is exact', 'leased', 'exact'],
+  ])('hold the limit when more is asked for than there is: %s', async (_name, first, second) => {
+    const prefix = nextPrefix();
+    const [rate, burst] = [2000, 400];
+    const a = await one({ rate, burst, sync: first }, prefix);
+    const b = await one({ rate, burst, sync: second }, prefix);
+    const { allowed, asked, seconds } = await hammer([a, b], 1500, perMs(3));
+    expect(asked).toBeGreaterThan(1.5 * rate * seconds);
+    expect(allowed).toBeLessThanOrEqual(burst + rate * seconds);
+    expect(allowed).toBeGreaterThan(0.75 * rate * seconds);
+    expect(countersOf(a).leased).toBeGreaterThan(0);
+    if (second === 'exact') expect(countersOf(b)).toMatchObject({ leased: 0, leaseCalls: 0 });
+  });
+
+  it('of a process that died are lost for at least one lease time and at most two', async () => {
+    const prefix = nextPrefix();
+    // The bucket itself would be forgotten within two milliseconds.
+    const [rate, burst] = [100_000, 100];
+    const limiter = await one({ rate, burst, sync: 'exact' }, prefix);
+    const shape = { periodMs: 1000, maxDelayMs: Infinity, subWindows: 1 };
+    const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, rate, burst, ...shape });
+    const dead = new RedisStore(
+      {
+        connection: { url: server.url },
+        prefix,
+        decisionTimeoutMs: 5000,
+        maxBatch: 64,
+        nodeId: 'dead',
+        onSwitch: () => {},
+      },
+      new SystemClock(),
+    );
+    await dead.ready(5000);
+    const startMs = performance.now();
+    const grant = await new Promise<LeaseGrant>((settled, failed) => {
+      const report = { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 };
+      dead.submit({
+        kind: CallKind.Lease,
+        shared: { id: 'p:default:1', limit },
+        key: 'k',
+        want: 40,
+        report,
+        settled,
+        failed,
+        settledLate: () => {},
+      });
+    });
+    const grantedMs = performance.now();
+    await dead.close();
+    expect(grant.granted).toBe(40);
+    const remaining = async (): Promise<number> => (await limiter.peek(K)).remaining;
+    expect(await remaining()).toBe(60);
+    await until(async () => (await remaining()) > 60, { what: 'the tokens to come back' });
+    const backMs = performance.now();
+    expect(backMs - startMs).toBeGreaterThanOrEqual(LEASE_TTL_MS);
+    expect(backMs - grantedMs).toBeLessThan(2 * LEASE_TTL_MS + 500);
+    expect(await until(async () => (await remaining()) === burst)).toBe(true);
+  });
+
+  it('after a flush let through at most one burst and what was outstanding', async () => {
+    const prefix = nextPrefix();
+    const policy: PolicyInput = { rate: 1000, period: '1d' };
+    const exact = await one({ ...policy, sync: 'exact' }, prefix);
+    const leased: PolicyInput = { ...policy, sync: 'leased' };
+    const pair = [await one(leased, prefix), await one(leased, prefix)];
+    const before = await hammer(pair, 60, perTurn(2));
+    expect(before.local).toBeGreaterThan(0);
+    expect(before.allowed).toBeLessThanOrEqual(1000);
+    const { remaining } = await exact.peek(K);
+    const inHands = 1000 - before.allowed - remaining;
+    expect(inHands).toBeGreaterThan(0);
+    await client.flushall();
+    const after = await hammer(pair, 1500, perMs(2));
+    expect(after.asked).toBeGreaterThan(3000);
+    expect(after.allowed).toBeLessThanOrEqual(1000 + inHands);
+    expect(after.allowed).toBeGreaterThan(900);
+  });
+
+  it('come back on closing, so that the others have them at once', async () => {
+    const prefix = nextPrefix();
+    const policy: PolicyInput = { rate: 1000, period: '1d' };
+    const leaving = await one(policy, prefix);
+    const staying = await one({ ...policy, sync: 'exact' }, prefix);
+    await warm(leaving);
+    const { allowed } = countersOf(leaving);
+    expect((await staying.peek(K)).remaining).toBeLessThan(1000 - allowed);
+    await leaving.close();
+    expect((await staying.peek(K)).remaining).toBe(1000 - allowed);
+  });
+
+  it('answer peek, refund and reset as if all tokens lay in one place', async () => {
+    const limiter = await one({ rate: 1000, period: '1d' }, nextPrefix());
+    await warm(limiter);
+    const used = (): number => countersOf(limiter).allowed;
+    expect((await limiter.peek(K)).remaining).toBe(1000 - used());
+    const before = (await limiter.peek(K)).remaining;
+    await limiter.tryAcquire({ ...K, cost: 2 });
+    await limiter.refund({ ...K, cost: 2 });
+    expect((await limiter.peek(K)).remaining).toBe(before);
+    await limiter.reset(K);
+    expect((await limiter.peek(K)).remaining).toBe(1000);
+    expect(await limiter.tryAcquire({ ...K, cost: 1000 })).toMatchObject({ allowed: true });
+    expect(await limiter.tryAcquire(K)).toMatchObject({ allowed: false });
+  });
+
+  it('take part in all or nothing: what was taken goes back if another policy denies', async () => {
+    const tight: PolicyInput = { rate: 1, period: '1d' };
+    const limiter = await one({ rate: 1000, period: '1d' }, nextPrefix(), { tight });
+    await warm(limiter);
+    const both = [K, { policy: 'tight', key: 'k' }];
+    const allowed = await limiter.tryAcquire(both);
+    expect(allowed.decisions?.map(({ policy, source }) => `${policy} ${source}`).sort()).toEqual([
+      'p local',
+      'tight store',
+    ]);
+    const { remaining } = await limiter.peek(K);
+    for (let i = 0; i < 5; i++) {
+      expect(await limiter.tryAcquire(both)).toMatchObject({ allowed: false, policy: 'tight' });
+    }
+    expect((await limiter.peek(K)).remaining).toBe(remaining);
+  });
+
+  it('are used while Redis is away, and then the failure mode applies', async () => {
+    const own = await startRedis();
+    const limiter = createRateLimiter({
+      policies: { p: { rate: 1000, period: '1d' } },
+      store: { type: 'redis', url: own.url, decisionTimeout: '1s' },
+    });
+    limiters.push(limiter);
+    await limiter.ready();
+    await warm(limiter);
+    let isDown = false;
+    limiter.on('store', ({ state }) => (isDown = state === 'down'));
+    await own.kill();
+    await until(() => isDown);
+    const sources = Array.from({ length: 1000 }, () => now(limiter.tryAcquire(K)).source);
+    const first = sources.indexOf('fallback');
+    expect(first).toBeGreaterThan(0);
+    expect(new Set(sources.slice(0, first))).toEqual(new Set(['local']));
+    expect(now(limiter.tryAcquire(K)).source).toBe('fallback');
+  });
+
+  it('say what is left, approximately, and are counted', async () => {
+    const limiter = await one({ rate: 1000, period: '1d' }, nextPrefix());
+    await warm(limiter);
+    const decision = now(limiter.tryAcquire(K));
+    expect(decision).toMatchObject({
+      allowed: true,
+      source: 'local',
+      limit: 1000,
+      retryAfterMs: 0,
+    });
+    expect(Math.abs(decision.remaining - (1000 - countersOf(limiter).allowed))).toBeLessThan(60);
+    const { leased, leaseCalls, allowed } = countersOf(limiter);
+    expect(leased).toBeGreaterThan(0);
+    expect(leased).toBeLessThan(allowed);
+    expect(leaseCalls).toBeGreaterThan(0);
+  });
+
+  it('are not taken for other algorithms, exact policies and small buckets', async () => {
+    const limiter = await one({ rate: 1000, sync: 'exact' }, nextPrefix(), {
+      window: { rate: 1000, algorithm: 'sliding-window' },
+      leaky: { rate: 1000, algorithm: 'leaky-bucket' },
+      small: { rate: 10 },
+    });
+    for (const policy of ['p', 'window', 'leaky', 'small']) {
+      for (let turn = 0; turn < 3; turn++) {
+        await together(Array.from({ length: 10 }, () => limiter.tryAcquire({ policy, key: 'k' })));
+      }
+      expect(limiter.stats().policies[policy]).toMatchObject({ leased: 0, leaseCalls: 0 });
+    }
+  });
+});
