@@ -70,9 +70,9 @@ export class KeyLease {
 
   constructor(
     readonly key: string,
-    now: number,
+    readonly openedAt: number,
   ) {
-    this.grantedAt = now;
+    this.grantedAt = openedAt;
   }
 
   asked(cost: number, now: number): void {

@@ -1,21 +1,17 @@
 import { type LeaseGrant, type LeaseReport, type Outcome } from '../algorithms/index.js';
-import { CallKind, type LeaseCall, type SharedLimit } from '../stores/remote-store.js';
+import { type SharedLimit } from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';
+import { KeyCall } from './key-call.js';
 import { KeyLease } from './key-lease.js';
 import { type LeaseDesk } from './lease-desk.js';
+import { EARNING, LeaseSizing } from './lease-sizing.js';
 
-/** How much is kept for the time that a call takes: a little more than is asked for. */
-const HEADROOM = 1.5;
 /** Time for more when this part of the stock is left. */
 const REFILL_PART = 1 / 3;
 /** After a grant that fell short, and after a failure, the store is left alone for so long. */
 const PACE_MICROS = 50_000;
 /** What was used is told no later than this, also if no more tokens are needed. */
-const REPORT_MICROS = 100_000;
-const SHORTEST_HORIZON_MICROS = 10_000;
-const LONGEST_HORIZON_MICROS = 100_000;
-/** Requests within a horizon, each a call to the store, that make a key worth a lease. */
-const EARNING = 4;
+const REPORT_MICROS = 250_000;
 /** A bucket of which a node's part would be smaller is not worth sharing out. */
 const LEAST_SHARE = 10;
 /** A key that got nothing for so long makes room for others. */
@@ -32,20 +28,15 @@ export class LeasedKeys {
   calls = 0;
   private readonly leases = new Map<string, KeyLease>();
   private readonly hot: HotKeys | undefined;
-  private readonly horizonMicros: number;
+  private readonly sizing: LeaseSizing;
 
   constructor(
     private readonly shared: SharedLimit,
     sync: 'auto' | 'leased',
     private readonly desk: LeaseDesk,
   ) {
-    const { full, perMicro } = shared.limit;
-    const horizon = full / perMicro / 4;
-    this.horizonMicros = Math.min(
-      LONGEST_HORIZON_MICROS,
-      Math.max(SHORTEST_HORIZON_MICROS, horizon),
-    );
-    this.hot = sync === 'auto' ? new HotKeys(this.horizonMicros) : undefined;
+    this.sizing = new LeaseSizing(shared.limit, desk);
+    this.hot = sync === 'auto' ? new HotKeys(this.sizing.horizonMicros) : undefined;
   }
 
   get size(): number {
@@ -131,8 +122,8 @@ export class LeasedKeys {
   }
 
   private earns(key: string, now: number): boolean {
-    if (this.hot === undefined) return this.mostTokens() >= 1;
-    return this.mostTokens() >= LEAST_SHARE && this.hot.add(key, now) >= EARNING;
+    if (this.hot === undefined) return this.sizing.most() >= 1;
+    return this.sizing.most() >= LEAST_SHARE && this.hot.add(key, now) >= EARNING;
   }
 
   private open(key: string, cost: number, now: number): void {
@@ -144,30 +135,18 @@ export class LeasedKeys {
 
   private refill(lease: KeyLease, now: number): void {
     if (lease.isBusy || now < lease.pausedUntil) return;
-    const target = this.targetOf(lease, now);
+    const target = this.sizing.targetOf(lease, now);
     lease.refillAt = Math.floor(target * REFILL_PART);
     const want = target - lease.tokensAt(now);
     if (want > 0) this.call(lease, want, 0, now);
   }
 
-  /** What is worth having here. Less than one request needs would only be kept from others. */
-  private targetOf(lease: KeyLease, now: number): number {
-    const ahead = (lease.demand.attack(now) * this.horizonMicros) / 1_000_000;
-    const most = this.mostTokens();
-    if (ahead < 1 || Math.min(ahead, most) < lease.leastCost) return 0;
-    return Math.min(most, Math.ceil(ahead * HEADROOM));
-  }
-
-  /** However hot a key is, half of its bucket stays in the store for nodes that join. */
-  private mostTokens(): number {
-    return Math.floor(this.shared.limit.capacity / (2 * this.desk.nodes));
-  }
-
   private tidy(lease: KeyLease, now: number): void {
     const tokens = lease.tokensAt(now);
-    const target = this.targetOf(lease, now);
+    const target = this.sizing.targetOf(lease, now);
     const isFruitless = tokens === 0 && now - lease.grantedAt >= FRUITLESS_MICROS;
-    if (target === 0 || isFruitless) return this.giveUp(lease, now);
+    if (target === 0 || isFruitless || this.sizing.hasCooled(lease, now))
+      return this.giveUp(lease, now);
     const surplus = tokens - Math.max(lease.demand.recent(now), target);
     const isReportDue = lease.hasUse && now - lease.calledAt >= REPORT_MICROS;
     if (surplus > 0 || isReportDue) this.call(lease, 0, Math.max(0, surplus), now);
@@ -201,35 +180,5 @@ export class LeasedKeys {
   private submit(lease: KeyLease, want: number, report: LeaseReport, now: number): void {
     this.calls++;
     this.desk.submit(new KeyCall(this, this.shared, lease, want, report, now));
-  }
-}
-
-/** One call for one key; the instant is from before it was sent. */
-export class KeyCall implements LeaseCall {
-  readonly kind = CallKind.Lease;
-
-  constructor(
-    private readonly keys: LeasedKeys,
-    readonly shared: SharedLimit,
-    readonly lease: KeyLease,
-    readonly want: number,
-    readonly report: LeaseReport,
-    readonly sentAt: number,
-  ) {}
-
-  get key(): string {
-    return this.lease.key;
-  }
-
-  settled(grant: LeaseGrant): void {
-    this.keys.settled(this, grant, false);
-  }
-
-  failed(): void {
-    this.keys.failed(this.lease);
-  }
-
-  settledLate(grant: LeaseGrant): void {
-    this.keys.settled(this, grant, true);
   }
 }

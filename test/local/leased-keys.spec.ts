@@ -12,6 +12,13 @@ function bucket(rate: number, burst: number): Limit {
   return compileLimit({ algorithm, rate, burst, ...shape });
 }
 
+interface NodeOptions {
+  readonly rate?: number;
+  readonly burst?: number;
+  readonly sync?: 'auto' | 'leased';
+  readonly mostKeys?: number;
+}
+
 /** One node with a store behind it, and time in our hands. */
 class Node {
   readonly clock = new ManualClock(1_000_000_000);
@@ -19,12 +26,7 @@ class Node {
   readonly desk: LeaseDesk;
   readonly keys: LeasedKeys;
 
-  constructor({
-    rate = 1000,
-    burst = BURST,
-    sync = 'auto' as 'auto' | 'leased',
-    mostKeys = 10,
-  } = {}) {
+  constructor({ rate = 1000, burst = BURST, sync = 'auto', mostKeys = 10 }: NodeOptions = {}) {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
     this.desk = new LeaseDesk(this.store, this.clock, mostKeys);

@@ -207,6 +207,19 @@ describe('leases on Redis', () => {
     expect((await staying.peek(K)).remaining).toBe(1000 - allowed);
   });
 
+  it('that are on their way when the limiter is closed come back too', async () => {
+    const prefix = nextPrefix();
+    const policy: PolicyInput = { rate: 1000, period: '1d' };
+    const staying = await one({ ...policy, sync: 'exact' }, prefix);
+    const leaving = await one(policy, prefix);
+    const asked = Array.from({ length: 10 }, () => leaving.tryAcquire(K));
+    await leaving.close();
+    await together(asked);
+    const { allowed, leaseCalls } = countersOf(leaving);
+    expect([allowed, leaseCalls]).toEqual([10, 2]);
+    expect((await staying.peek(K)).remaining).toBe(990);
+  });
+
   it('answer peek, refund and reset as if all tokens lay in one place', async () => {
     const limiter = await one({ rate: 1000, period: '1d' }, nextPrefix());
     await warm(limiter);
