@@ -386,17 +386,16 @@ end
 for key = 1, #KEYS do
   if changed[key] then
     local limit, expiry = limit_of[key], expiries[key]
-    local ttl, ttl_micros = limit.ttl, limit.ttl_micros
-    if leases and leases[key] then
-      ttl_micros = ttl_micros + leases.more_ttl_micros
-      ttl = string.format('%.0f', ttl_micros / 1000)
-    end
+    local is_leased = leases and leases[key]
+    local ttl_micros = limit.ttl_micros
+    if is_leased then ttl_micros = ttl_micros + leases.more_ttl_micros end
     local in_place = expiry and stored[key] and expiry - now >= ttl_micros / 2
     if not in_place then expiries[key] = now + ttl_micros end
     local state = limit.algorithm == WINDOW and pack_window(key, limit) or pack_bucket(key, limit)
     if in_place then
       redis.call('SETRANGE', KEYS[key], '0', state)
     else
+      local ttl = is_leased and string.format('%.0f', ttl_micros / 1000) or limit.ttl
       redis.call('SET', KEYS[key], state, 'PX', ttl)
     end
   end

@@ -131,6 +131,27 @@ describe('leases on Redis', () => {
     if (second === 'exact') expect(countersOf(b)).toMatchObject({ leased: 0, leaseCalls: 0 });
   });
 
+  it.each([64, 8])(
+    'take nothing from requests that wait, in batches of up to %i',
+    async (maxBatch) => {
+      const limiter = createRateLimiter({
+        policies: { p: { rate: 50, period: '1d' } },
+        store: {
+          type: 'redis',
+          url: server.url,
+          prefix: nextPrefix(),
+          maxBatch,
+          decisionTimeout: '5s',
+        },
+      });
+      limiters.push(limiter);
+      await limiter.ready();
+      const decisions = await together(Array.from({ length: 60 }, () => limiter.tryAcquire(K)));
+      expect(countersOf(limiter).leaseCalls).toBeGreaterThan(0);
+      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
+    },
+  );
+
   it('of a process that died are lost for at least one lease time and at most two', async () => {
     const prefix = nextPrefix();
     // The bucket itself would be forgotten within two milliseconds.
