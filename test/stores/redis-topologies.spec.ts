@@ -74,9 +74,12 @@ describe('the limiter on Redis Cluster', () => {
       await until(() => !(limiter.tryAcquire(request) instanceof Promise), { what: 'a lease' });
     }
     expect(limiter.stats().policies.wide!.leased).toBeGreaterThanOrEqual(hot.length);
-    const left = await together(hot.map((request) => limiter.peek(request)));
-    const used = left.reduce((sum, { remaining }) => sum + 1000 - remaining, 0);
-    expect(used).toBe(limiter.stats().policies.wide!.allowed - 1);
+    const used = async (): Promise<number> => {
+      const left = await together(hot.map((request) => limiter.peek(request)));
+      return left.reduce((sum, { remaining }) => sum + 1000 - remaining, 0);
+    };
+    // Tokens that are just on their way back are seen neither here nor there, for a moment.
+    await until(async () => (await used()) === limiter.stats().policies.wide!.allowed - 1);
   });
 
   it('gives back in one shard what another denied', async () => {
