@@ -67,6 +67,7 @@ export {
   type FailureMode,
   type LimitOptions,
   type PolicyInput,
+  type SyncMode,
 } from './limiter/policy-options.js';
 export {
   AppOptions,

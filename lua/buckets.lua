@@ -1,27 +1,31 @@
--- Settles a batch of takes, peeks and refunds in one go; a take of several buckets is all or nothing.
+-- Settles a batch of takes, peeks, refunds and leases in one go; a take of several buckets is all or nothing.
 --
 -- KEYS     one per bucket
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[2]  the plan, a JSON array of whole numbers. A take of one bucket, which most are, is the number of
 --          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
---          its checks, and then the same pair for each of them
+--          its checks, and then the same pair for each of them; but for a lease -4, the number of its
+--          key, the tokens wanted, a generation, and the tokens used and returned of that one and of
+--          the one before it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window), units per token (window: ticks per sub-window), units per microsecond,
 --          units when full, longest delay in microseconds, sub-windows, microseconds per tick, time to
 --          live in milliseconds (twice as long as a bucket needs to recover)
 -- Reply    now, and the level of each check, -1 - level if it is denied; then, for every check with a wait,
---          its number and the wait
+--          its number and the wait. A lease counts as three checks: level, tokens granted, generation
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
 -- State is packed doubles: level, last, full, expiry (buckets), or newest, width in microseconds, expiry,
--- counts (window). Nothing is written for a call that is denied.
+-- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
+-- two more: how many were granted in the generation of `last`, and in the one before, and are not yet
+-- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons).
 
 local injected = ARGV[1]
 local plan = cjson.decode(ARGV[2])
 local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
-local TAKE, REFUND = 0, 2
+local TAKE, REFUND, LEASE = 0, 2, 3
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE = 4, 8
 local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
@@ -55,15 +59,93 @@ local stored = redis.call('MGET', unpack(KEYS))
 local limit_of, expiries, levels, behinds, windows = {}, {}, {}, {}, {}
 local changed = {}
 
+-- Leases ------------------------------------------------------------------------------------------
+
+-- Buckets of which tokens are leased, by number of the key: how many by generation, and the units that
+-- may lie in the bucket beside them. A script pays for every function and table that it makes, used or
+-- not; so there is nothing here until a batch has such a bucket.
+local leases
+
+local function open_leases()
+  local GENERATION_MICROS, FORMAT, COUNTERS_AT = 1000000, '<dddddd', 33
+  -- Leased tokens count for up to two generations, and only then can the bucket be full again.
+  leases = { more_ttl_micros = 4 * GENERATION_MICROS }
+
+  -- Each stretch between two generations is refilled under what was outstanding in it. Gives the level
+  -- as of now; or, if nothing is outstanding any more, as of when that began, and that instant.
+  function leases.refill(key, limit, level, last, raw)
+    local current, previous = unpack_struct('<dd', raw, COUNTERS_AT)
+    while current + previous > 0 do
+      local room = max(0, limit.full - (current + previous) * limit.per_token)
+      local boundary = (floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
+      level = min(room, level + max(0, min(now, boundary) - last) * limit.per_micro)
+      last = max(last, min(now, boundary))
+      if last < boundary then
+        leases[key] = { current = current, previous = previous, room = room }
+        return level, last
+      end
+      current, previous = 0, current
+    end
+    -- Its state has become a shorter one, and is written anew.
+    expiries[key] = nil
+    return level, last
+  end
+
+  -- Books what a node reports of a generation and of the one before it, then grants what it wants.
+  -- What a counter does not hold is neither booked nor returned: nothing comes into being.
+  function leases.settle(key, want, generation, used, returned, older_used, older_returned)
+    local limit = limit_of[key]
+    local lease = leases[key] or { current = 0, previous = 0 }
+    local current, previous, back = lease.current, lease.previous, 0
+    local this = floor((now + behinds[key]) / GENERATION_MICROS)
+    if generation == this + 1 then used, returned = older_used, older_returned end
+    if generation == this or generation == this + 1 then
+      current = current - min(used, current)
+      back = min(returned, current)
+      current = current - back
+      used, returned = older_used, older_returned
+    end
+    if generation == this or generation == this - 1 then
+      previous = previous - min(used, previous)
+      local older_back = min(returned, previous)
+      previous = previous - older_back
+      back = back + older_back
+    end
+    local room = max(0, limit.full - (current + previous) * limit.per_token)
+    local level = min(room, levels[key] + back * limit.per_token)
+    local granted = min(want, floor(level / limit.per_token))
+    if granted > 0 or current < lease.current or previous < lease.previous then
+      local units = granted * limit.per_token
+      local is_lent = current + granted + previous > 0
+      -- A state that changes its length is written anew.
+      if not is_lent or not leases[key] then expiries[key] = nil end
+      lease = { current = current + granted, previous = previous, room = room - units }
+      leases[key] = is_lent and lease or nil
+      levels[key], changed[key] = level - units, true
+    end
+    return levels[key], granted, this
+  end
+
+  function leases.pack(key, limit)
+    local lease, last = leases[key], now + behinds[key]
+    local current, previous = lease.current, lease.previous
+    return pack(FORMAT, levels[key], last, limit.full, expiries[key], current, previous)
+  end
+end
+
 -- Buckets -----------------------------------------------------------------------------------------
 
 local function load_bucket(key, limit, raw)
   local level, last, behind = limit.full, now, 0
-  if raw and #raw == BUCKET_BYTES then
+  if raw and #raw >= BUCKET_BYTES then
     local full
     level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
     -- A limit of other figures keeps how full the bucket was, not the number of units.
     if full ~= limit.full then level = floor(level / full * limit.full) end
+    if #raw > BUCKET_BYTES then
+      if not leases then open_leases() end
+      level, last = leases.refill(key, limit, level, last, raw)
+    end
   end
   if now > last then
     level = level + (now - last) * limit.per_micro
@@ -75,6 +157,7 @@ local function load_bucket(key, limit, raw)
 end
 
 local function pack_bucket(key, limit)
+  if leases and leases[key] then return leases.pack(key, limit) end
   return pack(BUCKET_FORMAT, levels[key], now + behinds[key], limit.full, expiries[key])
 end
 
@@ -92,7 +175,8 @@ local function measure_bucket(key, limit, cost)
 end
 
 local function change_bucket(key, limit, cost)
-  levels[key] = min(limit.full, levels[key] - cost * limit.per_token)
+  local room = leases and leases[key] and leases[key].room or limit.full
+  levels[key] = min(room, levels[key] - cost * limit.per_token)
 end
 
 -- Sliding window ----------------------------------------------------------------------------------
@@ -284,8 +368,17 @@ while at < last do
     answer(level, wait)
   else
     local kind = -1 - head
-    if kind == TAKE then take_all(at, second) else ask_each(kind, at, second) end
-    at = at + 2 * second
+    if kind == LEASE then
+      if not leases then open_leases() end
+      local level, granted, generation = leases.settle(second, unpack(plan, at, at + 5))
+      answer(level, 0)
+      answer(granted, 0)
+      answer(generation, 0)
+      at = at + 6
+    else
+      if kind == TAKE then take_all(at, second) else ask_each(kind, at, second) end
+      at = at + 2 * second
+    end
   end
 end
 
@@ -293,13 +386,17 @@ end
 for key = 1, #KEYS do
   if changed[key] then
     local limit, expiry = limit_of[key], expiries[key]
-    local in_place = expiry and stored[key] and expiry - now >= limit.ttl_micros / 2
-    if not in_place then expiries[key] = now + limit.ttl_micros end
+    local is_leased = leases and leases[key]
+    local ttl_micros = limit.ttl_micros
+    if is_leased then ttl_micros = ttl_micros + leases.more_ttl_micros end
+    local in_place = expiry and stored[key] and expiry - now >= ttl_micros / 2
+    if not in_place then expiries[key] = now + ttl_micros end
     local state = limit.algorithm == WINDOW and pack_window(key, limit) or pack_bucket(key, limit)
     if in_place then
       redis.call('SETRANGE', KEYS[key], '0', state)
     else
-      redis.call('SET', KEYS[key], state, 'PX', limit.ttl)
+      local ttl = is_leased and string.format('%.0f', ttl_micros / 1000) or limit.ttl
+      redis.call('SET', KEYS[key], state, 'PX', ttl)
     end
   end
 end

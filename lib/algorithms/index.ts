@@ -6,6 +6,7 @@ import { tokenBucket } from './token-bucket.js';
 
 export { type Algorithm, Outcome } from './algorithm.js';
 export { AlgorithmCode, compileLimit, shareOf, type Limit, type LimitSpec } from './limit.js';
+export * from './leased-bucket.js';
 export { leakyBucket, slidingWindow, tokenBucket };
 
 export function algorithmOf(code: AlgorithmCode): Algorithm {

@@ -17,16 +17,18 @@ const CLOSED_RETRY_MICROS = 1_000_000;
 
 /**
  * A take of one or more checks, all or nothing, with as little as possible taken and given back:
- * first every denial that is known here, then the buckets of this process, and last, with all the
- * rest in one call, the store.
+ * first every denial that is known here, then the buckets of this process, then the tokens that it
+ * holds on lease, and last, with all the rest in one call, the store.
  *
  * `decision` is set once it is made, which may be before `begin` returns.
  */
 export class Attempt implements RemoteCall {
   readonly kind = CallKind.Take;
-  readonly checks: BoundCheck[] = [];
+  checks: BoundCheck[] = [];
   decision: Decision | undefined;
   private readonly here: BoundCheck[] = [];
+  /** Those of the store for which this process held tokens. */
+  private readonly leased: BoundCheck[] = [];
   private readonly decisions: Decision[] = [];
   private readonly deciders: BoundLimit[] = [];
   private readonly passed: boolean[] = [];
@@ -46,8 +48,7 @@ export class Attempt implements RemoteCall {
   /** The decision, at once if it needed nobody else. */
   begin(): Decision | Promise<Decision> {
     if (this.deniedFromMemory() || !this.takeHere()) this.finish();
-    else if (this.checks.length === 0 || this.store === undefined) this.finish();
-    else this.store.submit(this);
+    else this.takeLeasedOrAsk();
     return this.decision ?? new Promise((resolve) => (this.resolve = resolve));
   }
 
@@ -102,17 +103,40 @@ export class Attempt implements RemoteCall {
     for (const [index, limit] of this.deciders.entries()) {
       limit.count(this.passed[index]!, this.decisions[index]!.source);
     }
+    for (const { shared } of this.leased) shared.leases!.decided++;
     this.resolve?.(this.decision);
     return this.decision;
   }
 
   private deniedFromMemory(): boolean {
+    const now = this.clock.now();
     for (const check of this.checks) {
-      this.generations.push(check.shared.denials.generationOf(check.key));
+      const { shared, key, cost } = check;
+      if (shared.leases !== undefined && shared.leases.tokensOf(key, now) >= cost) continue;
       const denied = knownDenial(check, this.clock);
       if (denied !== undefined) this.note(check.shared, denied, false);
     }
     return this.decisions.length > 0;
+  }
+
+  private takeLeasedOrAsk(): void {
+    const asked = this.checks;
+    this.checks = [];
+    OUTCOME.nowMicros = this.clock.now();
+    for (const check of asked) {
+      const { shared, key, cost } = check;
+      if (shared.leases?.take(key, cost, OUTCOME) === true) {
+        this.leased.push(check);
+        this.note(shared, shared.describe(shared.limit, OUTCOME, this.clock, 'local'), true);
+      } else {
+        this.checks.push(check);
+        this.generations.push(shared.denials.generationOf(key));
+      }
+    }
+    if (this.checks.length === 0 || this.store === undefined) return void this.finish();
+    const missed = this.checks;
+    this.store.submit(this);
+    for (const { shared, key, cost } of missed) shared.leases?.missed(key, cost, this.clock.now());
   }
 
   private takeHere(): boolean {
@@ -124,6 +148,11 @@ export class Attempt implements RemoteCall {
     const now = this.clock.now();
     this.forgetNotes(0);
     for (const { shared, key, cost } of this.here) shared.table!.refund(key, cost, now);
+    for (const check of this.leased.splice(0)) {
+      const { shared, key, cost } = check;
+      const isBack = shared.leases!.putBack(key, cost, now);
+      if (!isBack) this.store?.submit(new GiveBack([check]));
+    }
   }
 
   /** Each check as its policy's failure mode has it; those by local share all or nothing again. */

@@ -1,4 +1,5 @@
 import {
+  AlgorithmCode,
   algorithmOf,
   shareOf,
   type Algorithm,
@@ -8,9 +9,11 @@ import {
 import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
+import { type LeaseDesk } from '../local/lease-desk.js';
+import { type LeasedKeys } from '../local/leased-keys.js';
 import { type BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { type CheckedPolicy, type FailureMode } from './policy-options.js';
+import { type CheckedPolicy, type FailureMode, type SyncMode } from './policy-options.js';
 
 /** What has been decided so far. */
 export interface LimitCounters {
@@ -34,6 +37,9 @@ export class BoundLimit implements SharedLimit {
   readonly maxWaiters: number;
   readonly denials: DenyCache;
   readonly counters: LimitCounters = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0 };
+  /** Keys of which this process holds tokens; only where the store is shared. */
+  leases: LeasedKeys | undefined = undefined;
+  private readonly sync: SyncMode;
   private readonly algorithm: Algorithm;
   private readonly defaultCost: number;
   private largestCost: number;
@@ -55,10 +61,18 @@ export class BoundLimit implements SharedLimit {
     this.algorithm = algorithmOf(limit.algorithm);
     this.failureMode = options.failureMode;
     this.shadow = options.shadow;
+    this.sync = options.sync;
     this.maxWaiters = options.maxWaiters;
     this.defaultCost = options.cost;
     this.largestCost = options.cost;
     this.denials = new DenyCache(maxKeys);
+  }
+
+  /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
+  leaseFrom(desk: LeaseDesk): void {
+    if (this.table !== undefined || this.sync === 'exact') return;
+    if (this.limit.algorithm !== AlgorithmCode.TokenBucket) return;
+    this.leases = desk.open(this, this.sync);
   }
 
   /** The cost of a request, which must be one that can ever be paid. */

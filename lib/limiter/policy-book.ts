@@ -1,6 +1,7 @@
 import { type Limit } from '../algorithms/index.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
+import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { BoundLimit, type LimitCounters } from './bound-limit.js';
@@ -16,13 +17,28 @@ interface BoundPolicy {
 /** Stands where no policy was looked up yet; no request can name it. */
 const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 
-export type PolicyCounters = LimitCounters & { overflowed: number };
+export type PolicyCounters = LimitCounters & {
+  overflowed: number;
+  leased: number;
+  leaseCalls: number;
+};
+
+const NO_COUNTS: PolicyCounters = {
+  allowed: 0,
+  denied: 0,
+  shadowDenied: 0,
+  fallback: 0,
+  overflowed: 0,
+  leased: 0,
+  leaseCalls: 0,
+};
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyBook {
   private readonly policies = new Map<string, BoundPolicy>();
   /** Most requests name the same policy as the one before. */
   private latest: BoundPolicy = NO_POLICY;
+  private desk: LeaseDesk | undefined;
   private closed = false;
 
   constructor(
@@ -91,6 +107,12 @@ export class PolicyBook {
     this.latest = NO_POLICY;
   }
 
+  /** From now on hot keys may be leased, also those of policies that come later. */
+  leaseFrom(desk: LeaseDesk): void {
+    this.desk = desk;
+    for (const limit of this.limits()) limit.leaseFrom(desk);
+  }
+
   sweepDenials(now: number): void {
     for (const limit of this.limits()) limit.denials.sweep(now);
   }
@@ -98,15 +120,17 @@ export class PolicyBook {
   counters(): Record<string, PolicyCounters> {
     const all: Record<string, PolicyCounters> = {};
     for (const { name } of this.policies.values()) {
-      all[name] = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0, overflowed: 0 };
+      all[name] = { ...NO_COUNTS };
     }
-    for (const { policy, counters, overflowed } of this.limits()) {
+    for (const { policy, counters, overflowed, leases } of this.limits()) {
       const sum = all[policy]!;
       sum.allowed += counters.allowed;
       sum.denied += counters.denied;
       sum.shadowDenied += counters.shadowDenied;
       sum.fallback += counters.fallback;
       sum.overflowed += overflowed;
+      sum.leased += leases?.decided ?? 0;
+      sum.leaseCalls += leases?.calls ?? 0;
     }
     return all;
   }
@@ -131,6 +155,7 @@ export class PolicyBook {
       const table = isHere ? this.memory.open(limit) : undefined;
       tiers.set(tier, new BoundLimit(policy, tier, limit, table, this.memory, this.maxKeys));
     }
+    if (this.desk !== undefined) for (const limit of tiers.values()) limit.leaseFrom(this.desk);
     this.policies.set(name, { name, tiers, base: tiers.get(policy.defaultTier)! });
   }
 }

@@ -14,6 +14,9 @@ export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 /** What happens to a policy's requests while the shared store cannot answer. */
 export type FailureMode = 'local' | 'open' | 'closed';
 
+/** Where a shared bucket is decided: always in the store, or also with tokens taken ahead. */
+export type SyncMode = 'auto' | 'exact' | 'leased';
+
 /** The figures of a limit. */
 export interface LimitOptions {
   /** Tokens per period, or both at once: `'100/min'`. */
@@ -48,6 +51,11 @@ export class PolicyOptions implements LimitOptions {
   defaultTier?: string;
   /** `fleet`: one bucket per key for all processes; `node`: each process by itself. */
   scope: 'fleet' | 'node' = 'fleet';
+  /**
+   * Token buckets on Redis: whether a process takes tokens of a key ahead and decides by itself.
+   * `auto`: for keys in demand; `leased`: for every key; `exact`: never.
+   */
+  sync: SyncMode = 'auto';
   /** While the store is away: each node its share (`local`), let all pass, or none. */
   failureMode: FailureMode = 'local';
   /** Count what would be denied, and let it pass. */
@@ -91,6 +99,7 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
   oneOf(`${at}.algorithm`, options.algorithm, ['token-bucket', 'leaky-bucket', 'sliding-window']);
   oneOf(`${at}.mode`, options.mode, ['policer', 'shaper']);
   oneOf(`${at}.scope`, options.scope, ['fleet', 'node']);
+  oneOf(`${at}.sync`, options.sync, ['auto', 'exact', 'leased']);
   oneOf(`${at}.failureMode`, options.failureMode, ['local', 'open', 'closed']);
   wholeAbove0(`${at}.cost`, options.cost);
   wholeAbove0(`${at}.maxWaiters`, options.maxWaiters);
@@ -99,6 +108,7 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
     throw new InvalidArgumentError(`${at}.shadow`, options.shadow, 'true or false');
   }
   rejectIdle(at, input, options);
+  rejectUnleasable(at, options);
   // Also where no tier takes them over.
   if (options.period !== undefined) durationMs(options.period, `${at}.period`);
   if (options.burst !== undefined) wholeAbove0(`${at}.burst`, options.burst);
@@ -132,6 +142,17 @@ function rejectIdle(at: string, input: PolicyInput, options: PolicyOptions): voi
     if (!isUsed && input[option] !== undefined) {
       throw new InvalidArgumentError(`${at}.${option}`, input[option], needs);
     }
+  }
+}
+
+function rejectUnleasable(at: string, { sync, algorithm, scope }: PolicyOptions): void {
+  if (sync !== 'leased') return;
+  const field = `${at}.sync`;
+  if (algorithm !== 'token-bucket') {
+    throw new InvalidArgumentError(field, sync, "'auto' or 'exact': only token buckets are leased");
+  }
+  if (scope !== 'fleet') {
+    throw new InvalidArgumentError(field, sync, "scope: 'fleet' beside it; a node leases nothing");
   }
 }
 

@@ -2,8 +2,8 @@ import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/quota-node.js';
 import { type RateLimiterEvents } from './events.js';
 import { type PolicyInput } from './policy-options.js';
-import { type LimitCounters } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';
+import { type PolicyCounters } from './policy-book.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {
@@ -43,7 +43,7 @@ export interface AcquireOptions {
 export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
-  readonly policies: Readonly<Record<string, LimitCounters & { overflowed: number }>>;
+  readonly policies: Readonly<Record<string, PolicyCounters>>;
   /** Only where there are quotas. */
   readonly quota?: QuotaStats;
 }
@@ -85,7 +85,7 @@ export interface AppQuotaStats {
  * Decides whether requests may go. Abstract, so that it is its own injection token.
  *
  * A method that says `T | Promise<T>` answers at once whenever it can: always with the memory
- * store, and with Redis for a remembered denial or while Redis is away.
+ * store, and with Redis for a leased key, a remembered denial or while Redis is away.
  */
 export abstract class RateLimiter {
   /** Takes the tokens if they are there; never waits for them. */

@@ -8,6 +8,7 @@ import {
 } from '../stores/index.js';
 import { Attempt } from './attempt.js';
 import { type Decision } from './decision.js';
+import { takeLeasedAfterAll } from './leased-take.js';
 import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
 
 /** A take of one bucket of the store: most requests are that, and need none of Attempt's lists. */
@@ -28,7 +29,7 @@ export class SingleTake implements RemoteCall {
 
   /** The decision, at once if it needed nobody else. */
   begin(): Decision | Promise<Decision> {
-    const { shared, key } = this.checks[0];
+    const { shared, key, cost } = this.checks[0];
     const denied = knownDenial(this.checks[0], this.clock);
     if (denied !== undefined) {
       shared.count(false, 'local');
@@ -36,13 +37,18 @@ export class SingleTake implements RemoteCall {
     }
     this.generation = shared.denials.generationOf(key);
     this.store.submit(this);
+    shared.leases?.missed(key, cost, this.clock.now());
     return this.decision ?? new Promise((resolve) => (this.resolve = resolve));
   }
 
   settled(answers: readonly RemoteAnswer[]): void {
     const [check] = this.checks;
     const answer = answers[0]!;
-    if (!answer.allowed) rememberDenial(check, this.generation, answer, this.clock);
+    if (!answer.allowed) {
+      rememberDenial(check, this.generation, answer, this.clock);
+      const taken = takeLeasedAfterAll(check, this.clock);
+      if (taken !== undefined) return this.finish(taken);
+    }
     this.finish(check.shared.decide(check.shared.limit, answer, EPOCH_CLOCK, 'store'));
   }
 

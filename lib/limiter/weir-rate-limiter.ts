@@ -4,6 +4,7 @@ import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
+import { LeaseDesk } from '../local/lease-desk.js';
 import {
   CallKind,
   MemoryStore,
@@ -12,6 +13,7 @@ import {
   type RemoteStore,
 } from '../stores/index.js';
 import { Attempt } from './attempt.js';
+import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision, type DecisionSource } from './decision.js';
 import { EventHub, type RateLimiterEvents } from './events.js';
 import {
@@ -21,6 +23,7 @@ import {
   type RateLimiterOptions,
   type RedisStoreOptions,
 } from './options.js';
+import { takeLeased } from './leased-take.js';
 import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
@@ -52,6 +55,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly clock: Clock;
   private readonly memory: MemoryStore;
   private readonly remote: RemoteStore | undefined;
+  private readonly desk: LeaseDesk | undefined;
   private readonly policies: PolicyBook;
   private readonly quotaBook: QuotaBook | undefined;
   private readonly events = new EventHub();
@@ -75,6 +79,8 @@ export class WeirRateLimiter extends RateLimiter {
       const nodeId = options.nodeId ?? newNodeId();
       const remote = this.openRemote(store, nodeId);
       this.remote = remote;
+      this.desk = remote && new LeaseDesk(remote, this.clock);
+      if (this.desk !== undefined) this.policies.leaseFrom(this.desk);
       this.quotaBook = quota && openQuota(quota, store, remote, nodeId, this.clock, this.events);
     } catch (error) {
       this.memory.close();
@@ -90,7 +96,7 @@ export class WeirRateLimiter extends RateLimiter {
     if (request?.app !== undefined) return this.quotas().decide(request);
     const limit = this.policies.limitFor(request);
     const { table } = limit;
-    if (table === undefined) return this.attempt([this.policies.check(request)], false);
+    if (table === undefined) return this.takeShared(limit, request);
     const { outcome, clock } = this;
     const cost = limit.costOf(request.cost);
     const key = keyOf(request);
@@ -137,17 +143,21 @@ export class WeirRateLimiter extends RateLimiter {
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {
     const check = this.policies.check(request);
-    const { shared, cost } = check;
+    const { shared, key, cost } = check;
     const { remote } = this;
     if (shared.table !== undefined || remote === undefined) {
       return this.peekHere(check, shared.table!, 'local');
     }
     return ask(remote, CallKind.Peek, [check]).then((answers) => {
+      const inHand = shared.leases?.tokensOf(key, this.clock.now()) ?? 0;
       if (answers === undefined) {
+        if (inHand >= cost) return this.peekInHand(check, inHand);
         return this.peekHere(check, shared.fallbackTable(remote.nodes), 'fallback');
       }
       const outcome = { ...answers[0]! };
       if (outcome.allowed) outcome.level += cost * shared.limit.perToken;
+      outcome.level = Math.min(shared.limit.full, outcome.level + inHand * shared.limit.perToken);
+      if (inHand >= cost) Object.assign(outcome, { allowed: true, waitMicros: 0 });
       return shared.describe(shared.limit, outcome, EPOCH_CLOCK, 'store');
     });
   }
@@ -160,6 +170,7 @@ export class WeirRateLimiter extends RateLimiter {
       return this.wake([check]);
     }
     shared.denials.forget(key);
+    shared.leases?.forget(key);
     return this.remote?.reset(shared, key).then(() => this.wake([check]));
   }
 
@@ -204,6 +215,7 @@ export class WeirRateLimiter extends RateLimiter {
     for (const line of [...this.lines.values()]) line.close();
     this.closed = true;
     this.policies.close();
+    this.desk?.close();
     await this.quotaBook?.node.leave();
     this.memory.close();
     await this.remote?.close();
@@ -272,10 +284,21 @@ export class WeirRateLimiter extends RateLimiter {
       : decisive(decisions as Decision[]);
   }
 
+  private takeShared(limit: BoundLimit, request: PolicyRequest): Decision | Promise<Decision> {
+    const key = keyOf(request);
+    const cost = limit.costOf(request.cost);
+    return takeLeased(limit, key, cost, this.clock) ?? this.askStore({ shared: limit, key, cost });
+  }
+
+  private askStore(check: BoundCheck): Decision | Promise<Decision> {
+    return new SingleTake(check, this.remote!, this.clock).begin();
+  }
+
   private attempt(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
     const [first] = checks;
     if (!isList && this.remote !== undefined && first?.shared.table === undefined) {
-      return new SingleTake(first!, this.remote, this.clock).begin();
+      const { shared, key, cost } = first!;
+      return takeLeased(shared, key, cost, this.clock) ?? this.askStore(first!);
     }
     return new Attempt(checks, isList, this.remote, this.clock).begin();
   }
@@ -289,12 +312,23 @@ export class WeirRateLimiter extends RateLimiter {
     return shared.describe(table.limit, outcome, clock, source);
   }
 
+  /** While the store is away: what is here is certain, and the rest unknown. */
+  private peekInHand({ shared }: BoundCheck, tokens: number): Decision {
+    const { outcome, clock } = this;
+    outcome.nowMicros = clock.now();
+    outcome.allowed = true;
+    outcome.level = tokens * shared.limit.perToken;
+    outcome.waitMicros = 0;
+    return shared.describe(shared.limit, outcome, clock, 'local');
+  }
+
   private refundAll(checks: readonly BoundCheck[]): void | Promise<void> {
-    const elsewhere = checks.filter(({ shared }) => shared.table === undefined);
-    for (const { shared, key, cost } of checks) {
+    const now = this.clock.now();
+    const elsewhere = checks.filter(({ shared, key, cost }) => {
       shared.denials.forget(key);
-      shared.table?.refund(key, cost, this.clock.now());
-    }
+      shared.table?.refund(key, cost, now);
+      return shared.table === undefined && shared.leases?.putBack(key, cost, now) !== true;
+    });
     if (elsewhere.length === 0 || this.remote === undefined) return this.wake(checks);
     return ask(this.remote, CallKind.Refund, elsewhere).then(() => this.wake(checks));
   }

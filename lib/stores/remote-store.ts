@@ -1,4 +1,4 @@
-import { type Limit } from '../algorithms/index.js';
+import { type LeaseGrant, type LeaseReport, type Limit } from '../algorithms/index.js';
 import { type StoreUnavailableError } from '../common/errors.js';
 
 /** A limit under the name by which the whole fleet knows its buckets. */
@@ -25,6 +25,7 @@ export enum CallKind {
   Take = 0,
   Peek = 1,
   Refund = 2,
+  Lease = 3,
 }
 
 /**
@@ -35,12 +36,30 @@ export enum CallKind {
  * carried out: then it calls `settledLate`.
  */
 export interface RemoteCall {
-  readonly kind: CallKind;
+  readonly kind: CallKind.Take | CallKind.Peek | CallKind.Refund;
   readonly checks: readonly RemoteCheck[];
   settled(answers: readonly RemoteAnswer[]): void;
   failed(error: StoreUnavailableError): void;
   settledLate(answers: readonly RemoteAnswer[]): void;
 }
+
+/**
+ * Says what became of leased tokens of a key, and asks for more. It is settled as other calls are,
+ * and is never made twice: of tokens whose grant was lost nobody knows, and the store forgets them
+ * when their time is over.
+ */
+export interface LeaseCall {
+  readonly kind: CallKind.Lease;
+  readonly shared: SharedLimit;
+  readonly key: string;
+  readonly want: number;
+  readonly report: LeaseReport;
+  settled(grant: LeaseGrant): void;
+  failed(error: StoreUnavailableError): void;
+  settledLate(grant: LeaseGrant): void;
+}
+
+export type StoreCall = RemoteCall | LeaseCall;
 
 /** A refund whose outcome nobody waits for. */
 export class GiveBack implements RemoteCall {
@@ -60,7 +79,7 @@ export type StoreSwitch =
 
 /** State that the fleet shares. It decides elsewhere, and so may fail or be late. */
 export interface RemoteStore {
-  submit(call: RemoteCall): void;
+  submit(call: StoreCall): void;
   /** Forgets a bucket, so that the key starts anew. */
   reset(shared: SharedLimit, key: string): Promise<void>;
   /** How many nodes use the store, as far as is known; at least 1. */

@@ -11,6 +11,7 @@ import {
   MemoryStore,
   RedisStore,
   type RemoteAnswer,
+  type RemoteCall,
   type RemoteCheck,
 } from '../../lib/stores/index.js';
 import { startRedis, stopAll } from '../support/index.js';
@@ -23,7 +24,7 @@ interface Check {
 }
 
 interface Call {
-  readonly kind: CallKind;
+  readonly kind: RemoteCall['kind'];
   readonly checks: readonly Check[];
 }
 
@@ -101,7 +102,7 @@ describe('a batch of calls for several limits', () => {
   });
 
   function askRedis(
-    kind: CallKind,
+    kind: RemoteCall['kind'],
     checks: readonly RemoteCheck[],
   ): Promise<readonly RemoteAnswer[]> {
     return new Promise((resolve, reject) => {

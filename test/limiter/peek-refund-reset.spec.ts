@@ -125,7 +125,17 @@ describe('the limiter', () => {
     bench.takeMany(5);
     expect(bench.limiter.stats()).toEqual({
       keys: 1,
-      policies: { p: { allowed: 3, denied: 2, shadowDenied: 0, fallback: 0, overflowed: 0 } },
+      policies: {
+        p: {
+          allowed: 3,
+          denied: 2,
+          shadowDenied: 0,
+          fallback: 0,
+          overflowed: 0,
+          leased: 0,
+          leaseCalls: 0,
+        },
+      },
     });
   });
 

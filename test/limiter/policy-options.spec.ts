@@ -63,6 +63,23 @@ describe('a policy is refused when the limiter is made', () => {
     expect(withPolicy({ rate })).toThrow(errorWith({ field: 'policies.p.rate' }));
   });
 
+  it.each([SHAPER, WINDOW, { rate: 10, algorithm: 'leaky-bucket' }])(
+    'with leases for what is no token bucket: %p',
+    (policy) => {
+      const refused = errorWith({ code: 'INVALID_ARGUMENT', field: 'policies.p.sync' });
+      expect(withPolicy({ ...policy, sync: 'leased' })).toThrow(refused);
+      expect(withPolicy({ ...policy, sync: 'leased' })).toThrow(/only token buckets are leased/);
+      expect(withPolicy({ ...policy, sync: 'auto' })).not.toThrow();
+      expect(withPolicy({ ...policy, sync: 'exact' })).not.toThrow();
+    },
+  );
+
+  it('with leases for buckets that each process has by itself', () => {
+    const policy = { rate: 10, scope: 'node' };
+    expect(withPolicy({ ...policy, sync: 'leased' })).toThrow(/scope: 'fleet'/);
+    expect(withPolicy({ ...policy, sync: 'auto' })).not.toThrow();
+  });
+
   it('with a burst that takes more than 100 years to fill', () => {
     const century = { rate: 1, period: '365d' };
     expect(withPolicy({ ...century, burst: 100 })).not.toThrow();
@@ -78,6 +95,8 @@ describe('a policy is refused when the limiter is made', () => {
     ['algorithm', 'Token-Bucket'],
     ['algorithm', null],
     ['scope', 'cluster'],
+    ['sync', 'lazy'],
+    ['sync', true],
     ['failureMode', 'fail-open'],
     ['shadow', 'yes'],
     ['shadow', 1],

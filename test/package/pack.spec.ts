@@ -4,7 +4,14 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { startRedis, stopAll, until, withRedis } from '../support/index.js';
 import { spawnOwned } from '../support/processes.js';
-import { makeApp, makeAppOnNest11, makeBareApp, packPackage, removeApp, type Tarball } from './packed-package.js';
+import {
+  makeApp,
+  makeAppOnNest11,
+  makeBareApp,
+  packPackage,
+  removeApp,
+  type Tarball,
+} from './packed-package.js';
 
 /** Node then treats `require` as it did before it could load ES modules. */
 const OLD_REQUIRE = '--no-experimental-require-module';

@@ -1,10 +1,18 @@
-import { compileLimit, Outcome, type Limit, type LimitSpec } from '../../lib/algorithms/index.js';
+import {
+  compileLimit,
+  Outcome,
+  type LeaseGrant,
+  type Limit,
+  type LimitSpec,
+} from '../../lib/algorithms/index.js';
 import {
   CallKind,
   MemoryStore,
   RedisStore,
   type BucketTable,
+  type LeaseCall,
   type RemoteAnswer,
+  type RemoteCall,
   type SharedLimit,
 } from '../../lib/stores/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
@@ -13,7 +21,7 @@ import { ManualClock } from './manual-clock.js';
 /** One step of a history: time passes (or steps back), then something is asked of one key. */
 export interface Step {
   readonly gapMicros: number;
-  readonly kind: CallKind;
+  readonly kind: RemoteCall['kind'];
   readonly key: string;
   readonly cost: number;
 }
@@ -106,9 +114,26 @@ export class LuaSide {
     return this.store.close();
   }
 
+  lease(
+    call: Pick<LeaseCall, 'shared' | 'key' | 'want' | 'report'>,
+    now: number,
+  ): Promise<LeaseGrant> {
+    this.now = now;
+    return new Promise((resolve, reject) => {
+      const settledLate = (): void => {};
+      this.store.submit({
+        kind: CallKind.Lease,
+        ...call,
+        settled: resolve,
+        failed: reject,
+        settledLate,
+      });
+    });
+  }
+
   /** A batch of one leaves at once, so `now` is this call's. */
   ask(
-    kind: CallKind,
+    kind: RemoteCall['kind'],
     shared: SharedLimit,
     key: string,
     cost: number,

@@ -1,6 +1,6 @@
 import { type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
-import { type RemoteCall } from '../remote-store.js';
+import { type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
 import { Breaker } from './breaker.js';
 import { type RedisKeys } from './keys.js';
@@ -41,7 +41,7 @@ export class Lane {
     });
   }
 
-  submit(call: RemoteCall): void {
+  submit(call: StoreCall): void {
     if (this.breaker.isOpen) return call.failed(new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
     if (batch.size >= MOST_CONNECTING) return call.failed(STILL_CONNECTING);
@@ -85,7 +85,7 @@ export class Lane {
     clearImmediate(this.flushSoon);
     const batch = this.gathering;
     this.gathering = undefined;
-    if (batch !== undefined) this.fail(batch, reason);
+    if (batch !== undefined) batch.fail(reason);
   }
 
   private begin(): Batch {
@@ -110,13 +110,13 @@ export class Lane {
     if (batch.failed) return;
     const failure = new StoreUnavailableError(reason, { cause: error });
     this.breaker.failed(failure, batch.begunAt);
-    this.fail(batch, failure);
+    batch.fail(failure);
   }
 
   private lose(batch: Batch, reason: string, cause?: unknown): void {
     const failure = new StoreUnavailableError(reason, { cause });
     this.breaker.open(failure);
-    if (!batch.failed) this.fail(batch, failure);
+    if (!batch.failed) batch.fail(failure);
   }
 
   /**
@@ -135,13 +135,7 @@ export class Lane {
     const failure = new StoreTimeoutError(this.link.timeoutMs, this.link.lastError());
     if (this.link.state() === 'ready') this.breaker.failed(failure, batch.begunAt);
     else this.breaker.open(failure);
-    this.fail(batch, failure);
-  }
-
-  private fail(batch: Batch, failure: StoreUnavailableError): void {
-    batch.failed = true;
-    batch.cancelDeadline();
-    for (const call of batch.calls) call.failed(failure);
+    batch.fail(failure);
   }
 }
 

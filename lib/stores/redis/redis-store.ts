@@ -3,9 +3,9 @@ import { type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import {
   CallKind,
-  type RemoteCall,
   type RemoteStore,
   type SharedLimit,
+  type StoreCall,
   type StoreSwitch,
 } from '../remote-store.js';
 import { figuresOf, type Batch } from './batch.js';
@@ -82,10 +82,13 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.registry.count;
   }
 
-  submit(call: RemoteCall): void {
-    const isLate = this.closed && call.kind !== CallKind.Refund;
+  submit(call: StoreCall): void {
+    const isLate = this.closed && (call.kind === CallKind.Take || call.kind === CallKind.Peek);
     if (isLate || this.isSilent) return call.failed(CLOSED);
     if (this.lanes.length === 1) return this.lanes[0]!.submit(call);
+    if (call.kind === CallKind.Lease) {
+      return this.lanes[this.names.shardOf(call.key)]!.submit(call);
+    }
     for (const [shard, part] of splitCall(call, (key) => this.names.shardOf(key), this)) {
       this.lanes[shard]!.submit(part);
     }

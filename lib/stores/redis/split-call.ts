@@ -69,7 +69,7 @@ class SplitCall {
 }
 
 class Part implements RemoteCall {
-  readonly kind: CallKind;
+  readonly kind: RemoteCall['kind'];
   readonly checks: readonly RemoteCheck[];
 
   constructor(

@@ -1,0 +1,151 @@
+import { type Outcome } from './algorithm.js';
+import { type Limit } from './limit.js';
+
+/**
+ * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is
+ * leased, as pure functions.
+ *
+ * Leased tokens are counted by the generation, the second of the store's clock, in which they were
+ * granted; the bucket knows no nodes. They stop counting when they were reported as used, came
+ * back, or when two generations have passed. A node uses tokens for less than one lease time after
+ * it sent the call that brought them, so by then nobody can use them any more.
+ *
+ * Invariant: level + outstanding ≤ full at every instant, because refill stops at full −
+ * outstanding and a grant only moves tokens from one to the other. A token in a node's hand is
+ * outstanding; so level and hands together never hold more than a full bucket, they gain no more
+ * than the rate, and in any span Δ at most capacity + rate × Δ tokens are used: for any number of
+ * nodes, crashes and lost replies.
+ */
+export interface LeasedState {
+  /** Units in the bucket at `last`. */
+  readonly level: number;
+  /** When it was last changed; its generation is the current one of the counters. */
+  readonly last: number;
+  /** Tokens leased in the generation of `last`. */
+  readonly current: number;
+  /** Tokens leased in the generation before. */
+  readonly previous: number;
+}
+
+/** What a node has done with its tokens since its last call, by their generation. */
+export interface LeaseReport {
+  readonly generation: number;
+  readonly used: number;
+  readonly returned: number;
+  /** Of the generation before that one. */
+  readonly olderUsed: number;
+  readonly olderReturned: number;
+}
+
+export interface LeaseGrant {
+  readonly granted: number;
+  /** The generation that the tokens are of. */
+  readonly generation: number;
+  /** Units that are left. */
+  readonly level: number;
+}
+
+/** How long leased tokens may be used, and how long a generation is. */
+export const LEASE_TTL_MICROS = 1_000_000;
+
+export function generationAt(micros: number): number {
+  return Math.floor(micros / LEASE_TTL_MICROS);
+}
+
+export function startLeased(limit: Limit, now: number): LeasedState {
+  return { level: limit.full, last: now, current: 0, previous: 0 };
+}
+
+/**
+ * The bucket as of now. Each stretch between two generations is refilled under what was outstanding
+ * in it, so that it makes no difference how often one looks.
+ */
+export function settleLeased(limit: Limit, state: LeasedState, now: number): LeasedState {
+  let { level, last, current, previous } = state;
+  while (now > last) {
+    const end = (generationAt(last) + 1) * LEASE_TTL_MICROS;
+    const isLent = current + previous > 0;
+    const until = isLent && end < now ? end : now;
+    level = Math.min(roomOf(limit, current + previous), level + (until - last) * limit.perMicro);
+    last = until;
+    if (isLent && last === end) [current, previous] = [0, current];
+  }
+  return { level, last, current, previous };
+}
+
+/** Takes `cost` at the instant of the outcome, if it is there, and says so in the outcome. */
+export function takeLeased(
+  limit: Limit,
+  state: LeasedState,
+  cost: number,
+  outcome: Outcome,
+): LeasedState {
+  const settled = settleLeased(limit, state, outcome.nowMicros);
+  const left = settled.level - cost * limit.perToken;
+  outcome.allowed = left >= 0;
+  outcome.level = left >= 0 ? left : settled.level;
+  const behind = settled.last - outcome.nowMicros;
+  outcome.waitMicros = left >= 0 ? 0 : behind + Math.ceil(-left / limit.perMicro);
+  return left >= 0 ? { ...settled, level: left } : state;
+}
+
+/** Gives back what was taken and not used; never more than there is room for. */
+export function refundLeased(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  cost: number,
+): LeasedState {
+  const settled = settleLeased(limit, state, now);
+  const room = roomOf(limit, settled.current + settled.previous);
+  return { ...settled, level: Math.min(room, settled.level + cost * limit.perToken) };
+}
+
+/**
+ * Books a node's report, then grants it up to `want` tokens. What a counter does not hold is neither
+ * booked nor returned: nothing comes into being. A call that changes nothing leaves the state as it is.
+ */
+export function leaseTokens(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  report: LeaseReport,
+  want: number,
+): { readonly state: LeasedState; readonly grant: LeaseGrant } {
+  const settled = settleLeased(limit, state, now);
+  const generation = generationAt(settled.last);
+  const { current, previous } = settled;
+  const behind = generation - report.generation;
+  const newer = { used: report.used, returned: report.returned };
+  const older = { used: report.olderUsed, returned: report.olderReturned };
+  const ofCurrent = book(current, behind === 0 ? newer : behind === -1 ? older : NOTHING);
+  const ofPrevious = book(previous, behind === 1 ? newer : behind === 0 ? older : NOTHING);
+  const room = roomOf(limit, ofCurrent.left + ofPrevious.left);
+  const back = (ofCurrent.back + ofPrevious.back) * limit.perToken;
+  const level = Math.min(room, settled.level + back);
+  const granted = Math.min(want, Math.floor(level / limit.perToken));
+  const left = level - granted * limit.perToken;
+  const grant = { granted, generation, level: left };
+  const isChanged = granted > 0 || ofCurrent.left < current || ofPrevious.left < previous;
+  if (!isChanged) return { state, grant };
+  const { last } = settled;
+  const lent = ofCurrent.left + granted;
+  return { state: { level: left, last, current: lent, previous: ofPrevious.left }, grant };
+}
+
+const NOTHING = { used: 0, returned: 0 };
+
+function book(
+  counter: number,
+  { used, returned }: { used: number; returned: number },
+): { left: number; back: number } {
+  const afterUse = counter - Math.min(used, counter);
+  const back = Math.min(returned, afterUse);
+  return { left: afterUse - back, back };
+}
+
+/** Units that the bucket may hold beside so many leased tokens; those of a limit that was lowered
+ * meanwhile may be more than it has. */
+function roomOf(limit: Limit, outstanding: number): number {
+  return Math.max(0, limit.full - outstanding * limit.perToken);
+}

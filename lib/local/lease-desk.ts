@@ -1,0 +1,64 @@
+import { type Cancel, type Clock } from '../common/clock.js';
+import { type LeaseCall, type RemoteStore, type SharedLimit } from '../stores/remote-store.js';
+import { LeasedKeys } from './leased-keys.js';
+
+/** Keys that one limiter holds leases of; further ones are decided by the store. */
+const MOST_KEYS = 10_000;
+/** How soon tokens that are not needed go back. */
+const SWEEP_MS = 50;
+
+/** What the leased keys of all limits of a limiter share: the store, the room and one timer. */
+export class LeaseDesk {
+  private readonly tables: LeasedKeys[] = [];
+  private held = 0;
+  private stopSweep: Cancel | undefined;
+
+  constructor(
+    private readonly store: Pick<RemoteStore, 'submit' | 'nodes'>,
+    private readonly clock: Clock,
+    private readonly mostKeys = MOST_KEYS,
+  ) {}
+
+  get nodes(): number {
+    return this.store.nodes;
+  }
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  open(shared: SharedLimit, sync: 'auto' | 'leased'): LeasedKeys {
+    const table = new LeasedKeys(shared, sync, this);
+    this.tables.push(table);
+    return table;
+  }
+
+  submit(call: LeaseCall): void {
+    this.store.submit(call);
+  }
+
+  /** Room for one more key. The timer runs only while there is a key. */
+  claim(): boolean {
+    if (this.held >= this.mostKeys) return false;
+    this.held++;
+    this.stopSweep ??= this.clock.every(SWEEP_MS, () => this.sweep());
+    return true;
+  }
+
+  release(): void {
+    if (--this.held > 0) return;
+    this.stopSweep?.();
+    this.stopSweep = undefined;
+  }
+
+  /** Gives everything back. */
+  close(): void {
+    const now = this.clock.now();
+    for (const table of this.tables) table.close(now);
+  }
+
+  private sweep(): void {
+    const now = this.clock.now();
+    for (const table of this.tables) table.sweep(now);
+  }
+}

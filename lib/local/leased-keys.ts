@@ -1,0 +1,184 @@
+import { type LeaseGrant, type LeaseReport, type Outcome } from '../algorithms/index.js';
+import { type SharedLimit } from '../stores/remote-store.js';
+import { HotKeys } from './hot-keys.js';
+import { KeyCall } from './key-call.js';
+import { KeyLease } from './key-lease.js';
+import { type LeaseDesk } from './lease-desk.js';
+import { EARNING, LeaseSizing } from './lease-sizing.js';
+
+/** Time for more when this part of the stock is left. */
+const REFILL_PART = 1 / 3;
+/** After a grant that fell short, and after a failure, the store is left alone for so long. */
+const PACE_MICROS = 50_000;
+/** What was used is told no later than this, also if no more tokens are needed. */
+const REPORT_MICROS = 250_000;
+/** A bucket of which a node's part would be smaller is not worth sharing out. */
+const LEAST_SHARE = 10;
+/** A key that got nothing for so long makes room for others. */
+const FRUITLESS_MICROS = 1_000_000;
+
+/**
+ * The keys of one limit of which this node holds tokens, taken ahead from the store, and decides by
+ * itself. A key is asked for in the store until its demand earns a lease; when the store has too
+ * few to lease, it is asked for there again.
+ */
+export class LeasedKeys {
+  /** Requests that were allowed with leased tokens. */
+  decided = 0;
+  calls = 0;
+  private readonly leases = new Map<string, KeyLease>();
+  private readonly hot: HotKeys | undefined;
+  private readonly sizing: LeaseSizing;
+
+  constructor(
+    private readonly shared: SharedLimit,
+    sync: 'auto' | 'leased',
+    private readonly desk: LeaseDesk,
+  ) {
+    this.sizing = new LeaseSizing(shared.limit, desk);
+    this.hot = sync === 'auto' ? new HotKeys(this.sizing.horizonMicros) : undefined;
+  }
+
+  get size(): number {
+    return this.leases.size;
+  }
+
+  /** Takes `cost` from what is here, at the instant of the outcome; false if that is not enough. */
+  take(key: string, cost: number, outcome: Outcome): boolean {
+    const lease = this.leases.get(key);
+    if (lease === undefined) return false;
+    lease.asked(cost, outcome.nowMicros);
+    return this.spend(lease, cost, outcome);
+  }
+
+  /** The same for a request that was counted already: its call to the store has been denied. */
+  takeAfterAll(key: string, cost: number, outcome: Outcome): boolean {
+    const lease = this.leases.get(key);
+    return lease !== undefined && this.spend(lease, cost, outcome);
+  }
+
+  tokensOf(key: string, now: number): number {
+    return this.leases.get(key)?.tokensAt(now) ?? 0;
+  }
+
+  /** A request for the key has to go to the store. */
+  missed(key: string, cost: number, now: number): void {
+    const lease = this.leases.get(key);
+    if (lease !== undefined) this.refill(lease, now);
+    else if (this.earns(key, now) && this.desk.claim()) this.open(key, cost, now);
+  }
+
+  /** Undoes a take; false if the store knows of it already, and so has to hear of this as well. */
+  putBack(key: string, cost: number, now: number): boolean {
+    return this.leases.get(key)?.putBack(cost, now) ?? false;
+  }
+
+  /** The key was reset in the store: what is here of it must not be used, and is not given back. */
+  forget(key: string): void {
+    const lease = this.leases.get(key);
+    if (lease !== undefined) this.drop(lease, 'forgotten');
+  }
+
+  /** Gives back what is not needed here, tells what was used, and drops keys that cooled down. */
+  sweep(now: number): void {
+    for (const lease of this.leases.values()) {
+      if (!lease.isBusy) this.tidy(lease, now);
+    }
+  }
+
+  close(now: number): void {
+    for (const lease of this.leases.values()) this.giveUp(lease, now);
+  }
+
+  /** The answer to a call; `isLate` if it came after the deadline, when it had been given up. */
+  settled(call: KeyCall, grant: LeaseGrant, isLate: boolean): void {
+    const { lease, want } = call;
+    const now = this.desk.now();
+    if (!isLate) lease.isBusy = false;
+    if (lease.end !== 'none') return this.settledAfterEnd(lease, grant);
+    const { perToken, perMicro } = this.shared.limit;
+    lease.inStore = Math.floor(grant.level / perToken);
+    lease.receive(grant, call.sentAt, now);
+    const missing = want - grant.granted;
+    if (missing <= 0) return;
+    lease.pausedUntil = now + Math.max(PACE_MICROS, (missing * perToken) / perMicro);
+  }
+
+  failed(lease: KeyLease): void {
+    lease.isBusy = false;
+    lease.pausedUntil = this.desk.now() + PACE_MICROS;
+  }
+
+  private spend(lease: KeyLease, cost: number, outcome: Outcome): boolean {
+    const left = lease.spend(cost, outcome.nowMicros);
+    if (left < 0) return false;
+    if (left <= lease.refillAt) this.refill(lease, outcome.nowMicros);
+    const { limit } = this.shared;
+    const level = (left + lease.inStore) * limit.perToken;
+    outcome.allowed = true;
+    outcome.level = level < limit.full ? level : limit.full;
+    outcome.waitMicros = 0;
+    return true;
+  }
+
+  private earns(key: string, now: number): boolean {
+    if (this.hot === undefined) return this.sizing.most() >= 1;
+    return this.sizing.most() >= LEAST_SHARE && this.hot.add(key, now) >= EARNING;
+  }
+
+  private open(key: string, cost: number, now: number): void {
+    const lease = new KeyLease(key, now);
+    lease.asked(cost, now);
+    this.leases.set(key, lease);
+    this.refill(lease, now);
+  }
+
+  private refill(lease: KeyLease, now: number): void {
+    if (lease.isBusy || now < lease.pausedUntil) return;
+    const target = this.sizing.targetOf(lease, now);
+    lease.refillAt = Math.floor(target * REFILL_PART);
+    const want = target - lease.tokensAt(now);
+    if (want > 0) this.call(lease, want, 0, now);
+  }
+
+  private tidy(lease: KeyLease, now: number): void {
+    const tokens = lease.tokensAt(now);
+    const target = this.sizing.targetOf(lease, now);
+    const isFruitless = tokens === 0 && now - lease.grantedAt >= FRUITLESS_MICROS;
+    if (target === 0 || isFruitless || this.sizing.hasCooled(lease, now))
+      return this.giveUp(lease, now);
+    const surplus = tokens - Math.max(lease.demand.recent(now), target);
+    const isReportDue = lease.hasUse && now - lease.calledAt >= REPORT_MICROS;
+    if (surplus > 0 || isReportDue) this.call(lease, 0, Math.max(0, surplus), now);
+  }
+
+  private giveUp(lease: KeyLease, now: number): void {
+    const tokens = lease.tokensAt(now);
+    if (tokens > 0 || lease.hasUse) this.call(lease, 0, tokens, now);
+    this.drop(lease, 'returned');
+  }
+
+  private drop(lease: KeyLease, end: 'returned' | 'forgotten'): void {
+    lease.end = end;
+    this.leases.delete(lease.key);
+    this.desk.release();
+  }
+
+  /** Tokens that came for a key that nobody holds any more. */
+  private settledAfterEnd(lease: KeyLease, { granted, generation }: LeaseGrant): void {
+    if (lease.end === 'forgotten' || granted === 0) return;
+    const report = { generation, used: 0, returned: granted, olderUsed: 0, olderReturned: 0 };
+    this.submit(lease, 0, report, this.desk.now());
+  }
+
+  private call(lease: KeyLease, want: number, giveBack: number, now: number): void {
+    lease.isBusy = true;
+    lease.calledAt = now;
+    this.submit(lease, want, lease.report(giveBack), now);
+  }
+
+  private submit(lease: KeyLease, want: number, report: LeaseReport, now: number): void {
+    this.calls++;
+    this.desk.submit(new KeyCall(this, this.shared, lease, want, report, now));
+  }
+}
