@@ -1,0 +1,77 @@
+import { BASELINES } from '../baselines/index.js';
+import { type Contender } from '../engine/contender.js';
+import { type Requests } from '../engine/observations.js';
+import { runPlan, type Plan, type Run } from '../engine/run.js';
+import { WEIR } from '../engine/weir.js';
+import {
+  callsPerSecond,
+  idealOf,
+  localPart,
+  SPANS_SECONDS,
+  utilisation,
+  worstIn,
+  type IdealKind,
+} from '../measure/figures.js';
+import { type Findings } from '../report/findings.js';
+
+/** The same plan, gone through by everybody. */
+export interface Comparison {
+  readonly plan: Plan;
+  readonly weir: Run;
+  readonly baselines: readonly Run[];
+  readonly ideal: Requests;
+}
+
+export async function compare(
+  plan: Plan,
+  kind: IdealKind,
+  against: readonly Contender[] = BASELINES,
+): Promise<Comparison> {
+  const weir = await runPlan(plan, WEIR);
+  const baselines: Run[] = [];
+  for (const contender of against) baselines.push(await runPlan(plan, contender));
+  return { plan, weir, baselines, ideal: idealOf(plan, weir.offered, kind) };
+}
+
+export interface Promises {
+  /** Least utilisation; only shown if there is none. */
+  readonly utilisation?: number;
+  /** Least part of local decisions; only shown if there is none. */
+  readonly local?: number;
+  /** Most calls per second over the whole run; only shown if there is none. */
+  readonly calls?: number;
+  /** Without lost writes the cap holds in every span. */
+  readonly cap?: 'kept' | 'shown';
+}
+
+const NO_PROMISES: Promises = { cap: 'shown' };
+
+/** The figures that every scenario has; promises are about weir alone. */
+export function addFigures(findings: Findings, made: Comparison, promises: Promises): void {
+  const { plan, weir, baselines, ideal } = made;
+  for (const run of [weir, ...baselines]) {
+    const isWeir = run === weir;
+    const { utilisation: used, local, calls, cap = 'kept' } = isWeir ? promises : NO_PROMISES;
+    const { contender } = run;
+    findings.atLeastIf(contender, 'utilisation', utilisation(run, ideal), used);
+    addCap(findings, plan, run, cap);
+    findings.atLeastIf(contender, 'local decisions', localPart(run), local);
+    const perSecond = callsPerSecond(run, 0, plan.seconds);
+    findings.atMostIf(contender, 'store calls per second', perSecond, calls);
+  }
+}
+
+/** `of` tells runs of one scenario apart. */
+export function addCap(
+  findings: Findings,
+  plan: Plan,
+  run: Run,
+  as: 'kept' | 'shown',
+  of = '',
+): void {
+  const bar = as === 'kept' ? 1 : undefined;
+  for (const seconds of SPANS_SECONDS) {
+    const figure = `worst ${seconds} s / (C·Δ + B)${of}`;
+    findings.atMostIf(run.contender, figure, worstIn(plan, run, seconds), bar);
+  }
+}
