@@ -1,13 +1,13 @@
 import { countBySpan } from './sliding-span.js';
 
-/** What happens within one tick of the ledger is not told apart. */
-const TICK_SECONDS = 0.1;
+/** Guarantees are counted per second. */
 const WINDOW_SECONDS = 1;
+const TICK_SECONDS = 0.1;
 /** Shares are kept to one tick, so that much of a window may come before or after it. */
 const TO_ONE_TICK = TICK_SECONDS / WINDOW_SECONDS;
 
 /**
- * The part of what an app was sure of, and asked for, that it did not get: the sum over ticks of
+ * The part of what an app was sure of, and asked for, that it did not get: the sum over seconds of
  * min(offered, guaranteed) − admitted where that is above 0.
  */
 export function deficit(
@@ -16,35 +16,33 @@ export function deficit(
   guaranteed: number,
   seconds: number,
 ): number {
-  const asked = countBySpan(offered, TICK_SECONDS, seconds);
-  const got = countBySpan(admitted, TICK_SECONDS, seconds);
+  const asked = countBySpan(offered, WINDOW_SECONDS, seconds);
+  const got = countBySpan(admitted, WINDOW_SECONDS, seconds);
   let [sure, missing] = [0, 0];
-  for (const [tick, count] of asked.entries()) {
-    const least = Math.min(count, guaranteed * TICK_SECONDS);
+  for (const [window, count] of asked.entries()) {
+    const least = Math.min(count, guaranteed * WINDOW_SECONDS);
     sure += least;
-    missing += Math.max(0, least - got[tick]!);
+    missing += Math.max(0, least - got[window]!);
   }
   return sure === 0 ? 0 : missing / sure;
 }
 
 /**
- * How long after 0 an app that begins to ask then is behind its guarantee for the last time: from
- * there on it has always had all it asked for, or all that it is sure of.
+ * How late a guarantee is that begins at 0: the n-th request of the first second is due once n have
+ * come and n tokens have flowed in, and this is the longest that one was behind that.
  */
-export function secondsToGuarantee(
+export function latenessOfGuarantee(
   offered: readonly number[],
   admitted: readonly number[],
   guaranteed: number,
 ): number {
-  let last = 0;
-  let got = 0;
-  for (const [asked, second] of offered.entries()) {
-    while (got < admitted.length && admitted[got]! <= second) got++;
-    // The request of this very instant may still be on its way.
-    const sure = Math.floor(Math.min(asked, guaranteed * second));
-    if (got < sure) last = second;
+  let latest = 0;
+  for (const [n, asked] of offered.entries()) {
+    const due = Math.max(asked, (n + 1) / guaranteed);
+    if (due > WINDOW_SECONDS) break;
+    latest = Math.max(latest, (admitted[n] ?? Infinity) - due);
   }
-  return last;
+  return latest;
 }
 
 export interface Party {

@@ -5,7 +5,7 @@ import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare } from './compare.js';
 import { Ground, localBar, oneApp } from './ground.js';
-import { idealKind, type Scenario } from './scenario.js';
+import { type Scenario } from './scenario.js';
 
 const SECONDS = 16;
 /** A crash every four seconds and a deployment's worth of restarts in between. */
@@ -20,7 +20,7 @@ export const CHURN: Scenario = {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 40 });
     const faults = comings(ground.nodes, setting.seed);
     const plan = ground.plan(SECONDS, ground.rates(1.2), even(ground.nodes), faults);
-    const made = await compare(plan, idealKind(setting));
+    const made = await compare(plan, setting);
     const findings = new Findings(this.name);
     addFigures(findings, made, { utilisation: 0.98, local: localBar(ground) });
     const title = `${this.name}: ${this.about}`;

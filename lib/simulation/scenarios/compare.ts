@@ -1,5 +1,4 @@
 import { BASELINES } from '../baselines/index.js';
-import { type Contender } from '../engine/contender.js';
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type Plan, type Run } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
@@ -10,9 +9,9 @@ import {
   SPANS_SECONDS,
   utilisation,
   worstIn,
-  type IdealKind,
 } from '../measure/figures.js';
 import { type Findings } from '../report/findings.js';
+import { idealKind, type Setting } from './scenario.js';
 
 /** The same plan, gone through by everybody. */
 export interface Comparison {
@@ -20,17 +19,19 @@ export interface Comparison {
   readonly weir: Run;
   readonly baselines: readonly Run[];
   readonly ideal: Requests;
+  /** Under the user's rules: what one bucket without any rules would have admitted. */
+  readonly oneBucket: Requests | undefined;
 }
 
-export async function compare(
-  plan: Plan,
-  kind: IdealKind,
-  against: readonly Contender[] = BASELINES,
-): Promise<Comparison> {
+export async function compare(plan: Plan, setting: Setting): Promise<Comparison> {
+  const kind = idealKind(setting);
   const weir = await runPlan(plan, WEIR);
   const baselines: Run[] = [];
-  for (const contender of against) baselines.push(await runPlan(plan, contender));
-  return { plan, weir, baselines, ideal: idealOf(plan, weir.offered, kind) };
+  for (const contender of setting.against ?? BASELINES)
+    baselines.push(await runPlan(plan, contender));
+  const ideal = idealOf(plan, weir.offered, kind);
+  const oneBucket = kind === 'bucket' ? undefined : idealOf(plan, weir.offered, 'bucket');
+  return { plan, weir, baselines, ideal, oneBucket };
 }
 
 export interface Promises {
@@ -48,12 +49,15 @@ const NO_PROMISES: Promises = { cap: 'shown' };
 
 /** The figures that every scenario has; promises are about weir alone. */
 export function addFigures(findings: Findings, made: Comparison, promises: Promises): void {
-  const { plan, weir, baselines, ideal } = made;
+  const { plan, weir, baselines, ideal, oneBucket } = made;
   for (const run of [weir, ...baselines]) {
     const isWeir = run === weir;
     const { utilisation: used, local, calls, cap = 'kept' } = isWeir ? promises : NO_PROMISES;
     const { contender } = run;
     findings.atLeastIf(contender, 'utilisation', utilisation(run, ideal), used);
+    if (oneBucket !== undefined) {
+      findings.show(contender, 'admitted / one bucket', utilisation(run, oneBucket));
+    }
     addCap(findings, plan, run, cap);
     findings.atLeastIf(contender, 'local decisions', localPart(run), local);
     const perSecond = callsPerSecond(run, 0, plan.seconds);

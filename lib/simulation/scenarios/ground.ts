@@ -1,4 +1,4 @@
-import { compileQuota, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { compileQuota, type AppFigures, type QuotaFigures } from '../../algorithms/quota/index.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { horizonMs } from '../engine/horizon.js';
 import { type Fault } from '../engine/faults.js';
@@ -8,7 +8,7 @@ import { capacityOf, depthOf } from '../measure/figures.js';
 import { type Setting } from './scenario.js';
 
 /** More requests per second than this take too long to go through one by one. */
-const MOST_REQUESTS_PER_SECOND = 20_000;
+const MOST_REQUESTS_PER_SECOND = 10_000;
 
 export interface OwnFigures {
   readonly quota: CheckedQuota;
@@ -39,7 +39,7 @@ export class Ground {
   ) {
     const quota = setting.quota ?? own.quota;
     this.nodes = setting.nodes ?? own.nodes;
-    this.cost = Math.ceil(capacityOf(quota.figures) / MOST_REQUESTS_PER_SECOND);
+    this.cost = Math.ceil(reachOf(quota.figures) / MOST_REQUESTS_PER_SECOND);
     const maxCost = Math.max(quota.figures.maxCost, this.cost);
     this.quota = { ...quota, figures: { ...quota.figures, maxCost } };
   }
@@ -64,11 +64,11 @@ export class Ground {
     return horizonMs(compileQuota(this.figures)) / 1000;
   }
 
-  /** Requests per second that ask for this part of the capacity, shared in proportion to guarantees. */
+  /** Requests per second that ask for this part of what can be had, each app for its part of that. */
   rates(part: number | ((second: number) => number)): Rates {
     const of = typeof part === 'number' ? () => part : part;
-    const guarantees = this.figures.apps.map(({ guaranteed }) => guaranteed);
-    return shared((second) => (of(second) * this.capacity) / this.cost, guarantees);
+    const perSecond = reachOf(this.figures) / this.cost;
+    return shared((second) => of(second) * perSecond, this.figures.apps.map(reachOfApp));
   }
 
   plan(seconds: number, rates: Rates, slot: Placement, faults: readonly Fault[] = []): Plan {
@@ -81,8 +81,21 @@ export class Ground {
 /** From so many tokens per node and horizon on, decisions are promised to be local. */
 const TOKENS_TO_BE_LOCAL = 5;
 
-export function tokensPerNode({ capacity, horizonSeconds, cost, nodes }: Ground): number {
-  return (capacity * horizonSeconds) / (cost * nodes);
+/** C × horizon / N in requests; of the app with the least part in it, as each has a lease of its own. */
+export function tokensPerNode({ figures, horizonSeconds, cost, nodes }: Ground): number {
+  const reaches = figures.apps.map(reachOfApp);
+  const least = Math.min(...reaches) / reaches.reduce((a, b) => a + b, 0);
+  return (reachOf(figures) * least * horizonSeconds) / (cost * nodes);
+}
+
+/** Tokens per second that all apps together can have for long. */
+function reachOf({ cluster, apps }: QuotaFigures): number {
+  const sum = apps.reduce((total, app) => total + reachOfApp(app), 0);
+  return Math.min(cluster!.capacity, sum);
+}
+
+function reachOfApp({ elastic, guaranteed, burst }: AppFigures): number {
+  return elastic ? burst : guaranteed;
 }
 
 /** The part of local decisions that is promised whatever the load; none for a fleet that is too large. */

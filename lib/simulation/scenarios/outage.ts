@@ -6,7 +6,7 @@ import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare } from './compare.js';
 import { Ground, oneApp } from './ground.js';
-import { idealKind, type Scenario } from './scenario.js';
+import { type Scenario } from './scenario.js';
 
 const SECONDS = 16;
 const [FROM, TO] = [5, 10];
@@ -23,7 +23,7 @@ function storeOutage(name: string, kind: 'silent' | 'refused', about: string): S
       const ground = new Ground(setting, { quota: oneApp(10_000, 0.9), nodes: 20 });
       const faults = outage(FROM, TO, kind);
       const plan = ground.plan(SECONDS, ground.rates(1.5), even(ground.nodes), faults);
-      const made = await compare(plan, idealKind(setting));
+      const made = await compare(plan, setting);
       const findings = new Findings(name);
       const depth = ground.figures.maxCost;
       const bound = OFFLINE_PART * ground.capacity * (TO - FROM) + ground.nodes * depth;

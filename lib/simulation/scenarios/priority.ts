@@ -1,10 +1,10 @@
-import { compileQuota, weightedShares } from '../../algorithms/quota/index.js';
+import { compileQuota, weightedShares, type QuotaFigures } from '../../algorithms/quota/index.js';
 import { checkQuota, type CheckedQuota } from '../../limiter/quota-options.js';
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type Plan, type Run } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import { even } from '../load/load.js';
-import { deficit, inversions, secondsToGuarantee } from '../measure/guarantee.js';
+import { deficit, inversions, latenessOfGuarantee } from '../measure/guarantee.js';
 import { bucketPanel, ratePanel, ratePoints, type Chart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addCap } from './compare.js';
@@ -18,7 +18,7 @@ const SETTLED_AT = 6;
 
 export const PRIORITY: Scenario = {
   name: 'priority',
-  about: 'every app asks for half the capacity, and each in turn begins four seconds later',
+  about: 'all apps ask for more than there is, and each in turn begins four seconds later',
   async run(setting) {
     const ground = new Ground(setting, { quota: fourApps(), nodes: 20 });
     const findings = new Findings(this.name);
@@ -30,7 +30,7 @@ export const PRIORITY: Scenario = {
       charts.push(chartOf(`${this.name}: ${app} wakes up`, plan, run));
       if (sleeper > 0) continue;
       addGuarantees(findings, plan, run);
-      addShares(findings, plan, run, ground.capacity / 2);
+      addShares(findings, plan, run);
       addCap(findings, plan, run, 'kept');
     }
     return { rows: findings.rows, chart: charts[0]! };
@@ -50,11 +50,17 @@ function fourApps(): CheckedQuota {
   });
 }
 
+/** Half the capacity each, or twice the guarantee, as far as the ceiling goes. */
+function demandsOf({ cluster, apps }: QuotaFigures): number[] {
+  const half = cluster!.capacity / 2;
+  return apps.map(({ guaranteed, burst }) => Math.min(burst, Math.max(half, 2 * guaranteed)));
+}
+
 function planWith(ground: Ground, sleeper: number): Plan {
-  const { figures, capacity, cost, nodes } = ground;
-  const each = capacity / 2 / cost;
+  const { figures, cost, nodes } = ground;
+  const demands = demandsOf(figures).map((demand) => demand / cost);
   const rates = (second: number): number[] =>
-    figures.apps.map((_, app) => (app === sleeper && second < WAKES_AT ? 0 : each));
+    demands.map((demand, app) => (app === sleeper && second < WAKES_AT ? 0 : demand));
   return ground.plan(SECONDS, rates, even(nodes));
 }
 
@@ -74,12 +80,12 @@ function addWaking(findings: Findings, plan: Plan, run: Run, sleeper: number): v
   const { apps, paceMs } = plan.quota.figures;
   const { app, guaranteed } = apps[sleeper]!;
   const since = (of: Requests): number[] => timesOf(of, sleeper).map((at) => at - WAKES_AT);
-  const seconds = secondsToGuarantee(
+  const seconds = latenessOfGuarantee(
     since(run.offered),
     since(run.admitted),
     guaranteed / plan.cost,
   );
-  findings.atMost('weir', `ms to the guarantee, ${app} wakes up`, seconds * 1000, paceMs);
+  findings.atMost('weir', `ms that the guarantee is late, ${app} wakes up`, seconds * 1000, paceMs);
 }
 
 function addGuarantees(findings: Findings, plan: Plan, run: Run): void {
@@ -90,11 +96,12 @@ function addGuarantees(findings: Findings, plan: Plan, run: Run): void {
   }
 }
 
-function addShares(findings: Findings, plan: Plan, run: Run, demand: number): void {
+function addShares(findings: Findings, plan: Plan, run: Run): void {
   const { quota, cost, seconds } = plan;
   const limits = compileQuota(quota.figures);
-  const claims = limits.apps.map(({ guaranteed, burst, weight }) => {
-    return { demand, guaranteed, burst, weight };
+  const demands = demandsOf(quota.figures);
+  const claims = limits.apps.map(({ guaranteed, burst, weight }, index) => {
+    return { demand: demands[index]!, guaranteed, burst, weight };
   });
   const shares = weightedShares(claims, limits.capacity);
   const parties = quota.figures.apps.map(({ app, priority }, index) => {

@@ -30,7 +30,7 @@ export const SCALE: Scenario = {
       ...ground.plan(GROWTH_SECONDS, ground.rates(LOAD), growing(most), joins),
       plannedNodes: most,
     };
-    const made = await compare(plan, idealKind(setting));
+    const made = await compare(plan, setting);
     addFigures(findings, made, { utilisation: 0.99 });
     const title = `${this.name}: one node becomes a hundred`;
     return { rows: findings.rows, chart: tokenChart(title, plan, made.weir, made.ideal) };

@@ -1,4 +1,5 @@
 import { type CheckedQuota } from '../../limiter/quota-options.js';
+import { type Contender } from '../engine/contender.js';
 import { type IdealKind } from '../measure/figures.js';
 import { type Chart } from '../report/chart.js';
 import { type Row } from '../report/findings.js';
@@ -10,6 +11,8 @@ export interface Setting {
   /** Processes; without it each scenario has its own number. */
   readonly nodes?: number;
   readonly seed: number;
+  /** Who else goes through it; all baselines unless told otherwise. */
+  readonly against?: readonly Contender[];
 }
 
 export interface ScenarioReport {

@@ -4,7 +4,7 @@ import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare, type Promises } from './compare.js';
 import { Ground, localBar, oneApp } from './ground.js';
-import { idealKind, type Scenario, type ScenarioReport, type Setting } from './scenario.js';
+import { type Scenario, type ScenarioReport, type Setting } from './scenario.js';
 
 const SECONDS = 12;
 
@@ -16,7 +16,7 @@ async function contest(
   promises: Promises,
 ): Promise<ScenarioReport> {
   const findings = new Findings(name);
-  const made = await compare(plan, idealKind(setting));
+  const made = await compare(plan, setting);
   addFigures(findings, made, promises);
   return {
     rows: findings.rows,
