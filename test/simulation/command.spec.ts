@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SCENARIOS, simulate } from '../../lib/simulation/index.js';
 import { type Row } from '../../lib/simulation/report/findings.js';
+import { tableBelow } from '../package/readme.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { stopAll } from '../support/processes.js';
@@ -39,6 +40,14 @@ describe('the command line', () => {
     for (const option of ['scenario', 'config', 'nodes', 'seed', 'json', 'svg', 'help']) {
       expect(out).toContain(`  --${option} `);
     }
+  });
+
+  it('is in the README, option by option', async () => {
+    const { out } = await command('--help');
+    const options = [...out.matchAll(/^ {2}(--\w+(?: [A-Z]+)?) /gm)].map(([, option]) => option);
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    expect([...tableBelow(readme, 'Try it on your own figures').keys()]).toEqual(options);
+    expect(options).toContain('--config FILE');
   });
 
   it.each([

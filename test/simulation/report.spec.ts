@@ -119,6 +119,12 @@ describe('a drawing', () => {
     expect(svg.match(/<polyline /g)).toHaveLength(2);
   });
 
+  it('cuts names that would not fit beside it', () => {
+    const series = [{ name: 'x'.repeat(64), points: [[1, 1] as const] }];
+    const svg = toSvg({ title: 't', panels: [{ ...axes, series }] });
+    expect(svg).toContain(`>${'x'.repeat(22)}…<`);
+  });
+
   it('puts points where they belong: time to the right, more above', () => {
     const [first, middle, last] = pointsOf(toSvg({ title: 't', panels: [panel] }));
     expect(middle![0] - first![0]).toBeCloseTo(last![0] - middle![0], 0);

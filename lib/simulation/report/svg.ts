@@ -7,6 +7,8 @@ const MARGIN = { top: 56, right: 190, bottom: 52, left: 84 };
 const GAP = 64;
 /** Told apart by people who see no red and green, too (Okabe and Ito). */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000'];
+/** What fits into the margin. */
+const LONGEST_NAME = 22;
 const FAINT = '#9a9a9a';
 
 /** A chart as an SVG file, readable without any style sheet or script. */
@@ -119,7 +121,7 @@ function drawSeries(frame: Frame, { name, points, style = 'line' }: Series, i: n
   return [
     `<polyline fill="none" stroke-linejoin="round" ${stroke} points="${places(frame, points)}"/>`,
     line(x, y, x + 24, y, stroke),
-    text(x + 30, y + 4, name),
+    text(x + 30, y + 4, name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name),
   ];
 }
 

@@ -11,20 +11,22 @@ import { addCap } from './compare.js';
 import { Ground } from './ground.js';
 import { type Scenario } from './scenario.js';
 
-const SECONDS = 10;
-const WAKES_AT = 4;
+const SECONDS = 9;
+const WAKES_AT = 3;
 /** Shares are settled by then. */
-const SETTLED_AT = 6;
+const SETTLED_AT = 5;
+/** Whether a guarantee is late is seen in the first second. */
+const SHORT_SECONDS = 4.5;
 
 export const PRIORITY: Scenario = {
   name: 'priority',
-  about: 'all apps ask for more than there is, and each in turn begins four seconds later',
+  about: 'all apps ask for more than there is, and each in turn begins three seconds later',
   async run(setting) {
     const ground = new Ground(setting, { quota: fourApps(), nodes: 20 });
     const findings = new Findings(this.name);
     const charts: Chart[] = [];
     for (const [sleeper, { app }] of ground.figures.apps.entries()) {
-      const plan = planWith(ground, sleeper);
+      const plan = planWith(ground, sleeper, sleeper === 0 ? SECONDS : SHORT_SECONDS);
       const run = await runPlan(plan, WEIR);
       addWaking(findings, plan, run, sleeper);
       charts.push(chartOf(`${this.name}: ${app} wakes up`, plan, run));
@@ -56,12 +58,14 @@ function demandsOf({ cluster, apps }: QuotaFigures): number[] {
   return apps.map(({ guaranteed, burst }) => Math.min(burst, Math.max(half, 2 * guaranteed)));
 }
 
-function planWith(ground: Ground, sleeper: number): Plan {
+function planWith(ground: Ground, sleeper: number, seconds: number): Plan {
   const { figures, cost, nodes } = ground;
   const demands = demandsOf(figures).map((demand) => demand / cost);
   const rates = (second: number): number[] =>
     demands.map((demand, app) => (app === sleeper && second < WAKES_AT ? 0 : demand));
-  return ground.plan(SECONDS, rates, even(nodes));
+  const { app } = figures.apps[sleeper]!;
+  const wakesUp = { second: WAKES_AT, label: `${app} wakes up`, strike: () => {} };
+  return ground.plan(seconds, rates, even(nodes), [wakesUp]);
 }
 
 function chartOf(title: string, plan: Plan, run: Run): Chart {
