@@ -9,7 +9,7 @@ import { Findings } from '../report/findings.js';
 import { Ground, oneApp } from './ground.js';
 import { idealKind, type Scenario } from './scenario.js';
 
-const SECONDS = 12;
+const SECONDS = 8;
 const STEP_AT = 4;
 /** A surge takes all that there is just before, so that whatever the step frees comes on top. */
 const SURGE_AT = STEP_AT - 0.15;

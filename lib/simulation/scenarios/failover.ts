@@ -8,7 +8,7 @@ import { Findings } from '../report/findings.js';
 import { Ground, oneApp } from './ground.js';
 import { idealKind, type Scenario } from './scenario.js';
 
-const SECONDS = 12;
+const SECONDS = 8;
 const AT = 4;
 /** A surge takes all that there is just before, so that whatever the loss frees comes on top. */
 const SURGE_AT = AT - 0.15;
