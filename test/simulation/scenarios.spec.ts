@@ -20,7 +20,8 @@ const valueOf = (rows: readonly Row[], figure: string): number =>
 describe('weir keeps its promises', () => {
   // Load shapes alone are in local-tier.spec.ts; the longest curves are for the command.
   it.each([
-    ['churn', 5],
+    ['surge', 5],
+    ['churn', 6],
     ['priority', 12],
     ['halved', 5],
     ['clock-forward', 1],

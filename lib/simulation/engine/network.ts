@@ -6,7 +6,7 @@ export type NetworkState = 'up' | 'silent' | 'refused';
 
 /** One way takes 0.2 to 1 ms, as between two machines of one zone under some load. */
 const LEAST_DELAY_MICROS = 200;
-const DELAY_SPREAD_MICROS = 800;
+export const DELAY_SPREAD_MICROS = 800;
 
 /** The way to the store and back: takes its time, and may be cut. */
 export class Network {

@@ -1,4 +1,5 @@
 import { clusterDepth, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { DELAY_SPREAD_MICROS } from '../engine/network.js';
 import { type Requests } from '../engine/observations.js';
 import { type Plan, type Run } from '../engine/run.js';
 import { IdealBucket } from './ideal-bucket.js';
@@ -57,6 +58,14 @@ export function excess({ quota, cost }: Plan, run: Run): number {
   const { figures } = quota;
   const beyond = mostBeyondRate(run.admitted.at, cost, capacityOf(figures));
   return Math.max(0, beyond - depthOf(figures));
+}
+
+/**
+ * Tokens are granted in the store and counted here when the answer is at the node: a slow answer and
+ * a quick one after it are closer together than their grants were.
+ */
+export function onTheWay(figures: QuotaFigures): number {
+  return (capacityOf(figures) * DELAY_SPREAD_MICROS) / 1e6;
 }
 
 export function callsPerSecond(run: Run, from: number, to: number): number {

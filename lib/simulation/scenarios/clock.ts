@@ -2,7 +2,7 @@ import { clockStep } from '../engine/faults.js';
 import { runPlan } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import { even, surge } from '../load/load.js';
-import { excess, idealOf, utilisation } from '../measure/figures.js';
+import { excess, idealOf, onTheWay, utilisation } from '../measure/figures.js';
 import { longestGap } from '../measure/sliding-span.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
@@ -26,7 +26,7 @@ function clockJump(name: string, bySeconds: number, about: string): Scenario {
       const run = await runPlan(plan, WEIR);
       const ideal = idealOf(plan, run.offered, idealKind(setting));
       const findings = new Findings(name);
-      const bound = bySeconds > 0 ? ground.depth : 0;
+      const bound = (bySeconds > 0 ? ground.depth : 0) + onTheWay(ground.figures);
       findings.atMost('weir', 'tokens beyond C·Δ + B', excess(plan, run), bound);
       findings.show('weir', 'utilisation', utilisation(run, ideal));
       findings.show('weir', 'longest time without a pass, s', longestGap(run.admitted.at, SECONDS));

@@ -4,8 +4,10 @@ import { runPlan, type Plan, type Run } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import {
   callsPerSecond,
+  excess,
   idealOf,
   localPart,
+  onTheWay,
   SPANS_SECONDS,
   utilisation,
   worstIn,
@@ -78,4 +80,7 @@ export function addCap(
     const figure = `worst ${seconds} s / (C·Δ + B)${of}`;
     findings.atMostIf(run.contender, figure, worstIn(plan, run, seconds), bar);
   }
+  const figure = `tokens beyond C·Δ + B in any Δ${of}`;
+  const most = as === 'kept' ? onTheWay(plan.quota.figures) : undefined;
+  findings.atMostIf(run.contender, figure, excess(plan, run), most);
 }

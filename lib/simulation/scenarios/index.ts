@@ -7,13 +7,14 @@ import { OUTAGE, REFUSAL } from './outage.js';
 import { PRIORITY } from './priority.js';
 import { SCALE } from './scale.js';
 import { type Scenario } from './scenario.js';
-import { BURST, HOTSPOT, LOW_LIMIT, SKEW, SKEW_OVERLOAD } from './steady.js';
+import { BURST, HOTSPOT, LOW_LIMIT, SKEW, SKEW_OVERLOAD, SURGE } from './steady.js';
 
 export const SCENARIOS: readonly Scenario[] = [
   SKEW,
   SKEW_OVERLOAD,
   HOTSPOT,
   BURST,
+  SURGE,
   CHURN,
   LOW_LIMIT,
   SCALE,

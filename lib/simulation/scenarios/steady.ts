@@ -1,5 +1,5 @@
 import { type Plan } from '../engine/run.js';
-import { even, movingHotspot, pulse, zipf } from '../load/load.js';
+import { even, movingHotspot, pulse, surge, zipf } from '../load/load.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare, type Promises } from './compare.js';
@@ -62,6 +62,16 @@ export const BURST: Scenario = {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 50 });
     const plan = ground.plan(6, ground.rates(pulse(10, 2, 4)), even(ground.nodes));
     return contest(this, setting, plan, { utilisation: 0.97, local: localBar(ground) });
+  },
+};
+
+export const SURGE: Scenario = {
+  name: 'surge',
+  about: 'full buckets and leases in all nodes, then five times the capacity at once',
+  run(setting) {
+    const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
+    const plan = ground.plan(8, ground.rates(surge(0.7, 5, 4)), even(ground.nodes));
+    return contest(this, setting, plan, { local: localBar(ground) });
   },
 };
 
