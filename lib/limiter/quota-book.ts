@@ -8,6 +8,7 @@ import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { CostExceedsLimitError, InvalidArgumentError, UnknownAppError } from '../common/errors.js';
 import { AppTank } from '../local/app-tank.js';
+import { horizonMs } from '../local/horizon.js';
 import { QuotaNode, type QuotaNodeEvents, type QuotaOutcome } from '../local/quota-node.js';
 import { type QuotaOverview, type QuotaStore } from '../stores/index.js';
 import { ClusterQuota } from './cluster-quota.js';
@@ -17,8 +18,6 @@ import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
 
 /** The ceiling of an app is a second deep, so after one second without use it is whole again. */
 const RESET_MS = 1000;
-const SHORTEST_HORIZON_MS = 10;
-const LONGEST_HORIZON_MS = 100;
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
 export class QuotaBook extends ClusterQuota {
@@ -146,12 +145,4 @@ export class QuotaBook extends ClusterQuota {
       source: outcome.source,
     };
   }
-}
-
-/** A quarter of the time in which the capacity fills the burst. */
-function horizonMs({ capacity, depth, apps }: QuotaLimits): number {
-  const rate = capacity === 0 ? apps.reduce((sum, app) => sum + app.burst, 0) : capacity;
-  const burst = capacity === 0 ? apps.reduce((sum, app) => sum + app.stockDepth, 0) : depth;
-  const ms = burst / (4 * rate) / 1000;
-  return Math.min(LONGEST_HORIZON_MS, Math.max(SHORTEST_HORIZON_MS, ms));
 }

@@ -14,6 +14,8 @@ const STOREYS: readonly (readonly string[])[] = [
   ['stores'],
   ['local'],
   ['limiter'],
+  // Runs the rooms below on virtual time; only the command line looks into it.
+  ['simulation'],
   ['config'],
   ['adaptive', 'observability'],
   ['degradation', 'protection'],

@@ -3,8 +3,8 @@ import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { type LeasedKeys } from '../../lib/local/leased-keys.js';
 import { type StoreCall } from '../../lib/stores/index.js';
 import { LeasedStore } from '../support/leased-store.js';
-import { seededRandom } from '../support/seeded-random.js';
-import { VirtualTime } from '../support/virtual-fleet.js';
+import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
+import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';
 
 const ONE_WAY_MICROS = 300;
 const SECOND = 1_000_000;

@@ -1,0 +1,83 @@
+import { parseArgs } from 'node:util';
+import { SCENARIOS } from '../scenarios/index.js';
+import { type Scenario } from '../scenarios/scenario.js';
+import { UsageError } from './usage-error.js';
+
+export interface SimulateArguments {
+  readonly scenarios: readonly Scenario[];
+  readonly configFile: string | undefined;
+  readonly nodes: number | undefined;
+  readonly seed: number;
+  readonly jsonFile: string | undefined;
+  readonly svgDirectory: string | undefined;
+  readonly help: boolean;
+}
+
+const DEFAULT_SEED = 7;
+const MOST_NODES = 1000;
+
+export function usage(): string {
+  const width = Math.max(...SCENARIOS.map(({ name }) => name.length)) + 2;
+  return [
+    'Runs the quota on virtual time through load shapes and faults, and checks what it promises.',
+    '',
+    'Options',
+    '  --scenario NAME  run this one only; may be given more than once',
+    "  --config FILE    run on the quota options of this JSON file: the limiter's `quota`",
+    `  --nodes N        processes, up to ${MOST_NODES}; without it each scenario has its own number`,
+    `  --seed N         another course of events (default ${DEFAULT_SEED}); the same number, the same course`,
+    '  --json FILE      also write all figures to FILE',
+    '  --svg DIR        also draw each scenario, as DIR/<scenario>.svg',
+    '  --help           show this and stop',
+    '',
+    'Scenarios',
+    ...SCENARIOS.map(({ name, about }) => `  ${name.padEnd(width)}${about}`),
+  ].join('\n');
+}
+
+export function parseArguments(args: readonly string[]): SimulateArguments {
+  const values = read(args);
+  return {
+    scenarios: values.scenario === undefined ? SCENARIOS : values.scenario.map(find),
+    configFile: values.config,
+    nodes: values.nodes === undefined ? undefined : whole('nodes', values.nodes, 1, MOST_NODES),
+    seed: values.seed === undefined ? DEFAULT_SEED : whole('seed', values.seed, 0, 1e9),
+    jsonFile: values.json,
+    svgDirectory: values.svg,
+    help: values.help ?? false,
+  };
+}
+
+function read(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        scenario: { type: 'string', multiple: true },
+        config: { type: 'string' },
+        nodes: { type: 'string' },
+        seed: { type: 'string' },
+        json: { type: 'string' },
+        svg: { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n\n${usage()}`);
+  }
+}
+
+function find(name: string): Scenario {
+  const scenario = SCENARIOS.find((one) => one.name === name);
+  if (scenario !== undefined) return scenario;
+  const names = SCENARIOS.map((one) => one.name).join(', ');
+  throw new UsageError(`There is no scenario '${name}'. There are: ${names}.`);
+}
+
+function whole(option: string, text: string, least: number, most: number): number {
+  const value = text.trim() === '' ? NaN : Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new UsageError(
+    `--${option} must be a whole number from ${least} to ${most}; got '${text}'.`,
+  );
+}

@@ -1,0 +1,79 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { formatTable } from '../report/table.js';
+import { inShort, type Row } from '../report/findings.js';
+import { toSvg } from '../report/svg.js';
+import { type ScenarioReport, type Setting } from '../scenarios/scenario.js';
+import { parseArguments, usage, type SimulateArguments } from './arguments.js';
+import { readConfig } from './read-config.js';
+import { UsageError } from './usage-error.js';
+
+/** Where the command says what it found, and what is wrong. */
+export interface Output {
+  log(text: string): void;
+  error(text: string): void;
+}
+
+/** What `npm run simulate` does; returns the exit code. */
+export async function simulate(args: readonly string[], output: Output): Promise<number> {
+  try {
+    const asked = parseArguments(args);
+    if (asked.help) {
+      output.log(usage());
+      return 0;
+    }
+    const rows = await runAll(asked, await settingOf(asked), output);
+    if (asked.jsonFile !== undefined) await write(asked.jsonFile, toJson(rows));
+    return printVerdict(rows, output) ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    output.error(error.message);
+    return 1;
+  }
+}
+
+async function settingOf({ configFile, nodes, seed }: SimulateArguments): Promise<Setting> {
+  const quota = configFile === undefined ? undefined : await readConfig(configFile);
+  return { quota, nodes, seed };
+}
+
+async function runAll(
+  { scenarios, svgDirectory }: SimulateArguments,
+  setting: Setting,
+  output: Output,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const scenario of scenarios) {
+    const report: ScenarioReport = await scenario.run(setting);
+    rows.push(...report.rows);
+    output.log(`\n${scenario.name}: ${scenario.about}\n${formatTable(report.rows)}`);
+    if (svgDirectory === undefined) continue;
+    await write(join(svgDirectory, `${scenario.name}.svg`), toSvg(report.chart));
+  }
+  return rows;
+}
+
+function toJson(rows: readonly Row[]): string {
+  return `${JSON.stringify(rows, null, 2)}\n`;
+}
+
+/** Returns whether every bar was met. */
+function printVerdict(rows: readonly Row[], output: Output): boolean {
+  const judged = rows.filter(({ ok }) => ok !== null);
+  const missed = judged.filter(({ ok }) => ok === false);
+  const lines = missed.map(({ scenario, figure, value, bar }) => {
+    return `MISSED  ${scenario}: ${figure} ${inShort(value)}, promised ${bar}`;
+  });
+  const sum = `${judged.length - missed.length} of ${judged.length} bars met, ${missed.length} MISSED.`;
+  output.log(['', ...lines, sum].join('\n'));
+  return missed.length === 0;
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  } catch (error) {
+    throw new UsageError(`${file}: cannot be written (${(error as Error).message})`);
+  }
+}

@@ -1,0 +1,44 @@
+import { crash, join, leave, type Fault } from '../engine/faults.js';
+import { even } from '../load/load.js';
+import { seededRandom } from '../engine/seeded-random.js';
+import { tokenChart } from '../report/chart.js';
+import { Findings } from '../report/findings.js';
+import { addFigures, compare } from './compare.js';
+import { Ground, localBar, oneApp } from './ground.js';
+import { type Scenario } from './scenario.js';
+
+const SECONDS = 16;
+/** A crash every four seconds and a deployment's worth of restarts in between. */
+const SECONDS_BETWEEN_CRASHES = 4;
+const SECONDS_BETWEEN_RESTARTS = 0.5;
+const AWAY_SECONDS = 0.7;
+
+export const CHURN: Scenario = {
+  name: 'churn',
+  about: 'nodes leave and join all the time, and some crash',
+  async run(setting) {
+    const ground = new Ground(setting, { quota: oneApp(), nodes: 40 });
+    const faults = comings(ground.nodes, setting.seed);
+    const plan = ground.plan(SECONDS, ground.rates(1.2), even(ground.nodes), faults);
+    const made = await compare(plan, setting);
+    const findings = new Findings(this.name);
+    addFigures(findings, made, { utilisation: 0.98, local: localBar(ground) });
+    const title = `${this.name}: ${this.about}`;
+    return { rows: findings.rows, chart: tokenChart(title, plan, made.weir, made.ideal) };
+  },
+};
+
+function comings(nodes: number, seed: number): Fault[] {
+  const random = seededRandom(seed + 3);
+  const anySlot = (): number => Math.floor(random() * nodes);
+  const faults: Fault[] = [];
+  for (let at = 1; at < SECONDS - 1; at += SECONDS_BETWEEN_RESTARTS) {
+    const slot = anySlot();
+    faults.push(leave(at, slot), join(at + AWAY_SECONDS, slot));
+  }
+  for (let at = 2; at < SECONDS - 1; at += SECONDS_BETWEEN_CRASHES) {
+    const slot = anySlot();
+    faults.push({ ...crash(at, slot), label: 'crash' }, join(at + AWAY_SECONDS, slot));
+  }
+  return faults;
+}

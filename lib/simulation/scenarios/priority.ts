@@ -1,0 +1,118 @@
+import { compileQuota, weightedShares, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { checkQuota, type CheckedQuota } from '../../limiter/quota-options.js';
+import { type Requests } from '../engine/observations.js';
+import { runPlan, type Plan, type Run } from '../engine/run.js';
+import { WEIR } from '../engine/weir.js';
+import { even } from '../load/load.js';
+import { deficit, inversions, latenessOfGuarantee } from '../measure/guarantee.js';
+import { bucketPanel, ratePanel, ratePoints, type Chart } from '../report/chart.js';
+import { Findings } from '../report/findings.js';
+import { addCap } from './compare.js';
+import { Ground } from './ground.js';
+import { type Scenario } from './scenario.js';
+
+const SECONDS = 9;
+const WAKES_AT = 3;
+/** Shares are settled by then. */
+const SETTLED_AT = 5;
+/** Whether a guarantee is late is seen in the first second. */
+const SHORT_SECONDS = 4.5;
+
+export const PRIORITY: Scenario = {
+  name: 'priority',
+  about: 'all apps ask for more than there is, and each in turn begins three seconds later',
+  async run(setting) {
+    const ground = new Ground(setting, { quota: fourApps(), nodes: 20 });
+    const findings = new Findings(this.name);
+    const charts: Chart[] = [];
+    for (const [sleeper, { app }] of ground.figures.apps.entries()) {
+      const plan = planWith(ground, sleeper, sleeper === 0 ? SECONDS : SHORT_SECONDS);
+      const run = await runPlan(plan, WEIR);
+      addWaking(findings, plan, run, sleeper);
+      charts.push(chartOf(`${this.name}: ${app} wakes up`, plan, run));
+      if (sleeper > 0) continue;
+      addGuarantees(findings, plan, run);
+      addShares(findings, plan, run);
+      addCap(findings, plan, run, 'kept');
+    }
+    return { rows: findings.rows, chart: charts[0]! };
+  },
+};
+
+function fourApps(): CheckedQuota {
+  const app = { guaranteed: 1000, burst: 10_000, burstDuration: '1s' };
+  return checkQuota({
+    cluster: { capacity: 10_000 },
+    apps: {
+      checkout: { ...app, priority: 0 },
+      search: { ...app, priority: 1 },
+      feed: { ...app, priority: 2 },
+      reports: { ...app, priority: 3 },
+    },
+  });
+}
+
+/** Half the capacity each, or twice the guarantee, as far as the ceiling goes. */
+function demandsOf({ cluster, apps }: QuotaFigures): number[] {
+  const half = cluster!.capacity / 2;
+  return apps.map(({ guaranteed, burst }) => Math.min(burst, Math.max(half, 2 * guaranteed)));
+}
+
+function planWith(ground: Ground, sleeper: number, seconds: number): Plan {
+  const { figures, cost, nodes } = ground;
+  const demands = demandsOf(figures).map((demand) => demand / cost);
+  const rates = (second: number): number[] =>
+    demands.map((demand, app) => (app === sleeper && second < WAKES_AT ? 0 : demand));
+  const { app } = figures.apps[sleeper]!;
+  const wakesUp = { second: WAKES_AT, label: `${app} wakes up`, strike: () => {} };
+  return ground.plan(seconds, rates, even(nodes), [wakesUp]);
+}
+
+function chartOf(title: string, plan: Plan, run: Run): Chart {
+  const series = plan.quota.figures.apps.map(({ app, priority }, index) => ({
+    name: `${app} (priority ${priority})`,
+    points: ratePoints(timesOf(run.admitted, index), plan),
+  }));
+  return { title, panels: [ratePanel(plan, series), bucketPanel(plan, run)] };
+}
+
+function timesOf({ at, app }: Requests, index: number): number[] {
+  return at.filter((_, i) => app[i] === index);
+}
+
+function addWaking(findings: Findings, plan: Plan, run: Run, sleeper: number): void {
+  const { apps, paceMs } = plan.quota.figures;
+  const { app, guaranteed } = apps[sleeper]!;
+  const since = (of: Requests): number[] => timesOf(of, sleeper).map((at) => at - WAKES_AT);
+  const seconds = latenessOfGuarantee(
+    since(run.offered),
+    since(run.admitted),
+    guaranteed / plan.cost,
+  );
+  findings.atMost('weir', `ms that the guarantee is late, ${app} wakes up`, seconds * 1000, paceMs);
+}
+
+function addGuarantees(findings: Findings, plan: Plan, run: Run): void {
+  for (const [index, { app, guaranteed }] of plan.quota.figures.apps.entries()) {
+    const [offered, admitted] = [timesOf(run.offered, index), timesOf(run.admitted, index)];
+    const missing = deficit(offered, admitted, guaranteed / plan.cost, plan.seconds);
+    findings.atMost('weir', `guarantee deficit, ${app}`, missing, 0.01);
+  }
+}
+
+function addShares(findings: Findings, plan: Plan, run: Run): void {
+  const { quota, cost, seconds } = plan;
+  const limits = compileQuota(quota.figures);
+  const demands = demandsOf(quota.figures);
+  const claims = limits.apps.map(({ guaranteed, burst, weight }, index) => {
+    return { demand: demands[index]!, guaranteed, burst, weight };
+  });
+  const shares = weightedShares(claims, limits.capacity);
+  const parties = quota.figures.apps.map(({ app, priority }, index) => {
+    const at = timesOf(run.admitted, index).filter((second) => second >= SETTLED_AT);
+    const share = shares[index]! / cost;
+    findings.show('weir', `admitted / share, ${app}`, at.length / share / (seconds - SETTLED_AT));
+    return { priority, share, at };
+  });
+  findings.atMost('weir', 'priority inversions', inversions(parties, SETTLED_AT, seconds), 0);
+}

@@ -1,0 +1,14 @@
+// Builds the library and runs the simulator; arguments are its own.
+import { buildLibrary } from './support/compile.mjs';
+import { ensureInstall } from './support/install.mjs';
+import { runNode } from './support/run.mjs';
+import { main } from './support/step.mjs';
+
+await main(async () => {
+  await ensureInstall();
+  await buildLibrary();
+  const { code } = await runNode(['scripts/run-simulator.mjs', ...process.argv.slice(2)], {
+    inherit: true,
+  });
+  return code;
+});
