@@ -19,7 +19,7 @@ export interface FleetOptions {
 export class QuotaFleet {
   allowed = 0;
   denied = 0;
-  isOverloaded = false;
+  private readonly overloaded = new Set<RateLimiter>();
 
   private constructor(
     private readonly client: Redis,
@@ -27,8 +27,16 @@ export class QuotaFleet {
     private readonly options: FleetOptions,
   ) {
     for (const limiter of limiters) {
-      limiter.on('overload', ({ overloaded }) => (this.isOverloaded = overloaded));
+      limiter.on('overload', ({ overloaded }) => {
+        if (overloaded) this.overloaded.add(limiter);
+        else this.overloaded.delete(limiter);
+      });
     }
+  }
+
+  /** Each node learns of it with its own next call, so they need not all say the same. */
+  get isOverloaded(): boolean {
+    return this.overloaded.size > this.limiters.length / 2;
   }
 
   /** One connection for all: what is measured is time in Redis, and that does not count sockets. */

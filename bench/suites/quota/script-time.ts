@@ -40,7 +40,7 @@ const PACKED = 'plain token bucket, packed';
 const NODES = 20;
 const DECISIONS_PER_SECOND = 20_000;
 /** About as often as the nodes above call, so that caches are as cold and timers as late. */
-const PLAIN_CALLS_PER_SECOND = 600;
+const PLAIN_CALLS_PER_SECOND = 400;
 
 const WARM_UP_MS = 300;
 const MEASURED_MS = 500;
@@ -57,7 +57,7 @@ const FLEETS: Readonly<Record<string, FleetCase>> = {
   'weir, 20 apps, beyond the guarantee': { ...TWENTY, guaranteed: 100 },
   'weir, 20 apps, scarce': { ...TWENTY, guaranteed: 100, burst: 200, expect: 'scarce' },
   'weir, 20 apps, overloaded': {
-    ...{ ...TWENTY, capacity: 16_000, guaranteed: 500, burst: 4_000 },
+    ...{ ...TWENTY, capacity: 8_000, guaranteed: 250, burst: 4_000 },
     expect: 'overloaded',
   },
 };

@@ -81,6 +81,6 @@ export async function sharedDecisions(
         LEAST_TIMES_FASTEST_PEER,
       ),
     ],
-    notes: [`Ratios of decisions/s are to ${peer}, the fastest peer of the suite redis.`],
+    notes: [`Ratios are to ${peer}, the faster of the two peers that take part here.`],
   };
 }
