@@ -43,16 +43,17 @@ local call = { unpack_struct('<' .. rep('d', call_size), packed_call) }
 local apps, seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4], call[5] == 1
 
 -- Where the entry of each app lies in the call. From here on the first app is number 1.
-local entries, entry_count = {}, 0
+local entries, entry_count, has_needs = {}, 0, false
 local fields, field_count = { 'state', 'limits', name }, 3
 local next_entry = CALL_SIZE + 1
 while next_entry <= call_size do
-  local app = call[next_entry] + 1
+  local app, groups = call[next_entry] + 1, call[next_entry + 5]
   call[next_entry] = app
+  if groups > 0 then has_needs = true end
   entry_count = entry_count + 1
   entries[entry_count] = next_entry
   fields[field_count + entry_count] = app < 256 and char(app) or tostring(app)
-  next_entry = next_entry + ENTRY_SIZE + 2 * call[next_entry + 5]
+  next_entry = next_entry + ENTRY_SIZE + 2 * groups
 end
 
 local now = tonumber(injected)
@@ -73,7 +74,7 @@ local APP_FORMAT, APP_SIZE, APP_LIMITS_BYTES = '<dddddddddddddddd', 16, 56
 local CREDIT, CREDIT_SINCE, ROOM, OUTSTANDING, DEMAND, NODES, AS_OF, GRANTED, USED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local BURST, WEIGHT, ELASTIC, CREDIT_DEPTH, CREDIT_MICROS, CEILING_DEPTH, RESERVE = 10, 11, 12, 13, 14, 15, 16
 -- A lease: seq, deadline, how many apps; what is held of each, by the bucket that it came from; the last reply.
-local LEASE_FORMAT, LEASE_BYTES, HELD_FORMAT, HELD_BYTES = '<ddd', 24, '<ddddd', 40
+local LEASE_FORMAT, LEASE_BYTES, HELD_FORMAT, HELD_BYTES, HELD_SIZE = '<ddd', 24, '<ddddd', 40, 5
 local FROM_STOCK, FROM_CREDIT, LENT, ASKED = 2, 3, 4, 5
 
 local found = redis_call('HMGET', ledger_key, unpack(fields))
@@ -171,12 +172,39 @@ if is_overloaded then
   end
 end
 
+-- Whose lease is over. One that was renewed keeps its place among the deadlines until that has passed, and only then
+-- moves on. So many are ended per call, so that the loss of a whole fleet does not block the server.
+local MOST_EXPIRIES = 64
+local new_deadline = now + lease_ttl
+local is_overdue = stored and deadline <= now
+local over, ended, moved
+if not is_new and next_deadline <= now then
+  local due = redis_call('ZRANGE', deadlines_key, 0, MOST_EXPIRIES, 'WITHSCORES')
+  over, ended, moved = {}, {}, {}
+  next_deadline = new_deadline
+  for i = 1, #due, 2 do
+    local other, place = due[i], tonumber(due[i + 1])
+    if place <= now and i < 2 * MOST_EXPIRIES then
+      local lease = other ~= name and redis_call('HGET', ledger_key, other)
+      place = lease and unpack_struct('<d', lease, 9) or new_deadline
+      if place <= now then
+        over[#over + 1] = lease
+        ended[#ended + 1] = other
+      else
+        moved[#moved + 1] = place
+        moved[#moved + 1] = other
+      end
+    end
+    if place > now or i > 2 * MOST_EXPIRIES then next_deadline = min(next_deadline, place) end
+  end
+end
+if new_deadline < next_deadline then next_deadline = new_deadline end
+
 -- The apps that something will touch, by number, and the list of them: those of the call, or all.
 local is_tick = capacity > 0 and now - tick >= TICK_MICROS
-local is_overdue = stored and deadline <= now
-local is_anyone_due = not is_new and next_deadline <= now
+local is_anyone_over = is_overdue or over and #over > 0
 local touched, touch_list, touch_count = {}, fields, entry_count
-local touches_all = is_due or is_tick or is_overdue or is_anyone_due or is_leaving
+local touches_all = is_due or is_tick or is_anyone_over or is_leaving
 if touches_all then
   field_count, touch_list, touch_count = 0, {}, apps
   for app = 1, apps do touch_list[app] = app < 256 and char(app) or tostring(app) end
@@ -220,6 +248,8 @@ if has_changed then
   local was_capped = capacity > 0
   revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
     unpack(limits, 1, LIMITS_SIZE)
+  new_deadline = now + lease_ttl
+  next_deadline = min(next_deadline, new_deadline)
   local most = (now < learning_until and learning_depth or depth) - outstanding
   level = max(0, min(most, scaled(was_capped and level or 0, old_depth, depth)))
   if capacity == 0 then level = math.huge end
@@ -243,11 +273,8 @@ end
 
 -- Expiries: what was leased and neither used nor returned in time is destroyed, for it may have been used ----
 
--- Of overdue leases so many are ended per call, so that the loss of a whole fleet does not block the server.
-local MOST_EXPIRIES = 64
-local new_deadline = now + lease_ttl
-local end_lease, ended, moved
-if is_overdue or is_anyone_due or is_leaving then
+local end_lease
+if is_anyone_over or is_leaving then
   end_lease = function(lease)
     local _, _, count = unpack_struct(LEASE_FORMAT, lease)
     for at = LEASE_BYTES + 1, LEASE_BYTES + HELD_BYTES * count, HELD_BYTES do
@@ -266,71 +293,58 @@ if is_overdue then
   end_lease(stored)
   stored = false
 end
--- A lease that is renewed keeps its place among the deadlines until that has passed, and only then moves on.
-if is_anyone_due then
-  local due = redis_call('ZRANGE', deadlines_key, 0, MOST_EXPIRIES, 'WITHSCORES')
-  ended, moved = {}, {}
-  next_deadline = new_deadline
-  for i = 1, #due, 2 do
-    local other, place = due[i], tonumber(due[i + 1])
-    if place <= now and i < 2 * MOST_EXPIRIES then
-      local lease = other ~= name and redis_call('HGET', ledger_key, other)
-      place = lease and unpack_struct('<d', lease, 9) or new_deadline
-      if place <= now then
-        end_lease(lease)
-        ended[#ended + 1] = other
-      else
-        moved[#moved + 1] = place
-        moved[#moved + 1] = other
-      end
-    end
-    if place > now or i > 2 * MOST_EXPIRIES then next_deadline = min(next_deadline, place) end
-  end
+if over then
+  for i = 1, #over do end_lease(over[i]) end
 end
-if new_deadline < next_deadline then next_deadline = new_deadline end
 
 -- Reports and give-backs ------------------------------------------------------------------------------------
 
--- By number of the app: what the node holds of it. And of all apps together.
-local held_of, lease_count, holding, own_demand = {}, 0, 0, 0
+-- What the node holds: of an app after held[held_at[number]], in the order of the lease. And of all apps together.
+local held
+local held_size, held_at, holding, own_demand = 0, {}, 0, 0
 local had_nodes = nodes
 if stored then
-  lease_count = held_count
-  for at = LEASE_BYTES + 1, LEASE_BYTES + HELD_BYTES * held_count, HELD_BYTES do
-    local held = { unpack_struct(HELD_FORMAT, stored, at) }
-    held_of[held[1]] = held
-    holding = holding + held[FROM_STOCK] + held[FROM_CREDIT] + held[LENT]
-    own_demand = own_demand + held[ASKED]
+  held_size = HELD_SIZE * held_count
+  held = { unpack_struct('<' .. rep('d', held_size), stored, LEASE_BYTES + 1) }
+  for part = 0, held_size - 1, HELD_SIZE do
+    held_at[held[part + 1]] = part
+    holding = holding + held[part + FROM_STOCK] + held[part + FROM_CREDIT] + held[part + LENT]
+    own_demand = own_demand + held[part + ASKED]
   end
 else
+  held = {}
   nodes = nodes + 1
 end
 
 for i = 1, entry_count do
   local at = entries[i]
   local app = call[at]
-  local own, held = touched[app], held_of[app]
-  if not held then
-    held = { app, 0, 0, 0, 0 }
-    lease_count = lease_count + 1
-    held_of[app] = held
+  local own, part = touched[app], held_at[app]
+  if not part then
+    part = held_size
+    held_size = held_size + HELD_SIZE
+    held_at[app] = part
+    held[part + 1], held[part + FROM_STOCK], held[part + FROM_CREDIT], held[part + LENT], held[part + ASKED] =
+      app, 0, 0, 0, 0
     own[NODES] = own[NODES] + 1
   end
   local asked = call[at + 3]
-  local more = asked - held[ASKED]
-  held[ASKED] = asked
-  own_demand, own[DEMAND], demand = own_demand + more, own[DEMAND] + more, demand + more
+  local more = asked - held[part + ASKED]
+  if more ~= 0 then
+    held[part + ASKED] = asked
+    own_demand, own[DEMAND], demand = own_demand + more, own[DEMAND] + more, demand + more
+  end
 
   -- Used: the guaranteed ones first. What the node does not hold is ignored.
   local units = call[at + 1] * UNITS_PER_TOKEN
   if units > 0 then
-    local from_stock = min(units, held[FROM_STOCK])
-    local from_credit = min(units - from_stock, held[FROM_CREDIT])
-    local lent = min(units - from_stock - from_credit, held[LENT])
-    local total = from_stock + from_credit + lent
-    held[FROM_STOCK] = held[FROM_STOCK] - from_stock
-    held[FROM_CREDIT] = held[FROM_CREDIT] - from_credit
-    held[LENT] = held[LENT] - lent
+    local left = units
+    for bucket = part + FROM_STOCK, part + LENT do
+      local there = held[bucket]
+      local taken = there < left and there or left
+      held[bucket], left = there - taken, left - taken
+    end
+    local total = units - left
     holding = holding - total
     own[OUTSTANDING] = own[OUTSTANDING] - total
     own[USED] = own[USED] + total / UNITS_PER_TOKEN
@@ -340,13 +354,13 @@ for i = 1, entry_count do
   -- Given back: into the very buckets that they came from, the last lent first.
   units = call[at + 2] * UNITS_PER_TOKEN
   if units > 0 then
-    local lent = min(units, held[LENT])
-    local from_credit = min(units - lent, held[FROM_CREDIT])
-    local from_stock = min(units - lent - from_credit, held[FROM_STOCK])
+    local lent = min(units, held[part + LENT])
+    local from_credit = min(units - lent, held[part + FROM_CREDIT])
+    local from_stock = min(units - lent - from_credit, held[part + FROM_STOCK])
     local total = lent + from_credit + from_stock
-    held[LENT] = held[LENT] - lent
-    held[FROM_CREDIT] = held[FROM_CREDIT] - from_credit
-    held[FROM_STOCK] = held[FROM_STOCK] - from_stock
+    held[part + LENT] = held[part + LENT] - lent
+    held[part + FROM_CREDIT] = held[part + FROM_CREDIT] - from_credit
+    held[part + FROM_STOCK] = held[part + FROM_STOCK] - from_stock
     holding = holding - total
     own[OUTSTANDING] = own[OUTSTANDING] - total
     own[ROOM] = own[ROOM] + total
@@ -429,89 +443,101 @@ local half_budget = floor(lease_budget / 2)
 local by_demand = demand > 0 and floor(half_budget * own_demand / demand) or 0
 local lease_cap = min(half_budget, max(reserve_target, floor(half_budget / nodes), by_demand))
 
--- Higher priorities come first, then those that were named first.
+-- A node may hold so much and no more, and so may all of them; not getting what is beyond is no shortage.
+local free = lease_cap - ceil(holding / UNITS_PER_TOKEN)
+if capacity > 0 then free = min(free, half_budget - ceil(outstanding / UNITS_PER_TOKEN)) end
+
+-- Higher priorities come first, then those that were named first. There are few priorities: one pass for each.
 local order = entries
 if entry_count > 1 then
+  local ordered, weight = 0, math.huge
   order = {}
-  for i = 1, entry_count do
-    local weight, place = touched[call[entries[i]]][WEIGHT], i
-    while place > 1 and touched[call[order[place - 1]]][WEIGHT] < weight do
-      order[place] = order[place - 1]
-      place = place - 1
+  while ordered < entry_count do
+    local next_weight = 0
+    for i = 1, entry_count do
+      local entry = entries[i]
+      local this = touched[call[entry]][WEIGHT]
+      if this == weight then
+        ordered = ordered + 1
+        order[ordered] = entry
+      elseif this < weight and this > next_weight then
+        next_weight = this
+      end
     end
-    order[place] = entries[i]
+    weight = next_weight
   end
 end
 
 -- Requests that wait come before stock for those that may come, which is granted like requests of one token.
 local NEEDS, WANTS = 1, 2
-for phase = NEEDS, WANTS do
+for phase = has_needs and NEEDS or WANTS, WANTS do
   for turn = 1, entry_count do
     local at = order[turn]
     local app = call[at]
-    local own, held = touched[app], held_of[app]
-    local answer, tokens = call[at + ANSWER], 0
+    local own, answer, tokens = touched[app], call[at + ANSWER], 0
     for group = 1, phase == WANTS and 1 or call[at + 5] do
       local cost, count = 1, call[at + 4]
       if phase == NEEDS then
         cost, count = call[at + ENTRY_SIZE + 2 * group - 2], call[at + ENTRY_SIZE + 2 * group - 1]
       else
-        -- A node may hold so much and no more, and so may all of them; not getting what is beyond is no shortage.
-        count = min(count, lease_cap - ceil(holding / UNITS_PER_TOKEN))
-        if capacity > 0 then count = min(count, half_budget - ceil(outstanding / UNITS_PER_TOKEN)) end
-        count = min(count, floor(own[CEILING_DEPTH] / 2 / UNITS_PER_TOKEN) - ceil(own[OUTSTANDING] / UNITS_PER_TOKEN))
-        if count < 0 then count = 0 end
+        local of_app = floor(own[CEILING_DEPTH] / 2 / UNITS_PER_TOKEN) - ceil(own[OUTSTANDING] / UNITS_PER_TOKEN)
+        count = min(count, free, of_app)
       end
 
-      -- How much of it every level covers: first out of the app's guaranteed bucket, then beyond it.
-      local per_request = cost * UNITS_PER_TOKEN
-      local units, stock, room = count * per_request, state[STOCK + app], own[ROOM]
-      local from_stock = units
-      if stock < from_stock then from_stock = stock end
-      if room < from_stock then from_stock = room end
-      if level < from_stock then from_stock = level end
-      local beyond, spends_credit = units - from_stock, false
-      if beyond > 0 then
-        local rest, by_app = beyond, room - from_stock
-        spends_credit = own[ELASTIC] == 0
-        if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
-        local by_cluster = level - from_stock - (all_stock - stock) - own[RESERVE]
-        if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
-        beyond = max(0, min(rest, by_app, by_cluster))
-        if beyond < rest and call[at + SHORTAGE] == NO_SHORTAGE then
-          call[at + SHORTAGE] = by_cluster <= by_app and SHORT_OF_CLUSTER or SHORT_OF_APP
-          call[at + MISSING] = per_request
+      tokens = 0
+      if count > 0 then
+        -- How much of it every level covers: first out of the app's guaranteed bucket, then beyond it.
+        local per_request = cost * UNITS_PER_TOKEN
+        local units, stock, room = count * per_request, state[STOCK + app], own[ROOM]
+        local from_stock = units
+        if stock < from_stock then from_stock = stock end
+        if room < from_stock then from_stock = room end
+        if level < from_stock then from_stock = level end
+        local beyond, spends_credit = units - from_stock, false
+        tokens = count
+        if beyond > 0 then
+          local rest, by_app = beyond, room - from_stock
+          spends_credit = own[ELASTIC] == 0
+          if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
+          local by_cluster = level - from_stock - (all_stock - stock) - own[RESERVE]
+          if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
+          beyond = max(0, min(rest, by_app, by_cluster))
+          if beyond < rest then
+            if call[at + SHORTAGE] == NO_SHORTAGE then
+              call[at + SHORTAGE] = by_cluster <= by_app and SHORT_OF_CLUSTER or SHORT_OF_APP
+              call[at + MISSING] = per_request
+            end
+            -- Each request is granted whole or not at all; what is beyond the guarantee goes first.
+            tokens = floor((from_stock + beyond) / per_request)
+            units = tokens * per_request
+            if units < from_stock then from_stock = units end
+            beyond = units - from_stock
+          end
+          if is_overloaded then shares[app] = shares[app] - beyond end
+          if spends_credit and beyond > 0 then
+            own[CREDIT] = own[CREDIT] - beyond
+            if own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
+          end
         end
-      end
 
-      -- Each request is granted whole or not at all; what is beyond the guarantee goes first.
-      tokens = floor((from_stock + beyond) / per_request)
-      units = tokens * per_request
-      if units < from_stock then from_stock = units end
-      beyond = units - from_stock
-      state[STOCK + app] = stock - from_stock
-      all_stock = all_stock - from_stock
-      level = level - units
-      own[ROOM] = room - units
-      own[GRANTED] = own[GRANTED] + units / UNITS_PER_TOKEN
-      if beyond > 0 then
-        if is_overloaded then shares[app] = shares[app] - beyond end
-        if spends_credit then
-          own[CREDIT] = own[CREDIT] - beyond
-          if own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
+        state[STOCK + app] = stock - from_stock
+        all_stock = all_stock - from_stock
+        level = level - units
+        own[ROOM] = room - units
+        own[GRANTED] = own[GRANTED] + units / UNITS_PER_TOKEN
+        if phase == NEEDS then
+          own[USED] = own[USED] + units / UNITS_PER_TOKEN
+        else
+          local part = held_at[app]
+          local bucket = part + (spends_credit and FROM_CREDIT or LENT)
+          held[part + FROM_STOCK] = held[part + FROM_STOCK] + from_stock
+          held[bucket] = held[bucket] + beyond
+          own[OUTSTANDING] = own[OUTSTANDING] + units
+          outstanding = outstanding + units
+          free = free - tokens
         end
       end
-      if phase == NEEDS then
-        own[USED] = own[USED] + units / UNITS_PER_TOKEN
-        answer = answer .. pack('<d', tokens)
-      else
-        local bucket = spends_credit and FROM_CREDIT or LENT
-        held[FROM_STOCK] = held[FROM_STOCK] + from_stock
-        held[bucket] = held[bucket] + beyond
-        holding = holding + units
-        own[OUTSTANDING] = own[OUTSTANDING] + units
-        outstanding = outstanding + units
-      end
+      if phase == NEEDS then answer = answer .. pack('<d', tokens) end
     end
 
     if phase == WANTS then
@@ -545,30 +571,20 @@ end
 for i = 1, entry_count do
   local at = entries[i]
   local app = call[at]
-  local held = held_of[app]
-  local left = held and held[ASKED] + held[FROM_STOCK] + held[FROM_CREDIT] + held[LENT]
+  local part = held_at[app]
+  local left = part and held[part + ASKED] + held[part + FROM_STOCK] + held[part + FROM_CREDIT] + held[part + LENT]
   if left == 0 and call[at + 4] + call[at + 5] == 0 then
-    held_of[app] = nil
-    lease_count = lease_count - 1
+    -- What comes last takes its place.
+    held_size = held_size - HELD_SIZE
+    for figure = 1, HELD_SIZE do held[part + figure] = held[held_size + figure] end
+    held_at[held[part + 1]] = part
+    held_at[app] = nil
     touched[app][NODES] = touched[app][NODES] - 1
   end
 end
 
-local lease
-if lease_count == 1 and entry_count == 1 then
-  local _, held = next(held_of)
-  lease = pack('<dddddddd', seq, new_deadline, 1, held[1], held[2], held[3], held[4], held[5]) .. reply
-else
-  local figures, size = { seq, new_deadline, lease_count }, 3
-  for app = 1, apps do
-    local held = held_of[app]
-    if held then
-      for i = 1, ASKED do figures[size + i] = held[i] end
-      size = size + ASKED
-    end
-  end
-  lease = pack('<' .. rep('d', size), unpack(figures, 1, size)) .. reply
-end
+local lease = pack('<ddd' .. rep('d', held_size), seq, new_deadline, held_size / HELD_SIZE,
+  unpack(held, 1, held_size)) .. reply
 if is_leaving then end_lease(lease) end
 
 packed_state = pack(state_format, now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,

@@ -7,6 +7,7 @@ import { type CreateContender } from './contender.js';
 export const contenders = {
   floor: async () => (await import('./memory/floor.js')).createFloor,
   weir: async () => (await import('./memory/weir.js')).createWeir,
+  'weir-quota': async () => (await import('./memory/weir-quota.js')).createWeirQuota,
   'rate-limiter-flexible': async () =>
     (await import('./memory/rate-limiter-flexible.js')).createRateLimiterFlexible,
   'nestjs-throttler': async () =>
@@ -17,6 +18,7 @@ export const contenders = {
     (await import('./memory/fastify-rate-limit.js')).createFastifyRateLimit,
   limiter: async () => (await import('./memory/limiter.js')).createLimiter,
   'redis/weir': async () => (await import('./redis/weir.js')).createWeir,
+  'redis/weir-quota': async () => (await import('./redis/weir-quota.js')).createWeirQuota,
   'redis/rate-limiter-flexible': async () =>
     (await import('./redis/rate-limiter-flexible.js')).createRateLimiterFlexible,
   'redis/rate-limiter-flexible-pipelined': async () =>

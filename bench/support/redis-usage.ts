@@ -8,7 +8,11 @@ export interface RedisUsage {
   readonly commands: number;
   /** Calls of scripts alone: what travels there and back. */
   readonly scriptCalls: number;
+  /** How long they took, without the way there and back. */
+  readonly scriptMicros: number;
 }
+
+const SCRIPT_COMMANDS = ['eval', 'evalsha', 'fcall'];
 
 /** Runs `work`, and says what Redis did meanwhile; the asking itself is taken out. */
 export async function withRedisUsage<Result>(
@@ -23,6 +27,7 @@ export async function withRedisUsage<Result>(
     // The first INFO is counted only after it has been answered.
     commands: after.commands - before.commands - 1,
     scriptCalls: after.scriptCalls - before.scriptCalls,
+    scriptMicros: after.scriptMicros - before.scriptMicros,
   };
   return { result, usage };
 }
@@ -33,7 +38,8 @@ async function readUsage(client: Redis): Promise<RedisUsage> {
   return {
     cpuMicros: seconds * 1e6,
     commands: numberOf(info, 'total_commands_processed'),
-    scriptCalls: callsOf(info, 'eval') + callsOf(info, 'evalsha') + callsOf(info, 'fcall'),
+    scriptCalls: sumOf(info, 'calls'),
+    scriptMicros: sumOf(info, 'usec'),
   };
 }
 
@@ -42,6 +48,9 @@ function numberOf(info: string, field: string): number {
 }
 
 /** `cmdstat_evalsha:calls=12,usec=…`; absent until the command was called for the first time. */
-function callsOf(info: string, command: string): number {
-  return Number(/^calls=(\d+)/.exec(infoField(info, `cmdstat_${command}`) ?? '')?.[1] ?? 0);
+function sumOf(info: string, figure: 'calls' | 'usec'): number {
+  const pattern = new RegExp(`\\b${figure}=(\\d+)`);
+  return SCRIPT_COMMANDS.map((command) => infoField(info, `cmdstat_${command}`) ?? '')
+    .map((stat) => Number(pattern.exec(stat)?.[1] ?? 0))
+    .reduce((sum, value) => sum + value, 0);
 }

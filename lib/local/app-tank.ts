@@ -57,6 +57,9 @@ export class AppTank {
   /** While there is a shortage: when it is worth asking again. */
   retryAt = 0;
   remaining = 0;
+  /** The stock at or below which more is asked for, and the use from which on it is reported. */
+  refillAt = 0;
+  reportAt = Infinity;
   /** The last call did not lift the stock above the level at which it is refilled. */
   isStuck = false;
 

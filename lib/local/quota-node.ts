@@ -12,10 +12,8 @@ export type NodeMode = 'batch' | 'paced' | 'direct' | 'offline';
 export interface QuotaNodeSettings extends NodeIdentity, StockSettings {
   /** While there is a shortage the store is asked no more often than this. */
   readonly paceMicros: number;
-  /** Consumption travels by itself only when it is this old… */
+  /** Consumption travels by itself only when it is this old, or `batchThreshold` much. */
   readonly syncMicros: number;
-  /** …or this much. */
-  readonly batchThreshold: number;
   readonly decisionTimeoutMs: number;
 }
 
@@ -81,7 +79,6 @@ export class QuotaNode {
   private hasLeft = false;
   private cancelTimer: Cancel | undefined;
   private timerAt = Infinity;
-  private readonly refillAt: number[];
   private readonly modes: NodeMode[];
   private whenIdle: (() => void) | undefined;
 
@@ -95,7 +92,6 @@ export class QuotaNode {
   ) {
     this.plan = new StockPlan(settings);
     this.writer = new CallWriter(settings, tanks, this.plan);
-    this.refillAt = tanks.map(() => 0);
     this.modes = tanks.map(() => 'direct');
   }
 
@@ -108,7 +104,7 @@ export class QuotaNode {
     this.decisions++;
     tank.demand.add(cost, now);
     if (!tank.spend(cost, now)) return this.miss(tank, cost, now);
-    if (tank.tokens <= this.refillAt[tank.index]! || tank.used >= this.settings.batchThreshold) {
+    if (tank.tokens <= tank.refillAt || tank.used >= tank.reportAt) {
       this.refill(tank, now);
     } else if (this.timerAt === Infinity) {
       this.arm(now + this.settings.syncMicros);
@@ -199,11 +195,9 @@ export class QuotaNode {
 
   private refill(tank: AppTank, now: number): void {
     if (this.isOffline || this.flight !== undefined) return;
-    const { batchThreshold, horizonMicros, syncMicros } = this.settings;
-    if (tank.used >= batchThreshold && tank.used >= this.plan.twoHorizons(tank, now)) {
-      return this.call(now);
-    }
-    if (tank.tokens > this.refillAt[tank.index]! || this.plan.want(tank, now) === 0) {
+    const { horizonMicros, syncMicros } = this.settings;
+    if (tank.used >= tank.reportAt) return this.call(now);
+    if (tank.tokens > tank.refillAt || this.plan.want(tank, now) === 0) {
       return this.arm(now + syncMicros);
     }
     // What did not come with the last call will hardly come with the next one right after it.
@@ -255,8 +249,9 @@ export class QuotaNode {
       tank.settle(app, asked.get(app.app) ?? [], now);
       tank.isOverloaded = reply.overloaded;
       if ((tank.isOverloaded ? tank.share : -1) !== hadShare) this.events.adjust?.(tank);
-      this.refillAt[app.app] = this.plan.refillLevel(tank, now);
-      tank.isStuck = tank.tokens <= this.refillAt[app.app]!;
+      tank.refillAt = this.plan.refillLevel(tank, now);
+      tank.reportAt = this.plan.reportLevel(tank, now);
+      tank.isStuck = tank.tokens <= tank.refillAt;
       if (tank.lastShortage !== 'none') isScarce = true;
     }
     const { paceMicros } = this.settings;
@@ -338,7 +333,7 @@ export class QuotaNode {
       if (tank.used > 0 && now - this.lastCallAt >= syncMicros) isDue = true;
       if (tank.lastShortage !== 'none' && tank.demand.recent(now) > 0) isDue = true;
       if (this.plan.surplus(tank, now) > 0) isDue = true;
-      const isLow = holds && tank.tokens <= this.refillAt[tank.index]!;
+      const isLow = holds && tank.tokens <= tank.refillAt;
       if (isLow && this.plan.want(tank, now) > 0) isDue = true;
     }
     if (isDue) this.call(now);

@@ -6,6 +6,8 @@ export interface StockSettings {
   /** A fixed stock, refilled at or below a part of it; 0 lets the stock follow demand. */
   readonly reserveTarget: number;
   readonly refillThreshold: number;
+  /** Tokens that are spent before they are reported without another reason to call. */
+  readonly batchThreshold: number;
 }
 
 /** A lease of 1.5 horizons that is refilled at a third lasts one horizon between calls. */
@@ -53,8 +55,9 @@ export class StockPlan {
     return Math.floor(Math.min(this.target(tank, now), this.leaseCap) * REFILL_PART);
   }
 
-  /** What is spent in two horizons. */
-  twoHorizons(tank: AppTank, now: number): number {
-    return (2 * tank.demand.attack(now) * this.settings.horizonMicros) / 1_000_000;
+  /** What is spent until it is worth a call of its own: the threshold, or two horizons if more. */
+  reportLevel(tank: AppTank, now: number): number {
+    const { batchThreshold, horizonMicros } = this.settings;
+    return Math.max(batchThreshold, (2 * tank.demand.attack(now) * horizonMicros) / 1_000_000);
   }
 }
