@@ -6,6 +6,8 @@ export interface ContenderOptions {
   /** How many keys there will be, for those who must be told. */
   readonly keys: number;
   readonly algorithm?: 'token-bucket' | 'leaky-bucket' | 'sliding-window';
+  /** Guards: false for one that writes none. */
+  readonly headers?: boolean;
   readonly redisUrl?: string;
   /** Set apart what contenders keep in one Redis. */
   readonly prefix?: string;

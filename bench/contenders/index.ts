@@ -17,6 +17,9 @@ export const contenders = {
   'fastify-rate-limit': async () =>
     (await import('./memory/fastify-rate-limit.js')).createFastifyRateLimit,
   limiter: async () => (await import('./memory/limiter.js')).createLimiter,
+  'guard/hand-written': async () => (await import('./guard/hand-written.js')).createHandWritten,
+  'guard/weir': async () => (await import('./guard/weir-guard.js')).createWeirGuard,
+  'guard/throttler': async () => (await import('./guard/throttler-guard.js')).createThrottlerGuard,
   'redis/weir': async () => (await import('./redis/weir.js')).createWeir,
   'redis/weir-quota': async () => (await import('./redis/weir-quota.js')).createWeirQuota,
   'redis/rate-limiter-flexible': async () =>

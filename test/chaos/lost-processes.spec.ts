@@ -56,7 +56,7 @@ describe('a process that is lost', () => {
   it('by SIGSTOP for longer than its lease wakes up without it, and recovers', async () => {
     const fleet = new Fleet(store);
     const sleeper = await fleet.start({ quota: { ...QUOTA, local: { reserveTarget: 100 } } });
-    sleeper.offer({ app: 'shop', perSecond: 50 });
+    sleeper.offer({ app: 'shop', perSecond: 50 }, { app: 'search', perSecond: 50 });
     await until(async () => (await viewLedger(client)).outstanding > 150);
     sleeper.pause();
     const waker = await fleet.start();

@@ -100,7 +100,8 @@ describe('during overload', () => {
           }
           // A lower priority waits until the reserves of the higher ones are full; this one does not.
           const tick = 0.1 * (shares[0]! - given.apps[0]!.guaranteed);
-          expect(rates[0]).toBeGreaterThan(shares[0]! - (tick + 1) / SECONDS);
+          // Its two buckets, of what is guaranteed and of its share, may each keep a part of a token.
+          expect(rates[0]).toBeGreaterThan(shares[0]! - (tick + 2) / SECONDS);
         }),
         { numRuns: 30 },
       );

@@ -1,0 +1,95 @@
+import {
+  Controller,
+  Get,
+  Module,
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { get, type ClientRequest } from 'node:http';
+import { type Contender } from '../contender.js';
+
+/** A guard on a route of a real application, and what its route is decorated with. */
+export interface Staging {
+  readonly metadata: ModuleMetadata;
+  readonly decorate: MethodDecorator | undefined;
+  guardOf(app: INestApplication): CanActivate;
+  readonly answers: Contender['answers'];
+}
+
+/** Holds the first request, so that its context can be used as long as the guard is measured. */
+class Catcher implements CanActivate {
+  private catchIt: ((context: ExecutionContext) => void) | undefined;
+  readonly caught = new Promise<ExecutionContext>((resolve) => (this.catchIt = resolve));
+
+  canActivate(context: ExecutionContext): Promise<boolean> {
+    this.catchIt?.(context);
+    return new Promise(() => {});
+  }
+}
+
+/**
+ * The guard is called with contexts of one real request to Express. Each call gets a request object
+ * of its own, because a guard may remember whom it has seen; what is in it is the real one's.
+ */
+export async function stage(staging: Staging): Promise<Contender<boolean>> {
+  class StageController {
+    measured(): string {
+      return 'never reached';
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(StageController.prototype, 'measured')!;
+  staging.decorate?.(StageController.prototype, 'measured', descriptor);
+  Get()(StageController.prototype, 'measured', descriptor);
+  Controller()(StageController);
+  class StageModule {}
+  Module({ ...staging.metadata, controllers: [StageController] })(StageModule);
+  const app = await NestFactory.create(StageModule as Type, { logger: false });
+  const catcher = new Catcher();
+  app.useGlobalGuards(catcher);
+  await app.listen(0, '127.0.0.1');
+  const request = get(await app.getUrl());
+  request.on('error', () => {});
+  const context = await catcher.caught;
+  return new Staged(app, staging.guardOf(app), context, request, staging.answers);
+}
+
+class Staged implements Contender<boolean> {
+  private readonly request: object;
+  private readonly response: object;
+  private readonly handler: ReturnType<ExecutionContext['getHandler']>;
+  private readonly type: Type;
+
+  constructor(
+    private readonly app: INestApplication,
+    private readonly guard: CanActivate,
+    context: ExecutionContext,
+    private readonly client: ClientRequest,
+    readonly answers: Contender['answers'],
+  ) {
+    this.request = context.getArgByIndex(0);
+    this.response = context.getArgByIndex(1);
+    this.handler = context.getHandler();
+    this.type = context.getClass();
+  }
+
+  decide(): boolean | Promise<boolean> {
+    const args = [Object.create(this.request) as object, this.response];
+    const context = new ExecutionContextHost(args, this.type, this.handler);
+    context.setType('http');
+    return this.guard.canActivate(context) as boolean | Promise<boolean>;
+  }
+
+  allowed(passed: boolean): boolean {
+    return passed;
+  }
+
+  async close(): Promise<void> {
+    this.client.destroy();
+    await this.app.close();
+  }
+}
