@@ -9,11 +9,14 @@ interface Bucket {
 }
 
 interface Response {
-  setHeader(name: string, value: string): void;
+  /** Express. */
+  setHeader?(name: string, value: string): void;
+  /** Fastify. */
+  header(name: string, value: string): void;
 }
 
 /** What one would write in an afternoon: a token bucket per address, and the headers. */
-class HandWrittenGuard implements CanActivate {
+export class HandWrittenGuard implements CanActivate {
   private readonly buckets = new Map<string, Bucket>();
   private readonly perMs: number;
   private readonly policy: string;
@@ -39,8 +42,14 @@ class HandWrittenGuard implements CanActivate {
     if (headers !== false) {
       const response = context.switchToHttp().getResponse<Response>();
       const resetSeconds = Math.ceil((limit - bucket.tokens) / this.perMs / 1000);
-      response.setHeader('RateLimit-Policy', this.policy);
-      response.setHeader('RateLimit', `"api";r=${Math.floor(bucket.tokens)};t=${resetSeconds}`);
+      const limits = `"api";r=${Math.floor(bucket.tokens)};t=${resetSeconds}`;
+      if (response.setHeader !== undefined) {
+        response.setHeader('RateLimit-Policy', this.policy);
+        response.setHeader('RateLimit', limits);
+      } else {
+        response.header('RateLimit-Policy', this.policy);
+        response.header('RateLimit', limits);
+      }
     }
     if (!isAllowed) throw new HttpException('Too many requests', 429);
     return true;

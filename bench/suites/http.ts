@@ -1,0 +1,105 @@
+import { startRedis } from '../../test/support/redis-server.js';
+import { stopAll } from '../../test/support/processes.js';
+import { atMost } from '../support/bars.js';
+import { Load } from '../support/http/load.js';
+import { ServerProcess } from '../support/http/server-process.js';
+import { type Platform, type Variant } from '../support/http/server.js';
+import { inRounds } from '../support/rounds.js';
+import { medianRatio } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+
+const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
+const VARIANTS: readonly [label: string, variant: Variant][] = [
+  ['no limits', 'no limits'],
+  ['weir, route without limits', 'weir, route without limits'],
+  ['hand-written', 'hand-written'],
+  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  ['hand-written again', 'hand-written'],
+  ['weir', 'weir'],
+  ['weir on redis', 'weir on redis'],
+  ['ThrottlerGuard', 'ThrottlerGuard'],
+];
+const REQUESTS = 6000;
+const WARM_UP = 12_000;
+const CPU = 'server CPU µs/request';
+/** What two runs of the same thing may differ by on a quiet machine. */
+const NOISE = 0.05;
+
+export const http: Suite = {
+  name: 'http',
+  about: 'a Nest application on Fastify and on Express, load from another process',
+
+  async run(context) {
+    const redis = await startRedis();
+    try {
+      const series: Series[] = [];
+      for (const platform of PLATFORMS) series.push(...(await runOn(platform, redis.url, context)));
+      return {
+        series,
+        bars: PLATFORMS.flatMap((platform) => barsOf(platform, series)),
+        notes: [
+          'CPU time of the server process alone. The throttler is given a period of 10 ms, because it walks all hits of its period.',
+        ],
+      };
+    } finally {
+      await stopAll();
+    }
+  },
+};
+
+async function runOn(
+  platform: Platform,
+  redisUrl: string,
+  context: SuiteContext,
+): Promise<Series[]> {
+  const running = new Map<string, ServerProcess>();
+  try {
+    for (const [label, variant] of VARIANTS) {
+      context.progress(platform, `preparing ${label}`);
+      const server = await ServerProcess.start({ platform, variant, redisUrl });
+      running.set(label, server);
+      await measure(server, WARM_UP);
+    }
+    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
+      context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
+      return measure(running.get(label)!, REQUESTS);
+    });
+    const baseline = taken.get('hand-written');
+    return Array.from(taken, ([contender, values]) => {
+      return { case: platform, contender, metric: CPU, values, baseline };
+    });
+  } finally {
+    for (const server of running.values()) await server.stop();
+  }
+}
+
+/** Connections are made anew each time, before the clock starts: servers close those that rest. */
+async function measure(server: ServerProcess, requests: number): Promise<number> {
+  const load = await Load.on(server.url);
+  try {
+    const before = await server.cpuMicros();
+    const sent = await load.send(requests);
+    return ((await server.cpuMicros()) - before) / sent;
+  } finally {
+    load.close();
+  }
+}
+
+function barsOf(platform: Platform, series: readonly Series[]): Bar[] {
+  const valuesOf = (contender: string): readonly number[] =>
+    series.find((one) => one.case === platform && one.contender === contender)!.values;
+  const ratio = (one: string, other: string): number => medianRatio(valuesOf(one), valuesOf(other));
+  const noise = Math.max(NOISE, Math.abs(1 - ratio('hand-written again', 'hand-written')));
+  const bar = (one: string, other: string, bound: number): Bar =>
+    atMost(
+      `${platform}: ${one} ≤ ${bound.toFixed(2)} × ${other}, ${CPU}`,
+      ratio(one, other),
+      bound,
+    );
+  return [
+    bar('weir', 'hand-written', 1 + noise),
+    bar('weir, route without limits', 'no limits', 1 + noise),
+    bar('weir on redis', 'weir', 1.05),
+    ...(platform === 'fastify' ? [bar('weir', 'ThrottlerGuard', 0.75)] : []),
+  ];
+}

@@ -1,0 +1,45 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { type ServerReply, type ServerRequest } from './server-main.js';
+import { type ServerOptions } from './server.js';
+
+const MAIN = fileURLToPath(new URL('./server-main.js', import.meta.url));
+
+/** A server in a process of its own, so that its CPU time is nobody else's. */
+export class ServerProcess {
+  private constructor(
+    private readonly child: ChildProcess,
+    public url: string,
+  ) {}
+
+  static async start(options: ServerOptions): Promise<ServerProcess> {
+    const child = fork(MAIN, {
+      execArgv: ['--expose-gc'],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const server = new ServerProcess(child, '');
+    const reply = await server.ask({ serve: options });
+    if (!('url' in reply)) throw new Error(`${options.variant}: ${JSON.stringify(reply)}`);
+    server.url = reply.url;
+    return server;
+  }
+
+  /** CPU time used so far. */
+  async cpuMicros(): Promise<number> {
+    const reply = await this.ask('cpu');
+    return 'cpuMicros' in reply ? reply.cpuMicros : NaN;
+  }
+
+  async stop(): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await exited;
+  }
+
+  private async ask(request: ServerRequest): Promise<ServerReply> {
+    const replied = once(this.child, 'message') as Promise<[ServerReply]>;
+    this.child.send(request);
+    return (await replied)[0];
+  }
+}

@@ -1,0 +1,91 @@
+import {
+  Controller,
+  Get,
+  Module,
+  UseGuards,
+  type INestApplication,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common';
+import { APP_GUARD, NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+import { RateLimit, RateLimitModule } from 'nestjs-weir';
+import { HandWrittenGuard } from '../../contenders/guard/hand-written.js';
+
+export type Platform = 'express' | 'fastify';
+
+/** How the one route of a server is limited. */
+export type Variant =
+  | 'no limits'
+  | 'hand-written'
+  | 'weir'
+  | 'weir on redis'
+  | 'weir, route without limits'
+  | 'ThrottlerGuard';
+
+export interface ServerOptions {
+  readonly platform: Platform;
+  readonly variant: Variant;
+  readonly redisUrl: string;
+}
+
+/** Far above what is sent, so that nothing is denied; the throttler walks what came in a second. */
+const LIMIT = 1_000_000;
+const PERIOD_MS = 1000;
+/** The throttler keeps every hit of its period and walks them all: a short one is a kindness. */
+const THROTTLER_PERIOD_MS = 10;
+
+interface Parts {
+  readonly metadata: ModuleMetadata;
+  readonly decorate?: MethodDecorator;
+}
+
+function partsOf({ variant, redisUrl }: ServerOptions): Parts {
+  const policies = { api: { rate: LIMIT, period: PERIOD_MS } };
+  const onMemory = { imports: [RateLimitModule.forRoot({ policies })] };
+  switch (variant) {
+    case 'no limits':
+      return { metadata: {} };
+    case 'hand-written': {
+      const guard = new HandWrittenGuard({ limit: LIMIT, periodMs: PERIOD_MS, keys: 1 });
+      return { metadata: {}, decorate: UseGuards(guard) };
+    }
+    case 'weir':
+      return { metadata: onMemory, decorate: RateLimit('api') };
+    case 'weir, route without limits':
+      return { metadata: onMemory };
+    case 'weir on redis': {
+      const store = { type: 'redis', url: redisUrl } as const;
+      const metadata = { imports: [RateLimitModule.forRoot({ policies, store })] };
+      return { metadata, decorate: RateLimit('api') };
+    }
+    case 'ThrottlerGuard': {
+      const throttlers = [{ limit: LIMIT, ttl: THROTTLER_PERIOD_MS }];
+      const providers = [{ provide: APP_GUARD, useClass: ThrottlerGuard }];
+      return { metadata: { imports: [ThrottlerModule.forRoot({ throttlers })], providers } };
+    }
+  }
+}
+
+/** A Nest application with one route; resolves to its address. */
+export async function serve(options: ServerOptions): Promise<string> {
+  const { metadata, decorate } = partsOf(options);
+  class OneController {
+    hello(): object {
+      return { hello: 'world' };
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(OneController.prototype, 'hello')!;
+  decorate?.(OneController.prototype, 'hello', descriptor);
+  Get()(OneController.prototype, 'hello', descriptor);
+  Controller()(OneController);
+  class OneModule {}
+  Module({ ...metadata, controllers: [OneController] })(OneModule);
+  const app: INestApplication =
+    options.platform === 'express'
+      ? await NestFactory.create(OneModule as Type, { logger: false })
+      : await NestFactory.create(OneModule as Type, new FastifyAdapter(), { logger: false });
+  await app.listen(0, '127.0.0.1');
+  return app.getUrl();
+}
