@@ -77,6 +77,17 @@ export class GrpcClients {
     return started.outcome;
   }
 
+  /** The same for a stream, one message in each turn of the event loop. */
+  async trickle(what: string, messages: readonly GrpcMessage[]): Promise<Outcome> {
+    const { call, outcome } = this.start(what);
+    for (const message of messages) {
+      call.write(message);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    call.end();
+    return outcome;
+  }
+
   /** The codes of so many calls, one after the other. */
   async codes(count: number, what: string, ...rest: [GrpcMessage[]?]): Promise<number[]> {
     const codes: number[] = [];

@@ -1,5 +1,5 @@
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
-import { startRedis, stopAll } from '../support/index.js';
+import { startProxy, startRedis, stopAll } from '../support/index.js';
 import { until } from '../support/until.js';
 import { readStatus } from './google-rpc.js';
 import { type GrpcClients, type Outcome } from './grpc-clients.js';
@@ -253,12 +253,21 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
 
   it('keeps 200 client streams in order while Redis decides, and leaves none hanging', async () => {
     const redis = await startRedis();
-    const server = await GrpcServer.start(major, { kind: 'redis', redisUrl: redis.url });
-    const numbers = Array.from({ length: 20 }, (_, number) => number);
+    // A little slower than on loopback, so that a decision comes in the middle of a stream.
+    const proxy = await startProxy({ targetPort: redis.port });
+    proxy.delayReplies(3);
+    const server = await GrpcServer.start(major, {
+      kind: 'redis',
+      redisUrl: proxy.url,
+    });
+    const numbers = Array.from({ length: 40 }, (_, number) => number);
     const messages = numbers.map((number) => ({ number }));
-    const outcomes = await Promise.all(
-      Array.from({ length: 200 }, () => server.clients.call('Shared.Collect', messages)),
-    );
+    const calls: Promise<Outcome>[] = [];
+    for (let i = 0; i < 200; i++) {
+      calls.push(server.clients.trickle('Shared.Collect', messages));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const outcomes = await Promise.all(calls);
     const passed = outcomes.filter(({ code }) => code === OK);
     expect(passed).toHaveLength(150);
     for (const { replies } of passed) expect(replies[0]?.numbers).toEqual(numbers);
