@@ -233,6 +233,22 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
     await server.stop();
   });
 
+  it('tells about limits in the initial metadata, if it is told to', async () => {
+    const server = await GrpcServer.start(major, { kind: 'quota' });
+    const told = [];
+    for (let i = 0; i < 3; i++) {
+      const { code, headers } = await server.clients.call('Crowded.Look');
+      told.push([code, headers.get('ratelimit'), headers.get('ratelimit-policy')]);
+    }
+    const policy = ['"two";q=2;w=60'];
+    expect(told).toEqual([
+      [OK, ['"two";r=1;t=30'], policy],
+      [OK, ['"two";r=0;t=60'], policy],
+      [RESOURCE_EXHAUSTED, ['"two";r=0;t=30'], policy],
+    ]);
+    await server.stop();
+  });
+
   it('answers 14 when the whole service has too little, and tells nobody whose it is', async () => {
     const server = await GrpcServer.start(major, { kind: 'quota' });
     let last = await server.clients.call('Crowded.Enter');

@@ -198,6 +198,12 @@ export class CrowdedController {
   enter(): Reply {
     return { text: 'ok' };
   }
+
+  @GrpcMethod('Crowded')
+  @RateLimit('two', { quota: false })
+  look(): Reply {
+    return { text: 'ok' };
+  }
 }
 
 /** Every decision is one of the store. */
