@@ -48,7 +48,7 @@ describe('limitCalls', () => {
       },
       Chat: (call: ServerDuplexStream<{ name: string }, { text: string }>) => {
         received++;
-        call.on('data', ({ name }) => call.write({ text: name }));
+        call.on('data', ({ name }: { name: string }) => call.write({ text: name }));
         call.on('end', () => call.end());
       },
       Collect: (
@@ -57,7 +57,7 @@ describe('limitCalls', () => {
       ) => {
         received++;
         const numbers: number[] = [];
-        call.on('data', ({ number }) => numbers.push(number));
+        call.on('data', ({ number }: { number: number }) => numbers.push(number));
         call.on('end', () => callback(null, { numbers }));
       },
     });
@@ -179,6 +179,14 @@ describe('limitCalls', () => {
     refusal = refusalWith(UNAVAILABLE, pushback);
     expect(await clients.codes(2, 'Shop.Named')).toEqual([UNAVAILABLE, UNAVAILABLE]);
     expect(received).toBe(2);
+  });
+
+  it('takes the hint of a server that wants no retry before the deadline', async () => {
+    const clients = clientsWith(TWO);
+    refusal = refusalWith(RESOURCE_EXHAUSTED, '-1');
+    refusal.metadata.set('retry-after-ms', '30000');
+    expect(await clients.codes(2, 'Shop.Named')).toEqual([RESOURCE_EXHAUSTED, RESOURCE_EXHAUSTED]);
+    expect(received).toBe(1);
   });
 
   it('honours no pushback for longer than it was told to', async () => {

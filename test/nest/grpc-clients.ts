@@ -69,7 +69,7 @@ export class GrpcClients {
     messages: readonly GrpcMessage[] = [{}],
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Outcome> {
-    const started = this.start(what, messages[0]!, headers);
+    const started = this.start(what, messages[0], headers);
     if (started.method.requestStream) {
       for (const message of messages) started.call.write(message);
       started.call.end();

@@ -14,7 +14,7 @@ export const PROTO = join(root, 'test/nest/grpc-app/shop.proto');
 const MAIN = 'test/nest/grpc-app/main.js';
 
 export interface GrpcServerOptions {
-  readonly kind: 'memory' | 'quota' | 'redis';
+  readonly kind: 'memory' | 'quota' | 'applied' | 'redis';
   readonly hybrid?: boolean;
   readonly redisUrl?: string;
 }

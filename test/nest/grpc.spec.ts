@@ -233,6 +233,21 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
     await server.stop();
   });
 
+  it.each([
+    ['a microservice', false],
+    ['a hybrid app that hands its configuration on', true],
+  ])('applies a policy to handlers that say nothing, in %s', async (_, hybrid) => {
+    const server = await GrpcServer.start(major, { kind: 'applied', hybrid });
+    expect(await server.clients.codes(1, 'Plain.Say')).toEqual([OK]);
+    expect(await server.clients.codes(3, 'Plain.BareChat')).toEqual([
+      OK,
+      RESOURCE_EXHAUSTED,
+      RESOURCE_EXHAUSTED,
+    ]);
+    expect(await server.clients.codes(1, 'Plain.Say')).toEqual([RESOURCE_EXHAUSTED]);
+    await server.stop();
+  });
+
   it('tells about limits in the initial metadata, if it is told to', async () => {
     const server = await GrpcServer.start(major, { kind: 'quota' });
     const told = [];

@@ -13,8 +13,8 @@ export type CallQuestion = (call: LimitedCall) => Acquire | undefined;
 /** How outgoing calls are limited. The initial values are the defaults. */
 export class LimitCallsOptions {
   /**
-   * When a server answers 8 or 14 with `grpc-retry-pushback-ms`, calls of the same method that take
-   * the same tokens fail here for that long.
+   * When a server answers 8 or 14 with `grpc-retry-pushback-ms` or `retry-after-ms`, calls of the
+   * same method that take the same tokens fail here for that long.
    */
   pushback = true;
   /** The longest time that a server's pushback is honoured for. */

@@ -1,5 +1,11 @@
 import { type Clock } from '../../common/clock.js';
-import { PUSHBACK, RESOURCE_EXHAUSTED, UNAVAILABLE, type GrpcMetadata } from './grpc-status.js';
+import {
+  PUSHBACK,
+  RESOURCE_EXHAUSTED,
+  RETRY_AFTER,
+  UNAVAILABLE,
+  type GrpcMetadata,
+} from './grpc-status.js';
 
 /** A pushback that is forgotten costs one call that is refused again. */
 const MOST_KEPT = 10_000;
@@ -21,10 +27,10 @@ export class Pushbacks {
   /** A server that said something absurd must not silence a client for good. */
   note(call: string, { code, metadata }: { code: number; metadata: GrpcMetadata }): void {
     if (code !== RESOURCE_EXHAUSTED && code !== UNAVAILABLE) return;
-    const said = String(metadata.get(PUSHBACK)[0]);
-    // Negative means "do not retry this one", and says nothing about others.
-    if (!/^\d{1,15}$/.test(said) || Number(said) === 0) return;
-    const untilMicros = this.clock.now() + Math.min(Number(said), this.longestMs) * 1000;
+    // A negative pushback means "do not retry this one", and says nothing about others.
+    const waitMs = millisecondsIn(metadata, PUSHBACK) ?? millisecondsIn(metadata, RETRY_AFTER);
+    if (waitMs === undefined) return;
+    const untilMicros = this.clock.now() + Math.min(waitMs, this.longestMs) * 1000;
     this.known.delete(call);
     this.known.set(call, { code, untilMicros });
     if (this.known.size > MOST_KEPT) this.known.delete(this.known.keys().next().value!);
@@ -38,4 +44,9 @@ export class Pushbacks {
     this.known.delete(call);
     return undefined;
   }
+}
+
+function millisecondsIn(metadata: GrpcMetadata, name: string): number | undefined {
+  const said = String(metadata.get(name)[0]);
+  return /^\d{1,15}$/.test(said) && Number(said) > 0 ? Number(said) : undefined;
 }

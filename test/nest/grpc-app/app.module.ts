@@ -4,12 +4,16 @@ import { ManualClock } from '../../support/manual-clock.js';
 import {
   CrowdedController,
   LimitedController,
+  PlainController,
   SharedController,
   ShopController,
 } from './shop.controller.js';
 
-/** Limits in memory, whose time the tests make; a small quota; or limits that Redis decides. */
-export type Kind = 'memory' | 'quota' | 'redis';
+/**
+ * Limits in memory, whose time the tests make; a small quota; a policy for all handlers; or limits
+ * that Redis decides.
+ */
+export type Kind = 'memory' | 'quota' | 'applied' | 'redis';
 
 const clock = new ManualClock();
 
@@ -45,6 +49,7 @@ const OPTIONS: Record<Kind, RateLimitModuleInput> = {
     grpc: { metadata: true, domain: 'shop.example' },
     policies: { two: { rate: 2, period: '1m' } },
   },
+  applied: { clock, apply: ['two'], policies: { two: { rate: 2, period: '1m' } } },
   redis: {
     store: { type: 'redis', url: process.env.REDIS_URL!, decisionTimeout: '10s' },
     policies: { stored: { rate: 150, period: '1h', sync: 'exact' } },
@@ -54,6 +59,7 @@ const OPTIONS: Record<Kind, RateLimitModuleInput> = {
 const CONTROLLERS: Record<Kind, Type[]> = {
   memory: [ShopController, LimitedController],
   quota: [CrowdedController],
+  applied: [PlainController],
   redis: [SharedController],
 };
 

@@ -18,7 +18,7 @@ if (HYBRID === undefined) {
   await app.listen();
 } else {
   const app = await NestFactory.create(module, { logger: [...logger] });
-  app.connectMicroservice<MicroserviceOptions>(options);
+  app.connectMicroservice<MicroserviceOptions>(options, { inheritAppConfig: KIND === 'applied' });
   await app.startAllMicroservices();
   await app.listen(0);
 }

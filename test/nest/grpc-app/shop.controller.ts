@@ -206,6 +206,20 @@ export class CrowdedController {
   }
 }
 
+/** Says nothing about limits. */
+@Controller()
+export class PlainController {
+  @GrpcMethod('Plain')
+  say(): Reply {
+    return { text: 'ok' };
+  }
+
+  @GrpcStreamCall('Plain')
+  bareChat(call: BareCall): void {
+    echo(call);
+  }
+}
+
 /** Every decision is one of the store. */
 @Controller()
 export class SharedController {
