@@ -37,6 +37,7 @@ export {
   type RateLimitModuleInput,
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
+export { GrpcOptions } from './transports/grpc/grpc-options.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
 export { type Duration } from './common/duration.js';
 export {

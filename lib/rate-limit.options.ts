@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { type PerRequest, type RoutePolicy } from './guards/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
+import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
 
 /** Everything that the module can be told. The initial values are the defaults. */
@@ -25,6 +26,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   user?: (context: ExecutionContext) => unknown;
   /** Which headers tell HTTP callers about their limits. */
   headers: Partial<HeaderOptions> = new HeaderOptions();
+  /** How gRPC callers are told about their limits. */
+  grpc: Partial<GrpcOptions> = new GrpcOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** What the types of problem+json answers begin with. */

@@ -29,6 +29,8 @@ import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
+import { GrpcOptions } from './transports/grpc/grpc-options.js';
+import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 import { HttpTransport } from './transports/http/http.transport.js';
@@ -43,6 +45,7 @@ const KNOWN_OPTIONS = [
   ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
 ];
 const KNOWN_HEADERS = Object.keys(new HeaderOptions());
+const KNOWN_GRPC = Object.keys(new GrpcOptions());
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -143,6 +146,8 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   plainObject('policies', options.policies, 'an object of policies by name');
   plainObject('headers', options.headers, 'an object');
   rejectUnknown('headers', options.headers, KNOWN_HEADERS);
+  plainObject('grpc', options.grpc, 'an object');
+  rejectUnknown('grpc', options.grpc, KNOWN_GRPC);
   if ((options.quota === undefined) !== (options.app === undefined)) {
     const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
     throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
@@ -160,7 +165,8 @@ function transportsOf(
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
   const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
-  return new NestTransports({ http });
+  const grpc = new GrpcTransport(Object.assign(new GrpcOptions(), options.grpc), headers);
+  return new NestTransports({ http, grpc });
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */

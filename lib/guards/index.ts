@@ -1,4 +1,5 @@
 export { chargeOf, keepCharge, rateLimitOf, type Charge } from './charges.js';
+export { GuardFailure } from './guard-failure.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './key-options.js';
 export { NO_KEY, type KeySettings } from './key-resolver.js';
 export { PolicyCatalog } from './policy-catalog.js';
@@ -6,7 +7,7 @@ export { Questions, type KeyWarnings } from './question.js';
 export { RateLimitFilter } from './rate-limit.filter.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitedException, type RateLimitedBody } from './rate-limited.exception.js';
-export { Transports, type Transport } from './request-reader.js';
+export { Transports, type Around, type Transport } from './request-reader.js';
 export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
 export { RoutePlan } from './route-plan.js';

@@ -29,6 +29,17 @@ export class RateLimitGuard implements CanActivate {
     const plan = this.routes.planOf(context.getClass(), context.getHandler());
     if (plan.isEmpty) return true;
     const transport = this.transports.of(context);
+    const around = transport.around?.(context);
+    return around === undefined
+      ? this.decide(plan, context, transport)
+      : around(() => this.decide(plan, context, transport));
+  }
+
+  private decide(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): boolean | Promise<boolean> {
     const subject = subjectOf(context);
     const charge = chargeOf(subject);
     if (charge !== undefined) return this.afterCharge(plan, context, transport, subject, charge);
@@ -44,7 +55,7 @@ export class RateLimitGuard implements CanActivate {
     charge: Charge,
   ): boolean | Promise<boolean> {
     if (charge.pending !== undefined) {
-      return charge.pending.then(() => this.canActivate(context));
+      return charge.pending.then(() => this.decide(plan, context, transport));
     }
     const { decision } = charge;
     if (decision?.allowed === false) throw transport.rejection(context, decision, plan);

@@ -26,7 +26,14 @@ export interface DecisionWriter {
   answer(exception: RateLimitedException, host: ArgumentsHost): unknown;
   /** Calls back if the caller goes away; the result stops listening. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void;
+  /** What has to be done around the decision on this request; undefined if nothing. */
+  around?(context: ExecutionContext): Around | undefined;
+  /** Answers a request whose guard failed. Only of transports that throw a GuardFailure. */
+  answerFailure?(cause: unknown, host: ArgumentsHost): unknown;
 }
+
+/** Runs what decides, and gives its answer or its error. */
+export type Around = (decide: () => boolean | Promise<boolean>) => boolean | Promise<boolean>;
 
 export type Transport = RequestReader & DecisionWriter;
 

@@ -128,14 +128,32 @@ describe('an app that installed the tarball', () => {
     expect(stdout + stderr).toBe('true true\ntrue\n');
   });
 
+  it.each([
+    ['an ES module', () => esmApp],
+    ['CommonJS', () => cjsApp],
+  ])('has what is for gRPC beside it, and of the same kind, as %s', async (_, app) => {
+    const { stdout, stderr } = await evaluate(
+      app(),
+      `import { createRequire } from 'node:module';
+       import { RateLimiter } from 'nestjs-weir';
+       import { limitCalls, limitStream } from 'nestjs-weir/grpc';
+       const required = createRequire(process.cwd() + '/x.js')('nestjs-weir/grpc');
+       console.log(typeof limitStream, required.limitCalls === limitCalls, typeof RateLimiter);`,
+    );
+    expect(stdout + stderr).toBe('function true function\n');
+  });
+
   it('finds the types, imported and required', async () => {
     const consumer = `
       import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
+      import { limitStream } from 'nestjs-weir/grpc';
       const policy: PolicyInput = { rate: '5/min', failureMode: 'closed' };
       const limiter: RateLimiter = createRateLimiter({ policies: { policy } });
       export const decided: Decision | Promise<Decision> = limiter.tryAcquire({ policy: 'policy', key: 'k' });
       // @ts-expect-error Without types this would be allowed.
       export const wrong: number = limiter.allow('policy', 'k');
+      // @ts-expect-error And this.
+      export const wrongToo: number = limitStream(limiter, { policy: 'policy', key: 'k' });
     `;
     for (const name of ['consumer.mts', 'consumer.cts'])
       writeFileSync(join(esmApp, name), consumer);

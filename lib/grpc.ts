@@ -1,0 +1,9 @@
+// What needs @grpc/grpc-js and @nestjs/microservices; the main entry does without them.
+export { type LimitedCall } from './transports/grpc/call-gate.js';
+export { limitCalls, LimitCallsOptions, type CallQuestion } from './transports/grpc/limit-calls.js';
+export {
+  limitStream,
+  LimitedStreamException,
+  LimitStreamOptions,
+  type MessageQuestion,
+} from './transports/grpc/limit-stream.js';

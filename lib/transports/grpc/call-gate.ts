@@ -1,0 +1,104 @@
+import { Metadata, type StatusObject } from '@grpc/grpc-js';
+import { type Clock } from '../../common/clock.js';
+import { RateLimitedException } from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
+import { GrpcOptions } from './grpc-options.js';
+import { denialStatus, PUSHBACK, RETRY_AFTER, UNKNOWN } from './grpc-status.js';
+import { type Pushback, type Pushbacks } from './pushbacks.js';
+
+/** A call that somebody is about to make. */
+export interface LimitedCall {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  readonly metadata: Metadata;
+  readonly deadline: Date | number;
+}
+
+/** Why a call does not go; undefined if it does. */
+export type Verdict = StatusObject | undefined;
+
+/** Decides on one call before it is made, and learns from how it ended. */
+export class CallGate {
+  private request: Acquire | undefined;
+  private name = '';
+
+  constructor(
+    private readonly limiter: Pick<RateLimiter, 'tryAcquire' | 'refund'>,
+    private readonly what: (call: LimitedCall) => Acquire | undefined,
+    private readonly pushbacks: Pushbacks | undefined,
+    private readonly clock: Pick<Clock, 'after'>,
+  ) {}
+
+  /** Errors become a status: a call has no other way to tell. */
+  ask(call: LimitedCall): Verdict | Promise<Verdict> {
+    try {
+      this.request = this.what(call);
+      this.name = nameOf(call.path, this.request);
+      const pushback = this.pushbacks?.of(this.name);
+      if (pushback !== undefined) return pushedBack(pushback);
+      if (this.request === undefined) return undefined;
+      const answer = this.limiter.tryAcquire(this.request);
+      if (!(answer instanceof Promise)) return this.settle(answer, call);
+      return answer.then((decision) => this.settle(decision, call)).catch(failed);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  ended(status: StatusObject): void {
+    this.pushbacks?.note(this.name, status);
+  }
+
+  /** The call was allowed, but is not made any more. Whoever cannot take tokens back has lost them. */
+  giveBack(): void {
+    const { request, limiter } = this;
+    if (request === undefined) return;
+    void new Promise<void>((resolve) => resolve(limiter.refund(request))).catch(() => undefined);
+  }
+
+  private settle(decision: Decision, { deadline }: LimitedCall): Verdict | Promise<Verdict> {
+    const { allowed, delayMs } = decision;
+    if (!allowed) return denied(decision);
+    if (delayMs === 0) return undefined;
+    if (Date.now() + delayMs < Number(deadline)) {
+      return new Promise((resolve) => this.clock.after(delayMs, () => resolve(undefined)));
+    }
+    this.giveBack();
+    return denied({ ...decision, retryAfterMs: delayMs });
+  }
+}
+
+/** Whose tokens a call takes says for whom a server's pushback was meant. */
+function nameOf(path: string, request: Acquire | undefined): string {
+  const all = request === undefined ? [] : Array.isArray(request) ? request : [request];
+  const subjects = (all as AcquireRequest[]).map(({ app, policy, ...rest }) =>
+    policy === undefined ? [app] : [policy, (rest as { key?: string }).key],
+  );
+  return `${path} ${JSON.stringify(subjects)}`;
+}
+
+function denied(decision: Decision): StatusObject {
+  const { body } = new RateLimitedException(decision);
+  const { domain } = new GrpcOptions();
+  const status = denialStatus(body, Metadata, { domain, deadline: Infinity });
+  const details = `${status.details}; this call was not sent`;
+  return { code: status.code, details, metadata: status.metadata as Metadata };
+}
+
+function pushedBack({ code, leftMs }: Pushback): StatusObject {
+  const metadata = new Metadata();
+  metadata.set(PUSHBACK, String(leftMs));
+  metadata.set(RETRY_AFTER, String(leftMs));
+  const details = `The server asked for ${leftMs} ms of patience; this call was not sent`;
+  return { code, details, metadata };
+}
+
+export function failed(error: unknown): StatusObject {
+  const why = error instanceof Error ? error.message : String(error);
+  return {
+    code: UNKNOWN,
+    details: `The call could not be made: ${why}`,
+    metadata: new Metadata(),
+  };
+}

@@ -1,0 +1,62 @@
+import { type RateLimitedBody } from '../../guards/index.js';
+import { statusDetails } from './status-details.js';
+
+/** The metadata of grpc-js, which is no dependency: its class comes with the call. */
+export interface GrpcMetadata {
+  get(name: string): (string | Buffer)[];
+  set(name: string, value: string | Buffer): void;
+}
+
+export type MetadataClass = new () => GrpcMetadata;
+
+/** What grpc-js takes for the end of a call. */
+export interface GrpcStatus {
+  readonly code: number;
+  readonly message: string;
+  readonly details: string;
+  readonly metadata: GrpcMetadata;
+}
+
+export const CANCELLED = 1;
+export const UNKNOWN = 2;
+/** Too much from this caller. */
+export const RESOURCE_EXHAUSTED = 8;
+/** Too little for all; clients may try again by themselves. */
+export const UNAVAILABLE = 14;
+
+/** Clients of an overloaded service must not come back all at once. */
+const JITTER = 0.2;
+/** Tells retry policies of clients not to try again. */
+const NO_RETRY = -1;
+
+export const PUSHBACK = 'grpc-retry-pushback-ms';
+export const RETRY_AFTER = 'retry-after-ms';
+const DETAILS = 'grpc-status-details-bin';
+
+export interface StatusSettings {
+  /** ErrorInfo.domain: to whom the reason belongs. */
+  readonly domain: string;
+  /** When the caller stops waiting, on the wall clock. */
+  readonly deadline: Date | number;
+}
+
+/** The status of a denied call, with everything that a client can act on in its trailers. */
+export function denialStatus(
+  body: RateLimitedBody,
+  metadataClass: MetadataClass,
+  { domain, deadline }: StatusSettings,
+): GrpcStatus {
+  const code = body.code === 'OVERLOADED' ? UNAVAILABLE : RESOURCE_EXHAUSTED;
+  const retryAfterMs = Math.max(1, Math.ceil(body.retryAfterMs));
+  const metadata = new metadataClass();
+  metadata.set(PUSHBACK, String(pushbackMs(code, retryAfterMs, deadline)));
+  metadata.set(RETRY_AFTER, String(retryAfterMs));
+  metadata.set(DETAILS, statusDetails(code, body, domain));
+  return { code, message: body.message, details: body.message, metadata };
+}
+
+function pushbackMs(code: number, retryAfterMs: number, deadline: Date | number): number {
+  const jitter = code === UNAVAILABLE ? Math.random() * JITTER : 0;
+  const waitMs = Math.ceil(retryAfterMs * (1 + jitter));
+  return Date.now() + waitMs < Number(deadline) ? waitMs : NO_RETRY;
+}

@@ -1,0 +1,144 @@
+import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { of, throwError } from 'rxjs';
+import {
+  GuardFailure,
+  RateLimitedException,
+  type Around,
+  type RouteFacts,
+  type Transport,
+} from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
+import { failureStatus } from './failure-status.js';
+import { type GrpcOptions } from './grpc-options.js';
+import { denialStatus, type MetadataClass } from './grpc-status.js';
+import { HeldStreams } from './held-streams.js';
+import {
+  addressOfPeer,
+  callOf,
+  isPassThrough,
+  valueOfMessage,
+  type ServerCall,
+  type ServerCallback,
+} from './server-calls.js';
+
+/** Calls of gRPC, of all four kinds; a stream is decided on once, when it begins. */
+export class GrpcTransport implements Transport {
+  private readonly logger = new Logger('RateLimitModule');
+  private readonly streams = new HeldStreams();
+
+  constructor(
+    private readonly options: GrpcOptions,
+    private readonly headers: RateLimitHeaders,
+  ) {}
+
+  addressOf(context: ExecutionContext): string | undefined {
+    return addressOfPeer(callOf(context).getPeer());
+  }
+
+  headerOf(context: ExecutionContext, name: string): string | undefined {
+    const values = callOf(context).metadata.get(name);
+    return values.length === 0 ? undefined : values.map(String).join(',');
+  }
+
+  userOf(context: ExecutionContext): unknown {
+    return callOf(context).user;
+  }
+
+  /** Streams have no message yet when they are decided on. */
+  valueAt(context: ExecutionContext, path: readonly string[]): unknown {
+    const { request } = callOf(context) as { request?: unknown };
+    return valueOfMessage(request, path);
+  }
+
+  methodOf(context: ExecutionContext): string {
+    return callOf(context).getPath();
+  }
+
+  decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {
+    if (!this.options.metadata) return;
+    const call = callOf(context);
+    const metadata = new (metadataClassOf(call))();
+    const setHeader = (name: string, value: string): void => metadata.set(name, value);
+    this.headers.write({ setHeader }, decision, route);
+    call.sendMetadata(metadata);
+  }
+
+  rejection(_context: ExecutionContext, decision: Decision): RateLimitedException {
+    return new RateLimitedException(decision);
+  }
+
+  answer({ body }: RateLimitedException, host: ArgumentsHost): unknown {
+    const call = callOf(host);
+    const settings = { domain: this.options.domain, deadline: call.getDeadline() };
+    const status = denialStatus(body, metadataClassOf(call), settings);
+    return isPassThrough(host) ? this.end(host, status) : throwError(() => status);
+  }
+
+  answerFailure(cause: unknown, host: ArgumentsHost): unknown {
+    return this.end(host, failureStatus(cause, this.logger));
+  }
+
+  whenAborted(context: ExecutionContext, callback: () => void): () => void {
+    const call = callOf(context);
+    // The event of a caller that has left already will not come again.
+    if (call.cancelled) queueMicrotask(callback);
+    call.on('cancelled', callback);
+    return () => call.off('cancelled', callback);
+  }
+
+  around(context: ExecutionContext): Around | undefined {
+    if (isPassThrough(context)) return withoutPlainErrors;
+    const call = callOf(context);
+    return call.pause === undefined ? undefined : (decide) => this.held(call, decide);
+  }
+
+  private held(call: ServerCall, decide: () => boolean | Promise<boolean>) {
+    this.streams.hold(call);
+    let answer: boolean | Promise<boolean> = false;
+    try {
+      answer = decide();
+    } finally {
+      if (!(answer instanceof Promise)) this.streams.release(call);
+    }
+    return answer instanceof Promise ? answer.finally(() => this.streams.release(call)) : answer;
+  }
+
+  /**
+   * Nest does not look at the errors of a handler that has the bare call: they would end the process,
+   * and the client would wait forever.
+   */
+  private end(host: ArgumentsHost, status: object): unknown {
+    const callback = host.getArgByIndex<ServerCallback | undefined>(1);
+    if (typeof callback === 'function') callback(status);
+    else callOf(host).emit('error', status);
+    return of(undefined);
+  }
+}
+
+function metadataClassOf({ metadata }: ServerCall): MetadataClass {
+  return metadata.constructor as MetadataClass;
+}
+
+/** Leaves only errors that the filter catches. False, of a caller that is gone, would be another. */
+function withoutPlainErrors(decide: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+  let answer: boolean | Promise<boolean>;
+  try {
+    answer = decide();
+  } catch (error) {
+    throw caught(error);
+  }
+  if (!(answer instanceof Promise)) return passed(answer);
+  return answer.then(passed, (error: unknown) => {
+    throw caught(error);
+  });
+}
+
+function passed(answer: boolean): true {
+  if (!answer) throw new GuardFailure(undefined);
+  return true;
+}
+
+function caught(error: unknown): Error {
+  return error instanceof RateLimitedException ? error : new GuardFailure(error);
+}

@@ -1,0 +1,62 @@
+import { isIP } from 'node:net';
+import { type ArgumentsHost } from '@nestjs/common';
+import { grpcCallOf, type GrpcCall } from '../../guards/index.js';
+import { type GrpcMetadata } from './grpc-status.js';
+
+/** What the calls of grpc-js have in common, as far as limits look at them. */
+export interface ServerCall extends GrpcCall {
+  readonly metadata: GrpcMetadata;
+  readonly cancelled: boolean;
+  /** Whoever a guard or an interceptor of the application found the caller to be. */
+  readonly user?: unknown;
+  getDeadline(): Date | number;
+  sendMetadata(metadata: GrpcMetadata): void;
+  on(event: 'cancelled', listener: () => void): unknown;
+  off(event: 'cancelled', listener: () => void): unknown;
+  emit(event: 'error', error: unknown): boolean;
+  /** Only of calls whose requests are a stream. */
+  pause?(): unknown;
+  resume?(): unknown;
+}
+
+/** Answers a call by itself, if that has one answer. */
+export type ServerCallback = (error: object) => void;
+
+export function callOf(host: ArgumentsHost): ServerCall {
+  return grpcCallOf(host.getArgs<unknown[]>()) as ServerCall;
+}
+
+/** Where the handler is given the bare call, and Nest takes no part in the answer. */
+export function isPassThrough(host: ArgumentsHost): boolean {
+  return host.getArgByIndex(0) === callOf(host);
+}
+
+/**
+ * The address in what grpc-js says of its peer: `203.0.113.7:50123`, and `2001:db8::1:50123`
+ * without brackets, where only the last group is known to be the port.
+ */
+export function addressOfPeer(peer: string): string | undefined {
+  const text = peer.replace(/^ipv[46]:/, '');
+  const bracketed = /^\[([^\]]+)\]/.exec(text)?.[1];
+  const withoutPort = bracketed ?? text.replace(/:\d{1,5}$/, '');
+  if (isIP(withoutPort) !== 0) return withoutPort;
+  return isIP(text) === 0 ? undefined : text;
+}
+
+/** A value of the message by path, of own properties only. The message itself may be named first. */
+export function valueOfMessage(message: unknown, path: readonly string[]): unknown {
+  let value = message;
+  for (const name of path[0] === 'request' ? path.slice(1) : path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (!Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return plainValue(value);
+}
+
+/** proto-loader gives 64-bit numbers as objects, and bytes as buffers, unless it is told otherwise. */
+function plainValue(value: unknown): unknown {
+  if (Buffer.isBuffer(value)) return value.toString('base64');
+  const isLong = (value as { __isLong__?: unknown } | null | undefined)?.__isLong__ === true;
+  return isLong ? String(value) : value;
+}

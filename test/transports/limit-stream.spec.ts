@@ -1,0 +1,76 @@
+import { createRateLimiter, type Decision, type RateLimiter } from 'nestjs-weir';
+import { LimitedStreamException, limitStream } from 'nestjs-weir/grpc';
+import { catchError, from, lastValueFrom, of, Subject, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { ManualClock } from '../support/manual-clock.js';
+
+const PASSED: Decision = {
+  ...{ allowed: true, remaining: 1, limit: 2, delayMs: 0, retryAfterMs: 0, resetMs: 0 },
+  ...{ timestampMs: 0, policy: 'p', tier: 'policy', source: 'local' },
+};
+const ASKED = { policy: 'p', key: 'k' };
+
+describe('limitStream', () => {
+  let limiter: RateLimiter;
+  beforeEach(() => {
+    limiter = createRateLimiter({ clock: new ManualClock(), policies: { p: { rate: 2 } } });
+  });
+  afterEach(() => limiter.close());
+
+  it('passes messages on at once where the limiter answers at once', () => {
+    const source = new Subject<number>();
+    const seen: number[] = [];
+    source.pipe(limitStream(limiter, ASKED)).subscribe((message) => seen.push(message));
+    source.next(1);
+    expect(seen).toEqual([1]);
+  });
+
+  it('ends the stream after the last message that may pass', async () => {
+    const ended = from([1, 2, 3, 4]).pipe(
+      limitStream(limiter, ASKED),
+      catchError((error: unknown) => of(error)),
+      toArray(),
+    );
+    const [first, second, error, ...more] = await lastValueFrom(ended);
+    expect([first, second, more]).toEqual([1, 2, []]);
+    expect(error).toBeInstanceOf(LimitedStreamException);
+    const { decision } = error as LimitedStreamException;
+    expect(decision).toMatchObject({ allowed: false, policy: 'p', retryAfterMs: 500 });
+    expect((error as LimitedStreamException).getError()).toMatchObject({ code: 8 });
+  });
+
+  it('tells which messages it leaves out', async () => {
+    const dropped: number[] = [];
+    const onDrop = (message: number): void => void dropped.push(message);
+    const passed = from([1, 2, 3, 4]).pipe(
+      limitStream(limiter, ASKED, { onLimit: 'drop', onDrop }),
+      toArray(),
+    );
+    expect([await lastValueFrom(passed), dropped]).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+  });
+
+  it('keeps the order where the store is asked for some messages and not for others', async () => {
+    const byStore = { tryAcquire: () => Promise.resolve(PASSED) };
+    const question = (message: number) => (message % 2 === 0 ? ASKED : undefined);
+    const passed = from([0, 1, 2, 3, 4]).pipe(limitStream(byStore, question), toArray());
+    expect(await lastValueFrom(passed)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('holds back what a shaper delays', () => {
+    const delays = [0, 3, 2];
+    const shaper = { tryAcquire: () => ({ ...PASSED, delayMs: delays.shift()! }) };
+    const scheduler = new TestScheduler((seen, expected) => expect(seen).toEqual(expected));
+    scheduler.run(({ cold, expectObservable }) => {
+      const source = cold('ab----c|');
+      expectObservable(source.pipe(limitStream(shaper, ASKED))).toBe('a---b---(c|)');
+    });
+  });
+
+  it('knows its options', () => {
+    expect(() => limitStream(limiter, ASKED, { onLimit: 'wait' as never })).toThrow('onLimit');
+    expect(() => limitStream(limiter, ASKED, { drop: true } as never)).toThrow('no such option');
+  });
+});
