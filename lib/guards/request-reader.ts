@@ -26,6 +26,17 @@ export interface DecisionWriter {
   answer(exception: RateLimitedException, host: ArgumentsHost): unknown;
   /** Calls back if the caller goes away; the result stops listening. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void;
+  /** Nobody waits for an answer, so a policy's own words for a rejection would reach no one. */
+  isOneWay?(context: ExecutionContext): boolean;
+  /** For requests that are better kept waiting for tokens than denied. */
+  patienceOf?(context: ExecutionContext): Patience | undefined;
+}
+
+/** How long a request may be kept waiting, and what keeps its connection alive meanwhile. */
+export interface Patience {
+  readonly maxWaitMs: number;
+  /** Called about once a second. */
+  keepAlive(): void;
 }
 
 export type Transport = RequestReader & DecisionWriter;

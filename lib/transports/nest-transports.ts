@@ -1,5 +1,5 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { Transports, type Transport } from '../guards/index.js';
+import { grpcCallOf, Transports, type Transport } from '../guards/index.js';
 
 /** The transports by the type of a context. */
 export class NestTransports extends Transports {
@@ -8,8 +8,15 @@ export class NestTransports extends Transports {
   }
 
   of(host: ArgumentsHost): Transport {
-    const transport = this.transports[host.getType<string>()];
+    const type = typeOf(host);
+    const transport = this.transports[type];
     if (transport !== undefined) return transport;
-    throw new Error(`nestjs-weir cannot limit requests of the type '${host.getType<string>()}'`);
+    throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
   }
+}
+
+/** Nest has one type for messages and for gRPC, which are as different as can be. */
+function typeOf(host: ArgumentsHost): string {
+  const type = host.getType<string>();
+  return type === 'rpc' && grpcCallOf(host.getArgs()) !== undefined ? 'grpc' : type;
 }
