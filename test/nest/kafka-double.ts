@@ -108,7 +108,7 @@ export async function kafkaWire(): Promise<Wire> {
     hasHeaders: true,
     serve: () => ({ strategy: (server = new KafkaDouble()) }),
     connect: async (): Promise<MessageClient> => ({
-      send: (topic, data, headers = {}) => server.request(topic, data, headers),
+      send: (topic, data, headers = {}) => server.request(topic as string, data, headers),
       emit: (topic, data, headers = {}) => server.deliver(topic, data, headers),
       close: async () => undefined,
     }),

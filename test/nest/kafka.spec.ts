@@ -34,7 +34,7 @@ describe('events of Kafka', () => {
         hasHeaders: true,
         serve: () => ({ strategy: kafka }),
         connect: async () => ({
-          send: (topic, data) => kafka.request(topic, data, {}),
+          send: (topic, data) => kafka.request(topic as string, data, {}),
           emit: (topic, data) => kafka.deliver(topic, data, {}),
           close: async () => undefined,
         }),

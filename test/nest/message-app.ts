@@ -15,6 +15,8 @@ export type Kind = (typeof KINDS)[number];
 
 export interface MessageApp extends MessageClient {
   readonly app: INestApplicationContext;
+  /** Closes the client alone. */
+  hangUp(): Promise<void>;
 }
 
 /** A real microservice, by itself or beside an HTTP server, and a client that is connected to it. */
@@ -34,6 +36,7 @@ export async function startMessages(
     app,
     send: (...args) => client.send(...args),
     emit: (...args) => client.emit(...args),
+    hangUp: () => client.close(),
     close: async () => {
       await client.close();
       await app.close();

@@ -19,7 +19,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** Sends messages to a microservice, with whatever the transport has for headers. */
 export interface MessageClient {
-  send(pattern: string, data: object, headers?: Headers): Promise<unknown>;
+  send(pattern: string | object, data: object, headers?: Headers): Promise<unknown>;
   emit(pattern: string, data: object, headers?: Headers): Promise<unknown>;
   close(): Promise<void>;
 }
