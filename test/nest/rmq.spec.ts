@@ -1,12 +1,19 @@
-import { Controller } from '@nestjs/common';
-import { Ctx, EventPattern, MessagePattern, type RmqContext } from '@nestjs/microservices';
+import { Controller, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  Ctx,
+  EventPattern,
+  MessagePattern,
+  type MicroserviceOptions,
+  type RmqContext,
+} from '@nestjs/microservices';
 import { connect, type Channel, type ChannelModel } from 'amqplib';
 import { isRateLimitError, RateLimit, RateLimitModule } from 'nestjs-weir';
 import { startRabbitmq } from '../support/brokers.js';
 import { stopAll, until } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { startMessages, type MessageApp } from './message-app.js';
-import { rmqWire } from './message-wires.js';
+import { rmqWire, type Wire } from './message-wires.js';
 
 const seen: string[] = [];
 
@@ -45,6 +52,11 @@ class Orders {
   }
 }
 
+let port: number;
+
+beforeAll(async () => {
+  ({ port } = await startRabbitmq());
+}, 90_000);
 afterAll(stopAll);
 
 /** One message is delivered at a time, so each of them must be acknowledged for the next to come. */
@@ -55,7 +67,6 @@ describe('RabbitMQ with acknowledgements', () => {
   let channel: Channel;
 
   beforeAll(async () => {
-    const { port } = await startRabbitmq();
     connection = await connect(`amqp://127.0.0.1:${port}`);
     channel = await connection.createChannel();
     await channel.assertQueue('dead-letters');
@@ -73,7 +84,7 @@ describe('RabbitMQ with acknowledgements', () => {
       ],
       controllers: [Orders],
     });
-  }, 90_000);
+  });
 
   beforeEach(() => clock.advance(600_000));
 
@@ -117,5 +128,45 @@ describe('RabbitMQ with acknowledgements', () => {
     expect(found).toMatchObject([{ data: { id: 'b' } }, { data: { id: 'c' } }]);
     clock.advance(60_000);
     expect(await app.send('ask', {})).toEqual({ ok: true });
+  });
+});
+
+@Controller()
+class Both {
+  @MessagePattern('both')
+  @RateLimit({ rate: 1, period: '1m', key: { header: 'x-queue' } })
+  both(@Ctx() context: RmqContext): object {
+    const { headers } = context.getMessage()['properties'] as { headers: Record<string, string> };
+    if (headers['x-queue'] === 'acks') acknowledge(context);
+    return { ok: true };
+  }
+}
+
+describe('two queues of one app, of which only one is acknowledged', () => {
+  it('are each treated as they are consumed', async () => {
+    class AppModule {}
+    Module({
+      imports: [RateLimitModule.forRoot({ clock: new ManualClock() })],
+      controllers: [Both],
+    })(AppModule);
+    const app = await NestFactory.create(AppModule, { logger: false });
+    const wires: { queue: string; wire: Wire }[] = [];
+    for (const queue of ['no-acks', 'acks']) {
+      const wire = rmqWire(port, { noAck: queue === 'no-acks' });
+      app.connectMicroservice<MicroserviceOptions>(wire.serve());
+      wires.push({ queue, wire });
+    }
+    await app.startAllMicroservices();
+    for (const { queue, wire } of wires) {
+      const client = await wire.connect();
+      const denied = [];
+      for (let i = 0; i < 4; i++) {
+        const answer = client.send('both', {}, { 'x-queue': queue });
+        denied.push(isRateLimitError(await answer.catch((error: unknown) => error)));
+      }
+      expect(denied).toEqual([false, true, true, true]);
+      await client.close();
+    }
+    await app.close();
   });
 });
