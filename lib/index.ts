@@ -39,6 +39,10 @@ export {
 } from './rate-limit.options.js';
 export { GrpcOptions } from './transports/grpc/grpc-options.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
+export { DroppedEvents } from './transports/rpc/dropped-events.js';
+export { KafkaOptions } from './transports/rpc/kafka-options.js';
+export { isRateLimitError } from './transports/rpc/rate-limit-errors.js';
+export { retryAfter, RetryAfterOptions } from './transports/rpc/retry-after.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,

@@ -19,11 +19,12 @@ import {
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
 import { providers, RATE_LIMIT_INPUT } from './rate-limit.providers.js';
+import { DroppedEvents } from './transports/rpc/dropped-events.js';
 
 /** What guards in other modules are put together from. */
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitGuard, RateLimitFilter],
-  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting],
+  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */

@@ -9,6 +9,7 @@ import { type PerRequest, type RoutePolicy } from './guards/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+import { KafkaOptions } from './transports/rpc/kafka-options.js';
 
 /** Everything that the module can be told. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
@@ -28,6 +29,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   headers: Partial<HeaderOptions> = new HeaderOptions();
   /** How gRPC callers are told about their limits. */
   grpc: Partial<GrpcOptions> = new GrpcOptions();
+  /** What becomes of Kafka's events that are over their limit. */
+  kafka: Partial<KafkaOptions> = new KafkaOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** What the types of problem+json answers begin with. */

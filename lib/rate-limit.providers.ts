@@ -10,8 +10,10 @@ import {
   DiscoveryService,
   HttpAdapterHost,
   MetadataScanner,
+  ModulesContainer,
 } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
+import { durationMs } from './common/duration.js';
 import { InvalidArgumentError } from './common/errors.js';
 import { plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import {
@@ -35,6 +37,10 @@ import { PROBLEM_BASE } from './transports/http/problem.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 import { HttpTransport } from './transports/http/http.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
+import { DroppedEvents } from './transports/rpc/dropped-events.js';
+import { KafkaOptions } from './transports/rpc/kafka-options.js';
+import { MessageTransport } from './transports/rpc/message.transport.js';
+import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
@@ -46,6 +52,7 @@ const KNOWN_OPTIONS = [
 ];
 const KNOWN_HEADERS = Object.keys(new HeaderOptions());
 const KNOWN_GRPC = Object.keys(new GrpcOptions());
+const KNOWN_KAFKA = Object.keys(new KafkaOptions());
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -109,7 +116,13 @@ export const providers: Provider[] = [
       return new Waiting(limiter, clock ?? new SystemClock());
     },
   ),
-  provide(Transports, [OPTIONS, OPTIONAL_ADAPTER], transportsOf),
+  provide(
+    DroppedEvents,
+    [OPTIONS],
+    ({ clock }: RateLimitModuleOptions) => new DroppedEvents(clock ?? new SystemClock()),
+  ),
+  provide(MessageTransport, [OPTIONS, DroppedEvents, ModulesContainer], messageTransport),
+  provide(Transports, [OPTIONS, MessageTransport, OPTIONAL_ADAPTER], transportsOf),
   RateLimitGuard,
   RateLimitFilter,
   provide(
@@ -148,6 +161,8 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   rejectUnknown('headers', options.headers, KNOWN_HEADERS);
   plainObject('grpc', options.grpc, 'an object');
   rejectUnknown('grpc', options.grpc, KNOWN_GRPC);
+  plainObject('kafka', options.kafka, 'an object');
+  rejectUnknown('kafka', options.kafka, KNOWN_KAFKA);
   if ((options.quota === undefined) !== (options.app === undefined)) {
     const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
     throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
@@ -159,14 +174,25 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   return options;
 }
 
+function messageTransport(
+  options: RateLimitModuleOptions,
+  dropped: DroppedEvents,
+  modules: ModulesContainer,
+): MessageTransport {
+  const { maxWait } = Object.assign(new KafkaOptions(), withoutUndefined(options.kafka));
+  const maxWaitMs = maxWait === 0 ? 0 : durationMs(maxWait, 'kafka.maxWait');
+  return new MessageTransport(dropped, new RmqReceipts(modules.getRpcTargetRegistry()), maxWaitMs);
+}
+
 function transportsOf(
   options: RateLimitModuleOptions,
+  rpc: MessageTransport,
   adapterHost: HttpAdapterHost | undefined,
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
   const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
   const grpc = new GrpcTransport(Object.assign(new GrpcOptions(), options.grpc), headers);
-  return new NestTransports({ http, grpc });
+  return new NestTransports({ http, grpc, rpc });
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */

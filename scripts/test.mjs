@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ensureBrokers } from './support/brokers.mjs';
 import { buildLibrary, compileRunnables } from './support/compile.mjs';
 import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
@@ -16,7 +17,7 @@ await main(async () => {
   await ensureNest11();
   const env = await step('tools', () => ({
     REDIS_SERVER_BIN: ensureRedisServer(),
-    ...(everything && { LUACHECK_BIN: ensureLuacheck() }),
+    ...(everything && { LUACHECK_BIN: ensureLuacheck(), ...ensureBrokers() }),
   }));
   if (everything) {
     await step('types', async () =>

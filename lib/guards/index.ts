@@ -7,7 +7,7 @@ export { Questions, type KeyWarnings } from './question.js';
 export { RateLimitFilter } from './rate-limit.filter.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitedException, type RateLimitedBody } from './rate-limited.exception.js';
-export { Transports, type Around, type Transport } from './request-reader.js';
+export { Transports, type Around, type Patience, type Transport } from './request-reader.js';
 export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
 export { RoutePlan } from './route-plan.js';

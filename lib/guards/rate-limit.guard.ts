@@ -3,7 +3,7 @@ import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire } from '../limiter/rate-limiter.js';
 import { chargeOf, keepCharge, type Charge } from './charges.js';
 import { Questions } from './question.js';
-import { Transports, type Transport } from './request-reader.js';
+import { Transports, type Patience, type Transport } from './request-reader.js';
 import { type RoutePlan } from './route-plan.js';
 import { RouteTable } from './route-table.js';
 import { subjectOf } from './subject.js';
@@ -101,10 +101,34 @@ export class RateLimitGuard implements CanActivate {
     transport: Transport,
   ): boolean | Promise<boolean> {
     transport.decided(context, decision, plan);
-    if (!decision.allowed) throw rejectionOf(decision, plan, context, transport);
+    if (!decision.allowed) {
+      const patience = transport.patienceOf?.(context);
+      if (patience === undefined) throw rejectionOf(decision, plan, context, transport);
+      return this.wait(patience, decision, request, plan, context, transport);
+    }
     return decision.delayMs === 0
       ? true
       : this.waiting.hold(decision.delayMs, request, context, transport);
+  }
+
+  /** Denied, but not for good: until it is known, other guards of the request wait as well. */
+  private async wait(
+    patience: Patience,
+    denied: Decision,
+    request: Acquire,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): Promise<boolean> {
+    const charge = chargeOf(subjectOf(context))!;
+    const pending = this.waiting.forTokens(request, patience).then((decision) => {
+      charge.decision = decision ?? denied;
+      charge.pending = undefined;
+    });
+    charge.pending = pending;
+    await pending;
+    if (charge.decision?.allowed !== true) throw rejectionOf(denied, plan, context, transport);
+    return true;
   }
 }
 
@@ -115,6 +139,7 @@ function rejectionOf(
   context: ExecutionContext,
   transport: Transport,
 ): Error {
+  if (transport.isOneWay?.(context)) return transport.rejection(context, decision, plan);
   const policy = plan.policies.find(({ name }) => name === decision.policy);
   return policy?.rejection?.(decision, context) ?? transport.rejection(context, decision, plan);
 }

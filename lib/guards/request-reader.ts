@@ -30,6 +30,17 @@ export interface DecisionWriter {
   around?(context: ExecutionContext): Around | undefined;
   /** Answers a request whose guard failed. Only of transports that throw a GuardFailure. */
   answerFailure?(cause: unknown, host: ArgumentsHost): unknown;
+  /** Nobody waits for an answer, so a policy's own words for a rejection would reach no one. */
+  isOneWay?(context: ExecutionContext): boolean;
+  /** For requests that are better kept waiting for tokens than denied. */
+  patienceOf?(context: ExecutionContext): Patience | undefined;
+}
+
+/** How long a request may be kept waiting, and what keeps its connection alive meanwhile. */
+export interface Patience {
+  readonly maxWaitMs: number;
+  /** Called about once a second. */
+  keepAlive(): void;
 }
 
 /** Runs what decides, and gives its answer or its error. */

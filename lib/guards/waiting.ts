@@ -1,16 +1,33 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
+import { RateLimitError } from '../common/errors.js';
+import { type Decision } from '../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../limiter/rate-limiter.js';
-import { type Transport } from './request-reader.js';
+import { type Patience, type Transport } from './request-reader.js';
 
-/** Holds requests back that a shaper lets pass later. */
+const KEEP_ALIVE_MS = 1000;
+
+/** Holds requests back that may pass later. */
 export class Waiting {
   constructor(
     private readonly limiter: RateLimiter,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
   ) {}
 
-  /** Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
+  /** Resolves when the tokens of a denied request were taken after all; undefined if they were not. */
+  async forTokens(request: Acquire, patience: Patience): Promise<Decision | undefined> {
+    const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
+    try {
+      return await this.limiter.acquire(request, { timeoutMs: patience.maxWaitMs });
+    } catch (error) {
+      if (error instanceof RateLimitError) return undefined;
+      throw error;
+    } finally {
+      stop();
+    }
+  }
+
+  /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
   hold(
     delayMs: number,
     request: Acquire,

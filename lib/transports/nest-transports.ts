@@ -8,14 +8,15 @@ export class NestTransports extends Transports {
   }
 
   of(host: ArgumentsHost): Transport {
-    const transport = this.transports[typeOf(host)];
+    const type = typeOf(host);
+    const transport = this.transports[type];
     if (transport !== undefined) return transport;
-    throw new Error(`nestjs-weir cannot limit requests of the type '${host.getType<string>()}'`);
+    throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
   }
 }
 
-/** Nest calls gRPC and all other microservices 'rpc'. */
+/** Nest has one type for messages and for gRPC, which are as different as can be. */
 function typeOf(host: ArgumentsHost): string {
   const type = host.getType<string>();
-  return type === 'rpc' && grpcCallOf(host.getArgs<unknown[]>()) !== undefined ? 'grpc' : type;
+  return type === 'rpc' && grpcCallOf(host.getArgs()) !== undefined ? 'grpc' : type;
 }

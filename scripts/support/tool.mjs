@@ -11,7 +11,8 @@ import { StepError } from './step.mjs';
  *
  * @param tool `name`, `variable`, `programs` (names on the PATH), `versionPattern` (what --version
  *   must say), `packages` (Debian names, sets to try in turn), `wrap(tree)` (writes the start script
- *   of a fetched tree and returns its path), `advice`.
+ *   of a fetched tree and returns its path), `advice`; and where it is unlike other programs `places`
+ *   (directories beside the PATH) and `works(path)`.
  */
 export function ensureTool(tool) {
   const named = process.env[tool.variable];
@@ -22,7 +23,7 @@ export function ensureTool(tool) {
       `${tool.variable}=${named} does not run as ${tool.name}: correct the path or unset it`,
     );
   }
-  const installed = onPath(tool.programs).find((path) => works(tool, path));
+  const installed = onPath(tool).find((path) => works(tool, path));
   if (installed) return installed;
 
   const target = join(toolCache, tool.name);
@@ -49,13 +50,13 @@ export function ensureTool(tool) {
 }
 
 function works(tool, path) {
+  if (tool.works) return tool.works(path);
   const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
   return status === 0 && tool.versionPattern.test(stdout);
 }
 
-const onPath = (programs) =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
+const onPath = ({ programs, places = [] }) =>
+  [...(process.env.PATH ?? '').split(delimiter), ...places]
     .filter(Boolean)
     .flatMap((dir) => programs.map((program) => join(dir, program)))
     .filter((path) => existsSync(path));

@@ -1,5 +1,5 @@
-import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
+import { filesBelow, writeStartScript } from './start-script.mjs';
 import { ensureTool } from './tool.mjs';
 
 export const ensureRedisServer = () =>
@@ -40,25 +40,3 @@ export const ensureLuacheck = () =>
       );
     },
   });
-
-/** The script finds its tree from where it lies, so that a checkout may move. */
-function writeStartScript(tree, script, ...lines) {
-  const libraries = new Set(
-    filesBelow(tree)
-      .filter((file) => /\.so(\.|$)/.test(file))
-      .map((file) => `$here/${dirname(file)}`),
-  );
-  const text = [
-    '#!/bin/sh',
-    'here=$(dirname "$(readlink -f "$0")")',
-    `export LD_LIBRARY_PATH="${[...libraries].join(':')}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
-    ...lines.filter(Boolean),
-  ];
-  writeFileSync(script, `${text.join('\n')}\n`);
-  chmodSync(script, 0o755);
-}
-
-const filesBelow = (dir) =>
-  readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => relative(dir, join(entry.parentPath, entry.name)));

@@ -1,0 +1,10 @@
+import { type Duration } from '../../common/duration.js';
+
+/** What becomes of Kafka's events that are over their limit. The initial values are the defaults. */
+export class KafkaOptions {
+  /**
+   * How long an event may wait in place for its tokens, and with it its partition; after that it
+   * is dropped. 0 drops at once.
+   */
+  maxWait: Duration = '5s';
+}

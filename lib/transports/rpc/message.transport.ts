@@ -1,0 +1,118 @@
+import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { of, throwError, type Observable } from 'rxjs';
+import {
+  RateLimitedException,
+  type Patience,
+  type RouteFacts,
+  type Transport,
+} from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import { type DroppedEvents } from './dropped-events.js';
+import { HangUps } from './hang-ups.js';
+import {
+  isKafka,
+  isRmq,
+  messageContextOf,
+  socketOf,
+  subjectNameOf,
+  wantsNoReply,
+} from './message-context.js';
+import { isEventHandler, patternOf } from './message-handlers.js';
+import { messageHeaderOf } from './message-headers.js';
+import { ownValueAt } from './own-value.js';
+import { type RmqReceipts } from './rmq-receipts.js';
+
+/** An event was denied; its filter has nobody to tell. */
+class DeniedEvent extends RateLimitedException {
+  constructor(
+    decision: Decision,
+    readonly handler: string,
+  ) {
+    super(decision);
+  }
+}
+
+/** Messages and events of TCP, Redis, NATS, MQTT, RabbitMQ and Kafka. */
+export class MessageTransport implements Transport {
+  private readonly hangUps = new HangUps();
+
+  constructor(
+    private readonly dropped: DroppedEvents,
+    private readonly receipts: RmqReceipts,
+    private readonly kafkaMaxWaitMs: number,
+  ) {}
+
+  addressOf(context: ExecutionContext): string | undefined {
+    return socketOf(messageContextOf(context))?.remoteAddress;
+  }
+
+  headerOf(context: ExecutionContext, name: string): string | undefined {
+    return messageHeaderOf(messageContextOf(context), name);
+  }
+
+  /** What a guard has put into the context goes before what the message says of itself. */
+  userOf(context: ExecutionContext): unknown {
+    return messageContextOf(context).user ?? this.valueAt(context, ['user']);
+  }
+
+  valueAt(context: ExecutionContext, path: readonly string[]): unknown {
+    return ownValueAt(context.getArgByIndex<unknown>(0), path);
+  }
+
+  methodOf(context: ExecutionContext): string {
+    return patternOf(context.getHandler(), subjectNameOf(messageContextOf(context)));
+  }
+
+  decided(context: ExecutionContext, decision: Decision): void {
+    if (decision.allowed) return;
+    const message = messageContextOf(context);
+    if (isRmq(message)) this.receipts.give(message, this.isOneWay(context));
+  }
+
+  rejection(
+    context: ExecutionContext,
+    decision: Decision,
+    { id }: RouteFacts,
+  ): RateLimitedException {
+    return this.isOneWay(context)
+      ? new DeniedEvent(decision, id)
+      : new RateLimitedException(decision);
+  }
+
+  isOneWay(context: ExecutionContext): boolean {
+    return isEventHandler(context.getHandler()) || wantsNoReply(messageContextOf(context)) === true;
+  }
+
+  /**
+   * A request is told its error. An event ends like one that was handled, and with a value: Kafka
+   * takes an error, or no value at all, for a reason to deliver the event again and again.
+   */
+  answer(exception: RateLimitedException, host: ArgumentsHost): Observable<unknown> {
+    if (exception instanceof DeniedEvent) {
+      this.dropped.add(exception.handler);
+      return of(undefined);
+    }
+    // Thrown by the application itself.
+    if (wantsNoReply(messageContextOf(host)) === true) return of(undefined);
+    return throwError(() => exception.body);
+  }
+
+  /** Kafka keeps what is not consumed, so its events can wait where they are. */
+  patienceOf(context: ExecutionContext): Patience | undefined {
+    const message = messageContextOf(context);
+    if (this.kafkaMaxWaitMs === 0 || !isKafka(message) || !this.isOneWay(context)) return undefined;
+    const heartbeat = message.getHeartbeat!();
+    return {
+      maxWaitMs: this.kafkaMaxWaitMs,
+      // A heartbeat fails when the group is being rearranged; the consumer finds out by itself.
+      keepAlive: () => void heartbeat().catch(() => undefined),
+    };
+  }
+
+  /** Who sends an event may well hang up right after it. */
+  whenAborted(context: ExecutionContext, callback: () => void): () => void {
+    const socket = socketOf(messageContextOf(context));
+    if (socket === undefined || this.isOneWay(context)) return () => undefined;
+    return this.hangUps.listen(socket, callback);
+  }
+}

@@ -1,0 +1,62 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { BROKER_HOST as HOST, startBroker, type Broker } from './broker-process.js';
+import { freePort } from './free-port.js';
+import { spawnOwned } from './processes.js';
+
+export const startNats = (): Promise<Broker> =>
+  startBroker({
+    variable: 'NATS_SERVER_BIN',
+    readyText: /Server is ready/,
+    args: (port) => ['-a', HOST, '-p', String(port)],
+  });
+
+export const startMosquitto = (): Promise<Broker> =>
+  startBroker({
+    variable: 'MOSQUITTO_BIN',
+    readyText: /version \S+ running/,
+    args: (port, dir) => {
+      const file = join(dir, 'mosquitto.conf');
+      writeFileSync(file, `listener ${port} ${HOST}\nallow_anonymous true\npersistence false\n`);
+      return ['-c', file, '-v'];
+    },
+  });
+
+export async function startRabbitmq(): Promise<Broker> {
+  const distributionPort = await freePort();
+  const epmdPort = await freePort();
+  return startBroker({
+    variable: 'RABBITMQ_SERVER_BIN',
+    readyText: /Server startup complete/,
+    env: (port, dir) => {
+      const plugins = join(dir, 'enabled_plugins');
+      writeFileSync(plugins, '[].\n');
+      writeFileSync(join(dir, 'rabbitmq.conf'), '');
+      return {
+        HOME: dir,
+        RABBITMQ_NODENAME: 'weir@localhost',
+        RABBITMQ_NODE_IP_ADDRESS: HOST,
+        RABBITMQ_NODE_PORT: String(port),
+        RABBITMQ_DIST_PORT: String(distributionPort),
+        RABBITMQ_MNESIA_BASE: join(dir, 'mnesia'),
+        RABBITMQ_LOG_BASE: join(dir, 'log'),
+        RABBITMQ_LOGS: '-',
+        RABBITMQ_ENABLED_PLUGINS_FILE: plugins,
+        RABBITMQ_CONFIG_FILE: join(dir, 'rabbitmq.conf'),
+        // A file that is not there: nothing of this machine's own settings is wanted.
+        RABBITMQ_CONF_ENV_FILE: join(dir, 'none'),
+        // The script becomes the server; otherwise it would start one that outlives it.
+        RUNNING_UNDER_SYSTEMD: 'true',
+        ERL_EPMD_PORT: String(epmdPort),
+        ERL_EPMD_ADDRESS: HOST,
+        ERL_CRASH_DUMP: '/dev/null',
+      };
+    },
+    // The directory of Erlang's nodes. One that Erlang starts by itself would stay for ever.
+    before: (program, env) => {
+      const beside = join(dirname(program), 'epmd');
+      const args = ['-port', String(epmdPort), '-address', HOST];
+      return spawnOwned(existsSync(beside) ? beside : 'epmd', args, { env, stdio: 'ignore' });
+    },
+  });
+}

@@ -1,0 +1,37 @@
+import { messageHeaderOf } from '../../lib/transports/rpc/message-headers.js';
+
+describe('a header of a message', () => {
+  it.each([
+    ['a text', { 'X-Client': 'one' }, 'one'],
+    ['bytes', { 'x-client': Buffer.from('one') }, 'one'],
+    ['a number', { 'x-client': 1 }, '1'],
+    ['sent twice', { 'x-client': ['one', 'two'] }, 'one,two'],
+    ['an object, which is no key', { 'x-client': { a: 1 } }, undefined],
+    ['not there', { 'x-other': 'one' }, undefined],
+  ])('may be %s', (_what, headers, expected) => {
+    const kafka = { getMessage: () => ({ headers }) };
+    const rmq = { getMessage: () => ({ properties: { headers } }) };
+    const mqtt = { getPacket: () => ({ properties: { userProperties: headers } }) };
+    const tcp = { getMetadata: () => headers };
+    for (const context of [kafka, rmq, mqtt, tcp]) {
+      expect(messageHeaderOf(context, 'x-client')).toBe(expected);
+    }
+  });
+
+  it('is not there where a message has none', () => {
+    const contexts = [
+      {},
+      { getHeaders: () => undefined },
+      { getMessage: () => undefined },
+      { getPacket: () => ({}) },
+      { getMetadata: () => undefined },
+      { getMetadata: () => 'text' },
+    ];
+    for (const context of contexts) expect(messageHeaderOf(context, 'x-client')).toBeUndefined();
+  });
+
+  it('is nothing that was not sent', () => {
+    const context = { getMetadata: () => ({}) };
+    expect(messageHeaderOf(context, 'constructor')).toBeUndefined();
+  });
+});
