@@ -38,6 +38,8 @@ export {
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
+export { WebsocketOptions } from './transports/ws/violations.js';
+export { type WsRejection } from './transports/ws/ws.transport.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,

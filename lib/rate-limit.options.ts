@@ -8,6 +8,7 @@ import {
 import { type PerRequest, type RoutePolicy } from './guards/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+import { WebsocketOptions } from './transports/ws/violations.js';
 
 /** Everything that the module can be told. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
@@ -25,6 +26,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   user?: (context: ExecutionContext) => unknown;
   /** Which headers tell HTTP callers about their limits. */
   headers: Partial<HeaderOptions> = new HeaderOptions();
+  /** How gateways treat their clients. */
+  websocket: Partial<WebsocketOptions> = new WebsocketOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** What the types of problem+json answers begin with. */

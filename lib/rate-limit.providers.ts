@@ -33,6 +33,9 @@ import { PROBLEM_BASE } from './transports/http/problem.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 import { HttpTransport } from './transports/http/http.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
+import { trustProxyOf } from './transports/upgrade-requests.js';
+import { Violations, WebsocketOptions } from './transports/ws/violations.js';
+import { WsTransport } from './transports/ws/ws.transport.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
@@ -143,6 +146,8 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   plainObject('policies', options.policies, 'an object of policies by name');
   plainObject('headers', options.headers, 'an object');
   rejectUnknown('headers', options.headers, KNOWN_HEADERS);
+  plainObject('websocket', options.websocket, 'an object');
+  rejectUnknown('websocket', options.websocket, Object.keys(new WebsocketOptions()));
   if ((options.quota === undefined) !== (options.app === undefined)) {
     const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
     throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
@@ -160,7 +165,16 @@ function transportsOf(
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
   const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
-  return new NestTransports({ http });
+  const trustProxy = () => trustProxyOf(adapterHost);
+  const ws = new WsTransport(new Violations(closeAfterOf(options)), trustProxy);
+  return new NestTransports({ http, ws });
+}
+
+function closeAfterOf({ websocket }: RateLimitModuleOptions): number {
+  const { closeAfter } = Object.assign(new WebsocketOptions(), withoutUndefined(websocket));
+  const isCount = closeAfter === Infinity || (Number.isInteger(closeAfter) && closeAfter > 0);
+  if (isCount) return closeAfter;
+  throw new InvalidArgumentError('websocket.closeAfter', closeAfter, 'a whole number from 1 on');
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */
