@@ -37,6 +37,10 @@ export {
   type RateLimitModuleInput,
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
+export {
+  GraphqlRejection,
+  type GraphqlRejectionExtensions,
+} from './transports/graphql/graphql-rejection.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
 export { WebsocketOptions } from './transports/ws/violations.js';
 export { type WsRejection } from './transports/ws/ws.transport.js';

@@ -32,6 +32,7 @@ import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 import { HttpTransport } from './transports/http/http.transport.js';
+import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
 import { Violations, WebsocketOptions } from './transports/ws/violations.js';
@@ -167,7 +168,8 @@ function transportsOf(
   const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
   const trustProxy = () => trustProxyOf(adapterHost);
   const ws = new WsTransport(new Violations(closeAfterOf(options)), trustProxy);
-  return new NestTransports({ http, ws });
+  const graphql = new GraphqlTransport(headers, trustProxy);
+  return new NestTransports({ http, ws, graphql });
 }
 
 function closeAfterOf({ websocket }: RateLimitModuleOptions): number {
