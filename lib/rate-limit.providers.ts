@@ -153,7 +153,10 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
     const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
     throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
   }
-  const { apply } = options;
+  const { apply, ipv6Prefix } = options;
+  if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 32 || ipv6Prefix > 128) {
+    throw new InvalidArgumentError('ipv6Prefix', ipv6Prefix, 'a whole number from 32 to 128');
+  }
   if (apply !== undefined && apply !== 'quota' && !Array.isArray(apply)) {
     throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
   }
