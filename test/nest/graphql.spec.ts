@@ -3,6 +3,7 @@ import { type ExecutionContext } from '@nestjs/common';
 import {
   Args,
   Field,
+  GqlExecutionContext,
   GraphQLModule,
   GraphQLSchemaHost,
   Int,
@@ -14,7 +15,7 @@ import {
   Resolver,
   Subscription,
 } from '@nestjs/graphql';
-import { parse, subscribe, type ExecutionResult } from 'graphql';
+import { parse, subscribe, type ExecutionResult, type GraphQLResolveInfo } from 'graphql';
 import {
   RateLimit,
   RateLimitDecision,
@@ -106,6 +107,12 @@ class BooksResolver {
     return 'ok';
   }
 
+  @Query(() => String, { nullable: true })
+  @RateLimit({ rate: 5, period: '1h', cost: countOfFields })
+  paid(): string {
+    return 'ok';
+  }
+
   @Query(() => [Book])
   books(): Book[] {
     return [{ id: 1 }, { id: 2 }, { id: 3 }];
@@ -128,6 +135,11 @@ class BooksResolver {
   bookAdded(): AsyncIterator<unknown> {
     return events();
   }
+}
+
+function countOfFields(context: ExecutionContext): number {
+  const info = GqlExecutionContext.create(context).getInfo<GraphQLResolveInfo>();
+  return info.operation.selectionSet.selections.length;
 }
 
 async function* events(): AsyncGenerator<{ bookAdded: Book }> {
@@ -265,6 +277,26 @@ describe('GraphQL operations', () => {
       }
       expect(seen).toEqual(['ok', 'ok', null]);
     }
+  });
+
+  it('may pay for each of their fields', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const fields = (count: number) =>
+      Array.from({ length: count }, (_, i) => `f${i}: paid`).join(' ');
+    expect((await app.query(`{ ${fields(3)} }`)).errors).toEqual([]);
+    expect((await app.query(`{ ${fields(3)} }`)).errors).toHaveLength(3);
+    expect((await app.query(`{ ${fields(2)} }`)).errors).toEqual([]);
+  });
+
+  it('are charged one by one if they come in one request', async () => {
+    const app = await start({ clock: new ManualClock() }, { allowBatchedHttpRequests: true });
+    const response = await fetch(`${app.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(Array.from({ length: 3 }, () => ({ query: '{ left }' }))),
+    });
+    const answers = (await response.json()) as Answer[];
+    expect(answers.map(({ data }) => data?.left)).toEqual([1, 0, null]);
   });
 
   it('may be denied in other words, and tell loggers what was decided by their context', async () => {
