@@ -43,6 +43,12 @@ export { DroppedEvents } from './transports/rpc/dropped-events.js';
 export { KafkaOptions } from './transports/rpc/kafka-options.js';
 export { isRateLimitError } from './transports/rpc/rate-limit-errors.js';
 export { retryAfter, RetryAfterOptions } from './transports/rpc/retry-after.js';
+export {
+  GraphqlRejection,
+  type GraphqlRejectionExtensions,
+} from './transports/graphql/graphql-rejection.js';
+export { WebsocketOptions } from './transports/ws/violations.js';
+export { type WsRejection } from './transports/ws/ws.transport.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,

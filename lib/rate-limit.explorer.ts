@@ -1,6 +1,6 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, type HttpAdapterHost, type MetadataScanner } from '@nestjs/core';
-import { entriesOf, type RouteTable } from './guards/index.js';
+import { entriesOf, skipOf, type RouteTable } from './guards/index.js';
 
 /** A function; its own type says nothing about how it is called. */
 type Handler = object & { readonly name: string };
@@ -22,10 +22,12 @@ export class RateLimitExplorer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
+    this.routes.checkApplied();
     const unnamed: string[] = [];
     for (const [type, handler, name] of this.handlers()) {
       const isLimited = entriesOf(type).length + entriesOf(handler).length > 0;
-      if (isLimited) this.routes.planOf(type, handler);
+      const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
+      if (isLimited || isSkipped) this.routes.planOf(type, handler);
       else if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.push(`${type.name}.${name}`);
     }
     this.warnOfHybrid(unnamed);

@@ -10,6 +10,7 @@ import { type RateLimiterOptions } from './limiter/options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
+import { WebsocketOptions } from './transports/ws/violations.js';
 
 /** Everything that the module can be told. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
@@ -31,6 +32,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   grpc: Partial<GrpcOptions> = new GrpcOptions();
   /** What becomes of Kafka's events that are over their limit. */
   kafka: Partial<KafkaOptions> = new KafkaOptions();
+  /** How gateways treat their clients. */
+  websocket: Partial<WebsocketOptions> = new WebsocketOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** What the types of problem+json answers begin with. */

@@ -36,11 +36,15 @@ import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 import { HttpTransport } from './transports/http/http.transport.js';
+import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
+import { trustProxyOf } from './transports/upgrade-requests.js';
+import { Violations, WebsocketOptions } from './transports/ws/violations.js';
+import { WsTransport } from './transports/ws/ws.transport.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
@@ -163,11 +167,16 @@ function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   rejectUnknown('grpc', options.grpc, KNOWN_GRPC);
   plainObject('kafka', options.kafka, 'an object');
   rejectUnknown('kafka', options.kafka, KNOWN_KAFKA);
+  plainObject('websocket', options.websocket, 'an object');
+  rejectUnknown('websocket', options.websocket, Object.keys(new WebsocketOptions()));
   if ((options.quota === undefined) !== (options.app === undefined)) {
     const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
     throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
   }
-  const { apply } = options;
+  const { apply, ipv6Prefix } = options;
+  if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 32 || ipv6Prefix > 128) {
+    throw new InvalidArgumentError('ipv6Prefix', ipv6Prefix, 'a whole number from 32 to 128');
+  }
   if (apply !== undefined && apply !== 'quota' && !Array.isArray(apply)) {
     throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
   }
@@ -191,8 +200,18 @@ function transportsOf(
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
   const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
+  const trustProxy = () => trustProxyOf(adapterHost);
+  const ws = new WsTransport(new Violations(closeAfterOf(options)), trustProxy);
+  const graphql = new GraphqlTransport(headers, trustProxy);
   const grpc = new GrpcTransport(Object.assign(new GrpcOptions(), options.grpc), headers);
-  return new NestTransports({ http, grpc, rpc });
+  return new NestTransports({ http, grpc, rpc, ws, graphql });
+}
+
+function closeAfterOf({ websocket }: RateLimitModuleOptions): number {
+  const { closeAfter } = Object.assign(new WebsocketOptions(), withoutUndefined(websocket));
+  const isCount = closeAfter === Infinity || (Number.isInteger(closeAfter) && closeAfter > 0);
+  if (isCount) return closeAfter;
+  throw new InvalidArgumentError('websocket.closeAfter', closeAfter, 'a whole number from 1 on');
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */

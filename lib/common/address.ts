@@ -3,56 +3,80 @@ const IPV6_PREFIX_BITS = 64;
 const GROUPS = 8;
 const BITS_PER_GROUP = 16;
 
+/** The longest IPv6 address has 45 characters, and room is left for brackets, a zone and a port. */
+const LONGEST_ADDRESS = 100;
+/** What an IPv4 address wears that came through a socket of IPv6. */
+const MAPPED = '::ffff:';
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+
 /**
  * An address as limits count it: IPv4 as it is, IPv6 by its network, because one customer has
  * billions of addresses in it. IPv4 in the clothes of IPv6 is IPv4; ports, brackets and zones go.
+ * What is no address stays as it is.
  */
 export function clientAddress(address: string, prefixBits = IPV6_PREFIX_BITS): string {
-  if (!address.includes(':')) return address;
+  const isPlain = !address.includes(':') && !address.startsWith('[');
+  if (isPlain || address.length > LONGEST_ADDRESS) return address;
   const bare = withoutPort(address);
-  const mapped = /^(?:0*:)*:?(?:ffff:)(\d+\.\d+\.\d+\.\d+)$/i.exec(bare);
-  if (mapped !== null) return mapped[1]!;
+  if (bare.startsWith(MAPPED) && isIpv4(bare.slice(MAPPED.length)))
+    return bare.slice(MAPPED.length);
   const groups = groupsOf(bare);
   if (groups === undefined) return bare;
-  return `${networkOf(groups, prefixBits)}/${prefixBits}`;
+  return ipv4In(groups) ?? `${networkOf(groups, prefixBits)}/${prefixBits}`;
 }
 
 /** `[::1]:443` and `1.2.3.4:443`, and `fe80::1%eth0`. */
 function withoutPort(address: string): string {
   const bracketed = /^\[([^\]]*)\]/.exec(address);
   const inner = bracketed === null ? address : bracketed[1]!;
-  const isIpv4WithPort = bracketed === null && /^[\d.]+:\d+$/.test(inner);
-  if (isIpv4WithPort) return inner.slice(0, inner.indexOf(':'));
+  const colon = inner.indexOf(':');
+  if (colon !== -1 && isIpv4(inner.slice(0, colon)) && /^:\d+$/.test(inner.slice(colon))) {
+    return inner.slice(0, colon);
+  }
   const zone = inner.indexOf('%');
   return zone === -1 ? inner : inner.slice(0, zone);
+}
+
+function isIpv4(text: string): boolean {
+  return IPV4.test(text);
 }
 
 /** The eight groups of an IPv6 address; undefined if it is none. */
 function groupsOf(address: string): number[] | undefined {
   const [head = '', tail, ...more] = address.split('::');
   if (more.length > 0) return undefined;
-  const first = parse(head);
-  const last = tail === undefined ? [] : parse(tail);
+  const first = parse(head, tail === undefined);
+  const last = tail === undefined ? [] : parse(tail, true);
   if (first === undefined || last === undefined) return undefined;
   const missing = GROUPS - first.length - last.length;
   if (tail === undefined ? missing !== 0 : missing < 1) return undefined;
   return [...first, ...new Array<number>(missing).fill(0), ...last];
 }
 
-function parse(part: string): number[] | undefined {
+/** The last two groups of an address, and only they, may be written as IPv4. */
+function parse(part: string, isEnd: boolean): number[] | undefined {
   if (part === '') return [];
   const groups: number[] = [];
-  for (const group of part.split(':')) {
-    if (/^\d+\.\d+\.\d+\.\d+$/.test(group)) {
-      const [a, b, c, d] = group.split('.').map(Number);
+  const texts = part.split(':');
+  for (const [index, text] of texts.entries()) {
+    if (/^[\da-f]{1,4}$/i.test(text)) {
+      groups.push(parseInt(text, 16));
+    } else if (isEnd && index === texts.length - 1 && isIpv4(text)) {
+      const [a, b, c, d] = text.split('.').map(Number);
       groups.push(a! * 256 + b!, c! * 256 + d!);
-    } else if (/^[\da-f]{1,4}$/i.test(group)) {
-      groups.push(parseInt(group, 16));
     } else {
       return undefined;
     }
   }
   return groups;
+}
+
+/** The IPv4 address that the last groups are, if the others say so. */
+function ipv4In(groups: readonly number[]): string | undefined {
+  const isMapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+  if (!isMapped) return undefined;
+  const [high, low] = [groups[6]!, groups[7]!];
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
 function networkOf(groups: readonly number[], prefixBits: number): string {

@@ -1,9 +1,9 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { chargeOf, subjectOf } from '../guards/index.js';
+import { chargeOf, subjectOf, wordlessDecisionOf } from '../guards/index.js';
 import { type Decision } from '../limiter/decision.js';
 
 /** A parameter of a handler: what was decided for this request. Undefined if it was not limited. */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): Decision | undefined =>
-    chargeOf(subjectOf(context))?.decision,
+    chargeOf(subjectOf(context))?.decision ?? wordlessDecisionOf(context),
 );

@@ -1,13 +1,13 @@
-import { type Decision } from '../limiter/decision.js';
+import { decisive, type Decision } from '../limiter/decision.js';
 
 /** What has been decided for a request so far. */
 export interface Charge {
-  /** Undefined while the store is being asked. */
-  decision: Decision | undefined;
-  /** Policies and quotas that were asked: none of them is asked twice for one request. */
+  /** Undefined while the store is being asked. Of all that was asked, if it was asked in parts. */
+  readonly decision: Decision | undefined;
+  /** Policies and quotas that gave their tokens: none of them is asked twice for one request. */
   readonly names: ReadonlySet<string>;
   /** Settles when the decision is there. */
-  pending: Promise<unknown> | undefined;
+  readonly pending: Promise<unknown> | undefined;
 }
 
 /**
@@ -36,11 +36,36 @@ function sealedCharge(subject: object): Charge | undefined {
   return Object.isExtensible(subject) ? undefined : sealed.get(subject);
 }
 
+/** What was decided before, and what is new, as if all had been asked at once. */
+export function joinDecisions(before: Decision | undefined, decision: Decision): Decision {
+  return before === undefined ? decision : decisive([...partsOf(before), ...partsOf(decision)]);
+}
+
+/** The denial of a policy, or of a quota, that was asked before. */
+export function denialOf({ decision }: Charge, name: string): Decision | undefined {
+  if (decision === undefined || decision.allowed) return undefined;
+  return partsOf(decision).find((part) => !part.allowed && nameOf(part) === name);
+}
+
+/** The name that a policy or an app's quota is charged under. */
+export function chargedName(policy: string | undefined, app: string | undefined): string {
+  return policy ?? `quota:${app}`;
+}
+
 /**
  * The decision that was made for a request, for loggers and handlers: of an Express or Fastify
- * request, a gRPC call, a message's context. Undefined if the request was not limited.
+ * request, a gRPC call, a message's context or payload, the context of a GraphQL operation.
+ * Undefined if the request was not limited.
  */
 export function rateLimitOf(request: object): Decision | undefined {
   const { raw } = request as { raw?: object };
   return (chargeOf(request) ?? (raw && chargeOf(raw)))?.decision;
+}
+
+function partsOf(decision: Decision): readonly Decision[] {
+  return decision.decisions ?? [decision];
+}
+
+function nameOf({ tier, policy }: Decision): string {
+  return tier === 'policy' ? policy : chargedName(undefined, policy);
 }

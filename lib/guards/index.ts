@@ -15,3 +15,4 @@ export { RouteOptions, type AppliedPolicy, type RoutePolicy } from './route-poli
 export { RouteTable, type RouteTableSettings } from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { Waiting } from './waiting.js';
+export { keepWordlessDecision, wordlessDecisionOf } from './wordless-messages.js';

@@ -23,6 +23,11 @@ export type KeyReader = (
   route: string,
 ) => string | undefined;
 
+/** Whether a key depends on who is calling. */
+export function needsUser(key: KeyOption): boolean {
+  return Array.isArray(key) ? (key as KeyOption[]).some(needsUser) : key === 'user';
+}
+
 /** Compiles what a policy says about its key; `anonymous` is the key of callers without a name. */
 export function compileKey(
   at: string,
@@ -37,7 +42,7 @@ export function compileKey(
     case 'ip':
       return (context, reader) => {
         const address = reader.addressOf(context);
-        return address === undefined ? undefined : clientAddress(address, settings.ipv6Prefix);
+        return address ? textOf(clientAddress(address, settings.ipv6Prefix)) : undefined;
       };
     case 'user':
       return userReader(at, anonymous, settings);
@@ -109,7 +114,8 @@ function nameOf(user: unknown): string | undefined {
   return textOf(id) ?? textOf(sub) ?? textOf(userId) ?? textOf(username);
 }
 
-function textOf(value: unknown): string | undefined {
+/** What can be a key, as a text; undefined if it cannot. */
+export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   return undefined;

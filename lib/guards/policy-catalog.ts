@@ -7,6 +7,8 @@ import { splitPolicy, type AppliedPolicy, type RoutePolicy } from './route-polic
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
 export class PolicyCatalog {
   private readonly policies = new Map<string, AppliedPolicy>();
+  /** Those that stand in a decorator: nobody else can name them. */
+  private readonly inline = new Set<string>();
 
   constructor(
     private readonly limiter: RateLimiter,
@@ -24,6 +26,12 @@ export class PolicyCatalog {
     for (const policy of applied) this.policies.set(policy.name, policy);
   }
 
+  defineInline(name: string, policy: RoutePolicy): AppliedPolicy {
+    this.define({ [name]: policy });
+    this.inline.add(name);
+    return this.policies.get(name)!;
+  }
+
   has(name: string): boolean {
     return this.policies.has(name);
   }
@@ -32,7 +40,7 @@ export class PolicyCatalog {
   get(name: string, where: string): AppliedPolicy {
     const policy = this.policies.get(name);
     if (policy !== undefined) return policy;
-    const known = [...this.policies.keys()].filter((one) => !one.includes('.')).sort();
+    const known = [...this.policies.keys()].filter((one) => !this.inline.has(one)).sort();
     throw new InvalidArgumentError(
       where,
       name,

@@ -1,7 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { type PerRequest } from './key-options.js';
-import { ANONYMOUS, NO_KEY } from './key-resolver.js';
+import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import { type RequestReader } from './request-reader.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
@@ -64,7 +64,7 @@ export class Questions {
     const policy = this.catalog.get(name, `the choice of ${plan.id}`);
     return {
       policy: name,
-      key: key ?? this.keyOf(policy, plan, context, reader),
+      key: key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key),
       tier: tier ?? resolve(policy.tier, context),
       cost: cost ?? resolve(plan.cost, context) ?? policy.cost?.(context),
     };
@@ -92,12 +92,21 @@ export class Questions {
     let cause: unknown;
     try {
       const key = policy.keyOf(context, reader, plan.id);
-      if (policy.needsUser && key?.startsWith(ANONYMOUS)) this.lookForUser(policy, context, reader);
+      if (policy.needsUser && key?.includes(ANONYMOUS)) this.lookForUser(policy, context, reader);
       if (key !== undefined) return key;
     } catch (error) {
       cause = error;
     }
-    this.warnings.missing(policy.name, cause);
+    return this.noKey(policy.name, cause);
+  }
+
+  /** A choice is a function of the application, and may say what its type does not allow. */
+  private given(policy: string, key: unknown): string {
+    return textOf(key) ?? this.noKey(policy, undefined);
+  }
+
+  private noKey(policy: string, cause: unknown): string {
+    this.warnings.missing(policy, cause);
     return NO_KEY;
   }
 

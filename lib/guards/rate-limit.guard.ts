@@ -1,7 +1,14 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
-import { RateLimiter, type Acquire } from '../limiter/rate-limiter.js';
-import { chargeOf, keepCharge, type Charge } from './charges.js';
+import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
+import {
+  chargedName,
+  chargeOf,
+  denialOf,
+  joinDecisions,
+  keepCharge,
+  type Charge,
+} from './charges.js';
 import { Questions } from './question.js';
 import { Transports, type Patience, type Transport } from './request-reader.js';
 import { type RoutePlan } from './route-plan.js';
@@ -9,7 +16,7 @@ import { RouteTable } from './route-table.js';
 import { subjectOf } from './subject.js';
 import { Waiting } from './waiting.js';
 
-const NOTHING_ASKED: ReadonlySet<string> = new Set();
+const NOTHING_CHARGED: Charge = { decision: undefined, names: new Set(), pending: undefined };
 
 /**
  * Asks the limiter for what the route's decorators say. Answers at once whenever the limiter does:
@@ -57,8 +64,6 @@ export class RateLimitGuard implements CanActivate {
     if (charge.pending !== undefined) {
       return charge.pending.then(() => this.decide(plan, context, transport));
     }
-    const { decision } = charge;
-    if (decision?.allowed === false) throw transport.rejection(context, decision, plan);
     return this.ask(plan, context, transport, subject, charge);
   }
 
@@ -76,21 +81,17 @@ export class RateLimitGuard implements CanActivate {
     } else {
       const all = this.questions.all(plan, context, transport, before?.names);
       if (all.length === 0) return true;
+      if (before !== undefined) throwIfDenied(all, before, plan, context, transport);
       request = all.length === 1 ? all[0]! : all;
     }
     const answer = this.limiter.tryAcquire(request);
-    const names = namesOf(request, before);
     if (!(answer instanceof Promise)) {
-      keepCharge(subject, { decision: answer, names, pending: undefined });
-      return this.settle(answer, request, plan, context, transport);
+      return this.settle(answer, request, plan, context, transport, subject, before);
     }
-    const charge: Charge = { decision: before?.decision, names, pending: answer };
-    keepCharge(subject, charge);
-    return answer.then((decision) => {
-      charge.decision = decision;
-      charge.pending = undefined;
-      return this.settle(decision, request, plan, context, transport);
-    });
+    keepCharge(subject, { ...(before ?? NOTHING_CHARGED), pending: answer });
+    return answer.then((decision) =>
+      this.settle(decision, request, plan, context, transport, subject, before),
+    );
   }
 
   private settle(
@@ -99,16 +100,25 @@ export class RateLimitGuard implements CanActivate {
     plan: RoutePlan,
     context: ExecutionContext,
     transport: Transport,
+    subject: object,
+    before: Charge | undefined,
   ): boolean | Promise<boolean> {
-    transport.decided(context, decision, plan);
+    // All or nothing: who was denied has taken nothing, and the rest may be asked for again.
+    const charge = chargeAfter(decision, request, before);
+    keepCharge(subject, charge);
+    transport.decided(context, charge.decision!, plan);
     if (!decision.allowed) {
       const patience = transport.patienceOf?.(context);
       if (patience === undefined) throw rejectionOf(decision, plan, context, transport);
-      return this.wait(patience, decision, request, plan, context, transport);
+      return this.wait(patience, decision, request, plan, context, transport, subject, before);
     }
-    return decision.delayMs === 0
-      ? true
-      : this.waiting.hold(decision.delayMs, request, context, transport);
+    if (decision.delayMs === 0) return true;
+    const held = this.waiting.hold(decision.delayMs, request, context, transport);
+    keepCharge(subject, { ...charge, pending: held });
+    return held.then((isLetGo) => {
+      keepCharge(subject, charge);
+      return isLetGo;
+    });
   }
 
   /** Denied, but not for good: until it is known, other guards of the request wait as well. */
@@ -119,16 +129,34 @@ export class RateLimitGuard implements CanActivate {
     plan: RoutePlan,
     context: ExecutionContext,
     transport: Transport,
+    subject: object,
+    before: Charge | undefined,
   ): Promise<boolean> {
-    const charge = chargeOf(subjectOf(context))!;
-    const pending = this.waiting.forTokens(request, patience).then((decision) => {
-      charge.decision = decision ?? denied;
-      charge.pending = undefined;
-    });
-    charge.pending = pending;
-    await pending;
-    if (charge.decision?.allowed !== true) throw rejectionOf(denied, plan, context, transport);
+    const waiting = this.waiting.forTokens(request, patience);
+    keepCharge(subject, { ...(before ?? NOTHING_CHARGED), pending: waiting });
+    const decision = (await waiting) ?? denied;
+    keepCharge(subject, chargeAfter(decision, request, before));
+    if (!decision.allowed) throw rejectionOf(denied, plan, context, transport);
     return true;
+  }
+}
+
+function chargeAfter(decision: Decision, request: Acquire, before: Charge | undefined): Charge {
+  const names = decision.allowed ? namesOf(request, before) : (before ?? NOTHING_CHARGED).names;
+  return { decision: joinDecisions(before?.decision, decision), names, pending: undefined };
+}
+
+/** Another field of the same operation has asked, and was told. */
+function throwIfDenied(
+  requests: readonly AcquireRequest[],
+  before: Charge,
+  plan: RoutePlan,
+  context: ExecutionContext,
+  transport: Transport,
+): void {
+  for (const { policy, app } of requests) {
+    const denial = denialOf(before, chargedName(policy, app));
+    if (denial !== undefined) throw rejectionOf(denial, plan, context, transport);
   }
 }
 
@@ -145,17 +173,18 @@ function rejectionOf(
 }
 
 function namesOf(request: Acquire, before: Charge | undefined): ReadonlySet<string> {
-  if (before === undefined && !Array.isArray(request)) {
-    const { policy, app } = request as { policy?: string; app?: string };
-    return policy !== undefined ? oneName(policy) : oneName(`quota:${app}`);
+  if (before === undefined && !isList(request)) {
+    return oneName(chargedName(request.policy, request.app));
   }
-  const requests = Array.isArray(request) ? (request as Acquire[]) : [request];
-  const names = new Set(before?.names ?? NOTHING_ASKED);
-  for (const one of requests) {
-    const { policy, app } = one as { policy?: string; app?: string };
-    names.add(policy ?? `quota:${app}`);
+  const names = new Set(before?.names);
+  for (const { policy, app } of isList(request) ? request : [request]) {
+    names.add(chargedName(policy, app));
   }
   return names;
+}
+
+function isList(request: Acquire): request is readonly AcquireRequest[] {
+  return Array.isArray(request);
 }
 
 const single = new Map<string, ReadonlySet<string>>();

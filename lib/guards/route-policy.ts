@@ -4,7 +4,7 @@ import { plainObject } from '../common/validate.js';
 import { type Decision } from '../limiter/decision.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
-import { compileKey, type KeyReader, type KeySettings } from './key-resolver.js';
+import { compileKey, needsUser, type KeyReader, type KeySettings } from './key-resolver.js';
 
 /** How a policy is applied to requests. The initial values are the defaults. */
 export class RouteOptions {
@@ -72,7 +72,7 @@ export function splitPolicy(
     skipIf: options.skipIf,
     rejection: options.rejection,
     early: options.early,
-    needsUser: JSON.stringify(options.key)?.includes('"user"') ?? false,
+    needsUser: needsUser(options.key),
   };
   const limit = Object.fromEntries(
     Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),

@@ -44,11 +44,21 @@ export class RouteTable {
     return plan;
   }
 
+  /** What the options apply to all must be there, even if no handler has been seen yet. */
+  checkApplied(): void {
+    const entries = this.appliedToAll();
+    for (const { what } of entries) {
+      if (what !== undefined) this.catalog.get(what as string, "the option 'apply'");
+    }
+    this.usesQuota("the option 'apply'", entries);
+  }
+
   private makePlan(type: Class, handler: Handler): RoutePlan {
     const id = this.idOf(type, handler);
     const own = entriesOf(handler);
     const entries = [...this.appliedToAll(), ...entriesOf(type), ...own];
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
+    for (const name of skip ?? []) this.catalog.get(name, `@SkipRateLimit on ${id}`);
     if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
     const policies = new Map<string, AppliedPolicy>();
     const choices: PolicyChoice[] = [];
@@ -61,7 +71,13 @@ export class RouteTable {
     }
     for (const name of skip ?? []) policies.delete(name);
     const cost = costOf(handler) ?? costOf(type);
-    return this.plan(id, [...policies.values()], choices, this.usesQuota(id, entries), cost);
+    return this.plan(
+      id,
+      [...policies.values()],
+      choices,
+      this.usesQuota(`@RateLimit() on ${id}`, entries),
+      cost,
+    );
   }
 
   private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
@@ -79,17 +95,16 @@ export class RouteTable {
   private addInline(id: string, input: RoutePolicy, policies: Map<string, AppliedPolicy>): void {
     let name = id;
     for (let n = 2; this.catalog.has(name); n++) name = `${id}.${n}`;
-    this.catalog.define({ [name]: input });
-    policies.set(name, this.catalog.get(name, id));
+    policies.set(name, this.catalog.defineInline(name, input));
   }
 
   /** Who is closer to the handler has the last word. */
-  private usesQuota(id: string, entries: readonly RateLimitEntry[]): boolean {
+  private usesQuota(where: string, entries: readonly RateLimitEntry[]): boolean {
     const said = entries.findLast(({ quota }) => quota !== undefined)?.quota;
     const asksForIt = entries.some(({ what }) => what === undefined);
     if (asksForIt && !this.settings.hasQuota) {
       throw new InvalidArgumentError(
-        `@RateLimit() on ${id}`,
+        where,
         undefined,
         "a policy, or the options 'quota' and 'app' of the module: without a policy it charges the app's quota",
       );

@@ -21,7 +21,9 @@ export function subjectOf(host: ArgumentsHost): object {
     case 'rpc':
       return grpcCallOf(args) ?? (args[1] as object | undefined) ?? args;
     case 'graphql':
-      return (args[2] as object | undefined) ?? args;
+      return operationOf(args);
+    case 'ws':
+      return partOfMessage(args) ?? args;
     default:
       return args;
   }
@@ -34,4 +36,23 @@ export function grpcCallOf(args: readonly unknown[]): GrpcCall | undefined {
 
 function isGrpcCall(value: unknown): value is GrpcCall {
   return typeof (value as Partial<GrpcCall> | undefined | null)?.getPath === 'function';
+}
+
+/**
+ * GraphQL gives each execution an object of variables of its own, and all fields see the same. The
+ * context would not do: the events of a subscription share one.
+ */
+function operationOf(args: readonly unknown[]): object {
+  // Reference resolvers of a federation have no arguments of their own.
+  const info = args[args.length === 3 ? 2 : 3] as { variableValues?: object } | undefined;
+  return info?.variableValues ?? args;
+}
+
+/** What a message brings along and no other message does: a payload, or the client's callback. */
+export function partOfMessage(args: readonly unknown[]): object | undefined {
+  for (let i = 1; i < args.length; i++) {
+    const part = args[i];
+    if ((typeof part === 'object' && part !== null) || typeof part === 'function') return part;
+  }
+  return undefined;
 }

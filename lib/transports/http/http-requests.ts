@@ -32,7 +32,10 @@ export function addressOf({ ip, socket }: HttpRequest): string | undefined {
 }
 
 /** A header that was sent several times counts as one, in the order they came. */
-export function headerOf({ headers }: HttpRequest, name: string): string | undefined {
+export function headerOf(
+  { headers }: Pick<HttpRequest, 'headers'>,
+  name: string,
+): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : value?.join(',');
 }

@@ -1,0 +1,93 @@
+import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { keepWordlessDecision, RateLimitedException, type Transport } from '../../guards/index.js';
+import { type Decision } from '../../limiter/decision.js';
+import { headerOf, valueAt } from '../http/http-requests.js';
+import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
+import { sendEvent, whenGone, type Socket } from './sockets.js';
+import { type Violations } from './violations.js';
+
+/** Where Nest keeps the event that a handler subscribes to. */
+const EVENT = 'message';
+
+/** What a client is told, as Nest tells it of other exceptions, with more to it. */
+export interface WsRejection {
+  readonly status: 'error';
+  readonly code: 'RATE_LIMITED' | 'OVERLOADED';
+  readonly message: string;
+  readonly policy?: string;
+  readonly retryAfterMs: number;
+  /** Without the payload, which Nest would send back: a flood must not be answered by one. */
+  readonly cause: { readonly pattern: unknown };
+}
+
+/** Messages to gateways, of socket.io and of `ws`. */
+export class WsTransport implements Transport {
+  constructor(
+    private readonly violations: Violations,
+    private readonly trustProxy: () => TrustProxy | undefined,
+  ) {}
+
+  addressOf(context: ExecutionContext): string | undefined {
+    const { handshake, request, _socket } = socketOf(context);
+    const peer = handshake?.address ?? request?.socket?.remoteAddress ?? _socket?.remoteAddress;
+    const trust = this.trustProxy();
+    if (peer === undefined || trust === undefined) return peer;
+    return clientBehind(peer, this.headerOf(context, 'x-forwarded-for'), trust);
+  }
+
+  headerOf(context: ExecutionContext, name: string): string | undefined {
+    const { handshake, request } = socketOf(context);
+    const headers = handshake?.headers ?? request?.headers;
+    return headers && headerOf({ headers }, name);
+  }
+
+  userOf(context: ExecutionContext): unknown {
+    const { data, user, request } = socketOf(context);
+    return data?.user ?? user ?? request?.user;
+  }
+
+  /** `data.room` of the payload, `handshake.query.v`, `client.data.tenant`. */
+  valueAt(context: ExecutionContext, path: readonly string[]): unknown {
+    const [client, data] = context.getArgs<[Socket, unknown]>();
+    return valueAt({ data, client, handshake: client.handshake }, path);
+  }
+
+  methodOf(context: ExecutionContext): string {
+    const event: unknown = Reflect.getMetadata(EVENT, context.getHandler());
+    return typeof event === 'string' ? event : (JSON.stringify(event) ?? EVENT);
+  }
+
+  decided(context: ExecutionContext, decision: Decision): void {
+    keepWordlessDecision(context, decision);
+    this.violations.decided(socketOf(context), decision);
+  }
+
+  rejection(_context: ExecutionContext, decision: Decision): RateLimitedException {
+    return new RateLimitedException(decision);
+  }
+
+  /** A client that waits for an acknowledgement gets it; Nest would leave it waiting. */
+  answer({ body }: RateLimitedException, host: ArgumentsHost): void {
+    const [client, , ...rest] = host.getArgs<[Socket, unknown, ...unknown[]]>();
+    const { status, code, message, policy, retryAfterMs } = body;
+    const rejection: WsRejection = {
+      status,
+      code,
+      message,
+      ...(policy !== undefined && { policy }),
+      retryAfterMs,
+      cause: { pattern: rest.at(-1) },
+    };
+    sendEvent(client, 'exception', rejection);
+    const acknowledge = rest.find((part) => typeof part === 'function');
+    acknowledge?.(rejection);
+  }
+
+  whenAborted(context: ExecutionContext, callback: () => void): () => void {
+    return whenGone(socketOf(context), callback);
+  }
+}
+
+function socketOf(context: ExecutionContext): Socket {
+  return context.getArgByIndex<Socket>(0);
+}
