@@ -7,13 +7,12 @@ import {
 import {
   APP_FILTER,
   APP_GUARD,
-  DiscoveryService,
   HttpAdapterHost,
   MetadataScanner,
+  ModulesContainer,
 } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
-import { InvalidArgumentError } from './common/errors.js';
-import { plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
+import { withoutUndefined } from './common/validate.js';
 import {
   PolicyCatalog,
   Questions,
@@ -27,22 +26,19 @@ import {
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
-import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
+import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
+import { ProxyWarnings } from './transports/http/proxy-warnings.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+import { EarlyLimits } from './transports/http/early-limits.js';
 import { HttpTransport } from './transports/http/http.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
-
-const KNOWN_OPTIONS = [
-  ...Object.keys(new RateLimitModuleOptions()),
-  ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
-];
-const KNOWN_HEADERS = Object.keys(new HeaderOptions());
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -111,14 +107,20 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [DiscoveryService, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [ModulesContainer, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
     (
-      discovery: DiscoveryService,
+      modules: ModulesContainer,
       scanner: MetadataScanner,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(discovery, scanner, routes, apply !== undefined, adapter),
+    ) => new RateLimitExplorer(modules, scanner, routes, apply !== undefined, adapter),
+  ),
+  provide(
+    EarlyLimits,
+    [RateLimitGuard, Transports, ModulesContainer],
+    (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
+      new EarlyLimits(guard, transports, applicationId),
   ),
   provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
@@ -136,30 +138,15 @@ export const providers: Provider[] = [
   ),
 ];
 
-function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
-  plainObject('options', input, 'an object');
-  rejectUnknown('options', input, KNOWN_OPTIONS);
-  const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
-  plainObject('policies', options.policies, 'an object of policies by name');
-  plainObject('headers', options.headers, 'an object');
-  rejectUnknown('headers', options.headers, KNOWN_HEADERS);
-  if ((options.quota === undefined) !== (options.app === undefined)) {
-    const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
-    throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
-  }
-  const { apply } = options;
-  if (apply !== undefined && apply !== 'quota' && !Array.isArray(apply)) {
-    throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
-  }
-  return options;
-}
-
 function transportsOf(
   options: RateLimitModuleOptions,
   adapterHost: HttpAdapterHost | undefined,
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
-  const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
+  const logger = new Logger('RateLimitModule');
+  const proxies = new ProxyWarnings((text) => logger.warn(text));
+  const base = options.problemBase ?? PROBLEM_BASE;
+  const http = new HttpTransport(headers, adapterHost, base, proxies);
   return new NestTransports({ http });
 }
 

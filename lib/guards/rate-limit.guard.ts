@@ -1,5 +1,5 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { type Decision } from '../limiter/decision.js';
+import { decisive, type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire } from '../limiter/rate-limiter.js';
 import { chargeOf, keepCharge, type Charge } from './charges.js';
 import { Questions } from './question.js';
@@ -26,7 +26,11 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const plan = this.routes.planOf(context.getClass(), context.getHandler());
+    return this.check(this.routes.planOf(context.getClass(), context.getHandler()), context);
+  }
+
+  /** The same for a plan that is only a part of the route's. */
+  check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
     if (plan.isEmpty) return true;
     const transport = this.transports.of(context);
     const subject = subjectOf(context);
@@ -44,10 +48,10 @@ export class RateLimitGuard implements CanActivate {
     charge: Charge,
   ): boolean | Promise<boolean> {
     if (charge.pending !== undefined) {
-      return charge.pending.then(() => this.canActivate(context));
+      return charge.pending.then(() => this.check(plan, context));
     }
     const { decision } = charge;
-    if (decision?.allowed === false) throw transport.rejection(context, decision, plan);
+    if (decision?.allowed === false) throw rejectionOf(decision, plan, context, transport);
     return this.ask(plan, context, transport, subject, charge);
   }
 
@@ -70,20 +74,23 @@ export class RateLimitGuard implements CanActivate {
     const answer = this.limiter.tryAcquire(request);
     const names = namesOf(request, before);
     if (!(answer instanceof Promise)) {
-      keepCharge(subject, { decision: answer, names, pending: undefined });
-      return this.settle(answer, request, plan, context, transport);
+      const decision = joined(before, answer);
+      keepCharge(subject, { decision, names, pending: undefined });
+      return this.settle(decision, answer.delayMs, request, plan, context, transport);
     }
     const charge: Charge = { decision: before?.decision, names, pending: answer };
     keepCharge(subject, charge);
-    return answer.then((decision) => {
+    return answer.then((late) => {
+      const decision = joined(before, late);
       charge.decision = decision;
       charge.pending = undefined;
-      return this.settle(decision, request, plan, context, transport);
+      return this.settle(decision, late.delayMs, request, plan, context, transport);
     });
   }
 
   private settle(
     decision: Decision,
+    delayMs: number,
     request: Acquire,
     plan: RoutePlan,
     context: ExecutionContext,
@@ -91,10 +98,15 @@ export class RateLimitGuard implements CanActivate {
   ): boolean | Promise<boolean> {
     transport.decided(context, decision, plan);
     if (!decision.allowed) throw rejectionOf(decision, plan, context, transport);
-    return decision.delayMs === 0
-      ? true
-      : this.waiting.hold(decision.delayMs, request, context, transport);
+    return delayMs === 0 ? true : this.waiting.hold(delayMs, request, context, transport);
   }
+}
+
+/** Callers are told about everything that was asked for a request, not only about the last part. */
+function joined(before: Charge | undefined, answer: Decision): Decision {
+  const earlier = before?.decision;
+  if (earlier === undefined) return answer;
+  return decisive([...(earlier.decisions ?? [earlier]), ...(answer.decisions ?? [answer])]);
 }
 
 /** The policy that denied may have words of its own. */

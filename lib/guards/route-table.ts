@@ -44,6 +44,12 @@ export class RouteTable {
     return plan;
   }
 
+  /** A policy that every route has, and that does not exist, would be known only with a request. */
+  checkApplied(): void {
+    const { apply } = this.settings;
+    if (apply !== 'quota') for (const name of apply ?? []) this.catalog.get(name, 'apply');
+  }
+
   private makePlan(type: Class, handler: Handler): RoutePlan {
     const id = this.idOf(type, handler);
     const own = entriesOf(handler);

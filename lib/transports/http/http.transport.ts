@@ -11,6 +11,7 @@ import {
   type HttpResponse,
 } from './http-requests.js';
 import { problemOf } from './problem.js';
+import { type ProxyWarnings } from './proxy-warnings.js';
 import { type RateLimitHeaders } from './rate-limit-headers.js';
 
 /** Requests of Express and Fastify. */
@@ -19,10 +20,13 @@ export class HttpTransport implements Transport {
     private readonly headers: RateLimitHeaders,
     private readonly adapterHost: HttpAdapterHost | undefined,
     private readonly problemBase: string,
+    private readonly proxies: ProxyWarnings,
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
-    return addressOf(requestOf(context));
+    const request = requestOf(context);
+    this.proxies.look(request);
+    return addressOf(request);
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
@@ -67,6 +71,8 @@ export class HttpTransport implements Transport {
       if (node.writableEnded !== true) callback();
     };
     node.on('close', onClose);
+    // It may have gone while the store was asked.
+    if (node.destroyed === true) queueMicrotask(onClose);
     return () => node.off('close', onClose);
   }
 }
