@@ -4,7 +4,11 @@ export default {
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   // Sources import './x.js', as Node wants it; there is only x.ts before a build.
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^nestjs-weir$': '<rootDir>/lib/index.ts' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^nestjs-weir$': '<rootDir>/lib/index.ts',
+    '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -28,7 +28,7 @@ import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
-import { type RateLimitModuleOptions } from './rate-limit.options.js';
+import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { ProxyWarnings } from './transports/http/proxy-warnings.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
@@ -38,6 +38,8 @@ import { NestTransports } from './transports/nest-transports.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
+/** Options that stand over those of the application, in its tests. */
+export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
 const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
 
 /** Closes the limiter when no request is on its way any more. */
@@ -61,7 +63,13 @@ const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
 
 /** The parts of the module, each a plain class that is put together here and nowhere else. */
 export const providers: Provider[] = [
-  provide(OPTIONS, [RATE_LIMIT_INPUT], checkOptions),
+  { provide: RATE_LIMIT_OVERRIDES, useValue: {} },
+  provide(
+    OPTIONS,
+    [RATE_LIMIT_INPUT, RATE_LIMIT_OVERRIDES],
+    (input: RateLimitModuleInput, overrides: RateLimitModuleInput) =>
+      checkOptions({ ...input, ...overrides }),
+  ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
     const { store, quota, nodeId, clock } = options;
     return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
