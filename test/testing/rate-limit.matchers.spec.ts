@@ -14,7 +14,7 @@ type InjectResponse = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace
   namespace jest {
-    // eslint-disable-next-line @typescript-eslint/no-unused-vars
+    // eslint-disable-next-line @typescript-eslint/no-unused-vars, @typescript-eslint/no-empty-object-type
     interface Matchers<R> extends RateLimitMatchers {}
   }
 }
