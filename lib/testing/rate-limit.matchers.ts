@@ -104,7 +104,7 @@ async function textOf(response: LimitedResponse): Promise<string> {
 
 function headerOf({ headers }: LimitedResponse, name: string): string | undefined {
   const value = isHeaders(headers) ? headers.get(name) : headers[name];
-  return value === null || value === undefined ? undefined : String(value);
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
 function isHeaders(headers: HeadersLike | HeaderRecord): headers is HeadersLike {
