@@ -113,6 +113,32 @@ describe('an app that installed the tarball', () => {
   });
 
   it.each([
+    ['12', 'express', () => cjsApp, []],
+    ['12', 'fastify', () => cjsApp, []],
+    ['11', 'express', () => oldApp, [OLD_REQUIRE]],
+    ['11', 'fastify', () => oldApp, [OLD_REQUIRE]],
+  ])(
+    'limits routes on Nest %s and %s, before and after guards',
+    async (major, platform, app, flags) => {
+      const { stdout, stderr } = await runToEnd(
+        process.execPath,
+        [...flags, 'nest-app.cjs', platform],
+        { cwd: app() },
+      );
+      const problem = 'application/problem+json; charset=utf-8';
+      expect(stderr).toBe('');
+      expect(stdout.split('\n')).toEqual([
+        `Nest ${major}`,
+        '/api/v1/late 200 "late";q=1;w=3600',
+        `/api/v1/late 429 "late";q=1;w=3600 ${problem} late`,
+        '/api/v1/early 401 "early";q=1;w=3600',
+        `/api/v1/early 429 "early";q=1;w=3600 ${problem} early`,
+        '',
+      ]);
+    },
+  );
+
+  it.each([
     ['an ES module', () => esmApp],
     ['CommonJS', () => cjsApp],
   ])('has one RateLimiter, however %s asks for it', async (_, app) => {

@@ -57,11 +57,9 @@ export class HttpTransport implements Transport {
     const response = host.getArgByIndex<HttpResponse>(1);
     const { body } = exception;
     writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
-    this.adapterHost!.httpAdapter.reply(
-      response,
-      problemOf(body, this.problemBase),
-      body.statusCode,
-    );
+    // As a text: Nest 11 takes an object for application/json, says so in the log and in the header.
+    const problem = JSON.stringify(problemOf(body, this.problemBase));
+    this.adapterHost!.httpAdapter.reply(response, problem, body.statusCode);
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
