@@ -144,7 +144,7 @@ describe('the quota of an app on Redis', () => {
   afterAll(stopAll);
 
   it.each<[Platform]>([['express'], ['fastify']])(
-    'is one for two processes of %s',
+    'is one for two applications on %s',
     async (platform) => {
       const redis = await startRedis();
       const options: RateLimitModuleInput = {
