@@ -8,6 +8,7 @@ export default {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-weir$': '<rootDir>/lib/index.ts',
     '^nestjs-weir/grpc$': '<rootDir>/lib/grpc.ts',
+    '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

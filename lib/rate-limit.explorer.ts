@@ -1,20 +1,29 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
-import { type DiscoveryService, type HttpAdapterHost, type MetadataScanner } from '@nestjs/core';
-import { entriesOf, skipOf, type RouteTable } from './guards/index.js';
+import { type HttpAdapterHost, type MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { entriesOf, skipOf, type RoutePlan, type RouteTable } from './guards/index.js';
 
 /** A function; its own type says nothing about how it is called. */
-type Handler = object & { readonly name: string };
-type Class = abstract new (...args: never[]) => unknown;
+export type Handler = object & { readonly name: string };
+export type Class = abstract new (...args: never[]) => unknown;
 
-/** Where Nest keeps what a handler of messages listens to. */
+/** A handler of a controller, in one of the modules that declare it. */
+export interface FoundHandler {
+  readonly module: Class;
+  readonly type: Class;
+  readonly handler: Handler;
+  readonly name: string;
+}
+
+/** Where Nest keeps what a handler listens to. */
 const MESSAGE_PATTERN = 'microservices:pattern';
+const PATH = 'path';
 
 /** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */
 export class RateLimitExplorer implements OnModuleInit {
   private readonly logger = new Logger('RateLimitModule');
 
   constructor(
-    private readonly discovery: DiscoveryService,
+    private readonly modules: ModulesContainer,
     private readonly scanner: MetadataScanner,
     private readonly routes: RouteTable,
     private readonly appliesToAll: boolean,
@@ -23,14 +32,49 @@ export class RateLimitExplorer implements OnModuleInit {
 
   onModuleInit(): void {
     this.routes.checkApplied();
-    const unnamed: string[] = [];
-    for (const [type, handler, name] of this.handlers()) {
-      const isLimited = entriesOf(type).length + entriesOf(handler).length > 0;
-      const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
-      if (isLimited || isSkipped) this.routes.planOf(type, handler);
-      else if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.push(`${type.name}.${name}`);
+    const unnamed = new Set<string>();
+    for (const found of this.handlers()) {
+      const { type, handler, name } = found;
+      if (this.planOf(found) !== undefined && this.hasDecorator(found)) continue;
+      if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
-    this.warnOfHybrid(unnamed);
+    this.warnOfHybrid([...unnamed]);
+  }
+
+  /** The plans of all handlers that serve requests of HTTP. */
+  *httpPlans(): Iterable<FoundHandler & { readonly plan: RoutePlan }> {
+    // Nest asks for middleware before it initialises modules.
+    this.routes.checkApplied();
+    for (const found of this.handlers()) {
+      const plan = Reflect.hasMetadata(PATH, found.handler) ? this.planOf(found) : undefined;
+      if (plan !== undefined) yield { ...found, plan };
+    }
+  }
+
+  /** Says so if there are several of a module, each with limits that know nothing of the others. */
+  warnOfTwins(module: Class): void {
+    const twins = [...this.modules.values()].filter(({ metatype }) => metatype === module);
+    // Every one of them comes here; the first speaks for all.
+    const isFirst = [...(twins[0]?.providers.values() ?? [])].some((one) => one.instance === this);
+    if (twins.length < 2 || !isFirst) return;
+    this.logger.warn(
+      `${module.name}.forRoot was called ${twins.length} times: each has its own limits and ` +
+        'connections. Call it once, at the root, and use forFeature for policies of other modules.',
+    );
+  }
+
+  /** Undefined for what nobody has limited. */
+  private planOf(found: FoundHandler): RoutePlan | undefined {
+    const { type, handler } = found;
+    const serves =
+      Reflect.hasMetadata(PATH, handler) || Reflect.hasMetadata(MESSAGE_PATTERN, handler);
+    const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
+    const isLimited = this.hasDecorator(found) || isSkipped || (this.appliesToAll && serves);
+    return isLimited ? this.routes.planOf(type, handler) : undefined;
+  }
+
+  private hasDecorator({ type, handler }: FoundHandler): boolean {
+    return entriesOf(type).length + entriesOf(handler).length > 0;
   }
 
   /** A global guard does not reach a microservice that was connected without its configuration. */
@@ -43,18 +87,18 @@ export class RateLimitExplorer implements OnModuleInit {
     );
   }
 
-  private *handlers(): Iterable<[Class, Handler, string]> {
-    const wrappers = [...this.discovery.getControllers(), ...this.discovery.getProviders()];
-    const seen = new Set<Class>();
-    for (const { metatype, instance } of wrappers) {
-      const type = metatype as Class | null;
-      if (typeof type !== 'function' || type.prototype === undefined || seen.has(type)) continue;
-      if (!(instance instanceof type)) continue;
-      seen.add(type);
-      const prototype = type.prototype as Record<string, unknown>;
-      for (const name of this.scanner.getAllMethodNames(prototype)) {
-        const handler = prototype[name];
-        if (typeof handler === 'function') yield [type, handler, name];
+  /** In the order of modules and declarations, which is the same in every process of a fleet. */
+  private *handlers(): Iterable<FoundHandler> {
+    for (const { metatype: module, controllers, providers } of this.modules.values()) {
+      for (const { metatype, instance } of [...controllers.values(), ...providers.values()]) {
+        const type = metatype as Class | null;
+        if (typeof type !== 'function' || type.prototype === undefined) continue;
+        if (!(instance instanceof type)) continue;
+        const prototype = type.prototype as Record<string, unknown>;
+        for (const name of this.scanner.getAllMethodNames(prototype)) {
+          const handler = prototype[name];
+          if (typeof handler === 'function') yield { module, type, handler, name };
+        }
       }
     }
   }

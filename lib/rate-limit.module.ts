@@ -1,4 +1,12 @@
-import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import {
+  Inject,
+  Module,
+  type DynamicModule,
+  type MiddlewareConsumer,
+  type NestModule,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { InvalidArgumentError } from './common/errors.js';
 import {
@@ -18,8 +26,10 @@ import {
   type RateLimitModuleInput,
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
+import { RateLimitExplorer } from './rate-limit.explorer.js';
 import { providers, RATE_LIMIT_INPUT } from './rate-limit.providers.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
+import { EarlyLimits } from './transports/http/early-limits.js';
 
 /** What guards in other modules are put together from. */
 const SHARED = [
@@ -29,7 +39,12 @@ const SHARED = [
 
 /** Rate limits for a Nest application. Import it once, at the root. */
 @Module({})
-export class RateLimitModule {
+export class RateLimitModule implements NestModule, OnModuleInit {
+  constructor(
+    @Inject(RateLimitExplorer) private readonly explorer: RateLimitExplorer,
+    @Inject(EarlyLimits) private readonly early: EarlyLimits,
+  ) {}
+
   static forRoot(options: RateLimitModuleInput = {}): DynamicModule {
     return moduleWith([{ provide: RATE_LIMIT_INPUT, useValue: options }]);
   }
@@ -49,6 +64,14 @@ export class RateLimitModule {
       useFactory: (catalog: PolicyCatalog) => catalog.define(policies),
     };
     return { module: RateLimitFeatureModule, providers: [defined] };
+  }
+
+  configure(consumer: MiddlewareConsumer): void {
+    this.early.mount(consumer, this.explorer.httpPlans());
+  }
+
+  onModuleInit(): void {
+    this.explorer.warnOfTwins(RateLimitModule);
   }
 }
 

@@ -7,15 +7,13 @@ import {
 import {
   APP_FILTER,
   APP_GUARD,
-  DiscoveryService,
   HttpAdapterHost,
   MetadataScanner,
   ModulesContainer,
 } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
-import { InvalidArgumentError } from './common/errors.js';
-import { plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
+import { withoutUndefined } from './common/validate.js';
 import {
   PolicyCatalog,
   Questions,
@@ -29,12 +27,15 @@ import {
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
-import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
+import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
+import { ProxyWarnings } from './transports/http/proxy-warnings.js';
 import { HeaderOptions, RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+import { EarlyLimits } from './transports/http/early-limits.js';
 import { HttpTransport } from './transports/http/http.transport.js';
 import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
@@ -48,15 +49,9 @@ import { WsTransport } from './transports/ws/ws.transport.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
+/** Options that stand over those of the application, in its tests. */
+export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
 const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
-
-const KNOWN_OPTIONS = [
-  ...Object.keys(new RateLimitModuleOptions()),
-  ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
-];
-const KNOWN_HEADERS = Object.keys(new HeaderOptions());
-const KNOWN_GRPC = Object.keys(new GrpcOptions());
-const KNOWN_KAFKA = Object.keys(new KafkaOptions());
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -79,7 +74,13 @@ const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
 
 /** The parts of the module, each a plain class that is put together here and nowhere else. */
 export const providers: Provider[] = [
-  provide(OPTIONS, [RATE_LIMIT_INPUT], checkOptions),
+  { provide: RATE_LIMIT_OVERRIDES, useValue: {} },
+  provide(
+    OPTIONS,
+    [RATE_LIMIT_INPUT, RATE_LIMIT_OVERRIDES],
+    (input: RateLimitModuleInput, overrides: RateLimitModuleInput) =>
+      checkOptions({ ...input, ...overrides }),
+  ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
     const { store, quota, nodeId, clock } = options;
     return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
@@ -131,14 +132,20 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [DiscoveryService, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [ModulesContainer, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
     (
-      discovery: DiscoveryService,
+      modules: ModulesContainer,
       scanner: MetadataScanner,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(discovery, scanner, routes, apply !== undefined, adapter),
+    ) => new RateLimitExplorer(modules, scanner, routes, apply !== undefined, adapter),
+  ),
+  provide(
+    EarlyLimits,
+    [RateLimitGuard, Transports, ModulesContainer],
+    (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
+      new EarlyLimits(guard, transports, applicationId),
   ),
   provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
@@ -156,33 +163,6 @@ export const providers: Provider[] = [
   ),
 ];
 
-function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
-  plainObject('options', input, 'an object');
-  rejectUnknown('options', input, KNOWN_OPTIONS);
-  const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
-  plainObject('policies', options.policies, 'an object of policies by name');
-  plainObject('headers', options.headers, 'an object');
-  rejectUnknown('headers', options.headers, KNOWN_HEADERS);
-  plainObject('grpc', options.grpc, 'an object');
-  rejectUnknown('grpc', options.grpc, KNOWN_GRPC);
-  plainObject('kafka', options.kafka, 'an object');
-  rejectUnknown('kafka', options.kafka, KNOWN_KAFKA);
-  plainObject('websocket', options.websocket, 'an object');
-  rejectUnknown('websocket', options.websocket, Object.keys(new WebsocketOptions()));
-  if ((options.quota === undefined) !== (options.app === undefined)) {
-    const [has, lacks] = options.app === undefined ? ['quota', 'app'] : ['app', 'quota'];
-    throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
-  }
-  const { apply, ipv6Prefix } = options;
-  if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 32 || ipv6Prefix > 128) {
-    throw new InvalidArgumentError('ipv6Prefix', ipv6Prefix, 'a whole number from 32 to 128');
-  }
-  if (apply !== undefined && apply !== 'quota' && !Array.isArray(apply)) {
-    throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
-  }
-  return options;
-}
-
 function messageTransport(
   options: RateLimitModuleOptions,
   dropped: DroppedEvents,
@@ -199,19 +179,15 @@ function transportsOf(
   adapterHost: HttpAdapterHost | undefined,
 ): Transports {
   const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
-  const http = new HttpTransport(headers, adapterHost, options.problemBase ?? PROBLEM_BASE);
+  const logger = new Logger('RateLimitModule');
+  const proxies = new ProxyWarnings((text) => logger.warn(text));
+  const base = options.problemBase ?? PROBLEM_BASE;
+  const http = new HttpTransport(headers, adapterHost, base, proxies);
   const trustProxy = () => trustProxyOf(adapterHost);
-  const ws = new WsTransport(new Violations(closeAfterOf(options)), trustProxy);
+  const ws = new WsTransport(new Violations(options.websocket.closeAfter!), trustProxy);
   const graphql = new GraphqlTransport(headers, trustProxy);
   const grpc = new GrpcTransport(Object.assign(new GrpcOptions(), options.grpc), headers);
   return new NestTransports({ http, grpc, rpc, ws, graphql });
-}
-
-function closeAfterOf({ websocket }: RateLimitModuleOptions): number {
-  const { closeAfter } = Object.assign(new WebsocketOptions(), withoutUndefined(websocket));
-  const isCount = closeAfter === Infinity || (Number.isInteger(closeAfter) && closeAfter > 0);
-  if (isCount) return closeAfter;
-  throw new InvalidArgumentError('websocket.closeAfter', closeAfter, 'a whole number from 1 on');
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */

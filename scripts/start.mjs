@@ -1,16 +1,32 @@
-// Builds the library and runs the first sample against it.
+// Builds the library and runs a sample against it: the first one, or the one that is named.
+import { readdirSync } from 'node:fs';
 import { buildLibrary, compileRunnables } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
+import { inRoot } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
-import { main } from './support/step.mjs';
+import { main, StepError } from './support/step.mjs';
+import { ensureRedisServer } from './support/tools.mjs';
+
+const samples = readdirSync(inRoot('sample')).filter((name) => /^\d\d-/.test(name));
+/** Samples that need a server which npm does not bring. */
+const onRedis = ['05-hierarchy'];
 
 await main(async () => {
+  const [first, ...rest] = process.argv.slice(2);
+  const isNamed = first !== undefined && /^\d\d-/.test(first);
+  const sample = isNamed ? first : samples[0];
+  if (!samples.includes(sample)) {
+    throw new StepError(`no sample ${sample}: there are ${samples.join(', ')}`);
+  }
+  const args = isNamed ? rest : process.argv.slice(2);
   await ensureInstall();
   await buildLibrary();
   await compileRunnables();
-  const { code } = await runNode(
-    ['--enable-source-maps', 'build/sample/01-quick-start/main.js', ...process.argv.slice(2)],
-    { inherit: true },
-  );
+  const env =
+    onRedis.includes(sample) && !process.env.REDIS_URL
+      ? { REDIS_SERVER_BIN: ensureRedisServer() }
+      : {};
+  const entry = `build/sample/${sample}/main.js`;
+  const { code } = await runNode(['--enable-source-maps', entry, ...args], { inherit: true, env });
   return code;
 });

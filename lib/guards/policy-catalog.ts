@@ -49,8 +49,4 @@ export class PolicyCatalog {
         : `one of the policies ${known.join(', ')}`,
     );
   }
-
-  early(): AppliedPolicy[] {
-    return [...this.policies.values()].filter((policy) => policy.early);
-  }
 }

@@ -39,7 +39,8 @@ export class Questions {
   ): AcquireRequest[] {
     const requests: AcquireRequest[] = [];
     for (const policy of plan.policies) {
-      if (asked?.has(policy.name) || policy.skipIf?.(context)) continue;
+      // A promise is no answer: an async function would otherwise skip everything.
+      if (asked?.has(policy.name) || policy.skipIf?.(context) === true) continue;
       const cost = resolve(plan.cost, context) ?? policy.cost?.(context);
       if (cost === 0) continue;
       requests.push({ ...this.single(policy, plan, context, reader), cost });

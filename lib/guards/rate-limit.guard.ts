@@ -33,7 +33,11 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const plan = this.routes.planOf(context.getClass(), context.getHandler());
+    return this.check(this.routes.planOf(context.getClass(), context.getHandler()), context);
+  }
+
+  /** The same for a plan that is only a part of the route's. */
+  check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
     if (plan.isEmpty) return true;
     const transport = this.transports.of(context);
     const around = transport.around?.(context);

@@ -23,7 +23,14 @@ export class RoutePlan implements RouteFacts {
     const [first] = policies;
     const isSingle = policies.length === 1 && choices.length === 0 && !usesQuota;
     const isPlain = first !== undefined && !first.skipIf && !first.cost && cost === undefined;
-    this.single = isSingle && isPlain && !first.early ? first : undefined;
+    this.single = isSingle && isPlain ? first : undefined;
+  }
+
+  /** What is asked before all guards; undefined if there is nothing of the kind. */
+  early(): RoutePlan | undefined {
+    const early = this.policies.filter((policy) => policy.early);
+    if (early.length === 0) return undefined;
+    return new RoutePlan(this.id, early, [], false, this.cost, this.limiter);
   }
 
   /** A decision names its policy and its capacity; that tells the tier, or one with equal figures. */

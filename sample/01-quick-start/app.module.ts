@@ -1,33 +1,33 @@
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { createRateLimiter, RateLimiter } from 'nestjs-weir';
+import { Module } from '@nestjs/common';
+import { RateLimitModule } from 'nestjs-weir';
 import { AppController } from './app.controller.js';
+import { tierOf, userOf } from './caller.js';
 
 @Module({
-  controllers: [AppController],
-  providers: [
-    {
-      // An abstract class is its own token: ask for RateLimiter in any constructor.
-      provide: RateLimiter,
-      useFactory: () =>
-        createRateLimiter({
-          policies: {
-            hello: { rate: '5/10s' },
-            report: {
-              algorithm: 'sliding-window',
-              period: '10s',
-              tiers: { normal: { rate: 3 }, vip: { rate: 10 } },
-              defaultTier: 'normal',
-            },
-            orders: { algorithm: 'leaky-bucket', mode: 'shaper', rate: '2/s', burst: 5 },
-          },
-        }),
-    },
+  imports: [
+    RateLimitModule.forRoot({
+      user: userOf,
+      policies: {
+        // By address, as every policy that does not say otherwise.
+        hello: { rate: '5/10s' },
+        report: {
+          algorithm: 'sliding-window',
+          period: '10s',
+          tiers: { normal: 3, vip: 10 },
+          defaultTier: 'normal',
+          key: 'user',
+          tier: tierOf,
+        },
+        orders: {
+          algorithm: 'leaky-bucket',
+          mode: 'shaper',
+          rate: '2/s',
+          burst: 5,
+          key: 'global',
+        },
+      },
+    }),
   ],
+  controllers: [AppController],
 })
-export class AppModule implements OnApplicationShutdown {
-  constructor(private readonly limiter: RateLimiter) {}
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.limiter.close();
-  }
-}
+export class AppModule {}

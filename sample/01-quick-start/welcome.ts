@@ -1,6 +1,5 @@
 /** What to try, and what there is to see. */
-export function printWelcome(url: string): void {
-  const address = url.replace('[::1]', 'localhost');
+export function printWelcome(address: string): void {
   const status = `curl -s -o /dev/null -w '%{http_code} '`;
   console.log(`
 Listening on ${address} (Ctrl-C ends it). Try in another terminal:

@@ -1,5 +1,5 @@
 import { type INestApplication, type ModuleMetadata } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { NestFactory, type AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Module, type Type } from '@nestjs/common';
@@ -19,11 +19,13 @@ export async function startHttp(
   platform: Platform,
   metadata: ModuleMetadata,
   prepare: (app: INestApplication) => void = () => {},
+  adapter: AbstractHttpAdapter = platform === 'express'
+    ? new ExpressAdapter()
+    : new FastifyAdapter(),
 ): Promise<HttpApp> {
   class AppModule {}
   Module(metadata)(AppModule);
-  const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
-  const app = await NestFactory.create(AppModule as Type, adapter as ExpressAdapter, {
+  const app = await NestFactory.create(AppModule as Type, adapter, {
     logger: false,
     abortOnError: false,
   });

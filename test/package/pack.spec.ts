@@ -113,6 +113,32 @@ describe('an app that installed the tarball', () => {
   });
 
   it.each([
+    ['12', 'express', () => cjsApp, []],
+    ['12', 'fastify', () => cjsApp, []],
+    ['11', 'express', () => oldApp, [OLD_REQUIRE]],
+    ['11', 'fastify', () => oldApp, [OLD_REQUIRE]],
+  ])(
+    'limits routes on Nest %s and %s, before and after guards',
+    async (major, platform, app, flags) => {
+      const { stdout, stderr } = await runToEnd(
+        process.execPath,
+        [...flags, 'nest-app.cjs', platform],
+        { cwd: app() },
+      );
+      const problem = 'application/problem+json; charset=utf-8';
+      expect(stderr).toBe('');
+      expect(stdout.split('\n')).toEqual([
+        `Nest ${major}`,
+        '/api/v1/late 200 "late";q=1;w=3600',
+        `/api/v1/late 429 "late";q=1;w=3600 ${problem} late`,
+        '/api/v1/early 401 "early";q=1;w=3600',
+        `/api/v1/early 429 "early";q=1;w=3600 ${problem} early`,
+        '',
+      ]);
+    },
+  );
+
+  it.each([
     ['an ES module', () => esmApp],
     ['CommonJS', () => cjsApp],
   ])('has one RateLimiter, however %s asks for it', async (_, app) => {
@@ -143,8 +169,25 @@ describe('an app that installed the tarball', () => {
     expect(stdout + stderr).toBe('function true function\n');
   });
 
+  it.each([
+    ['an ES module', () => esmApp, 'module'],
+    ['CommonJS', () => cjsApp, 'commonjs'],
+  ])('tests itself with the kit as %s', async (_, app, type) => {
+    const { stdout, stderr } = await runToEnd(
+      process.execPath,
+      [`--input-type=${type}`, '-e', type === 'module' ? asModule(KIT) : KIT],
+      { cwd: app() },
+    );
+    expect(stdout + stderr).toBe('200 true\n429 true\n200 true\n');
+  });
+
   it('finds the types, imported and required', async () => {
     const consumer = `
+      import { ManualClock, overrideRateLimits, type RateLimitMatchers } from 'nestjs-weir/testing';
+      export const clock: ManualClock = new ManualClock();
+      export type Matchers = RateLimitMatchers;
+      // @ts-expect-error Without types this would be allowed.
+      overrideRateLimits(clock);
       import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
       import { limitStream } from 'nestjs-weir/grpc';
       const policy: PolicyInput = { rate: '5/min', failureMode: 'closed' };
@@ -203,6 +246,48 @@ describe('an app without ioredis', () => {
     expect(stdout).toBe(saysWhatToInstall);
   });
 });
+
+/** An application whose limits are tested with Fastify's `inject`, without a port and without waiting. */
+const KIT = `
+  require('reflect-metadata');
+  const { Controller, Get, Module } = require('@nestjs/common');
+  const { FastifyAdapter } = require('@nestjs/platform-fastify');
+  const { Test } = require('@nestjs/testing');
+  const { RateLimit, RateLimitModule } = require('nestjs-weir');
+  const { ManualClock, overrideRateLimits, rateLimitMatchers } = require('nestjs-weir/testing');
+  class Hello { hello() { return 'hello'; } }
+  const hello = Object.getOwnPropertyDescriptor(Hello.prototype, 'hello');
+  Get()(Hello.prototype, 'hello', hello);
+  RateLimit('once')(Hello.prototype, 'hello', hello);
+  Controller()(Hello);
+  class App {}
+  const store = { type: 'redis', url: 'redis://127.0.0.1:1' };
+  const imports = [RateLimitModule.forRoot({ policies: { once: { rate: '1/min' } }, store })];
+  Module({ imports, controllers: [Hello] })(App);
+  (async () => {
+    const clock = new ManualClock();
+    const builder = overrideRateLimits(Test.createTestingModule({ imports: [App] }), { clock });
+    const app = (await builder.compile()).createNestApplication(new FastifyAdapter());
+    app.useLogger(false);
+    await app.init();
+    const get = async (isLimited) => {
+      const response = await app.inject('/');
+      const verdict = await rateLimitMatchers.toBeRateLimited(response, { policy: 'once' });
+      console.log(response.statusCode, verdict.pass === isLimited);
+    };
+    await get(false);
+    await get(true);
+    clock.advance(60_000);
+    await get(false);
+    await app.close();
+  })();
+`;
+
+function asModule(commonJs: string): string {
+  return commonJs.replace(/(?:const (\{.*\}) = )?require\((.*)\);/g, (_, names, from) =>
+    names === undefined ? `import ${from};` : `import ${names} from ${from};`,
+  );
+}
 
 /** Starts an app of test/package/apps and resolves to its address. */
 async function serve(dir: string, args: readonly string[], redisUrl?: string): Promise<string> {

@@ -60,7 +60,8 @@ export async function makeAppOnNest11(
   others: readonly string[],
 ): Promise<string> {
   const dir = await fillApp(makeTempDir(), tarball, 'commonjs');
-  linkPackages(dir, join(root, 'test/nest11/node_modules'), requiredPeers());
+  const platforms = ['@nestjs/platform-express', '@nestjs/platform-fastify'];
+  linkPackages(dir, join(root, 'test/nest11/node_modules'), [...requiredPeers(), ...platforms]);
   linkPackages(dir, join(root, 'node_modules'), others);
   return dir;
 }

@@ -1,16 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as weir from 'nestjs-weir';
-import { MemoryStoreOptions, PolicyOptions, RateLimitError, RedisStoreOptions } from 'nestjs-weir';
-import ts from 'typescript';
+import {
+  HeaderOptions,
+  MemoryStoreOptions,
+  PolicyOptions,
+  RateLimitError,
+  RateLimitModuleOptions,
+  RedisStoreOptions,
+  RouteOptions,
+} from 'nestjs-weir';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
-import { tableBelow, typescriptBlocks, type Block } from './readme.js';
+import { toJavaScript, typeErrors } from './markdown-code.js';
+import { tableBelow, typescriptBlocks } from './readme.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = typescriptBlocks(readme);
-const options = compilerOptions();
 
 let redis: RedisProcess;
 
@@ -27,7 +34,8 @@ describe('the code in the README', () => {
   });
 
   it('has the right types', () => {
-    expect(typeErrors(blocks)).toEqual([]);
+    const files = blocks.map(({ line, code }) => [`readme-line-${line}.ts`, code] as const);
+    expect(typeErrors(new Map(files))).toEqual([]);
   });
 
   it.each(blocks.filter(({ runs }) => runs))('runs (line $line)', async ({ code, prints }) => {
@@ -62,6 +70,16 @@ describe('the tables in the README', () => {
     ['Policy options', new PolicyOptions(), ['rate', 'period', 'burst', 'maxDelay', 'defaultTier']],
     ['Memory store', new MemoryStoreOptions(), []],
     ['Redis store', new RedisStoreOptions(), ['client', 'url', 'options', 'cluster']],
+    ['How a policy is applied', new RouteOptions(), ['tier', 'cost', 'skipIf', 'rejection']],
+    ['Headers', new HeaderOptions(), []],
+    [
+      'Module options',
+      // The defaults of headers are in their own table.
+      Object.fromEntries(
+        Object.entries(new RateLimitModuleOptions()).filter(([name]) => name !== 'headers'),
+      ),
+      ['headers', 'store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+    ],
   ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
     const table = tableBelow(readme, heading);
     expect([...table.keys()].sort()).toEqual([...Object.keys(defaults), ...withoutDefault].sort());
@@ -112,37 +130,4 @@ function literal(value: unknown): string {
     return value.toLocaleString('en').replaceAll(',', '_');
   }
   return JSON.stringify(value);
-}
-
-function compilerOptions(): ts.CompilerOptions {
-  const file = join(root, 'tsconfig.json');
-  const { config } = ts.readConfigFile(file, (path) => ts.sys.readFile(path)) as { config: object };
-  const parsed = ts.parseJsonConfigFileContent({ ...config, files: [], include: [] }, ts.sys, root);
-  return parsed.options;
-}
-
-/** Checks the blocks as if each were a file beside the README. */
-function typeErrors(all: readonly Block[]): string[] {
-  const codes = new Map(all.map(({ line, code }) => [join(root, `readme-line-${line}.ts`), code]));
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => codes.has(path) || fileExists(path);
-  host.readFile = (path) => codes.get(path) ?? readFile(path);
-  host.getSourceFile = (path, ...rest) => {
-    const code = codes.get(path);
-    if (code === undefined) return getSourceFile(path, ...rest);
-    return ts.createSourceFile(path, code, rest[0], true);
-  };
-  const program = ts.createProgram([...codes.keys()], options, host);
-  return [...codes.keys()].flatMap((path) =>
-    ts.getPreEmitDiagnostics(program, program.getSourceFile(path)).map((diagnostic) => {
-      const text = ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n');
-      return `${path.slice(root.length + 1)}: ${text}`;
-    }),
-  );
-}
-
-function toJavaScript(code: string): string {
-  const esm = { ...options, module: ts.ModuleKind.ESNext, sourceMap: false, noEmit: false };
-  return ts.transpileModule(code, { compilerOptions: esm }).outputText;
 }

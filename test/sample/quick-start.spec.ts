@@ -46,9 +46,9 @@ describe('the quick start', () => {
     const refused = await get('/hello');
     expect(refused.status).toBe(429);
     expect(['1', '2']).toContain(refused.headers.get('retry-after'));
-    expect(refused.headers.get('x-ratelimit-limit')).toBe('5');
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
-    expect(await refused.json()).toEqual({ statusCode: 429, message: 'Too Many Requests' });
+    expect(refused.headers.get('ratelimit-policy')).toBe('"hello";q=5;w=10');
+    expect(refused.headers.get('ratelimit')).toMatch(/^"hello";r=0;t=[12]$/);
+    expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['hello'] });
   });
 
   it('serves the same address again after the time it named', async () => {
@@ -69,15 +69,14 @@ describe('the quick start', () => {
       200, 200, 200, 429, 429,
     ]);
     expect(await statuses(5, '/report', ofTier('ada', 'vip'))).toEqual(Array(5).fill(200));
-    expect((await get('/report', ofTier('ada', 'vip'))).headers.get('x-ratelimit-limit')).toBe(
-      '10',
-    );
+    const { headers } = await get('/report', ofTier('ada', 'vip'));
+    expect(headers.get('ratelimit-policy')).toMatch('"report";q=10;');
     expect((await get('/report', ofTier('bob', 'normal'))).status).toBe(200);
   });
 
   it('takes an unknown tier for the ordinary one, and callers without a name for one caller', async () => {
     const first = await get('/report', { 'x-tier': 'emperor' });
-    expect(first.headers.get('x-ratelimit-limit')).toBe('3');
+    expect(first.headers.get('ratelimit-policy')).toMatch('"report";q=3;');
     expect(await statuses(4, '/report')).toEqual([200, 200, 429, 429]);
   });
 
@@ -100,7 +99,8 @@ describe('the quick start', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, id) => get(`/orders/${id}`)));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
-    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(5);
+    // The last order of the test before may still be in the bucket.
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(4);
     for (const { headers } of refused)
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   });

@@ -4,6 +4,10 @@ export interface HttpRequest {
   readonly ip?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly user?: unknown;
+  /** Express: the application, which knows what proxies are trusted. */
+  readonly app?: { get?(setting: string): unknown };
+  /** Fastify: there only if some proxy is trusted. */
+  readonly ips?: readonly string[];
   /** Fastify: the request of Node. */
   readonly raw?: object;
   readonly socket?: { readonly remoteAddress?: string };
@@ -16,12 +20,14 @@ export interface HttpResponse {
   header?(name: string, value: string): unknown;
   readonly raw?: NodeResponse;
   readonly writableEnded?: boolean;
+  readonly destroyed?: boolean;
   on?(event: 'close', listener: () => void): unknown;
   off?(event: 'close', listener: () => void): unknown;
 }
 
 export interface NodeResponse {
   readonly writableEnded?: boolean;
+  readonly destroyed?: boolean;
   on(event: 'close', listener: () => void): unknown;
   off(event: 'close', listener: () => void): unknown;
 }

@@ -11,6 +11,7 @@ import {
   type HttpResponse,
 } from './http-requests.js';
 import { problemOf } from './problem.js';
+import { type ProxyWarnings } from './proxy-warnings.js';
 import { type RateLimitHeaders } from './rate-limit-headers.js';
 
 /** Requests of Express and Fastify. */
@@ -19,10 +20,13 @@ export class HttpTransport implements Transport {
     private readonly headers: RateLimitHeaders,
     private readonly adapterHost: HttpAdapterHost | undefined,
     private readonly problemBase: string,
+    private readonly proxies: ProxyWarnings,
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
-    return addressOf(requestOf(context));
+    const request = requestOf(context);
+    this.proxies.look(request);
+    return addressOf(request);
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
@@ -53,11 +57,9 @@ export class HttpTransport implements Transport {
     const response = host.getArgByIndex<HttpResponse>(1);
     const { body } = exception;
     writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
-    this.adapterHost!.httpAdapter.reply(
-      response,
-      problemOf(body, this.problemBase),
-      body.statusCode,
-    );
+    // As a text: Nest 11 takes an object for application/json, says so in the log and in the header.
+    const problem = JSON.stringify(problemOf(body, this.problemBase));
+    this.adapterHost!.httpAdapter.reply(response, problem, body.statusCode);
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
@@ -67,6 +69,8 @@ export class HttpTransport implements Transport {
       if (node.writableEnded !== true) callback();
     };
     node.on('close', onClose);
+    // It may have gone while the store was asked.
+    if (node.destroyed === true) queueMicrotask(onClose);
     return () => node.off('close', onClose);
   }
 }

@@ -1,5 +1,5 @@
 import { type RouteFacts } from '../../guards/index.js';
-import { type Decision } from '../../limiter/decision.js';
+import { decisive, type Decision } from '../../limiter/decision.js';
 import { writeHeader, type HttpResponse } from './http-requests.js';
 
 /** Which headers tell callers about their limits. The initial values are the defaults. */
@@ -28,14 +28,20 @@ export class RateLimitHeaders {
       if (decisions === undefined) this.writeOne(response, decision, route);
       else this.writeAll(response, decisions, route);
     }
-    if (legacy && decision.tier === 'policy') {
-      writeHeader(response, 'X-RateLimit-Limit', String(decision.limit));
-      writeHeader(response, 'X-RateLimit-Remaining', String(decision.remaining));
-      writeHeader(response, 'X-RateLimit-Reset', String(secondsUp(decision.resetMs)));
-    }
+    if (legacy) this.writeLegacy(response, decision);
     if (retryAfter && !decision.allowed) {
       writeHeader(response, 'Retry-After', String(Math.max(1, secondsUp(decision.retryAfterMs))));
     }
+  }
+
+  /** They have room for one policy: the one that decided, or the tightest beside a quota. */
+  private writeLegacy(response: HttpResponse, decision: Decision): void {
+    const policies = (decision.decisions ?? [decision]).filter(({ tier }) => tier === 'policy');
+    if (policies.length === 0) return;
+    const { limit, remaining, resetMs } = policies.length === 1 ? policies[0]! : decisive(policies);
+    writeHeader(response, 'X-RateLimit-Limit', String(limit));
+    writeHeader(response, 'X-RateLimit-Remaining', String(remaining));
+    writeHeader(response, 'X-RateLimit-Reset', String(secondsUp(resetMs)));
   }
 
   private writeOne(response: HttpResponse, decision: Decision, route: RouteFacts): void {

@@ -1,0 +1,84 @@
+import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
+import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
+import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
+import { GrpcOptions } from './transports/grpc/grpc-options.js';
+import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+import { KafkaOptions } from './transports/rpc/kafka-options.js';
+import { WebsocketOptions } from './transports/ws/violations.js';
+
+const KNOWN_OPTIONS = [
+  ...Object.keys(new RateLimitModuleOptions()),
+  ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+];
+const LEAST_IPV6_BITS = 32;
+const IPV6_BITS = 128;
+
+/** What the limiter looks at is checked by the limiter; everything else is checked here. */
+export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
+  plainObject('options', input, 'an object');
+  rejectUnknown('options', input, KNOWN_OPTIONS);
+  const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
+  plainObject('policies', options.policies, 'an object of policies by name');
+  checkIpv6Prefix(options.ipv6Prefix);
+  if (options.user !== undefined && typeof options.user !== 'function') {
+    throw new InvalidArgumentError('user', options.user, 'a function');
+  }
+  options.headers = checkHeaders(options.headers);
+  options.grpc = filled('grpc', options.grpc, new GrpcOptions());
+  options.kafka = filled('kafka', options.kafka, new KafkaOptions());
+  options.websocket = checkWebsocket(options.websocket);
+  checkApp(options);
+  checkApply(options);
+  return options;
+}
+
+/** What was given, over what holds by default; nothing that does not exist. */
+function filled<T extends object>(at: string, input: Partial<T>, defaults: T): T {
+  plainObject(at, input, 'an object');
+  rejectUnknown(at, input, Object.keys(defaults));
+  return Object.assign(defaults, withoutUndefined(input));
+}
+
+function checkIpv6Prefix(bits: number): void {
+  if (Number.isInteger(bits) && bits >= LEAST_IPV6_BITS && bits <= IPV6_BITS) return;
+  const range = `a whole number from ${LEAST_IPV6_BITS} to ${IPV6_BITS}`;
+  throw new InvalidArgumentError('ipv6Prefix', bits, range);
+}
+
+function checkWebsocket(input: Partial<WebsocketOptions>): WebsocketOptions {
+  const options = filled('websocket', input, new WebsocketOptions());
+  const { closeAfter } = options;
+  if (closeAfter === Infinity || (Number.isInteger(closeAfter) && closeAfter > 0)) return options;
+  throw new InvalidArgumentError('websocket.closeAfter', closeAfter, 'a whole number from 1 on');
+}
+
+function checkHeaders(input: Partial<HeaderOptions>): HeaderOptions {
+  const headers = filled('headers', input, new HeaderOptions());
+  oneOf('headers.draft', headers.draft, ['draft-10', 'off']);
+  for (const [name, value] of Object.entries({ ...headers, draft: false })) {
+    if (typeof value !== 'boolean') {
+      throw new InvalidArgumentError(`headers.${name}`, value, 'true or false');
+    }
+  }
+  return headers;
+}
+
+function checkApp({ app, quota }: RateLimitModuleOptions): void {
+  if ((quota === undefined) !== (app === undefined)) {
+    const [has, lacks] = app === undefined ? ['quota', 'app'] : ['app', 'quota'];
+    throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
+  }
+  if (quota === undefined || typeof app === 'function') return;
+  const known = Object.keys(quota.apps ?? {});
+  if (!known.includes(app!)) throw new UnknownAppError(app, known);
+}
+
+function checkApply({ apply, quota }: RateLimitModuleOptions): void {
+  if (apply === undefined) return;
+  if (apply === 'quota') {
+    if (quota !== undefined) return;
+    throw new InvalidArgumentError('apply', apply, "a list of policies: there is no 'quota'");
+  }
+  const isList = Array.isArray(apply) && apply.every((name) => typeof name === 'string');
+  if (!isList) throw new InvalidArgumentError('apply', apply, "a list of policies, or 'quota'");
+}

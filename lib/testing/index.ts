@@ -1,0 +1,12 @@
+export { ManualClock, settle } from './manual-clock.js';
+export {
+  overrideRateLimits,
+  type OverridableModule,
+  type RateLimitOverrides,
+} from './override-rate-limits.js';
+export {
+  rateLimitMatchers,
+  type LimitedResponse,
+  type RateLimitExpectation,
+  type RateLimitMatchers,
+} from './rate-limit.matchers.js';

@@ -1,0 +1,33 @@
+import { type RateLimitModuleInput } from '../rate-limit.options.js';
+import { RATE_LIMIT_OVERRIDES } from '../rate-limit.providers.js';
+import { ManualClock } from './manual-clock.js';
+
+/** What stands over the application's own options while it is tested. */
+export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies'> {
+  /** Default: a clock that nobody moves, so that no token comes back. */
+  clock?: RateLimitModuleInput['clock'];
+  /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
+  store?: RateLimitModuleInput['store'];
+}
+
+/** What it takes of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
+export interface OverridableModule {
+  overrideProvider(token: unknown): { useValue(value: unknown): unknown };
+}
+
+/**
+ * Makes the limits of an application deterministic: they live in memory, and their time is a clock
+ * that the test moves. Policies, decorators and keys stay what they are.
+ *
+ *     const clock = new ManualClock();
+ *     const builder = Test.createTestingModule({ imports: [AppModule] });
+ *     const app = (await overrideRateLimits(builder, { clock }).compile()).createNestApplication();
+ */
+export function overrideRateLimits<T extends OverridableModule>(
+  builder: T,
+  overrides: RateLimitOverrides = {},
+): T {
+  const { clock = new ManualClock(), store = 'memory', ...others } = overrides;
+  builder.overrideProvider(RATE_LIMIT_OVERRIDES).useValue({ ...others, clock, store });
+  return builder;
+}

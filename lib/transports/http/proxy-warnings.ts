@@ -1,0 +1,45 @@
+import { type HttpRequest } from './http-requests.js';
+
+/**
+ * Says once what is odd about the way in which callers' addresses are found out. Nothing is
+ * refused: whoever sends such a header is limited by the address that the framework gives.
+ */
+export class ProxyWarnings {
+  private readonly told = new Set<string>();
+
+  constructor(private readonly warn: (text: string) => void) {}
+
+  look(request: HttpRequest): void {
+    const { headers } = request;
+    if (headers['x-forwarded-for'] !== undefined) this.lookAtForwardedFor(request);
+    else if (headers.forwarded !== undefined) this.once(FORWARDED);
+  }
+
+  private lookAtForwardedFor(request: HttpRequest): void {
+    const { app, ips } = request;
+    // Fastify does not say whom it trusts, but who came through a trusted proxy has several `ips`.
+    const trust = app === undefined ? (ips?.length ?? 0) > 1 && 'some' : app.get?.('trust proxy');
+    if (trust === false) this.once(UNEXPECTED);
+    else if (trust === true) this.once(PERMISSIVE);
+  }
+
+  private once(text: string): void {
+    if (this.told.has(text)) return;
+    this.told.add(text);
+    this.warn(text);
+  }
+}
+
+const UNEXPECTED =
+  'A request has X-Forwarded-For, but it came from no proxy that is trusted: behind a proxy all callers then have its ' +
+  "address and one bucket. Say which to trust: app.set('trust proxy', 1) on Express, " +
+  "new FastifyAdapter({ trustProxy: '10.0.0.0/8' }) on Fastify, where a number trusts nobody. " +
+  'Without a proxy, somebody made the header up, and it was ignored.';
+
+const PERMISSIVE =
+  "'trust proxy' is true: callers can then choose their address by X-Forwarded-For, and with it a " +
+  "new bucket for each request. Say how many proxies there are: app.set('trust proxy', 1).";
+
+const FORWARDED =
+  'A request has the header Forwarded, which neither Express nor Fastify looks at: if it comes from ' +
+  'your proxy, let the proxy send X-Forwarded-For.';

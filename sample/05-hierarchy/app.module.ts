@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import { RateLimitModule } from 'nestjs-weir';
+import { AppController } from './app.controller.js';
+
+@Module({
+  imports: [
+    RateLimitModule.forRootAsync({
+      useFactory: () => ({
+        app: process.env.APP ?? 'checkout',
+        store: { type: 'redis', url: process.env.REDIS_URL },
+        quota: {
+          cluster: { capacity: 100 },
+          apps: {
+            checkout: { guaranteed: 40, burst: 80, priority: 0 },
+            search: { guaranteed: 20, burst: 50, priority: 2 },
+          },
+        },
+      }),
+    }),
+  ],
+  controllers: [AppController],
+})
+export class AppModule {}

@@ -1,0 +1,25 @@
+import { Logger, type INestApplication } from '@nestjs/common';
+
+const nothing = (): void => {};
+
+/** What an application warned of, from its start on; errors and the rest are left out. */
+export class Warnings {
+  readonly texts: string[] = [];
+
+  /** As the `prepare` of an application. */
+  readonly listen = (app: INestApplication): void => app.useLogger(this.logger);
+
+  start(): void {
+    Logger.overrideLogger(this.logger);
+  }
+
+  stop(): void {
+    Logger.overrideLogger(false);
+  }
+
+  private readonly logger = {
+    log: nothing,
+    error: nothing,
+    warn: (text: string) => this.texts.push(text),
+  };
+}

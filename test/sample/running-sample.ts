@@ -1,0 +1,41 @@
+import { type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../setup/ensure-built.js';
+import { exited, spawnOwned } from '../support/processes.js';
+import { until } from '../support/until.js';
+
+/** A sample in a process of its own, as its npm script starts it. */
+export class RunningSample {
+  written = '';
+
+  private constructor(private readonly child: ChildProcess) {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => (this.written += text));
+    }
+  }
+
+  /** Resolves when it has written `ready`. */
+  static async start(
+    name: string,
+    env: Readonly<Record<string, string>>,
+    ready: string,
+  ): Promise<RunningSample> {
+    const main = join(root, 'build/sample', name, 'main.js');
+    const child = spawnOwned(process.execPath, [main], { env: { ...process.env, ...env } });
+    const sample = new RunningSample(child);
+    await until(() => sample.written.includes(ready), {
+      timeoutMs: 30_000,
+      what: `the welcome of ${name}`,
+    }).catch((error: unknown) => {
+      throw new Error(`${name} did not start:\n${sample.written}`, { cause: error });
+    });
+    return sample;
+  }
+
+  /** Asks it to end; resolves to what it ended with. */
+  async stop(): Promise<number | NodeJS.Signals | null> {
+    this.child.kill('SIGTERM');
+    await exited(this.child);
+    return this.child.signalCode ?? this.child.exitCode;
+  }
+}

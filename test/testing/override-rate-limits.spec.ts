@@ -1,0 +1,62 @@
+import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { RateLimit, RateLimitModule } from 'nestjs-weir';
+import { ManualClock, overrideRateLimits, type RateLimitOverrides } from 'nestjs-weir/testing';
+
+@Controller()
+class ReportsController {
+  @Get()
+  @RateLimit('reports')
+  report(): string {
+    return 'ok';
+  }
+}
+
+/** As it runs in production: on a Redis that is not there in tests. */
+@Module({
+  imports: [
+    RateLimitModule.forRootAsync({
+      useFactory: () => ({
+        policies: { reports: { rate: '2/min', failureMode: 'closed' } },
+        store: { type: 'redis', url: 'redis://127.0.0.1:1' },
+      }),
+    }),
+  ],
+  controllers: [ReportsController],
+})
+class AppModule {}
+
+describe('overrideRateLimits', () => {
+  let app: INestApplication;
+  const start = async (overrides?: RateLimitOverrides): Promise<() => Promise<Response>> => {
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    const testing = await overrideRateLimits(builder, overrides).compile();
+    app = testing.createNestApplication({ logger: false });
+    await app.listen(0, '127.0.0.1');
+    const url = await app.getUrl();
+    return () => fetch(url);
+  };
+  afterEach(() => app.close());
+
+  it('puts limits into memory and their time into the hands of the test', async () => {
+    const clock = new ManualClock();
+    const get = await start({ clock });
+    const statuses = [(await get()).status, (await get()).status, (await get()).status];
+    expect(statuses).toEqual([200, 200, 429]);
+    clock.advance(30_000);
+    expect([(await get()).status, (await get()).status]).toEqual([200, 429]);
+  });
+
+  it('begins anew with every application, and lets no token come back by itself', async () => {
+    const get = await start();
+    const first = await get();
+    expect([first.status, first.headers.get('ratelimit')]).toEqual([200, '"reports";r=1;t=30']);
+  });
+
+  it('overrides other options as well', async () => {
+    const get = await start({ headers: { draft: 'off', legacy: true } });
+    const { headers } = await get();
+    expect(headers.get('ratelimit')).toBeNull();
+    expect(headers.get('x-ratelimit-remaining')).toBe('1');
+  });
+});
