@@ -44,7 +44,7 @@ import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
-import { Violations, WebsocketOptions } from './transports/ws/violations.js';
+import { Violations } from './transports/ws/violations.js';
 import { WsTransport } from './transports/ws/ws.transport.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */

@@ -48,9 +48,9 @@ export class RouteTable {
   checkApplied(): void {
     const entries = this.appliedToAll();
     for (const { what } of entries) {
-      if (what !== undefined) this.catalog.get(what as string, "the option 'apply'");
+      if (what !== undefined) this.catalog.get(what as string, 'apply');
     }
-    this.usesQuota("the option 'apply'", entries);
+    this.usesQuota('apply', entries);
   }
 
   private makePlan(type: Class, handler: Handler): RoutePlan {

@@ -199,12 +199,14 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
       const broken = await clients.call('Shop.BareBroken');
       expect(broken).toMatchObject({ code: UNKNOWN, details: 'Internal server error' });
       expect(server.written).toContain('no such price');
+      // Whatever others still wait for is over, so that only this call's timer is counted.
+      await advance(3_600_000);
       await clients.call('Shop.BareShaped');
       const timers = await advance(0);
       const left = clients.start('Shop.BareShaped');
       await until(async () => (await advance(0)) > timers);
       left.call.cancel();
-      await until(async () => (await advance(0)) === timers);
+      await until(async () => (await advance(0)) <= timers);
       expect(await clients.codes(1, 'Shop.Free')).toEqual([OK]);
       expect(server.alive).toBe(true);
     });

@@ -53,6 +53,9 @@ describe('the code in the README', () => {
   });
 });
 
+/** Options that are groups of options. */
+const GROUPS = ['headers', 'grpc', 'kafka', 'websocket'];
+
 describe('the tables in the README', () => {
   it('have as many cells in each row as in the heading', () => {
     const tables = readme.match(/(^\|.*\n)+/gm) ?? [];
@@ -74,11 +77,11 @@ describe('the tables in the README', () => {
     ['Headers', new HeaderOptions(), []],
     [
       'Module options',
-      // The defaults of headers are in their own table.
+      // The defaults of what a transport is told stand where that transport is described.
       Object.fromEntries(
-        Object.entries(new RateLimitModuleOptions()).filter(([name]) => name !== 'headers'),
+        Object.entries(new RateLimitModuleOptions()).filter(([name]) => !GROUPS.includes(name)),
       ),
-      ['headers', 'store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+      [...GROUPS, 'store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
     ],
   ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
     const table = tableBelow(readme, heading);
