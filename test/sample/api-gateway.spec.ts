@@ -1,6 +1,7 @@
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { freePort } from '../support/free-port.js';
 import { stopAll } from '../support/processes.js';
+import { until } from '../support/until.js';
 import { RunningSample } from './running-sample.js';
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
@@ -106,8 +107,13 @@ describe('the API gateway', () => {
 
   it('refuses what the shop can do without sooner than its heart', async () => {
     const users = (id: number) => ({ 'x-user': `crowd-${id}` });
+    // The bucket of the route is full again when a request leaves all but one.
+    await until(async () => {
+      const { headers } = await get('/api/product/reviews?id=1', { 'x-user': 'looks' });
+      return headers.get('ratelimit')!.includes('"non-core";r=19;');
+    });
     const { allowed, seconds } = await load(60, '/api/product/reviews?id=1', users);
-    expect(allowed).toBeGreaterThanOrEqual(20);
+    expect(allowed).toBeGreaterThanOrEqual(19);
     expect(allowed).toBeLessThanOrEqual(20 * (1 + seconds));
   });
 
