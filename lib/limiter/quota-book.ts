@@ -40,6 +40,7 @@ export class QuotaBook extends ClusterQuota {
     this.limits = compileQuota(figures);
     const tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
       const tank = new AppTank(index, app, guaranteed, burst, figures.maxCost);
+      tank.mostCost = this.mostOf(index);
       this.tanks.set(app, tank);
       return tank;
     });
@@ -102,15 +103,14 @@ export class QuotaBook extends ClusterQuota {
     if (!Number.isInteger(cost) || cost < 1) {
       throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
     }
-    const most = this.mostOf(tank);
-    if (cost > most) throw new CostExceedsLimitError(tank.app, cost, most);
+    if (cost > tank.mostCost) throw new CostExceedsLimitError(tank.app, cost, tank.mostCost);
     return cost;
   }
 
   /** What the app can hold at one time: its guarantee, and what may be lent beyond it. */
-  private mostOf(tank: AppTank): number {
+  private mostOf(index: number): number {
     const { apps, capacity, depth } = this.limits;
-    const app = apps[tank.index]!;
+    const app = apps[index]!;
     const others = apps.reduce((sum, one) => sum + (one === app ? 0 : one.stockDepth), 0);
     const lendable =
       capacity === 0 ? Infinity : Math.max(0, depth - others - app.reserve - app.stockDepth);

@@ -42,6 +42,8 @@ export class AppTank {
   share = 0;
   isOverloaded = false;
   readonly usage = new UsageCount();
+  /** The most that a request may cost: what the app can hold at one time. */
+  mostCost = Infinity;
   /** Requests, ever. */
   allowed = 0;
   denied = 0;
