@@ -15,8 +15,8 @@ export interface ContenderOptions {
 
 /** A limiter, reduced to what is measured. */
 export interface Contender<Result = unknown> {
-  /** Whether `decide` returns its result, or a promise of it. */
-  readonly answers: 'at once' | 'later';
+  /** Whether `decide` returns its result, or a promise of it, or now the one and now the other. */
+  readonly answers: 'at once' | 'later' | 'at once or later';
   decide(key: string): Result | Promise<Result>;
   /** Reads a result, whichever way it came. Not part of what is timed. */
   allowed(result: Result): boolean;

@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createRateLimiter, type QuotaOptions, type RateLimiter } from 'nestjs-weir';
-
-const REST_MS = 150;
 
 export interface FleetOptions {
   readonly nodes: number;
@@ -67,8 +64,6 @@ export class QuotaFleet {
   }
 
   async close(): Promise<void> {
-    // By then no call is on its way, and nobody asks for more on account of the last requests.
-    await sleep(REST_MS);
     await Promise.all(this.limiters.map((limiter) => limiter.close()));
     this.client.disconnect();
   }

@@ -6,7 +6,7 @@ import { APP, weirQuota } from '../weir-quota.js';
 const MOST_WRONG = 0.01;
 
 class WeirQuota implements Contender<Decision> {
-  readonly answers = 'later';
+  readonly answers = 'at once or later';
   private decisions = 0;
   private wrong = 0;
 
