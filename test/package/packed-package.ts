@@ -81,8 +81,8 @@ export function removeApp(dir: string): void {
 async function fillApp(dir: string, tarball: Tarball, type: string): Promise<string> {
   cpSync(apps, dir, { recursive: true });
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'app', private: true, type }));
-  // Nothing is downloaded: the package depends on nothing, and its peers are there.
-  await npm(['install', '--offline', '--legacy-peer-deps', tarball.file], dir);
+  // What the package depends on was downloaded with the repository's own; its peers are there.
+  await npm(['install', '--prefer-offline', '--legacy-peer-deps', tarball.file], dir);
   return dir;
 }
 
