@@ -1,4 +1,5 @@
 import { decisive, type Decision } from '../limiter/decision.js';
+import { httpSubjectOf } from './subject.js';
 
 /** What has been decided for a request so far. */
 export interface Charge {
@@ -58,8 +59,7 @@ export function chargedName(policy: string | undefined, app: string | undefined)
  * Undefined if the request was not limited.
  */
 export function rateLimitOf(request: object): Decision | undefined {
-  const { raw } = request as { raw?: object };
-  return (chargeOf(request) ?? (raw && chargeOf(raw)))?.decision;
+  return (chargeOf(request) ?? chargeOf(httpSubjectOf(request)))?.decision;
 }
 
 function partsOf(decision: Decision): readonly Decision[] {

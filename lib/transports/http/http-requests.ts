@@ -33,8 +33,8 @@ export interface NodeResponse {
 }
 
 /** The address that the framework gives, which knows what proxies to trust; else the peer's. */
-export function addressOf({ ip, socket }: HttpRequest): string | undefined {
-  return ip ?? socket?.remoteAddress;
+export function addressOf(request: HttpRequest): string | undefined {
+  return request.ip ?? request.socket?.remoteAddress;
 }
 
 /** A header that was sent several times counts as one, in the order they came. */

@@ -1,15 +1,21 @@
 import { type HttpRequest } from './http-requests.js';
 
+/** To look costs as much as a decision, and what is odd is so for many requests. */
+const ALL_OF_THE_FIRST = 1000;
+const ONE_IN = 64;
+
 /**
  * Says once what is odd about the way in which callers' addresses are found out. Nothing is
  * refused: whoever sends such a header is limited by the address that the framework gives.
  */
 export class ProxyWarnings {
   private readonly told = new Set<string>();
+  private looks = 0;
 
   constructor(private readonly warn: (text: string) => void) {}
 
   look(request: HttpRequest): void {
+    if (++this.looks > ALL_OF_THE_FIRST && this.looks % ONE_IN !== 0) return;
     const { headers } = request;
     if (headers['x-forwarded-for'] !== undefined) this.lookAtForwardedFor(request);
     else if (headers.forwarded !== undefined) this.once(FORWARDED);
