@@ -15,7 +15,6 @@ export class ServerProcess {
 
   static async start(options: ServerOptions): Promise<ServerProcess> {
     const child = fork(MAIN, {
-      execArgv: ['--expose-gc'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     const server = new ServerProcess(child, '');

@@ -10,6 +10,7 @@ import {
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+import { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule } from 'nestjs-weir';
 import { HandWrittenGuard } from '../../contenders/guard/hand-written.js';
 
@@ -20,6 +21,7 @@ export type Variant =
   | 'no limits'
   | 'hand-written'
   | 'weir'
+  | 'weir, a Redis client beside it'
   | 'weir on redis'
   | 'weir, route without limits'
   | 'ThrottlerGuard';
@@ -33,6 +35,8 @@ export interface ServerOptions {
 /** Far above what is sent, so that nothing is denied; the throttler walks what came in a second. */
 const LIMIT = 1_000_000;
 const PERIOD_MS = 1000;
+/** As often as a lease is renewed. */
+const LEASE_CALL_MS = 50;
 /** The throttler keeps every hit of its period and walks them all: a short one is a kindness. */
 const THROTTLER_PERIOD_MS = 10;
 
@@ -53,6 +57,11 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
     }
     case 'weir':
       return { metadata: onMemory, decorate: RateLimit('api') };
+    case 'weir, a Redis client beside it': {
+      const client = new Redis(redisUrl);
+      setInterval(() => void client.ping(), LEASE_CALL_MS);
+      return { metadata: onMemory, decorate: RateLimit('api') };
+    }
     case 'weir, route without limits':
       return { metadata: onMemory };
     case 'weir on redis': {
