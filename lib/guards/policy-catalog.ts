@@ -7,6 +7,11 @@ import { splitPolicy, type AppliedPolicy, type RoutePolicy } from './route-polic
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
 export class PolicyCatalog {
   private readonly policies = new Map<string, AppliedPolicy>();
+  /** As the code has them. */
+  private readonly written = new Map<string, RoutePolicy>();
+  /** Who names a policy, for as long as the process lives. */
+  private readonly uses = new Map<string, string>();
+  private chooser: string | undefined;
   /** Those that stand in a decorator: nobody else can name them. */
   private readonly inline = new Set<string>();
 
@@ -24,12 +29,50 @@ export class PolicyCatalog {
     });
     this.limiter.define(limits);
     for (const policy of applied) this.policies.set(policy.name, policy);
+    for (const [name, input] of Object.entries(policies)) this.written.set(name, input);
   }
 
   defineInline(name: string, policy: RoutePolicy): AppliedPolicy {
     this.define({ [name]: policy });
     this.inline.add(name);
-    return this.policies.get(name)!;
+    return this.use(name, `@RateLimit on ${name}`);
+  }
+
+  /** What of the policies of the code can be written down; functions stay where they are. */
+  toDocument(): Record<string, Record<string, unknown>> {
+    return Object.fromEntries(Array.from(this.written, ([name, input]) => [name, plainOf(input)]));
+  }
+
+  /**
+   * Checks what policies are to be from now on, and compiles how they are applied. Functions of the
+   * code go on where nothing takes their place. The result brings it into force.
+   */
+  prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
+    this.checkUses(document);
+    const next = Object.entries(document).map(([name, given]) => this.reapply(name, given));
+    return () => {
+      for (const name of this.policies.keys()) {
+        if (document[name] === undefined) this.policies.delete(name);
+      }
+      for (const applied of next) {
+        const before = this.policies.get(applied.name);
+        // Routes hold on to it, so it changes where it is.
+        if (before !== undefined) Object.assign(before, applied);
+        else this.policies.set(applied.name, applied);
+      }
+    };
+  }
+
+  /** As `get`, for somebody who will need it for good. */
+  use(name: string, where: string): AppliedPolicy {
+    const policy = this.get(name, where);
+    if (!this.uses.has(name)) this.uses.set(name, where);
+    return policy;
+  }
+
+  /** A function will choose among policies, and nobody knows which. */
+  useAll(where: string): void {
+    this.chooser ??= where;
   }
 
   has(name: string): boolean {
@@ -49,4 +92,39 @@ export class PolicyCatalog {
         : `one of the policies ${known.join(', ')}`,
     );
   }
+
+  private checkUses(document: object): void {
+    for (const name of new Set([...this.uses.keys(), ...this.written.keys()])) {
+      const where = this.uses.get(name) ?? this.chooser;
+      if (where === undefined || Object.hasOwn(document, name)) continue;
+      throw new InvalidArgumentError(`policies.${name}`, undefined, `to stay: ${where} names it`);
+    }
+  }
+
+  private reapply(name: string, given: RoutePolicy): AppliedPolicy {
+    const input = { ...functionsOf(this.written.get(name)), ...given };
+    const { applied } = splitPolicy(name, input, this.settings);
+    const isEarly = this.policies.get(name)?.early ?? applied.early;
+    if (applied.early === isEarly) return applied;
+    // Middleware is mounted when the application starts.
+    throw new InvalidArgumentError(
+      `policies.${name}.early`,
+      applied.early,
+      `${isEarly}, as it was`,
+    );
+  }
+}
+
+function plainOf(input: RoutePolicy): Record<string, unknown> {
+  const plain = Object.entries(input).filter(([, value]) => value !== undefined && isPlain(value));
+  return Object.fromEntries(plain);
+}
+
+function functionsOf(input: RoutePolicy | undefined): Partial<RoutePolicy> {
+  return Object.fromEntries(Object.entries(input ?? {}).filter(([, value]) => !isPlain(value)));
+}
+
+/** A key may be a list, and a function one of its parts. */
+function isPlain(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(isPlain) : typeof value !== 'function';
 }

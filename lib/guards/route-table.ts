@@ -48,7 +48,7 @@ export class RouteTable {
   checkApplied(): void {
     const entries = this.appliedToAll();
     for (const { what } of entries) {
-      if (what !== undefined) this.catalog.get(what as string, 'apply');
+      if (what !== undefined) this.catalog.use(what as string, 'apply');
     }
     this.usesQuota('apply', entries);
   }
@@ -58,7 +58,7 @@ export class RouteTable {
     const own = entriesOf(handler);
     const entries = [...this.appliedToAll(), ...entriesOf(type), ...own];
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
-    for (const name of skip ?? []) this.catalog.get(name, `@SkipRateLimit on ${id}`);
+    for (const name of skip ?? []) this.catalog.use(name, `@SkipRateLimit on ${id}`);
     if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
     const policies = new Map<string, AppliedPolicy>();
     const choices: PolicyChoice[] = [];
@@ -67,9 +67,10 @@ export class RouteTable {
       else if (typeof what === 'object') this.addInline(id, what, policies);
       // The same name again is the same policy, and is asked once.
       else if (what !== undefined)
-        policies.set(what, this.catalog.get(what, `@RateLimit on ${id}`));
+        policies.set(what, this.catalog.use(what, `@RateLimit on ${id}`));
     }
     for (const name of skip ?? []) policies.delete(name);
+    if (choices.length > 0) this.catalog.useAll(`the choice of ${id}`);
     const cost = costOf(handler) ?? costOf(type);
     return this.plan(
       id,
