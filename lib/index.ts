@@ -72,6 +72,7 @@ export {
   type RateLimiterOptions,
   type StoreInput,
 } from './limiter/options.js';
+export { type LimitsChange } from './limiter/limits-change.js';
 export {
   PolicyOptions,
   type AlgorithmName,

@@ -9,11 +9,13 @@
 --          the one before it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
---          4 sliding window), units per token (window: ticks per sub-window), units per microsecond,
+--          4 sliding window) plus ten times the revision of the configuration that the limit is from,
+--          units per token (window: ticks per sub-window), units per microsecond,
 --          units when full, longest delay in microseconds, sub-windows, microseconds per tick, time to
 --          live in milliseconds (twice as long as a bucket needs to recover)
 -- Reply    now, and the level of each check, -1 - level if it is denied; then, for every check with a wait,
---          its number and the wait. A lease counts as three checks: level, tokens granted, generation
+--          its number and the wait. A lease counts as three checks: level, tokens granted, generation.
+--          If a bucket was of a later revision than its caller, the latest such revision, negative, ends it
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
@@ -21,14 +23,17 @@
 -- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
 -- two more: how many were granted in the generation of `last`, and in the one before, and are not yet
 -- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons).
+-- A bucket of which a caller had a revision ends with its limit: revision, four figures, and a byte. It
+-- keeps the latest limit that it has seen, and everybody is decided under that one.
 
 local injected = ARGV[1]
 local plan = cjson.decode(ARGV[2])
 local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
 local TAKE, REFUND, LEASE = 0, 2, 3
 local SHAPER, WINDOW = 3, 4
-local FIRST_LIMIT, LIMIT_SIZE = 4, 8
-local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
+local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
+local BUCKET_FORMAT, BUCKET_BYTES, LEASED_BYTES = '<dddd', 32, 48
+local TAIL_FORMAT, TAIL_BYTES, TAIL_AT, REVISED_BYTES = '<dddddB', 41, 33, 73
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
 
@@ -39,9 +44,16 @@ if not now then
 end
 
 local limits = {}
+local has_revisions = false
 for at = FIRST_LIMIT, #ARGV, LIMIT_SIZE do
+  local algorithm, revision = tonumber(ARGV[at]), nil
+  if algorithm > REVISION_STEP then
+    revision = floor(algorithm / REVISION_STEP)
+    algorithm, has_revisions = algorithm - revision * REVISION_STEP, true
+  end
   limits[#limits + 1] = {
-    algorithm = tonumber(ARGV[at]),
+    algorithm = algorithm,
+    revision = revision,
     per_token = tonumber(ARGV[at + 1]),
     per_micro = tonumber(ARGV[at + 2]),
     full = tonumber(ARGV[at + 3]),
@@ -58,6 +70,9 @@ end
 local stored = redis.call('MGET', unpack(KEYS))
 local limit_of, expiries, levels, behinds, windows = {}, {}, {}, {}, {}
 local changed = {}
+
+-- What there is to do when a caller and a bucket have different revisions; see below.
+local revisions, open_revisions
 
 -- Leases ------------------------------------------------------------------------------------------
 
@@ -112,7 +127,9 @@ local function open_leases()
       back = back + older_back
     end
     local room = max(0, limit.full - (current + previous) * limit.per_token)
-    local level = min(room, levels[key] + back * limit.per_token)
+    local worth = back * limit.per_token
+    if revisions and revisions.callers[key] then worth = revisions.worth(key, back) end
+    local level = min(room, levels[key] + worth)
     local granted = min(want, floor(level / limit.per_token))
     if granted > 0 or current < lease.current or previous < lease.previous then
       local units = granted * limit.per_token
@@ -140,11 +157,16 @@ local function load_bucket(key, limit, raw)
   if raw and #raw >= BUCKET_BYTES then
     local full
     level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
-    -- A limit of other figures keeps how full the bucket was, not the number of units.
-    if full ~= limit.full then level = floor(level / full * limit.full) end
-    if #raw > BUCKET_BYTES then
+    if #raw == BUCKET_BYTES and not has_revisions then
+      -- A limit of other figures keeps how full the bucket was, not the number of units.
+      if full ~= limit.full then level = floor(level / full * limit.full) end
+    elseif #raw <= LEASED_BYTES and not has_revisions then
       if not leases then open_leases() end
+      if full ~= limit.full then level = floor(level / full * limit.full) end
       level, last = leases.refill(key, limit, level, last, raw)
+    elseif #raw ~= REVISED_BYTES or full ~= limit.full or unpack_struct('<d', raw, TAIL_AT) ~= limit.revision then
+      if not revisions then open_revisions() end
+      limit, level, last = revisions.load_bucket(key, limit, raw, level, last, full)
     end
   end
   if now > last then
@@ -195,9 +217,15 @@ local function load_window(key, limit, raw)
   for i = 0, ring - 1 do state[i] = 0 end
   windows[key] = state
   if not raw or #raw < BUCKET_BYTES then return end
+  if #raw % 8 > 0 then
+    if not revisions then open_revisions() end
+    return revisions.load_window(key, limit, raw)
+  end
   local counts = #raw / 8 - 3
   local values = { unpack_struct(window_format(counts), raw) }
   expiries[key] = values[3]
+  -- The limit that it had is not known, so its counts stay as they are.
+  if limit.revision then expiries[key], changed[key] = nil, true end
   if counts == ring and values[2] == width_micros(limit) then
     state.newest = values[1]
     for i = 0, ring - 1 do state[i] = values[i + 4] end
@@ -277,6 +305,181 @@ local function change_window(key, limit, cost)
     local given = min(owed, state[slot])
     state[slot] = state[slot] - given
     owed = owed - given
+  end
+end
+
+-- Revisions ---------------------------------------------------------------------------------------
+
+function open_revisions()
+  local EXACT = 2 ^ 53 - 1
+  -- By number of the key: the limit of who asked, where the bucket's own is a later one.
+  local callers = {}
+  revisions = { callers = callers, latest = 0 }
+
+  -- The same part of another whole, never rounded up (lib/algorithms/limit-change.ts has the reasons).
+  local function part_of(amount, from, to)
+    if amount == from then return to end
+    local a, b = to, from
+    while b > 0 do a, b = b, a % b end
+    local numerator, denominator = to / a, from / a
+    local product = amount * numerator
+    if product <= EXACT and product >= -EXACT then return floor(product / denominator) end
+    return floor(amount / denominator * numerator) - 1
+  end
+
+  -- The bytes before the limit that a state may end with, and its revision.
+  local function parts_of(raw)
+    if #raw % 8 == 0 then return #raw, 0 end
+    local bytes = #raw - TAIL_BYTES
+    return bytes, (unpack_struct('<d', raw, bytes + 1))
+  end
+
+  local function stored_limit(algorithm, raw, bytes)
+    local revision, per_token, a, b, ttl = unpack_struct(TAIL_FORMAT, raw, bytes + 1)
+    local limit = { algorithm = algorithm, revision = revision, per_token = per_token }
+    limit.ttl, limit.ttl_micros = string.format('%.0f', ttl), ttl * 1000
+    if algorithm == WINDOW then
+      limit.tick, limit.full, limit.windows = a, b, bytes / 8 - 4
+    else
+      limit.per_micro, limit.max_delay = a, b
+    end
+    return limit
+  end
+
+  -- The caller's limit is an earlier one: the bucket's own takes its place.
+  local function keep(key, caller, limit)
+    callers[key], limit_of[key] = caller, limit
+    revisions.latest = max(revisions.latest, limit.revision)
+    return limit
+  end
+
+  -- The caller's limit is a later one, which is written even if nothing is taken.
+  local function adopt(key)
+    expiries[key], changed[key] = nil, true
+  end
+
+  -- Which limit holds, the level, and when that was so. A bucket is settled under the limit that it had,
+  -- if that is known, and stays as full as it was under the one that it gets.
+  function revisions.load_bucket(key, caller, raw, level, last, full)
+    local bytes, revision = parts_of(raw)
+    local asked, is_leased = caller.revision or 0, bytes > BUCKET_BYTES
+    if is_leased and not leases then open_leases() end
+    if asked == revision and (asked == 0 or full == caller.full) then
+      if full ~= caller.full then level = floor(level / full * caller.full) end
+      if is_leased then level, last = leases.refill(key, caller, level, last, raw) end
+      return caller, level, last
+    end
+    if revision == 0 then
+      level = max(0, part_of(level, full, caller.full))
+      if is_leased then level, last = leases.refill(key, caller, level, last, raw) end
+      adopt(key)
+      return caller, level, last
+    end
+    local limit = stored_limit(caller.algorithm, raw, bytes)
+    limit.full = full
+    if is_leased then level, last = leases.refill(key, limit, level, last, raw) end
+    if asked < revision then return keep(key, caller, limit), level, last end
+    if now > last then level, last = min(full, level + (now - last) * limit.per_micro), now end
+    level = max(0, part_of(level, full, caller.full))
+    local lease = leases and leases[key]
+    if lease then
+      lease.room = max(0, caller.full - (lease.current + lease.previous) * caller.per_token)
+      level = min(level, lease.room)
+    end
+    adopt(key)
+    return caller, level, last
+  end
+
+  -- Sums from the newest sub-window back are scaled and rounded up, not each count.
+  local function scale_counts(state, windows_before, from, to)
+    local sum, scaled = 0, 0
+    for back = 0, windows_before do
+      local slot = (state.newest - back) % (windows_before + 1)
+      sum = sum + state[slot]
+      local up_to = -part_of(-sum, from, to)
+      state[slot], scaled = up_to - scaled, up_to
+    end
+  end
+
+  -- A window cut in another way has its used part as if it had just been taken.
+  local function recut(before, from, to)
+    local ticks, width = ticks_not_before(from, before), from.per_token
+    local current = floor(ticks / width)
+    local used = count_of(from, before, current - from.windows) * (width - (ticks - current * width))
+    for number = current - from.windows + 1, current do
+      used = used + count_of(from, before, number) * width
+    end
+    local capacity = to.full / to.per_token
+    local left = max(0, part_of(max(0, from.full - used), from.full, capacity))
+    local state = { newest = floor(floor(ticks * from.tick / to.tick) / to.per_token) }
+    for i = 0, to.windows do state[i] = 0 end
+    state[state.newest % (to.windows + 1)] = capacity - left
+    return state
+  end
+
+  local function is_cut_alike(a, b)
+    return a.per_token == b.per_token and a.tick == b.tick and a.windows == b.windows
+  end
+
+  function revisions.load_window(key, caller, raw)
+    local bytes, revision = parts_of(raw)
+    local asked, ring = caller.revision or 0, bytes / 8 - 3
+    local values = { unpack_struct(window_format(ring), raw) }
+    local state = { newest = values[1] }
+    for i = 0, ring - 1 do state[i] = values[i + 4] end
+    expiries[key] = values[3]
+    local limit = stored_limit(WINDOW, raw, bytes)
+    local is_alike = is_cut_alike(limit, caller)
+    windows[key] = state
+    if asked < revision then
+      keep(key, caller, limit)
+    elseif asked > revision or not is_alike or limit.full ~= caller.full then
+      if is_alike then
+        advance(limit, state)
+        scale_counts(state, limit.windows, limit.full, caller.full)
+      else
+        windows[key] = recut(state, limit, caller)
+      end
+      adopt(key)
+    end
+  end
+
+  -- What returned tokens are worth: those of an earlier limit no more than their part of this one.
+  function revisions.worth(key, tokens)
+    local limit, caller = limit_of[key], callers[key]
+    local part = part_of(tokens * caller.per_token, caller.full, limit.full)
+    return min(tokens * limit.per_token, max(0, part))
+  end
+
+  local function tell(reply, at, key)
+    local caller, level = callers[key], reply[at]
+    if not caller then return end
+    local is_denied = level < 0
+    if is_denied then level = -1 - level end
+    level = min(caller.full, floor(level / limit_of[key].per_token) * caller.per_token)
+    reply[at] = is_denied and -1 - level or level
+  end
+
+  -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
+  function revisions.tell_all(reply)
+    local at, check = 1, 1
+    while at < #plan do
+      local head, second = plan[at], plan[at + 1]
+      at = at + 2
+      if head == -1 - LEASE then
+        tell(reply, check + 1, second)
+        at, check = at + 6, check + 3
+      elseif head > 0 then
+        check = check + 1
+        tell(reply, check, head)
+      else
+        for _ = 1, second do
+          check = check + 1
+          if head ~= -1 - REFUND then tell(reply, check, plan[at]) end
+          at = at + 2
+        end
+      end
+    end
   end
 end
 
@@ -395,11 +598,19 @@ for key = 1, #KEYS do
     if in_place then
       redis.call('SETRANGE', KEYS[key], '0', state)
     else
+      if limit.revision then
+        local figure, other = limit.per_micro, limit.max_delay
+        if limit.algorithm == WINDOW then figure, other = limit.tick, limit.full end
+        local ttl_ms = limit.ttl_micros / 1000
+        state = state .. pack(TAIL_FORMAT, limit.revision, limit.per_token, figure, other, ttl_ms, 0)
+      end
       local ttl = is_leased and string.format('%.0f', ttl_micros / 1000) or limit.ttl
       redis.call('SET', KEYS[key], state, 'PX', ttl)
     end
   end
 end
 
+if revisions then revisions.tell_all(reply) end
 for i = 1, #waits do reply[checks + 1 + i] = waits[i] end
+if revisions and revisions.latest > 0 then reply[#reply + 1] = -revisions.latest end
 return reply

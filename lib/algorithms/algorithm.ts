@@ -1,3 +1,4 @@
+import { type LimitChange } from './limit-change.js';
 import { type Limit } from './limit.js';
 
 /**
@@ -41,6 +42,19 @@ export interface Algorithm {
 
   /** The same tokens in the units of another limit, `factor` times as many to a token. */
   rescale(from: Limit, to: Limit, state: Float64Array, at: number, factor: number): void;
+
+  /**
+   * The state under another limit of the same algorithm: settled under the old one until now, and
+   * then as full as it was. `into` is where it lies already, unless the width is another one.
+   */
+  carry(
+    change: LimitChange,
+    state: Float64Array,
+    at: number,
+    into: Float64Array,
+    intoAt: number,
+    now: number,
+  ): void;
 
   /** True when the state says no more than a new one would. */
   recovered(limit: Limit, state: Float64Array, at: number, now: number): boolean;

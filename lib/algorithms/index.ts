@@ -6,6 +6,7 @@ import { tokenBucket } from './token-bucket.js';
 
 export { type Algorithm, Outcome } from './algorithm.js';
 export { AlgorithmCode, compileLimit, shareOf, type Limit, type LimitSpec } from './limit.js';
+export { isSameLimit, LimitChange, Ratio } from './limit-change.js';
 export * from './leased-bucket.js';
 export { leakyBucket, slidingWindow, tokenBucket };
 

@@ -63,6 +63,14 @@ export const leakyBucket: Algorithm = {
     state[at] = to.full - Math.min(to.full, room);
   },
 
+  /** Water rounds up; and what fitted into the bucket fits into the new one. */
+  carry({ from, to, units }, state, at, into, intoAt, now) {
+    const last = state[at + 1]!;
+    const room = units.of(from.full - waterAt(from, state, at, now));
+    into[intoAt] = to.full - Math.max(0, room);
+    into[intoAt + 1] = now > last ? now : last;
+  },
+
   recovered: (limit, state, at, now) => waterAt(limit, state, at, now) <= 0,
 
   lastUse: (_limit, state, at) => state[at + 1]!,

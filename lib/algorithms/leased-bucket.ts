@@ -1,4 +1,5 @@
 import { type Outcome } from './algorithm.js';
+import { type LimitChange } from './limit-change.js';
 import { type Limit } from './limit.js';
 
 /**
@@ -104,6 +105,7 @@ export function refundLeased(
 /**
  * Books a node's report, then grants it up to `want` tokens. What a counter does not hold is neither
  * booked nor returned: nothing comes into being. A call that changes nothing leaves the state as it is.
+ * `unitsOf` says what tokens that come back are worth, if that is not what they are.
  */
 export function leaseTokens(
   limit: Limit,
@@ -111,6 +113,7 @@ export function leaseTokens(
   now: number,
   report: LeaseReport,
   want: number,
+  unitsOf = (tokens: number): number => tokens * limit.perToken,
 ): { readonly state: LeasedState; readonly grant: LeaseGrant } {
   const settled = settleLeased(limit, state, now);
   const generation = generationAt(settled.last);
@@ -121,7 +124,7 @@ export function leaseTokens(
   const ofCurrent = book(current, behind === 0 ? newer : behind === -1 ? older : NOTHING);
   const ofPrevious = book(previous, behind === 1 ? newer : behind === 0 ? older : NOTHING);
   const room = roomOf(limit, ofCurrent.left + ofPrevious.left);
-  const back = (ofCurrent.back + ofPrevious.back) * limit.perToken;
+  const back = unitsOf(ofCurrent.back + ofPrevious.back);
   const level = Math.min(room, settled.level + back);
   const granted = Math.min(want, Math.floor(level / limit.perToken));
   const left = level - granted * limit.perToken;
@@ -131,6 +134,24 @@ export function leaseTokens(
   const { last } = settled;
   const lent = ofCurrent.left + granted;
   return { state: { level: left, last, current: lent, previous: ofPrevious.left }, grant };
+}
+
+/**
+ * The bucket under another limit, as full as it was. Leased tokens stay as many: they can still be
+ * used, and the room beside them is what the new limit leaves.
+ */
+export function changeLeased(change: LimitChange, state: LeasedState, now: number): LeasedState {
+  const settled = settleLeased(change.from, state, now);
+  const room = roomOf(change.to, settled.current + settled.previous);
+  return { ...settled, level: Math.min(room, Math.max(0, change.units.of(settled.level))) };
+}
+
+/**
+ * What tokens are worth that come back from a node which still goes by `from`. They were taken out
+ * of its bucket or, as it could not know, of the new one; so they count as the smaller of the two.
+ */
+export function unitsReturned({ from, to, units }: LimitChange, tokens: number): number {
+  return Math.min(tokens * to.perToken, Math.max(0, units.of(tokens * from.perToken)));
 }
 
 const NOTHING = { used: 0, returned: 0 };

@@ -1,4 +1,5 @@
 import { type Algorithm, type Outcome } from './algorithm.js';
+import { type LimitChange } from './limit-change.js';
 import { type Limit } from './limit.js';
 
 /**
@@ -55,6 +56,11 @@ export const slidingWindow: Algorithm = {
 
   rescale() {
     // Counts are tokens, whatever the limit.
+  },
+
+  carry(change, state, at, into, intoAt, now) {
+    if (isCutAlike(change)) scaleCounts(change, state, at, now);
+    else recut(change, state, at, into, intoAt, now);
   },
 
   recovered(limit, state, at, now) {
@@ -142,4 +148,52 @@ function advance(limit: Limit, state: Float64Array, at: number, now: number): nu
   for (let number = first; number <= current; number++) state[slotOf(limit, at, number)] = 0;
   state[at] = current;
   return slotOf(limit, at, current);
+}
+
+function isCutAlike({ from, to }: LimitChange): boolean {
+  return (
+    from.perToken === to.perToken &&
+    from.tickMicros === to.tickMicros &&
+    from.subWindows === to.subWindows
+  );
+}
+
+/**
+ * Sums from the newest sub-window back are scaled and rounded up, not each count: so at any later
+ * instant as much counts as was used in proportion, and less than one token more.
+ */
+function scaleCounts(
+  { from, tokens }: LimitChange,
+  state: Float64Array,
+  at: number,
+  now: number,
+): void {
+  advance(from, state, at, now);
+  const newest = state[at]!;
+  let sum = 0;
+  let scaled = 0;
+  for (let back = 0; back <= from.subWindows; back++) {
+    const slot = slotOf(from, at, newest - back);
+    sum += state[slot]!;
+    const upTo = -tokens.of(-sum);
+    state[slot] = upTo - scaled;
+    scaled = upTo;
+  }
+}
+
+/** A window cut in another way has its used part as if it had just been taken. */
+function recut(
+  { from, to, unitsToTokens }: LimitChange,
+  state: Float64Array,
+  at: number,
+  into: Float64Array,
+  intoAt: number,
+  now: number,
+): void {
+  const ticks = ticksNotBefore(from, state, at, now);
+  const left = Math.max(0, from.full - usedAt(from, state, at, ticks));
+  const number = numberAt(to, ticksAt(to, ticks * from.tickMicros));
+  into.fill(0, intoAt, intoAt + to.subWindows + 2);
+  into[intoAt] = number;
+  into[slotOf(to, intoAt, number)] = to.capacity - Math.max(0, unitsToTokens.of(left));
 }

@@ -49,6 +49,12 @@ export const tokenBucket: Algorithm = {
     state[at] = Math.min(to.full, Math.floor(state[at]! * factor));
   },
 
+  carry({ from, units }, state, at, into, intoAt, now) {
+    const last = state[at + 1]!;
+    into[intoAt] = Math.max(0, units.of(levelAt(from, state, at, now)));
+    into[intoAt + 1] = now > last ? now : last;
+  },
+
   recovered: (limit, state, at, now) => levelAt(limit, state, at, now) >= limit.full,
 
   lastUse: (_limit, state, at) => state[at + 1]!,

@@ -31,7 +31,8 @@ function decimalScale(value: number): number | undefined {
   return undefined;
 }
 
-function reduce(numerator: number, denominator: number): Fraction {
+/** The same quotient in the smallest whole numbers. */
+export function reduce(numerator: number, denominator: number): Fraction {
   const divisor = greatestCommonDivisor(numerator, denominator);
   return { numerator: numerator / divisor, denominator: denominator / divisor };
 }

@@ -1,6 +1,7 @@
 import {
   AlgorithmCode,
   algorithmOf,
+  isSameLimit,
   shareOf,
   type Algorithm,
   type Limit,
@@ -11,11 +12,16 @@ import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js
 import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
-import { type BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
+import { BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { type CheckedPolicy, type FailureMode, type SyncMode } from './policy-options.js';
+import {
+  type CheckedPolicy,
+  type FailureMode,
+  type PolicyOptions,
+  type SyncMode,
+} from './policy-options.js';
 
-/** What has been decided so far. */
+/** What has been decided so far, under all tiers of a policy. */
 export interface LimitCounters {
   allowed: number;
   denied: number;
@@ -23,11 +29,25 @@ export interface LimitCounters {
   shadowDenied: number;
   /** Decided without the store because it could not answer. */
   fallback: number;
+  /** Of limits that are gone: what those still there count by themselves comes on top of it. */
+  overflowed: number;
+  leased: number;
+  leaseCalls: number;
+}
+
+/** What limits of one limiter, or of one policy, have in common. */
+export interface LimitSurroundings {
+  readonly memory: MemoryStore;
+  readonly maxKeys: number;
+  readonly counters: LimitCounters;
 }
 
 /**
  * The limit of one tier of a policy, tied to where its buckets live: in a table of this process
  * (`table` is set), or in the shared store, with what is kept here beside it.
+ *
+ * Its figures never change. A change puts another one in its place, which takes over the buckets;
+ * a request that is on its way goes by the one that it began with.
  */
 export class BoundLimit implements SharedLimit {
   readonly id: string;
@@ -35,42 +55,114 @@ export class BoundLimit implements SharedLimit {
   readonly failureMode: FailureMode;
   readonly shadow: boolean;
   readonly maxWaiters: number;
-  readonly denials: DenyCache;
-  readonly counters: LimitCounters = { allowed: 0, denied: 0, shadowDenied: 0, fallback: 0 };
+  readonly counters: LimitCounters;
+  /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
+  revision = 0;
+  /** Replaced when the limit is. */
+  denials: DenyCache;
   /** Keys of which this process holds tokens; only where the store is shared. */
   leases: LeasedKeys | undefined = undefined;
+  private readonly scope: PolicyOptions['scope'];
   private readonly sync: SyncMode;
   private readonly algorithm: Algorithm;
   private readonly defaultCost: number;
+  private readonly memory: MemoryStore;
   private largestCost: number;
-  private fallback: BucketTable | undefined;
+  private fallback: BucketTable | undefined = undefined;
   private fallbackNodes = 0;
+  /** Those that have stood for the same buckets, one after another. */
+  private line: { latest: BoundLimit } = { latest: this };
+  private isRetired = false;
 
   constructor(
     policy: CheckedPolicy,
     tier: string,
     readonly limit: Limit,
     readonly table: BucketTable | undefined,
-    private readonly memory: MemoryStore,
-    maxKeys: number,
+    { memory, maxKeys, counters }: LimitSurroundings,
   ) {
     const { options } = policy;
     this.policy = policy.name;
-    // The algorithm is part of the name: its state means nothing to another one.
-    this.id = `${policy.name}:${tier}:${limit.algorithm}`;
+    this.id = limitId(policy, tier, limit);
     this.algorithm = algorithmOf(limit.algorithm);
     this.failureMode = options.failureMode;
     this.shadow = options.shadow;
+    this.scope = options.scope;
     this.sync = options.sync;
     this.maxWaiters = options.maxWaiters;
     this.defaultCost = options.cost;
     this.largestCost = options.cost;
     this.denials = new DenyCache(maxKeys);
+    this.memory = memory;
+    this.counters = counters;
+  }
+
+  /** Whether this is what a policy says, to the last option. */
+  isAs({ options }: CheckedPolicy, limit: Limit): boolean {
+    return (
+      isSameLimit(limit, this.limit) &&
+      options.failureMode === this.failureMode &&
+      options.shadow === this.shadow &&
+      options.scope === this.scope &&
+      options.sync === this.sync &&
+      options.maxWaiters === this.maxWaiters &&
+      options.cost === this.defaultCost
+    );
+  }
+
+  /**
+   * Takes the place of another limit on the same buckets, which may be the same figures with other
+   * options. What was used stays used; what was remembered or leased under other figures is not.
+   */
+  succeed(before: BoundLimit, desk: LeaseDesk | undefined, now: number): void {
+    const { limit, table } = this;
+    const isSame = limit === before.limit;
+    this.line = before.line;
+    this.line.latest = this;
+    this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, limit.capacity));
+    this.fallback = before.fallback;
+    this.fallbackNodes = before.fallbackNodes;
+    if (!isSame) {
+      table?.replaceLimit(limit, now);
+      this.fallback?.replaceLimit(this.share(this.fallbackNodes), now);
+    } else {
+      this.denials = before.denials;
+    }
+    if (isSame && this.sync === before.sync) {
+      this.leases = before.leases;
+      this.leases?.serve(this);
+    } else {
+      before.endLeases(desk);
+    }
+  }
+
+  /** The policy, the tier or its algorithm is gone, and with it the buckets of this process. */
+  retire(desk: LeaseDesk | undefined): void {
+    this.isRetired = true;
+    this.counters.overflowed += this.overflowed;
+    this.endLeases(desk);
+    for (const table of [this.table, this.fallback]) {
+      if (table !== undefined) this.memory.drop(table);
+    }
+    this.fallback = undefined;
+  }
+
+  /** The limit that now stands for the same buckets. */
+  latest(): BoundLimit {
+    return this.line.latest;
+  }
+
+  private endLeases(desk: LeaseDesk | undefined): void {
+    const { leases, counters } = this;
+    if (leases === undefined) return;
+    desk?.retire(leases);
+    counters.leased += leases.decided;
+    counters.leaseCalls += leases.calls;
   }
 
   /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
   leaseFrom(desk: LeaseDesk): void {
-    if (this.table !== undefined || this.sync === 'exact') return;
+    if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
     if (this.limit.algorithm !== AlgorithmCode.TokenBucket) return;
     this.leases = desk.open(this, this.sync);
   }
@@ -103,15 +195,20 @@ export class BoundLimit implements SharedLimit {
 
   /** This node's share of the limit, for while the store is away. */
   fallbackTable(nodes: number): BucketTable {
+    if (this.line.latest !== this) return this.line.latest.fallbackTable(nodes);
     const { fallback } = this;
     const fits = fallback !== undefined && fallback.limit.capacity >= this.largestCost;
     if (fits && this.fallbackNodes === nodes) return fallback;
-    const share = shareOf(this.limit, nodes, this.largestCost);
+    const share = this.share(nodes);
     this.fallbackNodes = nodes;
     // Another share, but the same buckets: what was used stays used.
     if (fallback !== undefined) fallback.changeLimit(share);
-    else this.fallback = this.memory.open(share);
+    else this.fallback = this.isRetired ? BucketTable.uncounted(share) : this.memory.open(share);
     return this.fallback!;
+  }
+
+  private share(nodes: number): Limit {
+    return shareOf(this.limit, nodes, this.largestCost);
   }
 
   /** How often a key had to share a bucket of this process. */
@@ -161,4 +258,9 @@ export class BoundLimit implements SharedLimit {
       source,
     };
   }
+}
+
+/** The algorithm is part of the name: its state means nothing to another one. */
+export function limitId(policy: CheckedPolicy, tier: string, limit: Limit): string {
+  return `${policy.name}:${tier}:${limit.algorithm}`;
 }

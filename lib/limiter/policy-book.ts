@@ -1,53 +1,42 @@
 import { type Limit } from '../algorithms/index.js';
+import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
-import { BoundLimit, type LimitCounters } from './bound-limit.js';
+import { type BoundLimit, type LimitCounters } from './bound-limit.js';
+import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
 import { type LimitInfo, type PolicyInfo, type PolicyRequest } from './rate-limiter.js';
-
-interface BoundPolicy {
-  readonly name: string;
-  readonly tiers: ReadonlyMap<string, BoundLimit>;
-  readonly base: BoundLimit;
-}
 
 /** Stands where no policy was looked up yet; no request can name it. */
 const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 
-export type PolicyCounters = LimitCounters & {
-  overflowed: number;
-  leased: number;
-  leaseCalls: number;
-};
-
-const NO_COUNTS: PolicyCounters = {
-  allowed: 0,
-  denied: 0,
-  shadowDenied: 0,
-  fallback: 0,
-  overflowed: 0,
-  leased: 0,
-  leaseCalls: 0,
-};
+export type PolicyCounters = LimitCounters;
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyBook {
   private readonly policies = new Map<string, BoundPolicy>();
+  /** Those that changes decide about, because the options or an earlier change named them. */
+  private readonly governed: Set<string>;
+  private readonly binder: PolicyBinder;
   /** Most requests name the same policy as the one before. */
   private latest: BoundPolicy = NO_POLICY;
-  private desk: LeaseDesk | undefined;
   private closed = false;
+  /** Of the change that was installed last. */
+  revision = 0;
 
   constructor(
     policies: Readonly<Record<string, PolicyInput>>,
-    private readonly memory: MemoryStore,
-    private readonly hasRemote: boolean,
-    private readonly maxKeys: number,
+    memory: MemoryStore,
+    hasRemote: boolean,
+    maxKeys: number,
+    private readonly clock: Pick<Clock, 'now'>,
   ) {
+    this.binder = new PolicyBinder(memory, hasRemote, maxKeys);
     this.define(policies);
+    this.governed = new Set(this.policies.keys());
   }
 
   /** The limit that a request falls under. */
@@ -87,7 +76,38 @@ export class PolicyBook {
       throw new InvalidArgumentError('policies', taken, 'a name that no other policy has');
     }
     const checked = names.map((name) => checkPolicy(name, policies[name]!));
-    for (const policy of checked) this.bind(policy);
+    const now = this.clock.now();
+    for (const policy of checked) {
+      this.policies.set(policy.name, this.binder.bind(policy, undefined, now));
+    }
+  }
+
+  /**
+   * Puts a whole set of checked policies in the place of those that changes decide about, all at one
+   * instant. Returns the ids of limits that are no longer, or no longer the same.
+   */
+  install(set: readonly CheckedPolicy[], revision: number): ReadonlySet<string> {
+    const now = this.clock.now();
+    const { policies, governed, binder } = this;
+    const before = new Set(this.limits());
+    const names = new Set(set.map(({ name }) => name));
+    for (const name of governed) {
+      if (names.has(name)) continue;
+      binder.release(policies.get(name)!);
+      policies.delete(name);
+      governed.delete(name);
+    }
+    for (const policy of set) {
+      const { name } = policy;
+      const bound = binder.bind(policy, policies.get(name), now);
+      for (const limit of bound.tiers.values()) limit.revision = revision;
+      policies.set(name, bound);
+      governed.add(name);
+    }
+    this.revision = revision;
+    this.latest = NO_POLICY;
+    for (const limit of this.limits()) before.delete(limit);
+    return new Set(Array.from(before, ({ id }) => id));
   }
 
   info(name: string): PolicyInfo | undefined {
@@ -109,7 +129,7 @@ export class PolicyBook {
 
   /** From now on hot keys may be leased, also those of policies that come later. */
   leaseFrom(desk: LeaseDesk): void {
-    this.desk = desk;
+    this.binder.desk = desk;
     for (const limit of this.limits()) limit.leaseFrom(desk);
   }
 
@@ -119,18 +139,14 @@ export class PolicyBook {
 
   counters(): Record<string, PolicyCounters> {
     const all: Record<string, PolicyCounters> = {};
-    for (const { name } of this.policies.values()) {
-      all[name] = { ...NO_COUNTS };
-    }
-    for (const { policy, counters, overflowed, leases } of this.limits()) {
-      const sum = all[policy]!;
-      sum.allowed += counters.allowed;
-      sum.denied += counters.denied;
-      sum.shadowDenied += counters.shadowDenied;
-      sum.fallback += counters.fallback;
-      sum.overflowed += overflowed;
-      sum.leased += leases?.decided ?? 0;
-      sum.leaseCalls += leases?.calls ?? 0;
+    for (const { name, tiers, counters } of this.policies.values()) {
+      const sum = { ...counters };
+      for (const { overflowed, leases } of tiers.values()) {
+        sum.overflowed += overflowed;
+        sum.leased += leases?.decided ?? 0;
+        sum.leaseCalls += leases?.calls ?? 0;
+      }
+      all[name] = sum;
     }
     return all;
   }
@@ -145,18 +161,6 @@ export class PolicyBook {
 
   private *limits(): Iterable<BoundLimit> {
     for (const { tiers } of this.policies.values()) yield* tiers.values();
-  }
-
-  private bind(policy: CheckedPolicy): void {
-    const { name } = policy;
-    const isHere = !this.hasRemote || policy.options.scope === 'node';
-    const tiers = new Map<string, BoundLimit>();
-    for (const [tier, limit] of policy.limits) {
-      const table = isHere ? this.memory.open(limit) : undefined;
-      tiers.set(tier, new BoundLimit(policy, tier, limit, table, this.memory, this.maxKeys));
-    }
-    if (this.desk !== undefined) for (const limit of tiers.values()) limit.leaseFrom(this.desk);
-    this.policies.set(name, { name, tiers, base: tiers.get(policy.defaultTier)! });
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/quota-node.js';
 import { type RateLimiterEvents } from './events.js';
+import { type LimitsChange } from './limits-change.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type PolicyCounters } from './policy-book.js';
@@ -115,6 +116,17 @@ export abstract class RateLimiter {
 
   /** Adds policies while the limiter runs; a name that is taken is an error. */
   abstract define(policies: Readonly<Record<string, PolicyInput>>): void;
+
+  /**
+   * Checks all limits of a configuration and compiles them; throws, and changes nothing, if any is
+   * wrong. The result installs them: all at one instant, and without fail. What was used stays used:
+   * a bucket of other figures is as full as it was, and one that has not changed is not touched. Only
+   * another algorithm or scope starts anew.
+   */
+  abstract prepare(change: LimitsChange): () => void;
+
+  /** The revision of the limits that were installed last; 0 if they are those of the options. */
+  abstract get revision(): number;
 
   /** The figures of a policy, by tier; undefined if there is none of that name. */
   abstract policy(name: string): PolicyInfo | undefined;

@@ -24,6 +24,7 @@ import {
   type RedisStoreOptions,
 } from './options.js';
 import { takeLeased } from './leased-take.js';
+import { checkChange, type LimitsChange, type QuotaChanges } from './limits-change.js';
 import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
@@ -64,6 +65,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly stopSweep: Cancel;
   private readonly outcome = new Outcome();
   private closed = false;
+  private seenRevision = 0;
 
   constructor(options: RateLimiterOptions = {}) {
     super();
@@ -74,7 +76,13 @@ export class WeirRateLimiter extends RateLimiter {
     this.memory = new MemoryStore({ maxKeys: store.maxKeys, idleTimeoutMs }, this.clock);
     try {
       const isRemote = store.type === 'redis';
-      this.policies = new PolicyBook(options.policies ?? {}, this.memory, isRemote, store.maxKeys);
+      this.policies = new PolicyBook(
+        options.policies ?? {},
+        this.memory,
+        isRemote,
+        store.maxKeys,
+        this.clock,
+      );
       const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
       const nodeId = options.nodeId ?? newNodeId();
       const remote = this.openRemote(store, nodeId);
@@ -180,6 +188,25 @@ export class WeirRateLimiter extends RateLimiter {
     this.policies.define(policies);
   }
 
+  prepare(change: LimitsChange): () => void {
+    if (this.closed) throw new LimiterClosedError();
+    const policies = checkChange(change);
+    const { revision } = change;
+    const commitQuota = this.prepareQuota(change);
+    return () => {
+      if (this.closed || revision <= this.revision) return;
+      const changed = this.policies.install(policies, revision);
+      // What goes back was leased under the old limits, and must not meet a call under the new ones.
+      this.remote?.flush();
+      commitQuota();
+      this.wakeLimits(changed);
+    };
+  }
+
+  get revision(): number {
+    return this.policies.revision;
+  }
+
   policy(name: string): PolicyInfo | undefined {
     return this.policies.info(name);
   }
@@ -219,6 +246,12 @@ export class WeirRateLimiter extends RateLimiter {
     await this.quotaBook?.node.leave();
     this.memory.close();
     await this.remote?.close();
+  }
+
+  /** The quota's part of a change. */
+  private prepareQuota({ quota, revision }: LimitsChange): () => void {
+    const book = this.quotaBook as Partial<QuotaChanges> | undefined;
+    return book?.prepare?.(quota, revision) ?? (() => {});
   }
 
   /** Quotas first: they are nearly always decided here, and what was taken can be put back. */
@@ -325,7 +358,8 @@ export class WeirRateLimiter extends RateLimiter {
   private refundAll(checks: readonly BoundCheck[]): void | Promise<void> {
     const now = this.clock.now();
     const elsewhere = checks.filter(({ shared, key, cost }) => {
-      shared.denials.forget(key);
+      // The limit may have changed since the tokens were taken, but the bucket is the same.
+      shared.latest().denials.forget(key);
       shared.table?.refund(key, cost, now);
       return shared.table === undefined && shared.leases?.putBack(key, cost, now) !== true;
     });
@@ -379,6 +413,12 @@ export class WeirRateLimiter extends RateLimiter {
     this.wakeNames(checks.map(bucketName));
   }
 
+  /** Who waits under a limit that has changed may have waited long enough, or in vain. */
+  private wakeLimits(ids: ReadonlySet<string>): void {
+    if (this.lines.size === 0 || ids.size === 0) return;
+    this.wakeNames([...this.linesOf.keys()].filter((name) => ids.has(limitOfBucket(name))));
+  }
+
   private wakeNames(buckets: readonly string[]): void {
     for (const bucket of buckets) {
       for (const line of [...(this.linesOf.get(bucket) ?? [])]) line.wake(bucket);
@@ -412,6 +452,13 @@ export class WeirRateLimiter extends RateLimiter {
     }
   }
 
+  /** The fleet has a configuration that this process has not heard of yet. Told once for each. */
+  private seeRevision(revision: number): void {
+    if (revision <= Math.max(this.seenRevision, this.revision)) return;
+    this.seenRevision = revision;
+    this.events.emit('revision', { revision });
+  }
+
   private openRemote(
     store: MemoryStoreOptions | RedisStoreOptions,
     nodeId: string,
@@ -426,6 +473,7 @@ export class WeirRateLimiter extends RateLimiter {
         nodeId,
         decisionTimeoutMs: durationMs(store.decisionTimeout, 'store.decisionTimeout'),
         onSwitch: (event) => this.events.emit('store', event),
+        onRevision: (revision) => this.seeRevision(revision),
       },
       this.clock,
     );
@@ -447,6 +495,11 @@ function quotaName({ app }: QuotaRequest): string {
 
 function bucketName({ shared, key }: BoundCheck): string {
   return `${shared.id}:${key}`;
+}
+
+/** The part of `bucketName` before the key: policy, tier and algorithm, none of which has a colon. */
+function limitOfBucket(name: string): string {
+  return name.split(':', 3).join(':');
 }
 
 function isAllowed(decision: Decision | Promise<Decision>): boolean | Promise<boolean> {

@@ -33,6 +33,13 @@ export class LeaseDesk {
     return table;
   }
 
+  /** The limit has changed or is gone: what was leased under it goes back. */
+  retire(table: LeasedKeys): void {
+    const index = this.tables.indexOf(table);
+    if (index >= 0) this.tables.splice(index, 1);
+    table.close(this.clock.now());
+  }
+
   submit(call: LeaseCall): void {
     this.store.submit(call);
   }

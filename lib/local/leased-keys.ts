@@ -29,9 +29,10 @@ export class LeasedKeys {
   private readonly leases = new Map<string, KeyLease>();
   private readonly hot: HotKeys | undefined;
   private readonly sizing: LeaseSizing;
+  private closed = false;
 
   constructor(
-    private readonly shared: SharedLimit,
+    private shared: SharedLimit,
     sync: 'auto' | 'leased',
     private readonly desk: LeaseDesk,
   ) {
@@ -65,7 +66,7 @@ export class LeasedKeys {
   missed(key: string, cost: number, now: number): void {
     const lease = this.leases.get(key);
     if (lease !== undefined) this.refill(lease, now);
-    else if (this.earns(key, now) && this.desk.claim()) this.open(key, cost, now);
+    else if (!this.closed && this.earns(key, now) && this.desk.claim()) this.open(key, cost, now);
   }
 
   /** Undoes a take; false if the store knows of it already, and so has to hear of this as well. */
@@ -86,7 +87,14 @@ export class LeasedKeys {
     }
   }
 
+  /** The same figures under another name tag: what is held stays held. */
+  serve(shared: SharedLimit): void {
+    this.shared = shared;
+  }
+
+  /** Gives everything back, and takes no more. */
   close(now: number): void {
+    this.closed = true;
     for (const lease of this.leases.values()) this.giveUp(lease, now);
   }
 

@@ -5,6 +5,8 @@ import { type StoreUnavailableError } from '../common/errors.js';
 export interface SharedLimit {
   readonly id: string;
   readonly limit: Limit;
+  /** Of the configuration that the limit is from; 0 if it is from none. */
+  readonly revision: number;
 }
 
 export interface RemoteCheck {
@@ -80,6 +82,8 @@ export type StoreSwitch =
 /** State that the fleet shares. It decides elsewhere, and so may fail or be late. */
 export interface RemoteStore {
   submit(call: StoreCall): void;
+  /** Sends what was submitted, so that nothing that comes later travels with it. */
+  flush(): void;
   /** Forgets a bucket, so that the key starts anew. */
   reset(shared: SharedLimit, key: string): Promise<void>;
   /** How many nodes use the store, as far as is known; at least 1. */

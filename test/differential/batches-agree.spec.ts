@@ -147,7 +147,7 @@ describe('a batch of calls for several limits', () => {
             now += gapMicros;
             const answers = calls.map(({ kind, checks }) => {
               const remote = checks.map(({ limit, key, cost }) => {
-                const shared = { id: `h${history}:${limit}:x`, limit: limits[limit]! };
+                const shared = { id: `h${history}:${limit}:x`, limit: limits[limit]!, revision: 0 };
                 return { shared, key, cost };
               });
               return askRedis(kind, remote);

@@ -91,7 +91,7 @@ class LeasedPair {
   ) {
     // Redis forgets by its own clock, which here runs on while the injected one stands still.
     this.limit = { ...compileLimit(spec), ttlMs: 1e9 };
-    this.shared = { id: name, limit: this.limit };
+    this.shared = { id: name, limit: this.limit, revision: 0 };
   }
 
   step(step: Step): { here: unknown; lua: Promise<unknown> } {

@@ -136,7 +136,10 @@ class Fleet {
     };
     const desk: LeaseDesk = new LeaseDesk(link, this.time);
     this.desks[index] = desk;
-    this.members[index] = desk.open({ id: 'p:default:1', limit: this.limit }, 'leased');
+    this.members[index] = desk.open(
+      { id: 'p:default:1', limit: this.limit, revision: 0 },
+      'leased',
+    );
   }
 
   private ask(index: number, cost: number): void {

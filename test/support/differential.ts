@@ -53,7 +53,7 @@ export class Pair {
     // Redis forgets by its own clock, which here runs on while the injected one stands still.
     this.limit = { ...compileLimit(spec), ttlMs: 1e9 };
     this.table = this.memory.open(this.limit);
-    this.shared = { id: `pair${pairs++}`, limit: this.limit };
+    this.shared = { id: `pair${pairs++}`, limit: this.limit, revision: 0 };
   }
 
   /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */

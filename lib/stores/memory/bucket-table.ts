@@ -1,4 +1,10 @@
-import { algorithmOf, type Algorithm, type Limit, type Outcome } from '../../algorithms/index.js';
+import {
+  algorithmOf,
+  LimitChange,
+  type Algorithm,
+  type Limit,
+  type Outcome,
+} from '../../algorithms/index.js';
 import { OverflowTable } from './overflow-table.js';
 
 /** Room for keys, shared by all tables of a store. */
@@ -7,6 +13,9 @@ export interface KeyBudget {
   claim(now: number): boolean;
   release(): void;
 }
+
+/** For a table that is no longer, or never was, one of a store's. */
+const UNCOUNTED: KeyBudget = { claim: () => true, release: () => {} };
 
 const PAGE_BITS = 12;
 const PAGE_KEYS = 1 << PAGE_BITS;
@@ -20,9 +29,9 @@ const PAGE_KEYS = 1 << PAGE_BITS;
  */
 export class BucketTable {
   private readonly algorithm: Algorithm;
-  private readonly width: number;
+  private width: number;
   private readonly places = new Map<string, number>();
-  private readonly pages: Float64Array[] = [];
+  private pages: Float64Array[] = [];
   private readonly vacant: number[] = [];
   private used = 0;
   private hand: MapIterator<[string, number]>;
@@ -31,19 +40,24 @@ export class BucketTable {
   private page: Float64Array;
   private at = 0;
   /** A bucket nobody has used, to answer for keys that are not there. */
-  private readonly unused: Float64Array;
+  private unused: Float64Array;
   /** How often a key had to share a bucket because the table was full. */
   overflowed = 0;
 
   constructor(
     public limit: Limit,
-    private readonly budget: KeyBudget,
+    private budget: KeyBudget,
   ) {
     this.algorithm = algorithmOf(limit.algorithm);
     this.width = this.algorithm.width(limit);
     this.unused = new Float64Array(this.width);
     this.page = this.unused;
     this.hand = this.places.entries();
+  }
+
+  /** A table that takes no room from others, for decisions of which nothing need remain. */
+  static uncounted(limit: Limit): BucketTable {
+    return new BucketTable(limit, UNCOUNTED);
   }
 
   get size(): number {
@@ -89,6 +103,43 @@ export class BucketTable {
       this.algorithm.rescale(this.limit, limit, shared, at, factor);
     }
     this.limit = limit;
+  }
+
+  /**
+   * Another limit of the same algorithm from now on. Each bucket is settled under the old one and
+   * is then as full as it was, whatever its key has used.
+   */
+  replaceLimit(limit: Limit, now: number): void {
+    const change = new LimitChange(this.limit, limit);
+    const width = this.algorithm.width(limit);
+    const pages =
+      width === this.width ? this.pages : this.pages.map(() => new Float64Array(PAGE_KEYS * width));
+    for (const place of this.places.values()) {
+      this.locate(place);
+      const into = pages[place >>> PAGE_BITS]!;
+      const intoAt = (place & (PAGE_KEYS - 1)) * width;
+      this.algorithm.carry(change, this.page, this.at, into, intoAt, now);
+    }
+    this.overflow?.carry(change, now);
+    this.limit = limit;
+    if (width === this.width) return;
+    this.width = width;
+    this.pages = pages;
+    this.unused = new Float64Array(width);
+    this.page = this.unused;
+    this.at = 0;
+  }
+
+  /** Forgets all keys and gives their room to others. What still comes late harms nobody. */
+  release(): void {
+    for (let keys = this.places.size; keys > 0; keys--) this.budget.release();
+    this.budget = UNCOUNTED;
+    this.places.clear();
+    this.hand = this.places.entries();
+    this.pages = [];
+    this.vacant.length = 0;
+    this.used = 0;
+    this.overflow = undefined;
   }
 
   /**

@@ -43,6 +43,13 @@ export class MemoryStore implements KeyBudget {
     return table;
   }
 
+  /** The limit is gone: its keys make room for others. */
+  drop(table: BucketTable): void {
+    const index = this.tables.indexOf(table);
+    if (index >= 0) this.tables.splice(index, 1);
+    table.release();
+  }
+
   claim(now: number): boolean {
     if (this.keys >= this.limits.maxKeys && !this.makeRoom(now)) return false;
     this.keys++;

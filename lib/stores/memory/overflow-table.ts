@@ -1,4 +1,4 @@
-import { type Algorithm, type Limit } from '../../algorithms/index.js';
+import { type Algorithm, type Limit, type LimitChange } from '../../algorithms/index.js';
 import { KeyedHash } from '../../common/keyed-hash.js';
 
 /** Enough that strangers seldom meet, small enough (256 KiB for a token bucket) to be always had. */
@@ -10,16 +10,31 @@ export const OVERFLOW_BUCKETS = 16_384;
  * made-up keys frees no tokens; and without the seed nobody can choose whose bucket to drain.
  */
 export class OverflowTable {
-  readonly state: Float64Array;
+  state: Float64Array;
   private readonly hash = new KeyedHash();
-  private readonly width: number;
+  private width: number;
 
-  constructor(algorithm: Algorithm, limit: Limit, now: number) {
+  constructor(
+    private readonly algorithm: Algorithm,
+    limit: Limit,
+    now: number,
+  ) {
     this.width = algorithm.width(limit);
     this.state = new Float64Array(OVERFLOW_BUCKETS * this.width);
     for (let at = 0; at < this.state.length; at += this.width) {
       algorithm.start(limit, this.state, at, now);
     }
+  }
+
+  carry(change: LimitChange, now: number): void {
+    const { algorithm, state } = this;
+    const width = algorithm.width(change.to);
+    const into = width === this.width ? state : new Float64Array(OVERFLOW_BUCKETS * width);
+    for (let bucket = 0; bucket < OVERFLOW_BUCKETS; bucket++) {
+      algorithm.carry(change, state, bucket * this.width, into, bucket * width, now);
+    }
+    this.state = into;
+    this.width = width;
   }
 
   offsetOf(key: string): number {

@@ -6,6 +6,7 @@ import {
   type LeaseCall,
   type RemoteAnswer,
   type RemoteCall,
+  type RemoteCheck,
   type SharedLimit,
   type StoreCall,
 } from '../remote-store.js';
@@ -26,8 +27,11 @@ export class Batch {
   private readonly keys: string[] = [];
   private readonly keyNumbers = new Map<string, number>();
   private readonly limits: Limit[] = [];
+  private readonly revisions: number[] = [];
   private readonly limitOfKey: number[] = [];
   private readonly plan: number[] = [];
+  /** Calls from before and after a change of limits name the same key. */
+  private isMixed = false;
 
   constructor(
     private readonly names: RedisKeys,
@@ -66,7 +70,9 @@ export class Batch {
     const limitNumbers = this.limits.length > 1 ? `[${this.limitOfKey.join()}]` : '';
     const plan = `[${this.plan.join()}]`;
     const args: (string | number)[] = [this.keys.length, ...this.keys, now, plan, limitNumbers];
-    for (const limit of this.limits) args.push(...figuresOf(limit));
+    for (const [index, limit] of this.limits.entries()) {
+      args.push(...figuresOf(limit, this.revisions[index]!));
+    }
     return args;
   }
 
@@ -76,15 +82,42 @@ export class Batch {
     if (number === undefined) {
       number = this.keys.push(name);
       this.keyNumbers.set(name, number);
-      this.limitOfKey.push(this.limitNumber(shared.limit));
+      this.limitOfKey.push(this.limitNumber(shared));
+    } else if (this.limitOf(number) !== shared.limit) {
+      this.settleOnNewest(number, shared);
     }
     return number;
   }
 
+  private limitOf(keyNumber: number): Limit {
+    return this.limits[this.limitOfKey[keyNumber - 1]! - 1]!;
+  }
+
+  /** A bucket can be loaded once, so all calls for it are decided under its newest limit. */
+  private settleOnNewest(keyNumber: number, shared: SharedLimit): void {
+    this.isMixed = true;
+    const known = this.limitOfKey[keyNumber - 1]!;
+    if (this.revisions[known - 1]! > shared.revision) return;
+    this.limitOfKey[keyNumber - 1] = this.limitNumber(shared);
+  }
+
   /** A service has few limits, so looking through them is quickest. */
-  private limitNumber(limit: Limit): number {
+  private limitNumber({ limit, revision }: SharedLimit): number {
     const index = this.limits.indexOf(limit);
-    return index < 0 ? this.limits.push(limit) : index + 1;
+    if (index < 0) {
+      this.revisions.push(revision);
+      return this.limits.push(limit);
+    }
+    if (this.revisions[index]! < revision) this.revisions[index] = revision;
+    return index + 1;
+  }
+
+  /** A level of a key's bucket in the units of who asked. */
+  private levelFor({ shared, key }: Pick<RemoteCheck, 'shared' | 'key'>, level: number): number {
+    const { limit } = shared;
+    const decidedUnder = this.limitOf(this.keyNumbers.get(this.names.bucket(shared, key))!);
+    if (decidedUnder === limit) return level;
+    return Math.min(limit.full, Math.floor(level / decidedUnder.perToken) * limit.perToken);
   }
 
   /** Hands every call its answers, in the order in which the calls came. */
@@ -97,17 +130,26 @@ export class Batch {
       for (let i = 0; i < call.checks.length; i++) {
         const level = reply[++check]!;
         const allowed = level >= 0;
+        let found = allowed ? level : -1 - level;
+        if (this.isMixed) found = this.levelFor(call.checks[i]!, found);
         const waitMicros = reply[nextWait] === check ? reply[nextWait + 1]! : 0;
         if (waitMicros > 0) nextWait += 2;
-        answers.push({ allowed, level: allowed ? level : -1 - level, waitMicros, nowMicros });
+        answers.push({ allowed, level: found, waitMicros, nowMicros });
       }
       call[to](answers);
     }
     for (const lease of this.leases) {
-      const [level, granted, generation] = reply.slice(check + 1, check + 1 + LEASE_ANSWERS);
+      const [found, granted, generation] = reply.slice(check + 1, check + 1 + LEASE_ANSWERS);
       check += LEASE_ANSWERS;
-      lease[to]({ granted: granted!, generation: generation!, level: level! });
+      const level = this.isMixed ? this.levelFor(lease, found!) : found!;
+      lease[to]({ granted: granted!, generation: generation!, level });
     }
+  }
+
+  /** The revision of a bucket that knows a later one than was sent, if there is any; else 0. */
+  laterRevision(reply: readonly number[]): number {
+    const waits = reply.length - 1 - this.checks - LEASE_ANSWERS * this.leases.length;
+    return waits % 2 === 1 ? -reply[reply.length - 1]! : 0;
   }
 
   fail(error: StoreUnavailableError): void {
@@ -119,11 +161,13 @@ export class Batch {
 }
 
 const LEASE_ANSWERS = 3;
+/** A limit's revision travels in one figure with its algorithm, so one without costs nothing. */
+const REVISION_STEP = 10;
 
 /** A limit as lua/buckets.lua reads it. */
-export function figuresOf(limit: Limit): number[] {
+export function figuresOf(limit: Limit, revision: number): number[] {
   return [
-    limit.algorithm,
+    limit.algorithm + REVISION_STEP * revision,
     limit.perToken,
     limit.perMicro,
     limit.full,

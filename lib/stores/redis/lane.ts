@@ -15,6 +15,8 @@ export interface LaneLink {
   probe(shard: number): Promise<void>;
   laneOpened(lane: Lane, reason: StoreUnavailableError): void;
   laneClosed(lane: Lane): void;
+  /** A bucket has limits of a later revision than the call had. */
+  laterRevision(revision: number): void;
 }
 
 /**
@@ -101,6 +103,8 @@ export class Lane {
     batch.cancelDeadline();
     this.breaker.succeeded();
     batch.deliver(reply, 'settled');
+    const revision = batch.laterRevision(reply);
+    if (revision > 0) this.link.laterRevision(revision);
   }
 
   private refused(batch: Batch, error: unknown): void {

@@ -29,6 +29,8 @@ export interface RedisStoreSettings {
   readonly maxBatch: number;
   readonly nodeId: string;
   readonly onSwitch: (event: StoreSwitch) => void;
+  /** Told whenever a bucket turns out to have limits of a later revision than the call had. */
+  readonly onRevision?: (revision: number) => void;
   /** Tests only: the instant, in microseconds, that the scripts take for now. */
   readonly scriptNow?: () => number;
 }
@@ -94,10 +96,14 @@ export class RedisStore implements RemoteStore, LaneLink {
     }
   }
 
+  flush(): void {
+    for (const lane of this.lanes) lane.flush();
+  }
+
   async reset(shared: SharedLimit, key: string): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
     // What was asked before it goes before it.
-    for (const lane of this.lanes) lane.flush();
+    this.flush();
     await inTime(
       this.connection.client.unlink(this.names.bucket(shared, key)),
       this.timeoutMs,
@@ -162,8 +168,12 @@ export class RedisStore implements RemoteStore, LaneLink {
   /** Asks what decisions ask: a script, and a write. What else works is of no use to them. */
   async probe(shard: number): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
-    const args = [1, this.names.probe(shard), '', '[1,1]', '', ...figuresOf(PROBE_LIMIT)];
+    const args = [1, this.names.probe(shard), '', '[1,1]', '', ...figuresOf(PROBE_LIMIT, 0)];
     await inTime(this.scripts.buckets(args), this.timeoutMs, this.clock);
+  }
+
+  laterRevision(revision: number): void {
+    this.settings.onRevision?.(revision);
   }
 
   laneOpened(lane: Lane, reason: StoreUnavailableError): void {
