@@ -26,6 +26,8 @@ export interface RateLimiterEvents {
   lease: { readonly request: TokenRequest; readonly response: TokenResponse };
   /** What this node consumed of an app; about once a second, and at the end. */
   consumption: ConsumptionReport;
+  /** The store goes by limits of a later revision than this limiter. Once per revision. */
+  revision: { readonly revision: number };
 }
 
 const EVENTS: readonly (keyof RateLimiterEvents)[] = [
@@ -36,6 +38,7 @@ const EVENTS: readonly (keyof RateLimiterEvents)[] = [
   'quota_adjust',
   'lease',
   'consumption',
+  'revision',
 ];
 
 type Listener<E> = (event: E) => void;

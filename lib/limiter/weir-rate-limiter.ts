@@ -28,6 +28,7 @@ import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type QuotaBook } from './quota-book.js';
+import { prepareQuota, type LimitsChange } from './quota-change.js';
 import { openQuota } from './quota-opening.js';
 import { checkQuota } from './quota-options.js';
 import { ask } from './question.js';
@@ -178,6 +179,15 @@ export class WeirRateLimiter extends RateLimiter {
     if (this.closed) throw new LimiterClosedError();
     plainObject('policies', policies, 'an object of policies by name');
     this.policies.define(policies);
+  }
+
+  /**
+   * Checks other limits and makes them ready; what is returned puts them into effect at once, for all
+   * decisions from then on, and cannot fail.
+   */
+  prepare(change: LimitsChange): () => void {
+    if (this.closed) throw new LimiterClosedError();
+    return prepareQuota(this.quotaBook, change);
   }
 
   policy(name: string): PolicyInfo | undefined {
