@@ -5,16 +5,16 @@
 -- KEYS[3]  the limits, a hash that seed-limits.lua writes
 -- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
--- ARGV[2]  the call, packed doubles: how many apps the node knows of, seq, seen epoch, seen sequence, 1 if it is
---          leaving; then per app its number, tokens used, returned, demand per second, wanted, how many groups of
---          needs, tokens refunded, and cost and count of each group. All of them whole numbers
+-- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq, seen epoch, seen
+--          sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per second, wanted,
+--          how many groups of needs, tokens refunded, and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
--- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits;
---          then per app its number, tokens granted, shortage (0 none, 1 app, 2 cluster), microseconds to
---          retry after, tokens remaining, nodes, tokens per second beyond the guarantee during overload, how many
---          groups of needs, and how many were granted of each.
---          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (not as many as the node knows)
+-- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
+--          microseconds that a lease lasts; then per app its number, tokens granted, shortage (0 none, 1 app,
+--          2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per second beyond the guarantee
+--          during overload, how many groups of needs, and how many were granted of each.
+--          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (they have other numbers)
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
 --
@@ -24,6 +24,9 @@
 -- nothing but time has changed it since. And once per tick everything is touched, the server is looked at and
 -- the limits are copied into the ledger if they are new. A call that was settled before gets the same bytes
 -- again, and nothing is written for it.
+--
+-- Apps go by number. A number never changes hands: apps are added at the end, and one that is gone keeps its place
+-- with limits that grant nothing. Where the list of names has begun anew the digests tell, and so does the ledger.
 
 local ledger_key, deadlines_key, limits_key, consumed_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local name, packed_call, injected = ARGV[1], ARGV[2], ARGV[3]
@@ -40,16 +43,17 @@ local CALL_SIZE, ENTRY_SIZE = 5, 7
 local ANSWER, SHORTAGE, MISSING = 1, 2, 3
 local call_size = #packed_call / 8
 local call = { unpack_struct('<' .. rep('d', call_size), packed_call) }
-local apps, seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4], call[5] == 1
+local numbering, seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4], call[5] == 1
 
 -- Where the entry of each app lies in the call. From here on the first app is number 1.
-local entries, entry_count, has_needs = {}, 0, false
+local entries, entry_count, has_needs, last_app = {}, 0, false, 0
 local fields, field_count = { 'state', 'limits', name }, 3
 local next_entry = CALL_SIZE + 1
 while next_entry <= call_size do
   local app, groups = call[next_entry] + 1, call[next_entry + 5]
   call[next_entry] = app
   if groups > 0 then has_needs = true end
+  if app > last_app then last_app = app end
   entry_count = entry_count + 1
   entries[entry_count] = next_entry
   fields[field_count + entry_count] = app < 256 and char(app) or tostring(app)
@@ -66,9 +70,8 @@ end
 
 -- The figures of the cluster; then all stocks: that of an app is state[STOCK + number].
 local STATE_SIZE, STOCK = 12, 12
-local state_format = '<' .. rep('d', STATE_SIZE + apps)
--- Limits: the figures of the cluster; limits[RATE + number] and, the depth of stock, limits[STOCK_DEPTH + number].
-local LIMITS_SIZE, RATE, STOCK_DEPTH = 10, 10, 10 + apps
+-- Limits: the figures of the cluster; limits[RATE + number] and, the depth of stock, limits[stock_depth + number].
+local LIMITS_SIZE, RATE = 11, 11
 -- An app: figures that change, and limits.
 local APP_FORMAT, APP_SIZE, APP_LIMITS_BYTES = '<dddddddddddddddd', 16, 56
 local CREDIT, CREDIT_SINCE, ROOM, OUTSTANDING, DEMAND, NODES, AS_OF, GRANTED, USED = 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -79,50 +82,61 @@ local FROM_STOCK, FROM_CREDIT, LENT, ASKED = 2, 3, 4, 5
 
 local found = redis_call('HMGET', ledger_key, unpack(fields))
 local packed_state, packed_limits, stored = found[1], found[2], found[3]
+local apps = packed_state and #packed_state / 8 - STATE_SIZE or 0
+local limits, stock_depth
 local state, last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes
 -- No lease is overdue before the first of these; the server was looked at then.
 local next_deadline, looked_at
 local is_new, is_after_loss, is_due = not packed_state, not packed_state and seen_epoch > 0, true
 
-if packed_state and #packed_state == 8 * (STATE_SIZE + apps) then
-  state = { unpack_struct(state_format, packed_state) }
+if packed_state and #packed_limits == 8 * (LIMITS_SIZE + 2 * apps) then
+  state = { unpack_struct('<' .. rep('d', STATE_SIZE + apps), packed_state) }
+  limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
+  stock_depth = RATE + apps
   last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes,
     next_deadline, looked_at = unpack(state, 1, STATE_SIZE)
   is_overloaded = is_overloaded == 1
   is_after_loss = seen_epoch == epoch and seen_sequence > sequence or seen_epoch > epoch
   if now < last and not is_after_loss then now = last end
-  is_due = is_after_loss or now - looked_at >= TICK_MICROS
+  is_due = is_after_loss or now - looked_at >= TICK_MICROS or limits[2] ~= numbering or last_app > apps
 elseif packed_state then
-  -- Limits of other apps: whose the figures are cannot be told any more, and only the epochs go on.
+  -- Figures in another order than this one: what they are cannot be told, and only the epochs go on.
   epoch = unpack_struct('<d', packed_state, 25)
   is_after_loss = true
 end
 
-local run_id, new_limits, has_changed
+local run_id, new_limits, new_apps, has_changed
 if is_due then
-  new_limits = redis_call('HGET', limits_key, 'packed')
+  local record = redis_call('HMGET', limits_key, 'packed', 'digests')
+  new_limits = record[1]
   if not new_limits then return redis.error_reply('NOT_CONFIGURED the cluster has no limits yet') end
-  if #new_limits ~= 8 * (LIMITS_SIZE + 2 * apps) + APP_LIMITS_BYTES * apps then
-    return redis.error_reply('OTHER_APPS the limits have not as many apps as the node knows of')
-  end
+  new_apps = #record[2] / 8
+  -- Both the node and the ledger may have heard of fewer apps, if those come first in the list.
+  local digests = { unpack_struct('<' .. rep('d', new_apps), record[2]) }
+  local is_known = false
+  for app = 1, new_apps do is_known = is_known or digests[app] == numbering and last_app <= app end
+  if not is_known then return redis.error_reply('OTHER_APPS the apps have other numbers than the node knows of') end
   local info = redis.pcall('INFO', 'server')
   run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
   is_after_loss = is_after_loss or packed_state and (redis_call('HGET', ledger_key, 'run_id') ~= run_id
     -- The deadlines are a key of their own, and may be evicted alone.
-    or redis_call('ZCARD', deadlines_key) ~= nodes)
+    or redis_call('ZCARD', deadlines_key) ~= nodes
+    -- Limits of other apps: whose the tokens are cannot be told any more.
+    or limits[2] ~= digests[apps])
   is_new = is_new or is_after_loss
   looked_at = now
   -- Whatever flowed in so far came under the limits of the ledger; new ones hold from here on.
-  local head = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
   if is_new then
-    packed_limits = head
-  elseif unpack_struct('<d', packed_limits) ~= unpack_struct('<d', head) then
+    apps = new_apps
+    stock_depth = RATE + apps
+    packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
+    limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
+  elseif limits[1] ~= unpack_struct('<d', new_limits) or apps ~= new_apps then
     has_changed = true
   end
 end
 
-local limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
-local revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
+local revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
   unpack(limits, 1, LIMITS_SIZE)
 
 if is_new then
@@ -133,7 +147,7 @@ if is_new then
   is_overloaded, tick, demand, nodes = false, now, 0, 0
   next_deadline = now + lease_ttl
   state = {}
-  for app = 1, apps do state[STOCK + app] = is_after_loss and 0 or limits[STOCK_DEPTH + app] end
+  for app = 1, apps do state[STOCK + app] = is_after_loss and 0 or limits[stock_depth + app] end
 end
 
 local was_stored = stored
@@ -153,7 +167,7 @@ else
   level = math.huge
 end
 for app = 1, apps do
-  local stock, most = state[STOCK + app] + limits[RATE + app] * elapsed, limits[STOCK_DEPTH + app]
+  local stock, most = state[STOCK + app] + limits[RATE + app] * elapsed, limits[stock_depth + app]
   if stock > most then stock = most end
   state[STOCK + app] = stock
   all_stock = all_stock + stock
@@ -191,6 +205,8 @@ if not is_new and next_deadline <= now then
         over[#over + 1] = lease
         ended[#ended + 1] = other
       else
+        -- It may have been leased for longer than leases last now, and be renewed for less.
+        if place > new_deadline then place = new_deadline end
         moved[#moved + 1] = place
         moved[#moved + 1] = other
       end
@@ -242,26 +258,48 @@ end
 
 if has_changed then
   local function scaled(filled, from, to) return from == 0 and 0 or min(to, floor(filled * to / from)) end
-  local old, old_depth = limits, depth
+  local old, old_depth, old_apps, old_stock_depth = limits, depth, apps, stock_depth
+  apps = new_apps
+  stock_depth = RATE + apps
   packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
   limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
-  local was_capped = capacity > 0
-  revision, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
+  local was_capped, old_ttl = capacity > 0, lease_ttl
+  revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
     unpack(limits, 1, LIMITS_SIZE)
   new_deadline = now + lease_ttl
   next_deadline = min(next_deadline, new_deadline)
+  if lease_ttl < old_ttl then
+    -- A lease may now end before its place among the deadlines: no place is later than a lease can last.
+    local later = redis_call('ZRANGEBYSCORE', deadlines_key, new_deadline, '+inf')
+    for i = 1, #later do redis_call('ZADD', deadlines_key, new_deadline, later[i]) end
+    for i = 1, moved and #moved or 0, 2 do moved[i] = min(moved[i], new_deadline) end
+  end
   local most = (now < learning_until and learning_depth or depth) - outstanding
   level = max(0, min(most, scaled(was_capped and level or 0, old_depth, depth)))
   if capacity == 0 then level = math.huge end
+  -- The rates of the shares come after the shares of all apps, so they move.
+  for app = shares and old_apps or 0, 1, -1 do shares[apps + app] = shares[old_apps + app] end
   all_stock = 0
   for app = 1, apps do
-    local own, was_credit, was_ceiling = touched[app], touched[app][CREDIT_DEPTH], touched[app][CEILING_DEPTH]
+    local is_added, own = app > old_apps, touched[app] or { 0, 0, 0, 0, 0, 0, now, 0, 0 }
+    local was_credit, was_ceiling = own[CREDIT_DEPTH], own[CEILING_DEPTH]
     own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
       unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (app - 1) + 1)
-    state[STOCK + app] = scaled(state[STOCK + app], old[STOCK_DEPTH + app], limits[STOCK_DEPTH + app])
+    if is_added then
+      -- As with a new cluster: full, but not after a loss.
+      local is_full = now >= learning_until
+      touched[app] = own
+      touch_list[app] = app < 256 and char(app) or tostring(app)
+      if shares then shares[app], shares[apps + app] = 0, 0 end
+      state[STOCK + app] = is_full and limits[stock_depth + app] or 0
+      own[CREDIT], own[CREDIT_SINCE], own[ROOM] =
+        is_full and own[CREDIT_DEPTH] or 0, is_full and 0 or now, is_full and own[CEILING_DEPTH] or 0
+    else
+      state[STOCK + app] = scaled(state[STOCK + app], old[old_stock_depth + app], limits[stock_depth + app])
+      own[ROOM] = min(max(0, own[CEILING_DEPTH] - own[OUTSTANDING]), scaled(own[ROOM], was_ceiling, own[CEILING_DEPTH]))
+      own[CREDIT] = scaled(own[CREDIT], was_credit, own[CREDIT_DEPTH])
+    end
     all_stock = all_stock + state[STOCK + app]
-    own[ROOM] = min(max(0, own[CEILING_DEPTH] - own[OUTSTANDING]), scaled(own[ROOM], was_ceiling, own[CEILING_DEPTH]))
-    own[CREDIT] = scaled(own[CREDIT], was_credit, own[CREDIT_DEPTH])
     -- Credit that there was none of before has yet to be earned.
     if own[CREDIT] < own[CREDIT_DEPTH] and own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
     if own[CREDIT_SINCE] > 0 and now - own[CREDIT_SINCE] >= own[CREDIT_MICROS] then
@@ -269,6 +307,7 @@ if has_changed then
     end
     if shares then shares[app] = min(shares[app], max(2 * TICK_MS * shares[apps + app], max_cost)) end
   end
+  touch_count = apps
 end
 
 -- Expiries: what was leased and neither used nor returned in time is destroyed, for it may have been used ----
@@ -363,14 +402,15 @@ for i = 1, entry_count do
     held[part + FROM_STOCK] = held[part + FROM_STOCK] - from_stock
     holding = holding - total
     own[OUTSTANDING] = own[OUTSTANDING] - total
-    own[ROOM] = own[ROOM] + total
+    -- There is room for it, unless the limits became lower since.
+    own[ROOM] = max(own[ROOM], min(own[ROOM] + total, own[CEILING_DEPTH] - own[OUTSTANDING]))
     own[GRANTED] = own[GRANTED] - total / UNITS_PER_TOKEN
     own[CREDIT] = min(own[CREDIT_DEPTH], own[CREDIT] + from_credit)
     if is_overloaded then shares[app] = shares[app] + lent + from_credit end
     outstanding = outstanding - total
-    level = level + total
+    if capacity > 0 then level = max(level, min(level + total, depth - outstanding)) end
     local stock = state[STOCK + app]
-    state[STOCK + app] = min(limits[STOCK_DEPTH + app], stock + from_stock)
+    state[STOCK + app] = min(limits[stock_depth + app], stock + from_stock)
     all_stock = all_stock + (state[STOCK + app] - stock)
   end
   -- Refunded: where it came from is not known any more, so it goes to what the app is sure of; above no depth.
@@ -382,7 +422,7 @@ for i = 1, entry_count do
     local most = (now < learning_until and learning_depth or depth) - outstanding
     level = max(level, min(level + units, most))
     local stock = state[STOCK + app]
-    state[STOCK + app] = min(limits[STOCK_DEPTH + app], stock + units)
+    state[STOCK + app] = min(limits[stock_depth + app], stock + units)
     all_stock = all_stock + (state[STOCK + app] - stock)
   end
   -- What has been read of the entry makes room for the answer to it.
@@ -558,7 +598,8 @@ end
 
 -- What is kept ----------------------------------------------------------------------------------------------
 
-local reply = pack('<ddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision)
+local reply =
+  pack('<dddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl)
 if entry_count == 1 then
   reply = reply .. call[entries[1] + ANSWER]
 else
@@ -587,7 +628,8 @@ local lease = pack('<ddd' .. rep('d', held_size), seq, new_deadline, held_size /
   unpack(held, 1, held_size)) .. reply
 if is_leaving then end_lease(lease) end
 
-packed_state = pack(state_format, now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,
+packed_state = pack('<' .. rep('d', STATE_SIZE + apps),
+  now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,
   is_overloaded and 1 or 0, tick, demand, nodes, next_deadline, looked_at, unpack(state, STOCK + 1, STOCK + apps))
 local changes, size = { 'state', packed_state }, 2
 for i = 1, touch_count do

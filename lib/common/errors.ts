@@ -63,6 +63,15 @@ export class UnknownAppError extends InvalidArgumentError {
   }
 }
 
+/** The options cannot be changed in this way while the limiter runs. */
+export class RestartNeededError extends InvalidArgumentError {
+  override readonly code = 'RESTART_NEEDED';
+
+  constructor(field: string, value: unknown, wanted: string) {
+    super(field, value, `${wanted}, as at the start: other values need a restart`);
+  }
+}
+
 /** Tokens would not come before the deadline, so nothing was taken. */
 export class AcquireTimeoutError extends RateLimitError {
   readonly code = 'ACQUIRE_TIMEOUT';

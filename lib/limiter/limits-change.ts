@@ -21,9 +21,3 @@ export function checkChange(change: LimitsChange): CheckedPolicy[] {
   plainObject('policies', change.policies, 'an object of policies by name');
   return Object.entries(change.policies).map(([name, policy]) => checkPolicy(name, policy));
 }
-
-/** The side of a quota that takes part in a change. */
-export interface QuotaChanges {
-  /** Checks and compiles; the result installs. */
-  prepare(quota: QuotaOptions | undefined, revision: number): () => void;
-}

@@ -1,19 +1,19 @@
-import {
-  compileQuota,
-  UNITS_PER_TOKEN,
-  type QuotaLimits,
-  type QuotaStatus,
-} from '../algorithms/quota/index.js';
+import { type QuotaFigures, type QuotaStatus } from '../algorithms/quota/index.js';
 import { type Clock } from '../common/clock.js';
-import { durationMs } from '../common/duration.js';
-import { CostExceedsLimitError, InvalidArgumentError, UnknownAppError } from '../common/errors.js';
-import { AppTank } from '../local/app-tank.js';
-import { horizonMs } from '../local/horizon.js';
-import { QuotaNode, type QuotaNodeEvents, type QuotaOutcome } from '../local/quota-node.js';
-import { type QuotaOverview, type QuotaStore } from '../stores/index.js';
+import {
+  CostExceedsLimitError,
+  InvalidArgumentError,
+  RestartNeededError,
+  UnknownAppError,
+} from '../common/errors.js';
+import { type AppTank } from '../local/app-tank.js';
+import { QuotaNode, type QuotaNodeEvents } from '../local/quota-node.js';
+import { type QuotaOutcome } from '../local/quota-outcome.js';
+import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../stores/index.js';
 import { ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
-import { type CheckedQuota } from './quota-options.js';
+import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
+import { NOTHING, newTank, planOf, type QuotaPlan } from './quota-plan.js';
 import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
 
 /** The ceiling of an app is a second deep, so after one second without use it is whole again. */
@@ -22,41 +22,67 @@ const RESET_MS = 1000;
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
 export class QuotaBook extends ClusterQuota {
   readonly node: QuotaNode;
-  private readonly limits: QuotaLimits;
-  private readonly tanks = new Map<string, AppTank>();
+  private readonly clusterId: string;
+  /** All apps that there ever were; those that are gone may come back. */
+  private readonly known = new Map<string, AppTank>();
+  private tanks: ReadonlyMap<string, AppTank>;
   private latest: AppTank | undefined;
+  private revision = 0;
 
   constructor(
     quota: CheckedQuota,
     nodeId: string,
     incarnation: string,
     decisionTimeoutMs: number,
-    private readonly store: QuotaStore & QuotaOverview,
+    private readonly store: QuotaStore & QuotaLimitsStore & QuotaOverview,
     private readonly clock: Clock,
     events: QuotaNodeEvents,
   ) {
     super();
-    const { figures, local } = quota;
-    this.limits = compileQuota(figures);
-    const tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
-      const tank = new AppTank(index, app, guaranteed, burst, figures.maxCost);
-      tank.mostCost = this.mostOf(index);
-      this.tanks.set(app, tank);
-      return tank;
-    });
-    const settings = {
-      nodeId,
-      incarnation,
-      horizonMicros: horizonMs(this.limits) * 1000,
-      paceMicros: this.limits.paceMicros,
-      leaseTtlMicros: this.limits.leaseTtlMicros,
-      syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
-      batchThreshold: local.batchThreshold,
-      reserveTarget: figures.reserveTarget,
-      refillThreshold: local.refillThreshold,
-      decisionTimeoutMs,
-    };
+    this.clusterId = quota.clusterId;
+    const { apps, tuning } = planOf(quota);
+    const tanks = Array.from(apps, ([app, figures], index) => newTank(index, app, figures));
+    for (const tank of tanks) this.known.set(tank.app, tank);
+    this.tanks = new Map(this.known);
+    const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
     this.node = new QuotaNode(settings, tanks, store, clock, events);
+  }
+
+  /**
+   * Another quota for the same cluster. Whatever is wrong with it is found here; what is returned
+   * puts it into effect at once and cannot fail, however the store is.
+   */
+  prepare(quota: QuotaOptions | undefined, revision: number): () => void {
+    if (quota === undefined) throw new RestartNeededError('quota', quota, 'a quota');
+    const checked = checkQuota(quota);
+    if (checked.clusterId !== this.clusterId) {
+      throw new RestartNeededError('quota.clusterId', checked.clusterId, `"${this.clusterId}"`);
+    }
+    if (!Number.isSafeInteger(revision) || revision < this.revision) {
+      throw new InvalidArgumentError('revision', revision, `${this.revision} or a later one`);
+    }
+    const plan = planOf(checked);
+    return () => this.commit(plan, checked.figures, revision);
+  }
+
+  private commit({ apps, tuning }: QuotaPlan, figures: QuotaFigures, revision: number): void {
+    const now = this.clock.now();
+    const added: AppTank[] = [];
+    for (const [app, tank] of this.known) if (!apps.has(app)) tank.retire(now);
+    for (const [app, figuresOfApp] of apps) {
+      let tank = this.known.get(app);
+      if (tank === undefined) {
+        tank = newTank(this.known.size, app, NOTHING);
+        this.known.set(app, tank);
+        added.push(tank);
+      }
+      tank.change(figuresOfApp, now);
+    }
+    this.tanks = new Map(Array.from(this.known).filter(([app]) => apps.has(app)));
+    this.latest = undefined;
+    this.revision = revision;
+    this.store.apply(figures, revision);
+    this.node.change(tuning, added, revision);
   }
 
   decide(request: QuotaRequest): Decision | Promise<Decision> {
@@ -88,7 +114,9 @@ export class QuotaBook extends ClusterQuota {
 
   /** Tokens that were taken for a request that was then refused for another reason. */
   giveBack(request: QuotaRequest): void {
-    this.node.giveBack(this.tankOf(request.app), request.cost ?? 1);
+    // The app may be gone since.
+    const tank = this.known.get(request.app) ?? this.tankOf(request.app);
+    this.node.giveBack(tank, request.cost ?? 1);
   }
 
   private tankOf(app: string): AppTank {
@@ -105,18 +133,6 @@ export class QuotaBook extends ClusterQuota {
     }
     if (cost > tank.mostCost) throw new CostExceedsLimitError(tank.app, cost, tank.mostCost);
     return cost;
-  }
-
-  /** What the app can hold at one time: its guarantee, and what may be lent beyond it. */
-  private mostOf(index: number): number {
-    const { apps, capacity, depth } = this.limits;
-    const app = apps[index]!;
-    const others = apps.reduce((sum, one) => sum + (one === app ? 0 : one.stockDepth), 0);
-    const lendable =
-      capacity === 0 ? Infinity : Math.max(0, depth - others - app.reserve - app.stockDepth);
-    const beyond = Math.min(lendable, app.creditDepth);
-    const units = Math.min(app.ceilingDepth, app.stockDepth + beyond);
-    return Math.floor(units / UNITS_PER_TOKEN);
   }
 
   private describe(

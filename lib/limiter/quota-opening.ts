@@ -1,5 +1,4 @@
 import {
-  compileQuota,
   consumptionReport,
   tokenRequest,
   tokenResponse,
@@ -30,10 +29,9 @@ export function openQuota(
   events: EventHub,
 ): QuotaBook {
   const { clusterId, figures } = quota;
-  const names = figures.apps.map(({ app }) => app);
-  const told = eventsOf(names, clock, events);
+  const told = eventsOf(clock, events);
   if (store.type === 'memory') {
-    const ledger = new MemoryQuota(compileQuota(figures), clock);
+    const ledger = new MemoryQuota(figures, clock);
     return new QuotaBook(quota, nodeId, newIncarnation(), MEMORY_TIMEOUT_MS, ledger, clock, told);
   }
   const timeoutMs = durationMs(store.decisionTimeout, 'store.decisionTimeout');
@@ -44,13 +42,14 @@ export function openQuota(
 }
 
 /** What the local tier tells, as the events of the limiter. */
-function eventsOf(names: readonly string[], clock: Clock, events: EventHub): QuotaNodeEvents {
+function eventsOf(clock: Clock, events: EventHub): QuotaNodeEvents {
   return {
     mode: (app, mode) => events.emit('mode', { app, mode }),
     epoch: (epoch) => events.emit('epoch', { epoch }),
     overload: (overloaded) => events.emit('overload', { type: 'overload', overloaded }),
     adjust: (tank) => events.emit('quota_adjust', adjustment(tank)),
-    settled: (call, reply) => tellSettled(names, clock, events, call, reply),
+    revision: (revision) => events.emit('revision', { revision }),
+    settled: (call, reply, tanks) => tellSettled(tanks, clock, events, call, reply),
   };
 }
 
@@ -61,21 +60,19 @@ function adjustment({ app, share, guaranteed, burst, isOverloaded }: AppTank) {
 
 /** A few times a second; and only for those who listen. */
 function tellSettled(
-  names: readonly string[],
+  tanks: readonly AppTank[],
   clock: Clock,
   events: EventHub,
   call: QuotaCall,
   reply: QuotaReply,
 ): void {
   const atMs = clock.epochMs(clock.now());
-  for (const [turn, asked] of call.apps.entries()) {
-    const app = names[asked.app]!;
-    if (events.has('lease')) {
+  for (const asked of call.apps) {
+    const { app } = tanks[asked.app]!;
+    const answer = events.has('lease') && reply.apps.find((one) => one.app === asked.app);
+    if (answer) {
       const request = tokenRequest(call, asked, app, atMs);
-      events.emit('lease', {
-        request,
-        response: tokenResponse(asked, reply.apps[turn]!, reply, app),
-      });
+      events.emit('lease', { request, response: tokenResponse(asked, answer, reply, app) });
     }
     const report = events.has('consumption') && consumptionReport(call, asked, app, atMs);
     if (report) events.emit('consumption', report);

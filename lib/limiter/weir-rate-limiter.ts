@@ -24,11 +24,12 @@ import {
   type RedisStoreOptions,
 } from './options.js';
 import { takeLeased } from './leased-take.js';
-import { checkChange, type LimitsChange, type QuotaChanges } from './limits-change.js';
+import { checkChange, type LimitsChange } from './limits-change.js';
 import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type QuotaBook } from './quota-book.js';
+import { prepareQuota } from './quota-change.js';
 import { openQuota } from './quota-opening.js';
 import { checkQuota } from './quota-options.js';
 import { ask } from './question.js';
@@ -192,7 +193,7 @@ export class WeirRateLimiter extends RateLimiter {
     if (this.closed) throw new LimiterClosedError();
     const policies = checkChange(change);
     const { revision } = change;
-    const commitQuota = this.prepareQuota(change);
+    const commitQuota = prepareQuota(this.quotaBook, change);
     return () => {
       if (this.closed || revision <= this.revision) return;
       const changed = this.policies.install(policies, revision);
@@ -246,12 +247,6 @@ export class WeirRateLimiter extends RateLimiter {
     await this.quotaBook?.node.leave();
     this.memory.close();
     await this.remote?.close();
-  }
-
-  /** The quota's part of a change. */
-  private prepareQuota({ quota, revision }: LimitsChange): () => void {
-    const book = this.quotaBook as Partial<QuotaChanges> | undefined;
-    return book?.prepare?.(quota, revision) ?? (() => {});
   }
 
   /** Quotas first: they are nearly always decided here, and what was taken can be put back. */

@@ -19,6 +19,16 @@ export interface TankWaiter {
   fallBack(): void;
 }
 
+/** What the quota says about an app, as far as a node needs to know it. */
+export interface TankFigures {
+  /** Tokens per second. */
+  readonly guaranteed: number;
+  readonly burst: number;
+  /** The most that a request of any app may cost, and that one of this app may. */
+  readonly maxCost: number;
+  readonly mostCost: number;
+}
+
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
 const HEADROOM = 1.5;
 
@@ -41,6 +51,10 @@ export class AppTank {
   /** During overload: tokens per second beyond the guarantee, as of the last reply. */
   share = 0;
   isOverloaded = false;
+  /** The quota has no such app any more: what is here goes back. */
+  isRetired = false;
+  /** The store has no limits for the app yet: it has its local share until then. */
+  isUnlisted = false;
   readonly usage = new UsageCount();
   /** The most that a request may cost: what the app can hold at one time. */
   mostCost = Infinity;
@@ -68,11 +82,33 @@ export class AppTank {
   constructor(
     readonly index: number,
     readonly app: string,
-    readonly guaranteed: number,
-    readonly burst: number,
-    maxCost: number,
+    public guaranteed: number,
+    public burst: number,
+    private maxCost: number,
   ) {
     this.offline = new OfflineShare(guaranteed, maxCost);
+  }
+
+  /** Goes by other figures. Tokens that are here stay good for as long as they are leased. */
+  change({ guaranteed, burst, maxCost, mostCost }: TankFigures, now: number): void {
+    this.guaranteed = guaranteed;
+    this.burst = burst;
+    this.maxCost = maxCost;
+    this.mostCost = mostCost;
+    this.isRetired = false;
+    this.offline.lowerTo(guaranteed, maxCost, now);
+  }
+
+  /** The store goes by these figures too. */
+  confirm(now: number): void {
+    this.offline.change(this.guaranteed, this.maxCost, now);
+  }
+
+  retire(now: number): void {
+    this.isRetired = true;
+    this.guaranteed = 0;
+    this.burst = 0;
+    this.offline.lowerTo(0, 0, now);
   }
 
   /** Spends what is here. The hot path: a few comparisons and additions. */
@@ -126,7 +162,7 @@ export class AppTank {
       app: this.index,
       used,
       returned: surplus + stale,
-      demand: Math.round(this.demand.mean),
+      demand: this.isRetired ? 0 : Math.round(this.demand.mean),
       needs: this.needs(waiters),
       want,
       holding: this.tokens,
@@ -137,12 +173,14 @@ export class AppTank {
 
   /** What is worth having in stock. Below one token a stock would only strand tokens. */
   target(horizonMicros: number, now: number): number {
+    if (this.isRetired) return 0;
     const ahead = (this.demand.attack(now) * horizonMicros) / 1_000_000;
     return ahead < 1 ? 0 : Math.ceil(ahead * HEADROOM);
   }
 
   /** Tokens that others can use better: more than was asked for just now, and than the target. */
   surplus(horizonMicros: number, now: number): number {
+    if (this.isRetired) return this.tokens;
     const keep = Math.max(this.demand.recent(now), this.target(horizonMicros, now));
     return Math.max(0, this.tokens - keep);
   }
@@ -176,6 +214,7 @@ export class AppTank {
 
   /** Books a reply to a call with these waiters. */
   settle(reply: AppReply, asked: readonly TankWaiter[], now: number): void {
+    this.isUnlisted = false;
     this.tokens += reply.granted;
     this.remaining = reply.remaining;
     this.share = reply.share;
@@ -184,6 +223,12 @@ export class AppTank {
     this.retryAt = now + reply.retryAfterMicros;
     this.offline.shareWith(reply.nodes);
     this.answerWaiters(reply.needs, asked);
+  }
+
+  /** The reply says nothing about the app. */
+  goUnlisted(asked: readonly TankWaiter[]): void {
+    this.isUnlisted = true;
+    for (const waiter of asked) if (!waiter.done) waiter.fallBack();
   }
 
   private answerWaiters(granted: readonly number[], asked: readonly TankWaiter[]): void {

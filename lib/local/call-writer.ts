@@ -5,7 +5,6 @@ import { type StockPlan } from './stock-plan.js';
 export interface NodeIdentity {
   readonly nodeId: string;
   readonly incarnation: string;
-  readonly leaseTtlMicros: number;
 }
 
 /** A call on its way, and who waits for its answer. */
@@ -23,8 +22,8 @@ export class CallWriter {
   epoch = 0;
   private seq = 0;
   private sequence = 0;
-  /** On the store's clock. */
-  private heardMicros = -Infinity;
+  /** On the store's clock: until when the lease lasts that the last reply has prolonged. */
+  private leasedUntil = -Infinity;
   private usageToldAt = 0;
 
   constructor(
@@ -69,12 +68,12 @@ export class CallWriter {
   }
 
   /** Takes note of a reply; false if what the node held before is void. */
-  hear({ epoch, sequence, nowMicros }: QuotaReply): boolean {
+  hear({ epoch, sequence, nowMicros, leaseTtlMicros }: QuotaReply): boolean {
     const isSameState = this.epoch === 0 || epoch === this.epoch;
-    const hasLasted = nowMicros - this.heardMicros < this.identity.leaseTtlMicros;
+    const hasLasted = nowMicros < this.leasedUntil;
     this.epoch = epoch;
     this.sequence = sequence;
-    this.heardMicros = nowMicros;
+    this.leasedUntil = nowMicros + leaseTtlMicros;
     return isSameState && hasLasted;
   }
 

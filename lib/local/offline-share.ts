@@ -9,10 +9,11 @@ export class OfflineShare {
   private level = 0;
   private last = 0;
   private perMicro = 0;
+  private nodes = 1;
 
   constructor(
-    private readonly guaranteed: number,
-    private readonly depth: number,
+    private guaranteed: number,
+    private depth: number,
   ) {
     this.level = depth;
     this.shareWith(1);
@@ -20,7 +21,21 @@ export class OfflineShare {
 
   /** `nodes` is the number of nodes of the app, as of the store's last reply. */
   shareWith(nodes: number): void {
-    this.perMicro = (PART * this.guaranteed) / (Math.max(1, nodes) * 1_000_000);
+    this.nodes = Math.max(1, nodes);
+    this.perMicro = (PART * this.guaranteed) / (this.nodes * 1_000_000);
+  }
+
+  /** Other figures: what is lower holds from now on, what is higher only once the store has it. */
+  lowerTo(guaranteed: number, depth: number, now: number): void {
+    this.change(Math.min(guaranteed, this.guaranteed), Math.min(depth, this.depth), now);
+  }
+
+  /** Other figures, of which what flowed in so far knows nothing. */
+  change(guaranteed: number, depth: number, now: number): void {
+    this.charge(0, now);
+    this.guaranteed = guaranteed;
+    this.depth = depth;
+    this.shareWith(this.nodes);
   }
 
   /** Charges what was admitted in another way. */

@@ -3,6 +3,8 @@ import { type Cancel, type Clock } from '../common/clock.js';
 import { StoreTimeoutError } from '../common/errors.js';
 import { type QuotaStore } from '../stores/quota-store.js';
 import { type AppTank, type TankWaiter } from './app-tank.js';
+import { BY_LEASE, BY_SHARE, BY_STORE, type QuotaOutcome } from './quota-outcome.js';
+import { RevisionWatch } from './revision-watch.js';
 import { CallWriter, type Flight, type NodeIdentity } from './call-writer.js';
 import { StockPlan, type StockSettings } from './stock-plan.js';
 
@@ -17,38 +19,20 @@ export interface QuotaNodeSettings extends NodeIdentity, StockSettings {
   readonly decisionTimeoutMs: number;
 }
 
+/** What a change of the quota may change of them. */
+export type NodeTuning = Omit<QuotaNodeSettings, keyof NodeIdentity | 'decisionTimeoutMs'>;
+
 export interface QuotaNodeEvents {
   mode(app: string, mode: NodeMode): void;
   epoch(epoch: number): void;
   overload(isOverloaded: boolean): void;
   /** During overload the app has another share from now on; 0 when it is over. */
   adjust(tank: AppTank): void;
-  /** A call was answered. */
-  settled(call: QuotaCall, reply: QuotaReply): void;
+  /** The store goes by limits of a later revision than this node; told once for each. */
+  revision(revision: number): void;
+  /** A call was answered; apps are called by their place among the tanks. */
+  settled(call: QuotaCall, reply: QuotaReply, tanks: readonly AppTank[]): void;
 }
-
-/** What came of a request. */
-export interface QuotaOutcome {
-  readonly allowed: boolean;
-  /** Who decided: tokens of this node, or the level that had not enough. */
-  readonly tier: 'local' | 'app' | 'cluster';
-  readonly source: 'local' | 'store' | 'fallback';
-  readonly retryAfterMicros: number;
-}
-
-const BY_LEASE: QuotaOutcome = {
-  allowed: true,
-  tier: 'local',
-  source: 'local',
-  retryAfterMicros: 0,
-};
-const BY_STORE: QuotaOutcome = { allowed: true, tier: 'app', source: 'store', retryAfterMicros: 0 };
-const BY_SHARE: QuotaOutcome = {
-  allowed: true,
-  tier: 'local',
-  source: 'fallback',
-  retryAfterMicros: 0,
-};
 
 const JITTER = 0.2;
 const FAILURES_TO_OFFLINE = 3;
@@ -65,6 +49,8 @@ export class QuotaNode {
   decisions = 0;
   waited = 0;
   remoteCalls = 0;
+  private readonly revisions = new RevisionWatch();
+  private readonly settings: QuotaNodeSettings;
   private readonly plan: StockPlan;
   private readonly writer: CallWriter;
   private overloaded = false;
@@ -83,15 +69,16 @@ export class QuotaNode {
   private whenIdle: (() => void) | undefined;
 
   constructor(
-    private readonly settings: QuotaNodeSettings,
-    private readonly tanks: readonly AppTank[],
+    settings: QuotaNodeSettings,
+    private readonly tanks: AppTank[],
     private readonly store: QuotaStore,
     private readonly clock: Clock,
     private readonly events: Partial<QuotaNodeEvents>,
     private readonly random: () => number = Math.random,
   ) {
-    this.plan = new StockPlan(settings);
-    this.writer = new CallWriter(settings, tanks, this.plan);
+    this.settings = { ...settings };
+    this.plan = new StockPlan(this.settings);
+    this.writer = new CallWriter(this.settings, tanks, this.plan);
     this.modes = tanks.map(() => 'direct');
   }
 
@@ -123,6 +110,24 @@ export class QuotaNode {
     this.arm(now + this.settings.paceMicros);
   }
 
+  /** Goes by another quota, of which the tanks know already; those that are new come last. */
+  change(tuning: NodeTuning, added: readonly AppTank[], revision: number): void {
+    // In place: what plans the stock and writes the calls reads the same object.
+    Object.assign(this.settings, tuning);
+    for (const tank of added) {
+      this.tanks.push(tank);
+      this.modes.push('direct');
+    }
+    this.revisions.apply(revision);
+    const now = this.clock.now();
+    for (const tank of this.tanks) {
+      tank.refillAt = this.plan.refillLevel(tank, now);
+      tank.reportAt = this.plan.reportLevel(tank, now);
+    }
+    // What apps that are gone have left goes back, and the store's word on the new limits comes.
+    this.arm(now);
+  }
+
   modeOf(tank: AppTank): NodeMode {
     if (this.isOffline) return 'offline';
     if (tank.lastShortage !== 'none') return 'paced';
@@ -145,6 +150,7 @@ export class QuotaNode {
   private miss(tank: AppTank, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     if (this.isOffline) return this.byShare(tank, cost, now);
     const mayCall = now >= this.nextCallAt && this.flight === undefined;
+    if (tank.isUnlisted && !mayCall) return this.byShare(tank, cost, now);
     if (tank.lastShortage !== 'none' && !mayCall) {
       const retryAfterMicros = Math.max(tank.retryAt, this.nextCallAt, now + 1000) - now;
       return { allowed: false, tier: tank.lastShortage, source: 'local', retryAfterMicros };
@@ -241,8 +247,9 @@ export class QuotaNode {
     this.isOffline = false;
     this.plan.leaseCap = reply.leaseCap;
     this.takeIn(reply);
-    for (const tank of this.tanks) tank.renew(sentAt + this.settings.leaseTtlMicros, now);
-    let isScarce = false;
+    const isOvertaken = this.isOvertakenBy(reply.revision);
+    for (const tank of this.tanks) tank.renew(sentAt + reply.leaseTtlMicros, now);
+    let isScarce = this.leaveOut(reply, asked);
     for (const app of reply.apps) {
       const tank = this.tanks[app.app]!;
       const hadShare = tank.isOverloaded ? tank.share : -1;
@@ -257,7 +264,8 @@ export class QuotaNode {
     const { paceMicros } = this.settings;
     this.nextCallAt = isScarce ? now + paceMicros * (1 + this.random() * JITTER) : 0;
     this.tellModes();
-    this.events.settled?.(call, reply);
+    this.events.settled?.(call, reply, this.tanks);
+    if (isOvertaken) this.events.revision?.(reply.revision);
     this.whenIdle?.();
     this.afterCall(now);
   }
@@ -270,6 +278,25 @@ export class QuotaNode {
     if (reply.overloaded === this.overloaded) return;
     this.overloaded = reply.overloaded;
     this.events.overload?.(reply.overloaded);
+  }
+
+  /** True if there are apps that the store has no limits for; it is not asked for them all the time. */
+  private leaveOut(reply: QuotaReply, asked: Flight['asked']): boolean {
+    if (reply.apps.length === asked.size) return false;
+    for (const [index, waiters] of asked) {
+      if (reply.apps.some(({ app }) => app === index)) continue;
+      this.tanks[index]!.goUnlisted(waiters);
+    }
+    return true;
+  }
+
+  /** Raised figures wait until the store has them. True if it has later ones than this node. */
+  private isOvertakenBy(revision: number): boolean {
+    const news = this.revisions.hear(revision);
+    if (news === 'confirmed') {
+      for (const tank of this.tanks) if (!tank.isRetired) tank.confirm(this.clock.now());
+    }
+    return news === 'overtaken';
   }
 
   /** Whoever came while the call was on its way is next; else the timer keeps things moving. */
@@ -301,6 +328,7 @@ export class QuotaNode {
 
   private tellModes(): void {
     for (const tank of this.tanks) {
+      if (tank.isRetired) continue;
       const mode = this.modeOf(tank);
       if (mode !== this.modes[tank.index]) this.events.mode?.(tank.app, mode);
       this.modes[tank.index] = mode;
@@ -324,7 +352,7 @@ export class QuotaNode {
     if (this.isOffline) return this.call(now);
     const { syncMicros } = this.settings;
     let holds = false;
-    let isDue = this.unanswered !== undefined;
+    let isDue = this.unanswered !== undefined || this.revisions.isAwaited;
     for (const tank of this.tanks) {
       if (now >= tank.expiresAt) tank.spend(Infinity, now);
       if (tank.tokens + tank.used + tank.usage.count + tank.refunded > 0) holds = true;

@@ -34,16 +34,16 @@ export class StockPlan {
     return Math.max(0, Math.min(this.target(tank, now), this.leaseCap) - tank.tokens);
   }
 
-  /** Tokens to give back; a fixed stock is kept as long as there is any demand at all. */
+  /** Tokens to give back; a fixed stock is kept, and no more, as long as there is any demand at all. */
   surplus(tank: AppTank, now: number): number {
     const { reserveTarget, horizonMicros } = this.settings;
     if (reserveTarget === 0) return tank.surplus(horizonMicros, now);
-    return this.isAskedFor(tank, now) ? 0 : tank.tokens;
+    return Math.max(0, tank.tokens - this.target(tank, now));
   }
 
   /** An app that nobody asks this node for needs no stock here, however the stock is chosen. */
   private isAskedFor(tank: AppTank, now: number): boolean {
-    return tank.demand.attack(now) > NO_DEMAND;
+    return !tank.isRetired && tank.demand.attack(now) > NO_DEMAND;
   }
 
   /** The stock at or below which more is asked for. */

@@ -1,4 +1,9 @@
-import { type QuotaCall, type QuotaReply, type QuotaStatus } from '../algorithms/quota/index.js';
+import {
+  type QuotaCall,
+  type QuotaFigures,
+  type QuotaReply,
+  type QuotaStatus,
+} from '../algorithms/quota/index.js';
 
 /** Where the cluster's ledger is kept. */
 export interface QuotaStore {
@@ -7,6 +12,16 @@ export interface QuotaStore {
    * deadline, and rejects with a StoreUnavailableError if there was no answer.
    */
   settle(call: QuotaCall): QuotaReply | Promise<QuotaReply>;
+}
+
+/** A ledger whose limits may change. */
+export interface QuotaLimitsStore {
+  /**
+   * Goes by these figures from now on, unless it has some of a later revision. Never throws and makes
+   * nobody wait: a store that cannot be reached is told with the next call that reaches it. Apps that
+   * are new are numbered after those that are known; see `numbered`.
+   */
+  apply(figures: QuotaFigures, revision: number): void;
 }
 
 /** A ledger that also tells how things stand. */

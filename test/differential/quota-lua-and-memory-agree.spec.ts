@@ -19,6 +19,8 @@ import {
 const STEPS = 100_000;
 const STEPS_PER_QUOTA = 250;
 const NODES = 5;
+/** So many apps come and go beside those of the beginning. */
+const ADDED = 3;
 
 const size = fc.oneof(
   fc.integer({ min: 1, max: 20 }),
@@ -64,7 +66,9 @@ const quotas: fc.Arbitrary<QuotaFigures> = fc
   .chain(([capacity, apps]) =>
     fc.record({
       cluster: fc.option(clusterFigures(capacity), { nil: undefined, freq: 5 }),
-      apps: fc.array(appFigures(capacity, apps), { minLength: apps, maxLength: apps }),
+      apps: fc
+        .array(appFigures(capacity, apps), { minLength: apps, maxLength: apps })
+        .map((all) => all.map((one, index) => ({ ...one, app: `app-${index}` }))),
       maxCost: fc.oneof(
         fc.integer({ min: 1, max: 10 }),
         fc.integer({ min: 1, max: Math.ceil(1.5 * capacity) }),
@@ -101,7 +105,7 @@ function appSteps(figures: QuotaFigures): fc.Arbitrary<AppStep> {
     fc.integer({ min: 0, max: 3000 }),
   );
   return fc.record({
-    app: fc.integer({ min: 0, max: figures.apps.length - 1 }),
+    app: fc.integer({ min: 0, max: figures.apps.length + ADDED - 1 }),
     usedPermille: permille,
     returnedPermille: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, permille),
     refunded: fc.oneof(
@@ -157,6 +161,12 @@ function steps(figures: QuotaFigures): fc.Arbitrary<QuotaStep> {
     node: fc.integer({ min: 0, max: NODES - 1 }),
     by: fc.integer({ min: 1, max: 20 }),
     apps: fc.array(appSteps(figures), { maxLength: figures.apps.length }),
+    limits: fc.record({
+      by: fc.oneof(fc.constantFrom(5, 10, 20), fc.integer({ min: 1, max: 20 })),
+      keeps: fc.oneof(fc.constant([true]), fc.array(fc.boolean(), { minLength: 1, maxLength: 6 })),
+      adds: fc.uniqueArray(fc.nat({ max: ADDED - 1 }), { maxLength: ADDED }),
+      leaseTtlMs: fc.oneof(fc.constant(figures.leaseTtlMs), fc.constantFrom(200, 1000, 3000)),
+    }),
   });
 }
 
@@ -166,7 +176,7 @@ async function answersTo(pair: QuotaPair, history: readonly QuotaStep[]): Promis
   for (const step of history) {
     if (step.kind === 'change') {
       await Promise.all(asked.map((answers) => answers.lua));
-      await pair.change(step.by);
+      await pair.change(step.limits);
     }
     const answers = pair.step(step);
     asked.push(answers);

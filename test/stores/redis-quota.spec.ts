@@ -68,8 +68,9 @@ describe('the quota in Redis', () => {
     const reply = await store.settle(callOf(1));
     expect(reply).toMatchObject({ epoch: 1, sequence: 1, nodes: 1, nowMicros: START_MICROS });
     expect(reply.apps[0]).toMatchObject({ granted: 10, shortage: 'none' });
-    expect(store.revision).toBe(1);
-    expect(await client.hget(LIMITS, 'revision')).toBe('1');
+    expect(reply).toMatchObject({ revision: 0, leaseTtlMicros: 1_000_000 });
+    expect(await client.hget(LIMITS, 'revision')).toBe('0');
+    expect(JSON.parse((await client.hget(LIMITS, 'names'))!)).toEqual(['checkout', 'search']);
     expect(JSON.parse((await client.hget(LIMITS, 'figures'))!)).toEqual(FIGURES);
   });
 
@@ -89,35 +90,16 @@ describe('the quota in Redis', () => {
     expect(await client.hgetallBuffer(LEDGER)).toEqual(state);
   });
 
-  it('writes limits only in place of those that the writer knows', async () => {
-    const store = quota();
-    await store.settle(callOf(1));
-    const lower = { ...FIGURES, cluster: { ...FIGURES.cluster!, capacity: 700 } };
-    expect(await store.publish(lower, 0)).toEqual({ written: false, revision: 1 });
-    expect(await store.publish(lower, 1)).toEqual({ written: true, revision: 2 });
-    expect(await store.publish(FIGURES, 1)).toEqual({ written: false, revision: 2 });
-  });
-
   it('goes by new limits from the next tick on, without a new epoch', async () => {
     const store = quota();
     const before = await store.settle(callOf(1));
     await store.publish({ ...FIGURES, reserveTarget: 20, maxCost: 1 }, 1);
-    now += 100_000;
-    const after = await store.settle(callOf(2));
-    expect(after).toMatchObject({ epoch: before.epoch, sequence: before.sequence + 1 });
-    expect(store.revision).toBe(2);
-  });
-
-  it('refuses a node that knows of other apps, and starts empty when the number changes', async () => {
-    const old = quota();
-    const { epoch } = await old.settle(callOf(1));
-    const figures = { ...FIGURES, apps: FIGURES.apps.slice(0, 1) };
-    await old.publish(figures, 1);
-    now += 100_000;
-    await expect(old.settle(callOf(2))).rejects.toThrow('OTHER_APPS');
-    const reply = await quota(figures).settle(callOf(1, {}, { node: 'b' }));
-    expect(reply).toMatchObject({ epoch: epoch + 1, nodes: 1 });
-    expect(reply.apps[0]).toMatchObject({ granted: 0, remaining: 0 });
+    now += 99_999;
+    expect(await store.settle(callOf(2))).toMatchObject({ revision: 0 });
+    now += 1;
+    const after = await store.settle(callOf(3));
+    expect(after).toMatchObject({ epoch: before.epoch, sequence: before.sequence + 2 });
+    expect(after.revision).toBe(1);
   });
 
   it.each([

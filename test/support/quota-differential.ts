@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import {
   compileQuota,
+  numbered,
   QuotaLedger,
   type AppCall,
   type Need,
@@ -47,6 +48,18 @@ export interface QuotaStep {
   readonly node: number;
   readonly by: number;
   readonly apps: readonly AppStep[];
+  /** Of a change, which comes before the call. */
+  readonly limits: LimitsStep;
+}
+
+/** How limits change, beside those that the history began with. */
+export interface LimitsStep {
+  /** Tenths of what they were. */
+  readonly by: number;
+  /** Which apps stay, in turn. */
+  readonly keeps: readonly boolean[];
+  readonly adds: readonly number[];
+  readonly leaseTtlMs: number;
 }
 
 export interface Answers {
@@ -77,7 +90,10 @@ let pairs = 0;
 export class QuotaPair {
   private now = START_MICROS;
   private readonly ledger: QuotaLedger;
-  private quota: RedisQuota;
+  private readonly quota: RedisQuota;
+  /** All apps that there were so far, by their numbers. */
+  private names: readonly string[];
+  private revision = 0;
   private latest = START_MICROS;
   private readonly nodes = new Map<number, NodeMemory>();
   private readonly clusterId = `pair${pairs++}`;
@@ -87,18 +103,20 @@ export class QuotaPair {
     private readonly client: Redis,
   ) {
     this.ledger = new QuotaLedger(compileQuota(figures));
+    this.names = figures.apps.map(({ app }) => app);
     this.quota = this.quotaOf(figures);
   }
 
   /** The script looks for new limits once per tick, so time goes on until it does. */
-  async change(by: number): Promise<void> {
-    const figures = times(this.figures, by / 10);
+  async change(change: LimitsStep): Promise<void> {
+    const figures = changed(this.figures, change);
     this.now = this.latest + TICK_MICROS;
-    this.ledger.change(this.now, compileQuota(figures));
-    this.quota = this.quotaOf(figures);
-    // A reply that came again may tell of an older revision, so the store is asked which one holds.
-    const { written, revision } = await this.quota.publish(figures, 0);
-    if (!written) await this.quota.publish(figures, revision);
+    this.names = numbered(
+      this.names,
+      figures.apps.map(({ app }) => app),
+    );
+    this.ledger.change(this.now, compileQuota(figures, this.names, ++this.revision));
+    await this.quota.publish(figures, this.revision);
   }
 
   private quotaOf(figures: QuotaFigures): RedisQuota {
@@ -146,7 +164,9 @@ export class QuotaPair {
       seenEpoch: known.seenEpoch + (by % 5 === 0 ? Math.sign(shift) : 0),
       seenSequence: Math.max(0, known.seenSequence + shift),
       leaving: kind === 'leave',
-      apps: apps.map((app) => appCall(app, known.holds[app.app] ?? 0)),
+      apps: onePerApp(apps, this.names.length).map((app) => {
+        return appCall(app, known.holds[app.app] ?? 0);
+      }),
     };
   }
 
@@ -167,7 +187,20 @@ export class QuotaPair {
   }
 }
 
-/** The same quota for a larger or a smaller cluster. */
+/** An app that is added later has a number that no step knew of when it was made. */
+function onePerApp(steps: readonly AppStep[], apps: number): AppStep[] {
+  return steps.map((step) => ({ ...step, app: step.app % apps }));
+}
+
+/** Some apps less, some more, and all of it for a larger or a smaller cluster. */
+function changed(figures: QuotaFigures, { by, keeps, adds, leaseTtlMs }: LimitsStep): QuotaFigures {
+  const kept = figures.apps.filter((_, index) => keeps[index % keeps.length]);
+  const like = figures.apps[0]!;
+  const added = adds.map((name) => ({ ...like, app: `added-${name}`, priority: name % 4 }));
+  const apps = [...kept, ...added];
+  return times({ ...figures, leaseTtlMs, apps: apps.length > 0 ? apps : [like] }, by / 10);
+}
+
 function times(figures: QuotaFigures, factor: number): QuotaFigures {
   const scaled = (figure: number): number => Math.max(1, Math.round(figure * factor));
   const { cluster, apps, maxCost } = figures;

@@ -6,7 +6,8 @@ import {
 } from '../../lib/algorithms/quota/index.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
 import { AppTank } from '../../lib/local/app-tank.js';
-import { QuotaNode, type QuotaOutcome } from '../../lib/local/quota-node.js';
+import { QuotaNode } from '../../lib/local/quota-node.js';
+import { type QuotaOutcome } from '../../lib/local/quota-outcome.js';
 import { ManualClock } from './manual-clock.js';
 
 interface StandOptions {
@@ -25,7 +26,7 @@ export class Stand {
   readonly ledger: QuotaLedger;
   readonly calls: QuotaCall[] = [];
   readonly modes: string[] = [];
-  readonly tanks: readonly AppTank[];
+  readonly tanks: AppTank[];
   readonly tank: AppTank;
   readonly node: QuotaNode;
   /** How the store behaves: at once, later by hand, or not at all. */
@@ -59,7 +60,6 @@ export class Stand {
         incarnation: '1',
         horizonMicros: horizonMs * 1000,
         paceMicros: 50_000,
-        leaseTtlMicros: 1_000_000,
         syncMicros: 100_000,
         batchThreshold: 1000,
         reserveTarget,

@@ -1,5 +1,6 @@
 export { type ConsumptionTotal } from './consumption.js';
 export * from './quota-messages.js';
+export { numbered } from './quota-numbering.js';
 export { QuotaLedger } from './quota-ledger.js';
 export {
   clusterDepth,
@@ -13,6 +14,7 @@ export {
 } from './quota-limits.js';
 export * from './quota-protocol.js';
 export {
+  newAppState,
   newState,
   leaseName,
   type AppState,

@@ -77,7 +77,10 @@ export function take(
   if (state.cluster.overloaded) own.share -= made.fromCredit + made.lent;
 }
 
-/** Puts what a node gives back into the very buckets that it came from, the last lent first. */
+/**
+ * Puts what a node gives back into the very buckets that it came from, the last lent first. They have
+ * room for it unless they became smaller since; what is above their depth is gone then.
+ */
 export function giveBack(
   limits: QuotaLimits,
   state: QuotaState,
@@ -95,13 +98,15 @@ export function giveBack(
   lease.fromCredit -= fromCredit;
   lease.fromStock -= fromStock;
   own.outstanding -= total;
-  own.room += total;
+  own.room = upTo(own.room, total, app.ceilingDepth - own.outstanding);
   own.granted -= total / UNITS_PER_TOKEN;
   own.stock = Math.min(app.stockDepth, own.stock + fromStock);
   own.credit = Math.min(app.creditDepth, own.credit + fromCredit);
   if (state.cluster.overloaded) own.share += lent + fromCredit;
-  state.cluster.outstanding -= total;
-  if (limits.capacity > 0) state.cluster.level += total;
+  const { cluster } = state;
+  cluster.outstanding -= total;
+  if (limits.capacity === 0) return;
+  cluster.level = upTo(cluster.level, total, limits.depth - cluster.outstanding);
 }
 
 /**

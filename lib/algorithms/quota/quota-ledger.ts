@@ -52,10 +52,14 @@ export class QuotaLedger {
     const { epoch, sequence, overloaded } = state.cluster;
     const nodes = state.leases.size;
     const leaseCap = leaseCapOf(limits, state, lease);
-    const reply = { epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap, apps };
+    const { revision, leaseTtlMicros } = limits;
+    const reply = {
+      ...{ epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap },
+      ...{ revision, leaseTtlMicros, apps },
+    };
     forgetIdle(state, lease, call);
     lease.seq = call.seq;
-    lease.deadlineMicros = now + limits.leaseTtlMicros;
+    lease.deadlineMicros = now + leaseTtlMicros;
     lease.reply = reply;
     if (call.leaving) endLease(state, name, lease);
     this.consumption.enter(call);
@@ -64,14 +68,15 @@ export class QuotaLedger {
 
   /**
    * Other limits from now on. What has flowed in so far came under the old ones, and each bucket
-   * stays as full as it was. Limits of other apps are like a loss: whose the tokens are is unknown.
+   * stays as full as it was. Apps may be added and retired; other apps under the same numbers are
+   * like a loss, because whose the tokens are is unknown then.
    */
   change(nowMicros: number, limits: QuotaLimits): void {
     const { state, limits: old } = this;
     this.limits = limits;
     if (state === undefined) return;
     const now = Math.max(Math.floor(nowMicros), state.cluster.lastMicros);
-    if (old.apps.length !== limits.apps.length) {
+    if (!old.apps.every(({ app }, index) => limits.apps[index]?.app === app)) {
       this.state = newState(limits, now, state.cluster.epoch + 1, true);
       return;
     }

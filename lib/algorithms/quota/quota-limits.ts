@@ -62,6 +62,8 @@ export interface AppLimits {
 }
 
 export interface QuotaLimits {
+  /** Of the configuration that they come from; 0 is what the code says. */
+  readonly revision: number;
   /** Capacity in units per microsecond; 0 where there is no cluster level. */
   readonly capacity: number;
   /** Units that the cluster bucket holds; 0 where there is none. */
@@ -77,22 +79,31 @@ export interface QuotaLimits {
   readonly leaseBudget: number;
 }
 
-export function compileQuota(figures: QuotaFigures): QuotaLimits {
+/** `numbering` has all apps that were ever known by their numbers; those without figures are retired. */
+export function compileQuota(
+  figures: QuotaFigures,
+  numbering?: readonly string[],
+  revision = 0,
+): QuotaLimits {
   const { cluster, apps, maxCost, paceMs } = figures;
   const depth = cluster === undefined ? Infinity : clusterDepth(cluster, maxCost, paceMs);
   const capacity = cluster?.capacity ?? 0;
   const reserveUnit = cluster === undefined ? 0 : reserveOf(cluster, figures, depth);
-  const compiled = apps.map((app) => compileApp(app, figures, depth, reserveUnit));
+  const active = apps.map((app) => compileApp(app, figures, depth, reserveUnit));
+  const compiled = numbering?.map(
+    (name) => active.find(({ app }) => app === name) ?? retired(name),
+  );
   return {
+    revision,
     capacity,
     depth: toUnits(cluster === undefined ? 0 : depth),
     learningDepth: toUnits(Math.max(Math.ceil((capacity * paceMs) / 1000), maxCost)),
-    apps: compiled,
+    apps: compiled ?? active,
     maxCostUnits: toUnits(maxCost),
     leaseTtlMicros: figures.leaseTtlMs * 1000,
     paceMicros: paceMs * 1000,
     reserveTarget: figures.reserveTarget,
-    leaseBudget: leaseBudget(compiled, depth),
+    leaseBudget: leaseBudget(active, depth),
   };
 }
 
@@ -165,6 +176,26 @@ function compileApp(
     ceilingDepth: toUnits(Math.max(burst, maxCost)),
     reserve: toUnits(Math.floor(RESERVES[priority]! * reserveUnit)),
   };
+}
+
+/** An app that is gone: what was leased of it is settled as ever, and nothing more is granted. */
+function retired(app: string): AppLimits {
+  return {
+    app,
+    guaranteed: 0,
+    burst: 0,
+    weight: WEIGHTS.at(-1)!,
+    elastic: true,
+    stockDepth: 0,
+    creditDepth: 0,
+    creditMicros: 0,
+    ceilingDepth: 0,
+    reserve: 0,
+  };
+}
+
+export function isRetired({ ceilingDepth }: AppLimits): boolean {
+  return ceilingDepth === 0;
 }
 
 function toUnits(tokens: number): number {

@@ -23,7 +23,7 @@ export interface Consumption {
 
 /** What a node tells and asks about one app. Amounts are whole tokens. */
 export interface AppCall {
-  /** The number of the app among those of the quota. */
+  /** The number of the app, in the order in which the store was told of it; see `numbered`. */
   readonly app: number;
   /** Leased tokens spent since the last call. */
   readonly used: number;
@@ -88,5 +88,10 @@ export interface QuotaReply {
   readonly nodes: number;
   /** The most that this node may hold of all apps together, in tokens. */
   readonly leaseCap: number;
+  /** Of the limits that the call was settled under. */
+  readonly revision: number;
+  /** How long the lease lasts without another call. */
+  readonly leaseTtlMicros: number;
+  /** Only of apps that the store has limits for. */
   readonly apps: readonly AppReply[];
 }

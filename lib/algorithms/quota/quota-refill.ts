@@ -1,5 +1,5 @@
 import { type QuotaLimits } from './quota-limits.js';
-import { type QuotaState } from './quota-state.js';
+import { newAppState, type QuotaState } from './quota-state.js';
 import { weightedShares } from './weighted-share.js';
 
 /** Overload begins above the first and ends below the second, as parts of the capacity. */
@@ -36,7 +36,10 @@ export function refill(limits: QuotaLimits, state: QuotaState, now: number): voi
   }
 }
 
-/** Keeps every bucket as full as it was, beside what is leased out of it. */
+/**
+ * Keeps every bucket as full as it was, beside what is leased out of it. Apps that are new begin as
+ * they would with the cluster; one that is back has to earn what it once had.
+ */
 export function rescale(from: QuotaLimits, to: QuotaLimits, state: QuotaState, now: number): void {
   const { cluster } = state;
   cluster.level = scaled(cluster.level, from.depth, to.depth);
@@ -47,6 +50,10 @@ export function rescale(from: QuotaLimits, to: QuotaLimits, state: QuotaState, n
     own.credit = scaled(own.credit, was.creditDepth, is.creditDepth);
     // Credit that there was none of before has yet to be earned.
     if (own.credit < is.creditDepth && own.creditSince === 0) own.creditSince = now;
+  }
+  const isLearning = now < cluster.learningUntil;
+  for (const app of to.apps.slice(from.apps.length)) {
+    state.apps.push(newAppState(app, now, isLearning));
   }
   refill(to, state, now);
 }

@@ -86,7 +86,7 @@ export function newState(
   };
 }
 
-function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): AppState {
+export function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): AppState {
   return {
     stock: isAfterLoss ? 0 : limits.stockDepth,
     credit: isAfterLoss ? 0 : limits.creditDepth,

@@ -1,5 +1,5 @@
 import { type ConsumptionTotal } from './consumption.js';
-import { UNITS_PER_TOKEN, type AppLimits, type QuotaLimits } from './quota-limits.js';
+import { isRetired, UNITS_PER_TOKEN, type AppLimits, type QuotaLimits } from './quota-limits.js';
 import { sharePerSecond } from './quota-refill.js';
 import { type AppState, type QuotaState } from './quota-state.js';
 
@@ -34,6 +34,8 @@ export interface QuotaStatus {
   /** That instant, on the store's clock; 0 if there was no call yet. */
   readonly asOfMs: number;
   readonly epoch: number;
+  /** Of the limits; 0 if they are those that the code has. */
+  readonly revision: number;
   /** Tokens per second; 0 where there is no cluster level. */
   readonly capacity: number;
   /** Tokens that may be taken at once. */
@@ -45,6 +47,7 @@ export interface QuotaStatus {
   readonly demand: number;
   readonly nodes: number;
   readonly overloaded: boolean;
+  /** Those with limits, and those that had some as long as tokens of theirs are leased. */
   readonly apps: Readonly<Record<string, AppStatus>>;
 }
 
@@ -62,6 +65,7 @@ export function statusOf({ limits, state, consumption }: LedgerView): QuotaStatu
   return {
     asOfMs: Math.floor(cluster.lastMicros / 1000),
     epoch: cluster.epoch,
+    revision: limits.revision,
     capacity: limits.capacity,
     depth: tokens(limits.depth),
     level: tokens(cluster.level),
@@ -71,9 +75,11 @@ export function statusOf({ limits, state, consumption }: LedgerView): QuotaStatu
     nodes: state.leases.size,
     overloaded: cluster.overloaded,
     apps: Object.fromEntries(
-      limits.apps.map((app, index) => {
+      limits.apps.flatMap((app, index) => {
+        const own = state.apps[index]!;
+        if (isRetired(app) && own.outstanding === 0) return [];
         const share = sharePerSecond(state, index);
-        return [app.app, appStatus(app, state.apps[index]!, share, consumption.get(index))];
+        return [[app.app, appStatus(app, own, share, consumption.get(index))]];
       }),
     ),
   };

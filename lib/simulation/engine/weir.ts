@@ -1,7 +1,8 @@
 import { compileQuota } from '../../algorithms/quota/index.js';
 import { durationMs } from '../../common/duration.js';
 import { AppTank } from '../../local/app-tank.js';
-import { QuotaNode, type QuotaOutcome } from '../../local/quota-node.js';
+import { QuotaNode } from '../../local/quota-node.js';
+import { type QuotaOutcome } from '../../local/quota-outcome.js';
 import { type Contender, type LimiterNode } from './contender.js';
 import { horizonMs } from '../../local/horizon.js';
 import { type Host } from './host.js';
@@ -17,7 +18,7 @@ const NOBODY_LISTENS = { mode: () => {}, epoch: () => {}, overload: () => {} };
 
 class WeirNode implements LimiterNode {
   private readonly node: QuotaNode;
-  private readonly tanks: readonly AppTank[];
+  private readonly tanks: AppTank[];
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
@@ -29,7 +30,6 @@ class WeirNode implements LimiterNode {
       incarnation: host.incarnation,
       horizonMicros: horizonMs(compileQuota(figures)) * 1000,
       paceMicros: figures.paceMs * 1000,
-      leaseTtlMicros: figures.leaseTtlMs * 1000,
       syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
       batchThreshold: local.batchThreshold,
       reserveTarget: figures.reserveTarget,

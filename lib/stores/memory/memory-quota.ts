@@ -1,22 +1,32 @@
 import {
+  compileQuota,
+  numbered,
   QuotaLedger,
   type QuotaCall,
-  type QuotaLimits,
+  type QuotaFigures,
   type QuotaReply,
   type QuotaStatus,
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
-import { type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../quota-store.js';
 
 /** The ledger of a cluster that is one process. */
-export class MemoryQuota implements QuotaStore, QuotaOverview {
+export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   readonly ledger: QuotaLedger;
+  private names: readonly string[];
 
   constructor(
-    limits: QuotaLimits,
+    figures: QuotaFigures,
     private readonly clock: Pick<Clock, 'now' | 'epochMs'>,
   ) {
-    this.ledger = new QuotaLedger(limits);
+    this.ledger = new QuotaLedger(compileQuota(figures));
+    this.names = figures.apps.map(({ app }) => app);
+  }
+
+  apply(figures: QuotaFigures, revision: number): void {
+    const names = figures.apps.map(({ app }) => app);
+    this.names = numbered(this.names, names);
+    this.ledger.change(this.clock.now(), compileQuota(figures, this.names, revision));
   }
 
   settle(call: QuotaCall): QuotaReply {

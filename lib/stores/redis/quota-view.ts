@@ -1,4 +1,5 @@
 import {
+  newAppState,
   newState,
   type AppState,
   type ConsumptionTotal,
@@ -7,8 +8,12 @@ import {
   type QuotaLimits,
 } from '../../algorithms/quota/index.js';
 
+import { type AppNumbers } from './app-numbers.js';
+
 /** A name of an app has no such sign; a name of a method may, and comes last. */
 const SEPARATOR = '|';
+/** Where in the limits of the ledger the digest of its apps is. */
+const DIGEST_AT = 8;
 
 /** What a call adds to the hash of what was consumed: fields, each with its figure. */
 export function consumptionFields({ apps }: QuotaCall, names: readonly string[]): string[] {
@@ -27,24 +32,32 @@ export function consumptionFields({ apps }: QuotaCall, names: readonly string[])
   return fields;
 }
 
-/** The fields of the ledger that a view is made of: state, shares, and one per app. */
+/** The fields of the ledger that a view is made of: state, limits, shares, and one per app. */
 export function viewFields(apps: number): (string | Buffer)[] {
-  return ['state', 'shares', ...Array.from({ length: apps }, (_, index) => fieldOf(index + 1))];
+  return [
+    'state',
+    'limits',
+    'shares',
+    ...Array.from({ length: apps }, (_, index) => fieldOf(index + 1)),
+  ];
 }
 
 /** The ledger as lease.lua keeps it; see there for the order of the figures. */
 export function viewOf(
   limits: QuotaLimits,
-  [state, packedShares, ...appFields]: readonly (Buffer | null)[],
+  [state, ledgerLimits, packedShares, ...appFields]: readonly (Buffer | null)[],
   consumed: Readonly<Record<string, string>>,
+  numbers?: AppNumbers,
 ): LedgerView {
   const consumption = consumptionOf(limits, consumed);
-  const isWhole = appFields.length === limits.apps.length && !appFields.includes(null);
-  if (!state || !isWhole) return { limits, state: newState(limits, 0, 0, false), consumption };
+  if (!state || !ledgerLimits || !isNumberedBy(numbers, ledgerLimits)) {
+    return { limits, state: newState(limits, 0, 0, false), consumption };
+  }
   const [last, level, outstanding, epoch, sequence, learning, overloaded, tick, , nodes, ...rest] =
     doublesOf(state);
   const stocks = rest.slice(2);
   const shares = doublesOf(packedShares ?? Buffer.alloc(0));
+  const isLearning = last! < learning!;
   return {
     limits,
     consumption,
@@ -59,15 +72,25 @@ export function viewOf(
         overloaded: overloaded === 1,
         tickMicros: tick!,
       },
-      apps: appFields.map((bytes, index) => ({
-        ...appState(doublesOf(bytes!)),
-        stock: stocks[index]!,
-        share: shares[index] ?? 0,
-        shareRate: shares[limits.apps.length + index] ?? 0,
-      })),
+      apps: limits.apps.map((app, index) => {
+        const bytes = appFields[index];
+        // The ledger learns of new apps with its next tick.
+        if (!bytes) return newAppState(app, last!, isLearning);
+        return {
+          ...appState(doublesOf(bytes)),
+          stock: stocks[index] ?? 0,
+          share: shares[index] ?? 0,
+          shareRate: shares[shares.length / 2 + index] ?? 0,
+        };
+      }),
       leases: { size: nodes! },
     },
   };
+}
+
+/** Whether the ledger numbers the apps as the record does, or did before the last ones were added. */
+function isNumberedBy(numbers: AppNumbers | undefined, ledgerLimits: Buffer): boolean {
+  return numbers?.digests.includes(ledgerLimits.readDoubleLE(DIGEST_AT)) === true;
 }
 
 function appState(figures: readonly number[]): Omit<AppState, 'stock' | 'share' | 'shareRate'> {

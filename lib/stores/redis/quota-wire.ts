@@ -6,30 +6,38 @@ import {
   type Shortage,
 } from '../../algorithms/quota/index.js';
 
-/** What lease.lua answers: the reply, and the revision of the limits that it was settled under. */
-export interface WireReply {
-  readonly revision: number;
-  readonly reply: QuotaReply;
+/** Between the numbers that apps have in a process and those that they have in the ledger. */
+export interface Places {
+  /** Undefined if the ledger has no such app. */
+  inLedger(app: number): number | undefined;
+  inProcess(number: number): number;
+  /** Stands for the ledger's numbers. */
+  readonly digest: number;
 }
 
 /** By the number that the script gives them. */
 const SHORTAGES: readonly Shortage[] = ['none', 'app', 'cluster'];
 const SHORTEST_STATE_TTL_MS = 3_600_000;
 
-/** A call as packed doubles, in the order of the header of lease.lua. */
-export function packCall(call: QuotaCall, knownApps: number): Buffer {
-  const figures = [knownApps, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
+/** A call as packed doubles, in the order of the header of lease.lua. Apps without a place are left out. */
+export function packCall(call: QuotaCall, places: Places): Buffer {
+  const { digest } = places;
+  const figures = [digest, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
   for (const { app, used, returned, refunded = 0, demand, want, needs } of call.apps) {
-    figures.push(app, used, returned, demand, want, needs.length, refunded);
+    const number = places.inLedger(app);
+    if (number === undefined) continue;
+    figures.push(number, used, returned, demand, want, needs.length, refunded);
     for (const { cost, count } of needs) figures.push(cost, count);
   }
   return packed(figures);
 }
 
-/** Limits as packed doubles, without the revision that seed-limits.lua puts first. */
-export function packLimits(limits: QuotaLimits): Buffer {
+/** Limits as packed doubles; the digest stands for the numbers of their apps. */
+export function packLimits(limits: QuotaLimits, digest: number): Buffer {
   const { apps } = limits;
   return packed([
+    limits.revision,
+    digest,
     limits.capacity,
     limits.depth,
     limits.learningDepth,
@@ -53,7 +61,11 @@ export function packLimits(limits: QuotaLimits): Buffer {
   ]);
 }
 
-export function unpackReply(bytes: Buffer): WireReply {
+export function packNumbers(numbers: readonly number[]): Buffer {
+  return packed(numbers);
+}
+
+export function unpackReply(bytes: Buffer, places: Places): QuotaReply {
   let at = 0;
   const next = (): number => {
     const figure = bytes.readDoubleLE(at);
@@ -62,10 +74,10 @@ export function unpackReply(bytes: Buffer): WireReply {
   };
   const [epoch, sequence, nowMicros] = [next(), next(), next()];
   const overloaded = next() === 1;
-  const [nodes, leaseCap, revision] = [next(), next(), next()];
+  const [nodes, leaseCap, revision, leaseTtlMicros] = [next(), next(), next(), next()];
   const apps: AppReply[] = [];
   while (at < bytes.length) {
-    const [app, granted] = [next(), next()];
+    const [app, granted] = [places.inProcess(next()), next()];
     const shortage = SHORTAGES[next()]!;
     const [retryAfterMicros, remaining, appNodes, share] = [next(), next(), next(), next()];
     const needs = Array.from({ length: next() }, next);
@@ -80,7 +92,10 @@ export function unpackReply(bytes: Buffer): WireReply {
       share,
     });
   }
-  return { revision, reply: { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, apps } };
+  return {
+    ...{ epoch, sequence, nowMicros, overloaded, nodes, leaseCap },
+    ...{ revision, leaseTtlMicros, apps },
+  };
 }
 
 /** Once all is full again and every lease is over, nothing is lost when the state is. */

@@ -10,11 +10,13 @@ import {
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
-import { type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import { AppNumbers } from './app-numbers.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type QuotaKeys } from './keys.js';
+import { LimitsRecord, type Published } from './limits-record.js';
 import { consumptionFields, viewFields, viewOf } from './quota-view.js';
-import { packCall, packLimits, unpackReply } from './quota-wire.js';
+import { packCall, unpackReply, type Places } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
 
 export interface RedisQuotaSettings {
@@ -31,22 +33,15 @@ export interface RedisQuotaSettings {
 /** A process that has just started is worth the wait, which is no longer than for an answer. */
 const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
 
-/** Whether limits were written, and the revision that holds now. */
-export interface Published {
-  readonly written: boolean;
-  readonly revision: number;
-}
-
 /**
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
-export class RedisQuota implements QuotaStore, QuotaOverview {
+export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   private readonly scripts: Scripts;
   private readonly keys: QuotaKeys;
+  private readonly record: LimitsRecord;
   private connecting: Promise<void> | undefined;
-  /** Of the limits that the last reply was settled under; 0 before the first. */
-  revision = 0;
 
   constructor(
     private readonly settings: RedisQuotaSettings,
@@ -54,15 +49,23 @@ export class RedisQuota implements QuotaStore, QuotaOverview {
   ) {
     this.scripts = defineScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);
+    this.record = new LimitsRecord(this.keys.limits, this.scripts, settings.figures);
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
     return this.ask(() => this.send(call));
   }
 
-  /** Replaces the limits of that revision, 0 if there should be none, unless somebody else did. */
-  publish(figures: QuotaFigures, replaces: number): Promise<Published> {
-    return this.ask(() => this.write(figures, replaces));
+  apply(figures: QuotaFigures, revision: number): void {
+    this.publish(figures, revision).catch(() => {
+      // The next call tries again before it asks for anything.
+    });
+  }
+
+  /** Writes the limits, unless there are some of the same or of a later revision. */
+  publish(figures: QuotaFigures, revision: number): Promise<Published> {
+    this.record.apply(figures, revision);
+    return this.ask(() => this.record.sync());
   }
 
   /** As of the last call that any node made. */
@@ -72,13 +75,18 @@ export class RedisQuota implements QuotaStore, QuotaOverview {
 
   private async look(): Promise<QuotaStatus> {
     const { client } = this.settings;
-    const [fields, figures, consumed] = await Promise.all([
-      client.hmgetBuffer(this.keys.ledger, ...viewFields(this.settings.figures.apps.length)),
-      client.hget(this.keys.limits, 'figures'),
+    const [recorded, consumed] = await Promise.all([
+      client.hmget(this.keys.limits, 'revision', 'names', 'figures'),
       client.hgetall(this.keys.consumed),
     ]);
-    const known = figures === null ? this.settings.figures : (JSON.parse(figures) as QuotaFigures);
-    return statusOf(viewOf(compileQuota(known), fields, consumed));
+    const [revision, names, figures] = recorded;
+    if (!names || !figures)
+      return statusOf(viewOf(compileQuota(this.record.figures), [], consumed));
+    const numbers = new AppNumbers(JSON.parse(names) as string[]);
+    const fields = await client.hmgetBuffer(this.keys.ledger, ...viewFields(numbers.names.length));
+    const known = JSON.parse(figures) as QuotaFigures;
+    const limits = compileQuota(known, numbers.names, Number(revision));
+    return statusOf(viewOf(limits, fields, consumed, numbers));
   }
 
   private async ask<T>(question: () => Promise<T>): Promise<T> {
@@ -100,37 +108,45 @@ export class RedisQuota implements QuotaStore, QuotaOverview {
   }
 
   private async send(call: QuotaCall): Promise<QuotaReply> {
-    const args = this.toArguments(call);
-    const bytes = await this.scripts.lease(args).catch(async (error: unknown) => {
-      if (!hasNoLimits(error)) throw error;
-      await this.write(this.settings.figures, 0);
-      return this.scripts.lease(args);
+    const { record } = this;
+    if (!record.isCurrent) await record.sync();
+    const reply = await this.lease(call).catch(async (error: unknown) => {
+      if (!isAboutLimits(error)) throw error;
+      await record.sync();
+      return this.lease(call);
     });
-    const { revision, reply } = unpackReply(bytes);
-    this.revision = revision;
+    record.hear(reply.revision);
     return reply;
   }
 
-  private async write(figures: QuotaFigures, replaces: number): Promise<Published> {
-    const packed = packLimits(compileQuota(figures));
-    const args = [this.keys.limits, replaces, JSON.stringify(figures), packed];
-    const [written, revision] = await this.scripts.seedLimits(args);
-    return { written: written === 1, revision };
+  private async lease(call: QuotaCall): Promise<QuotaReply> {
+    // The record may be read again while the call is on its way.
+    const places = placesOf(this.record);
+    const bytes = await this.scripts.lease(this.toArguments(call, places));
+    return unpackReply(bytes, places);
   }
 
-  private toArguments(call: QuotaCall): (string | Buffer)[] {
+  private toArguments(call: QuotaCall, places: Places): (string | Buffer)[] {
     const { ledger, deadlines, limits, consumed } = this.keys;
-    const { figures, scriptNow } = this.settings;
-    const names = figures.apps.map(({ app }) => app);
+    const { scriptNow } = this.settings;
     const now = scriptNow === undefined ? '' : String(Math.floor(scriptNow()));
     return [
       ...[ledger, deadlines, limits, consumed],
-      ...[leaseName(call), packCall(call, names.length), now],
-      ...consumptionFields(call, names),
+      ...[leaseName(call), packCall(call, places), now],
+      ...consumptionFields(call, this.record.names),
     ];
   }
 }
 
-function hasNoLimits(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOT_CONFIGURED');
+function placesOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): Places {
+  return {
+    inLedger: (app) => numbers.of(names[app]),
+    inProcess: (number) => names.indexOf(numbers.names[number]!),
+    digest: numbers.digest,
+  };
+}
+
+/** There are none, or their apps have other numbers than the process knows of. */
+function isAboutLimits(error: unknown): boolean {
+  return error instanceof Error && /^(NOT_CONFIGURED|OTHER_APPS)/.test(error.message);
 }

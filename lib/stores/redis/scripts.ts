@@ -9,7 +9,7 @@ export interface Scripts {
   buckets(args: Argument[]): Promise<number[]>;
   heartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
   lease(args: BinaryArgument[]): Promise<Buffer>;
-  seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number]>;
+  seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number, names: string]>;
 }
 
 /**
@@ -25,7 +25,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
     weirBuckets(args: Argument[]): Promise<number[]>;
     weirHeartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
     weirLeaseBuffer(args: BinaryArgument[]): Promise<Buffer>;
-    weirSeedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number]>;
+    weirSeedLimits(args: BinaryArgument[]): Promise<[number, number, string]>;
   };
   return {
     // A client of the user's may be set to give numbers as texts.
@@ -33,7 +33,10 @@ export function defineScripts(client: Redis | Cluster): Scripts {
     heartbeat: (nodesKey, nodeId, ttlMs) => commands.weirHeartbeat(nodesKey, nodeId, ttlMs),
     // What the script packs are bytes, not text.
     lease: (args) => commands.weirLeaseBuffer(args),
-    seedLimits: (args) => commands.weirSeedLimits(args),
+    seedLimits: async (args) => {
+      const [written, revision, names] = await commands.weirSeedLimits(args);
+      return [Number(written), Number(revision), names];
+    },
   };
 }
 

@@ -1,0 +1,119 @@
+import { compileQuota, numbered, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { StoreUnavailableError } from '../../common/errors.js';
+import { AppNumbers } from './app-numbers.js';
+import { packLimits, packNumbers } from './quota-wire.js';
+import { type Scripts } from './scripts.js';
+
+/** Whether limits were written, and the revision that holds now. */
+export interface Published {
+  readonly written: boolean;
+  readonly revision: number;
+}
+
+/** What this process would have in the record. */
+interface OwnLimits {
+  readonly figures: QuotaFigures;
+  readonly revision: number;
+  /** The apps as this process numbers them. */
+  readonly names: readonly string[];
+}
+
+/** Each attempt in vain means that somebody else has written. */
+const MOST_ATTEMPTS = 16;
+/** Beyond so many apps that are gone the list begins anew, and the ledger with it, empty. */
+const MOST_RETIRED = 256;
+
+/**
+ * The limits of a cluster in Redis, with a revision: the highest one stays, whoever writes it, and
+ * whoever comes later finds it done. The numbers of the apps are part of the record, because the
+ * processes may not know the same apps.
+ */
+export class LimitsRecord {
+  /** As last heard; undefined before the first time. */
+  numbers: AppNumbers | undefined;
+  /** False if there may be something to write or to read. */
+  isCurrent = false;
+  private own: OwnLimits;
+  private revision = -1;
+  private syncing: Promise<Published> | undefined;
+
+  constructor(
+    private readonly key: string,
+    private readonly scripts: Pick<Scripts, 'seedLimits'>,
+    figures: QuotaFigures,
+  ) {
+    this.own = { figures, revision: 0, names: figures.apps.map(({ app }) => app) };
+  }
+
+  get figures(): QuotaFigures {
+    return this.own.figures;
+  }
+
+  get names(): readonly string[] {
+    return this.own.names;
+  }
+
+  /** Takes note; `sync` tells Redis. */
+  apply(figures: QuotaFigures, revision: number): void {
+    const names = numbered(
+      this.own.names,
+      figures.apps.map(({ app }) => app),
+    );
+    this.own = { figures, revision, names };
+    this.isCurrent = false;
+  }
+
+  /** A reply was settled under limits of this revision. */
+  hear(revision: number): void {
+    if (revision > this.revision) this.isCurrent = false;
+  }
+
+  /** Writes the own limits if they are of a later revision, and reads what holds. */
+  sync(): Promise<Published> {
+    this.syncing ??= this.settle().finally(() => (this.syncing = undefined));
+    return this.syncing;
+  }
+
+  private async settle(): Promise<Published> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const { own, numbers: known } = this;
+      const published = await this.write(own, known);
+      const isDone = published.written || published.revision >= own.revision;
+      if (isDone && own === this.own) {
+        this.isCurrent = true;
+        return published;
+      }
+    }
+    throw new StoreUnavailableError('others keep changing the limits');
+  }
+
+  /** Only in place of the list of apps that is known: the packed limits are in its order. */
+  private async write(own: OwnLimits, known: AppNumbers | undefined): Promise<Published> {
+    const numbers = new AppNumbers(known === undefined ? own.names : grown(known.names, own));
+    const [written, revision, names] = await this.scripts.seedLimits([
+      this.key,
+      own.revision,
+      known === undefined ? '' : JSON.stringify(known.names),
+      JSON.stringify(numbers.names),
+      JSON.stringify(own.figures),
+      packLimits(compileQuota(own.figures, numbers.names, own.revision), numbers.digest),
+      packNumbers(numbers.digests),
+    ]);
+    this.revision = revision;
+    if (written === 1) this.numbers = numbers;
+    else this.numbers = names === '' ? undefined : sameOrNew(known, JSON.parse(names) as string[]);
+    return { written: written === 1, revision };
+  }
+}
+
+function grown(known: readonly string[], { figures }: OwnLimits): readonly string[] {
+  const apps = figures.apps.map(({ app }) => app);
+  const names = numbered(known, apps);
+  return names.length - apps.length > MOST_RETIRED ? apps : names;
+}
+
+function sameOrNew(known: AppNumbers | undefined, names: readonly string[]): AppNumbers {
+  const isSame =
+    known?.names.length === names.length && known.names.every((n, i) => n === names[i]);
+  return isSame ? known : new AppNumbers(names);
+}
