@@ -1,0 +1,2 @@
+export * from './document/index.js';
+export * from './schema/index.js';
