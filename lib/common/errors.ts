@@ -15,7 +15,7 @@ export class InvalidArgumentError extends RateLimitError {
   constructor(
     readonly field: string,
     readonly value: unknown,
-    expectation: string,
+    readonly expectation: string,
     message = `${field}: expected ${expectation}, got ${describe(value)}`,
   ) {
     super(message);
@@ -139,9 +139,36 @@ export class MissingPackageError extends RateLimitError {
   }
 }
 
+/** One thing that is wrong in a configuration. */
+export interface ConfigIssue {
+  /** Where: `apps.checkout.burst`. */
+  readonly path: string;
+  /** What stands there. */
+  readonly value: unknown;
+  /** What would be right. */
+  readonly expected: string;
+  /** All of it in one sentence. */
+  readonly message: string;
+}
+
+/** A configuration that is refused, with everything that is wrong in it. */
+export class InvalidConfigError extends RateLimitError {
+  readonly code = 'INVALID_CONFIG';
+
+  constructor(
+    readonly issues: readonly ConfigIssue[],
+    name = 'the configuration',
+  ) {
+    const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
+    const lines = issues.map(({ message }) => `\n  ${message}`);
+    super(`${count} in ${name}:${lines.join('')}`);
+  }
+}
+
 const LONGEST_VALUE = 80;
 
-function describe(value: unknown): string {
+/** A value as it stands in messages: in full if it is short. */
+export function describe(value: unknown): string {
   const text = inWords(value);
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }

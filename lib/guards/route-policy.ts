@@ -1,6 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject } from '../common/validate.js';
+import { isEarlyKey } from '../config/schema/key-rules.js';
 import { type Decision } from '../limiter/decision.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
@@ -97,11 +98,4 @@ function checkFunctions(at: string, options: RouteOptions): void {
   if (typeof early !== 'boolean') {
     throw new InvalidArgumentError(`${at}.early`, early, 'true or false');
   }
-}
-
-/** What is there before anybody has looked at who is calling. */
-function isEarlyKey(key: KeyOption): boolean {
-  if (Array.isArray(key)) return (key as KeyOption[]).every(isEarlyKey);
-  if (typeof key === 'object') return 'header' in key;
-  return key === 'ip' || key === 'global';
 }

@@ -76,7 +76,7 @@ export interface CheckedPolicy {
 
 /** The tier whose figures stand in the policy itself. */
 const BASE_TIER = 'default';
-const NAME = /^[\w.-]{1,64}$/;
+export const NAME = /^[\w.-]{1,64}$/;
 const MOST_SUB_WINDOWS = 120;
 /** Keeps every figure that a bucket can reach a whole number below 2^53. */
 const LONGEST_FILL_MS = 100 * 365 * 86_400_000;

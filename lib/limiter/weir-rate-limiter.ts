@@ -195,7 +195,8 @@ export class WeirRateLimiter extends RateLimiter {
     const { revision } = change;
     const commitQuota = prepareQuota(this.quotaBook, change);
     return () => {
-      if (this.closed || revision <= this.revision) return;
+      const isLater = revision > this.revision || this.revision === 0;
+      if (this.closed || !isLater) return;
       const changed = this.policies.install(policies, revision);
       // What goes back was leased under the old limits, and must not meet a call under the new ones.
       this.remote?.flush();

@@ -1,0 +1,45 @@
+import { canonicalJson } from './canonical.js';
+import { isObject, namesOf, own } from './json.js';
+import { pathText } from './path.js';
+
+/** What is different in a second document. */
+export interface ConfigDiff {
+  readonly added: readonly { readonly path: string; readonly after: unknown }[];
+  readonly removed: readonly { readonly path: string; readonly before: unknown }[];
+  readonly changed: readonly {
+    readonly path: string;
+    readonly before: unknown;
+    readonly after: unknown;
+  }[];
+}
+
+type Open<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : never };
+
+/** Field by field; lists are compared as a whole. What came or went with all it holds is one entry. */
+export function diff(before: unknown, after: unknown): ConfigDiff {
+  const found: Open<ConfigDiff> = { added: [], removed: [], changed: [] };
+  compare([], before, after, found);
+  return found;
+}
+
+function compare(at: readonly string[], before: unknown, after: unknown, found: Open<ConfigDiff>) {
+  if (!isObject(before) || !isObject(after)) {
+    if (isSame(before, after)) return;
+    const path = pathText(at);
+    if (before === undefined) found.added.push({ path, after });
+    else if (after === undefined) found.removed.push({ path, before });
+    else found.changed.push({ path, before, after });
+    return;
+  }
+  const names = new Set([...namesOf(before), ...namesOf(after)]);
+  for (const name of [...names].sort()) {
+    compare([...at, name], own(before, name), own(after, name), found);
+  }
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || canonicalJson(a) === canonicalJson(b);
+}
+
+export const isEmptyDiff = ({ added, removed, changed }: ConfigDiff): boolean =>
+  added.length + removed.length + changed.length === 0;

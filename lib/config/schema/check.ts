@@ -1,0 +1,124 @@
+import { InvalidConfigError, type ConfigIssue } from '../../common/errors.js';
+import { nearest } from '../../common/nearest.js';
+import { deepFreeze } from '../document/canonical.js';
+import { effective, NORMAL_PROFILE } from '../document/effective.js';
+import { isObject } from '../document/json.js';
+import { type PathSegment } from '../document/path.js';
+import { SECTIONS, type ConfigDocument } from './document.schema.js';
+import { issue } from './issue.js';
+import { plainJson, withoutNulls } from './plain-json.js';
+import { ruleIssues, type IsSound } from './rule-issues.js';
+import { shapeIssues, type LocatedIssue } from './shape-issues.js';
+
+export interface CheckOptions {
+  /** A document that configures nothing is refused unless this is set. */
+  readonly allowEmpty?: boolean;
+  /** What the document is called in the message of the error. */
+  readonly name?: string;
+}
+
+/** A part of the configuration that is laid over what is below it; null removes. */
+export type ConfigLayer = { readonly [name: string]: unknown };
+
+/**
+ * The document, checked as a whole, with its profiles, as a frozen copy. Throws an
+ * `InvalidConfigError` with everything that is wrong.
+ */
+export function checkDocument(value: unknown, options: CheckOptions = {}): ConfigDocument {
+  return checked(value, options, documentIssues) as ConfigDocument;
+}
+
+/**
+ * A layer or a patch, as a frozen copy: its form is checked, but not whether it is complete, as that
+ * depends on what is below it.
+ */
+export function checkLayer(value: unknown, options: CheckOptions = {}): ConfigLayer {
+  return checked(value, options, layerIssues) as ConfigLayer;
+}
+
+type FindIssues = (copy: unknown, options: CheckOptions) => ConfigIssue[];
+
+function checked(value: unknown, options: CheckOptions, find: FindIssues): unknown {
+  const { copy, issues, isComplete } = plainJson(value ?? {});
+  const left = new Set(issues.map(({ path }) => path));
+  // What is no JSON is not in the copy, and must not be missed there a second time.
+  const found = isComplete ? find(copy, options).filter(({ path }) => !left.has(path)) : [];
+  if (issues.length + found.length > 0) {
+    throw new InvalidConfigError([...issues, ...found], options.name);
+  }
+  return deepFreeze(copy);
+}
+
+function layerIssues(copy: unknown, { allowEmpty }: CheckOptions): ConfigIssue[] {
+  if (isObject(copy) && isEmpty(copy)) return allowEmpty ? [] : [emptyIssue()];
+  return shapeIssues(withoutNulls(copy)).map((one) => one.issue);
+}
+
+const isEmpty = (layer: object): boolean => Object.keys(layer).every((name) => name === 'version');
+
+function documentIssues(copy: unknown, options: CheckOptions): ConfigIssue[] {
+  const shape = shapeIssues(copy);
+  if (!isObject(copy))
+    return copy === undefined || copy === null ? [emptyIssue()] : issuesOf(shape);
+  const document = copy as ConfigDocument;
+  const hasNothing = SECTIONS.every((name) => document[name] === undefined);
+  if (hasNothing && shape.length === 0 && !options.allowEmpty) return [emptyIssue()];
+  const base = ruleIssues(document, soundness(shape, []));
+  return [...issuesOf(shape), ...base, ...profileIssues(document, shape, base)];
+}
+
+const issuesOf = (found: readonly LocatedIssue[]): ConfigIssue[] => found.map((one) => one.issue);
+
+function emptyIssue(): ConfigIssue {
+  const expected = `at least one of ${SECTIONS.join(', ')}`;
+  return issue([], undefined, `${expected} (or allowEmpty, if that is meant)`, 'is empty');
+}
+
+/** Rules are only applied to parts whose form is right. */
+function soundness(shape: readonly LocatedIssue[], prefix: readonly PathSegment[]): IsSound {
+  return (path) => {
+    const at = [...prefix, ...path];
+    return shape.every((one) => !overlaps(one.at, at));
+  };
+}
+
+function overlaps(fault: readonly PathSegment[], part: readonly PathSegment[]): boolean {
+  const shared = Math.min(fault.length, part.length);
+  for (let i = 0; i < shared; i++) if (fault[i] !== part[i]) return false;
+  return true;
+}
+
+/** Every profile must be able to come into force, not only the one that is. */
+function profileIssues(
+  document: ConfigDocument,
+  shape: readonly LocatedIssue[],
+  base: readonly ConfigIssue[],
+): ConfigIssue[] {
+  if (!soundness(shape, [])(['profile'])) return [];
+  const profiles = isObject(document.profiles) ? Object.keys(document.profiles) : [];
+  const known = new Set(base.map(({ message }) => message));
+  const inProfiles = profiles.flatMap((profile) => {
+    const [inBase, inProfile] = [soundness(shape, []), soundness(shape, ['profiles', profile])];
+    const isSound: IsSound = (at) => inBase(at) && inProfile(at);
+    if (!isObject(document.profiles?.[profile])) return [];
+    return ruleIssues(effective(document, profile), isSound)
+      .filter(({ message }) => !known.has(message))
+      .map((one) => belowProfile(profile, one));
+  });
+  return [...unknownProfile(document.profile, profiles), ...inProfiles];
+}
+
+function unknownProfile(profile: string | undefined, profiles: readonly string[]): ConfigIssue[] {
+  const known = [...new Set([NORMAL_PROFILE, ...profiles])];
+  if (profile === undefined || known.includes(profile)) return [];
+  const meant = nearest(profile, known);
+  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
+  return [issue(['profile'], profile, `one of ${known.join(', ')}${hint}`)];
+}
+
+function belowProfile(profile: string, one: ConfigIssue): ConfigIssue {
+  const at = issue(['profiles', profile], one.value, one.expected).path;
+  const path = one.path.startsWith('[') ? `${at}${one.path}` : `${at}.${one.path}`;
+  const message = `${at}: in force, ${one.message}`;
+  return { ...one, path, message };
+}

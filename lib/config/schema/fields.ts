@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { durationMs, parseRate } from '../../common/duration.js';
+import { NAME } from '../../limiter/policy-options.js';
+
+/** Of what the document is made. The message of each check is what would be right. */
+
+/** Larger figures would lose exactness long before they mean anything. */
+const LARGEST_FIGURE = 1e12;
+
+export function whole(least = 1, most = LARGEST_FIGURE) {
+  const error = `a whole number from ${least} to ${most}`;
+  return z.number({ error }).int({ error }).min(least, { error }).max(most, { error });
+}
+
+export function between(least: number, most: number) {
+  const error = `a number from ${least} to ${most}`;
+  return z.number({ error }).min(least, { error }).max(most, { error });
+}
+
+/** A part of a whole. */
+export const ratio = () => between(0, 1);
+
+export const flag = () => z.boolean({ error: 'true or false' });
+
+export const text = (error: string) => z.string({ error }).min(1, { error });
+
+export function choice<const T extends string>(...choices: T[]) {
+  return z.enum(choices, { error: `one of ${choices.map((one) => `'${one}'`).join(', ')}` });
+}
+
+const A_DURATION =
+  "a duration from 1 ms to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'";
+const UNITS = '(?:ms|s|sec|second|m|min|minute|h|hour|d|day)s?';
+/** What editors can check of a duration; its range is checked by the parser. */
+export const DURATION_PATTERN = `^(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
+export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
+
+export function duration() {
+  const error = A_DURATION;
+  const isDuration = (value: unknown) => parses(() => durationMs(value, ''));
+  const inMs = z.number({ error }).refine(isDuration, { error }).meta({ minimum: 1 });
+  const inWords = z
+    .string({ error })
+    .refine(isDuration, { error })
+    .meta({ pattern: DURATION_PATTERN });
+  return z.union([inMs, inWords], { error });
+}
+
+export function rate() {
+  const error = "a number above 0 or a text like '100/s', '100/min', '1000/5m'";
+  const isRate = (value: string) =>
+    parses(() => parseRate(value, '')) && Number.parseFloat(value) > 0;
+  const inWords = z.string({ error }).refine(isRate, { error }).meta({ pattern: RATE_PATTERN });
+  return z.union([z.number({ error }).positive({ error }), inWords], { error });
+}
+
+function parses(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Things by name. */
+export function named<T extends z.ZodType>(of: T, what: string) {
+  const name = z.string().regex(NAME, { error: 'a name of up to 64 letters, digits and _ . -' });
+  return z.record(name, of, { error: `an object of ${what} by name` });
+}
+
+/** An object that has these fields and no others. */
+export function group<T extends z.ZodRawShape>(shape: T) {
+  return z.strictObject(shape, { error: `an object with ${someOf(Object.keys(shape))}` });
+}
+
+function someOf(names: readonly string[]): string {
+  return names.length > 3 ? `${names.slice(0, 3).join(', ')}…` : names.join(', ');
+}
+
+/**
+ * A field that may be left out: a layer, a patch and a profile say only what they change. What must
+ * be there in the end is the affair of the rules. `byDefault` is told to people, and fills in nothing.
+ */
+export function field<T extends z.ZodType>(of: T, description: string, byDefault?: unknown) {
+  const meta = byDefault === undefined ? { description } : { description, default: byDefault };
+  return of.optional().meta(meta);
+}

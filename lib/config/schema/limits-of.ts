@@ -1,0 +1,69 @@
+import { type PolicyInput } from '../../limiter/policy-options.js';
+import { type LocalOptions, type QuotaOptions } from '../../limiter/quota-options.js';
+import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
+
+/** What a limiter has to know of a document. */
+export interface Limits {
+  readonly policies: Readonly<Record<string, PolicyInput>>;
+  /** Only where there are apps. */
+  readonly quota?: QuotaOptions;
+}
+
+/** The limits of an effective document, in the form in which the limiter takes them. */
+export function limitsOf(document: ConfigDocument): Limits {
+  const policies = Object.fromEntries(
+    Object.entries(document.policies ?? {}).map(([name, policy]) => [name, limitOf(policy)]),
+  );
+  const quota = quotaOf(document);
+  return quota === undefined ? { policies } : { policies, quota };
+}
+
+/** Without what only requests have to do with. */
+function limitOf(policy: PolicyDocument): PolicyInput {
+  const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
+  return limit as PolicyInput;
+}
+
+function quotaOf({ cluster, apps }: ConfigDocument): QuotaOptions | undefined {
+  if (apps === undefined && cluster?.capacity === undefined) return undefined;
+  const { id, capacity, burstRatio, reservedRatio, maxCost, ...local } = cluster ?? {};
+  const figures = present({ capacity, burstRatio, reservedRatio });
+  return present({
+    cluster: Object.keys(figures).length === 0 ? undefined : figures,
+    clusterId: id,
+    apps: apps ?? {},
+    maxCost,
+    local: Object.keys(local).length === 0 ? undefined : (local as Partial<LocalOptions>),
+  }) as unknown as QuotaOptions;
+}
+
+function present<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => one !== undefined),
+  ) as Partial<T>;
+}
+
+/** The code's own limits as a document: what a document cannot carry, such as functions, is left out. */
+export function documentOf(code: {
+  readonly policies?: Readonly<Record<string, object>>;
+  readonly quota?: QuotaOptions;
+}): ConfigDocument {
+  const { policies = {}, quota } = code;
+  const named = Object.entries(policies).map(([name, one]) => [name, withoutFunctions(one)]);
+  const { cluster, clusterId, apps, maxCost, local } = quota ?? {};
+  const clusterPart = present({ id: clusterId, ...cluster, maxCost, ...local });
+  return present({
+    cluster: Object.keys(clusterPart).length === 0 ? undefined : clusterPart,
+    apps: apps as ConfigDocument['apps'],
+    policies: named.length === 0 ? undefined : Object.fromEntries(named),
+  }) as ConfigDocument;
+}
+
+/** A key that is or holds a function cannot travel, nor can half of it. */
+function withoutFunctions(policy: object): object {
+  return Object.fromEntries(Object.entries(policy).filter(([, one]) => !holdsFunction(one)));
+}
+
+function holdsFunction(value: unknown): boolean {
+  return typeof value === 'function' || (Array.isArray(value) && value.some(holdsFunction));
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { PolicyOptions } from '../../limiter/policy-options.js';
+import { AppOptions, ClusterOptions, LocalOptions } from '../../limiter/quota-options.js';
+import { NAME } from '../../limiter/policy-options.js';
+import {
+  between,
+  choice,
+  duration,
+  field,
+  flag,
+  group,
+  named,
+  rate,
+  text,
+  whole,
+} from './fields.js';
+
+const clusterDefaults = new ClusterOptions();
+const appDefaults = new AppOptions();
+const localDefaults = new LocalOptions();
+const policyDefaults = new PolicyOptions();
+
+export const clusterSchema = group({
+  id: field(
+    z.string({ error: 'a name' }).regex(NAME, { error: 'a name of letters, digits and _ . -' }),
+    'Which cluster this is, if several share a store',
+    'default',
+  ),
+  capacity: field(whole(), 'Tokens per second that the shared resource can take'),
+  burstRatio: field(
+    between(1, 100),
+    "How much more than a second's capacity may be taken at once after a quiet time",
+    clusterDefaults.burstRatio,
+  ),
+  reservedRatio: field(
+    between(0, 0.2),
+    'The part of the capacity that guarantees leave free, and that priority 0 is never kept from',
+    clusterDefaults.reservedRatio,
+  ),
+  maxCost: field(whole(), 'The most that one request may cost; buckets are at least this deep', 1),
+  pace: field(
+    duration(),
+    'While there is a shortage a process asks the store no more often than this',
+    localDefaults.pace,
+  ),
+  leaseTtl: field(
+    duration(),
+    'After so long without a call the lease of a process is void',
+    localDefaults.leaseTtl,
+  ),
+  syncInterval: field(
+    duration(),
+    'Consumption is reported at the latest after this…',
+    localDefaults.syncInterval,
+  ),
+  batchThreshold: field(whole(), '…or after so many tokens', localDefaults.batchThreshold),
+  reserveTarget: field(
+    whole(),
+    'A fixed stock of tokens in each process; without it, as much as demand asks for',
+  ),
+  refillThreshold: field(
+    between(0, 1),
+    'With a fixed stock: it is refilled at this part of it',
+    localDefaults.refillThreshold,
+  ),
+});
+
+const priority = z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], {
+  error: '0, 1, 2 or 3',
+});
+
+export const appSchema = group({
+  guaranteed: field(whole(), 'Tokens per second that are there whenever the app asks'),
+  burst: field(whole(), 'Tokens per second that it never exceeds; without it, the guarantee'),
+  burstDuration: field(
+    duration(),
+    'How long it takes until burst credit that was drawn on is whole again',
+    appDefaults.burstDuration,
+  ),
+  priority: field(
+    priority,
+    'Who goes first when there is not enough: 0 before 1 before 2 before 3',
+    appDefaults.priority,
+  ),
+  elastic: field(
+    flag(),
+    'What is beyond the guarantee is borrowed idle capacity, and spends no burst credit',
+    appDefaults.elastic,
+  ),
+});
+
+const figures = {
+  rate: field(rate(), "Tokens per period, or both at once: '100/min'"),
+  period: field(duration(), 'What the rate is counted in', '1s'),
+  burst: field(
+    whole(),
+    'Tokens that a bucket holds; without it, the number in the rate. Not for sliding windows',
+  ),
+};
+
+const tierSchema = z.union([rate(), group(figures)], {
+  error: 'a rate, or an object with rate, period or burst',
+});
+
+const A_KEY = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these";
+
+const simpleKey = z.union(
+  [
+    choice('ip', 'user', 'route', 'global'),
+    z.strictObject({ header: text('the name of a header') }),
+    z.strictObject({ param: text("the path of a value, such as 'query.q'") }),
+  ],
+  { error: A_KEY },
+);
+
+const keySchema = z.union([simpleKey, z.array(simpleKey).min(1)], { error: A_KEY });
+
+export const policySchema = group({
+  algorithm: field(
+    choice('token-bucket', 'leaky-bucket', 'sliding-window'),
+    'How it counts',
+    policyDefaults.algorithm,
+  ),
+  ...figures,
+  mode: field(
+    choice('policer', 'shaper'),
+    'Leaky bucket: refuse what is too much, or delay what fits into the bucket',
+    policyDefaults.mode,
+  ),
+  maxDelay: field(duration(), 'Shaper: a request that would have to wait longer is refused'),
+  subWindows: field(
+    whole(1, 120),
+    'Sliding window: into how many parts the period is cut',
+    policyDefaults.subWindows,
+  ),
+  cost: field(whole(), 'Tokens that a request takes if it does not say', policyDefaults.cost),
+  tiers: field(
+    named(tierSchema, 'tiers'),
+    'Other figures for some callers, by name: a rate, or rate, period and burst',
+    policyDefaults.tiers,
+  ),
+  defaultTier: field(
+    text('the name of a tier'),
+    "The tier of requests that name none, or one that is not there; without it, the policy's own figures",
+  ),
+  scope: field(
+    choice('fleet', 'node'),
+    'One bucket per key for all processes, or each process by itself',
+    policyDefaults.scope,
+  ),
+  sync: field(
+    choice('auto', 'exact', 'leased'),
+    'Token buckets on Redis: whether a process takes tokens of a key ahead and decides by itself',
+    policyDefaults.sync,
+  ),
+  failureMode: field(
+    choice('local', 'open', 'closed'),
+    'While the store is away: each node its share, let all pass, or none',
+    policyDefaults.failureMode,
+  ),
+  shadow: field(flag(), 'Count what would be denied, and let it pass', policyDefaults.shadow),
+  maxWaiters: field(
+    whole(),
+    'How many `acquire` calls may wait for one key',
+    policyDefaults.maxWaiters,
+  ),
+  key: field(keySchema, `Whose tokens a request takes: ${A_KEY}`, 'ip'),
+  anonymous: field(keySchema, "With key 'user': the key of callers without a name", 'ip'),
+  tier: field(text('the name of a tier'), 'The tier of all callers'),
+  early: field(
+    flag(),
+    'HTTP: decided before all guards, also those that authenticate. For ip, header and global keys',
+    false,
+  ),
+});

@@ -1,0 +1,91 @@
+import { type z } from 'zod';
+import { durationMs } from '../../common/duration.js';
+import { type ConfigIssue } from '../../common/errors.js';
+import { nearest } from '../../common/nearest.js';
+import { mergePatch } from '../document/merge-patch.js';
+import { type PathSegment } from '../document/path.js';
+import { adaptiveSchema } from './adaptive.schema.js';
+import { alertsSchema } from './alerts.schema.js';
+import { defaultsOf } from './defaults.js';
+import { type ConfigDocument } from './document.schema.js';
+import { issue } from './issue.js';
+
+type Path = readonly PathSegment[];
+
+/** The rules between fields of sections that no limiter knows. */
+export function otherRules(document: ConfigDocument): ConfigIssue[] {
+  const { adaptive, alerts, protection = {} } = document;
+  return [
+    ...Object.keys(protection).flatMap((resource) => policyName(document, resource)),
+    ...(adaptive === undefined ? [] : adaptiveRules(adaptive)),
+    ...(alerts === undefined ? [] : alertRules(alerts)),
+  ];
+}
+
+function policyName(
+  { protection, policies = {} }: ConfigDocument,
+  resource: string,
+): ConfigIssue[] {
+  const known = Object.keys(policies);
+  const policy = protection?.[resource]?.policy;
+  if (policy === undefined || known.includes(policy)) return [];
+  const meant = nearest(policy, known);
+  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
+  const expected = `the name of one of the policies${hint}`;
+  return [issue(['protection', resource, 'policy'], policy, expected)];
+}
+
+/** The settings as they will hold: what is not said has its default. */
+function filled<T>(schema: z.ZodObject, value: T): T {
+  return mergePatch(defaultsOf(schema), value) as T;
+}
+
+function adaptiveRules(given: NonNullable<ConfigDocument['adaptive']>): ConfigIssue[] {
+  const { weights, thresholds, loopDelay } = filled(adaptiveSchema, given);
+  const { cpu = 0, memory = 0, inFlight = 0 } = weights!;
+  const sum = cpu + memory + inFlight;
+  const at = ['adaptive'];
+  return [
+    ...(Math.abs(sum - 1) < 1e-9
+      ? []
+      : [
+          issue(
+            [...at, 'weights'],
+            Number(sum.toFixed(6)),
+            'cpu, memory and inFlight to add up to 1',
+          ),
+        ]),
+    ...rising([...at, 'thresholds'], thresholds!, ['low', 'high']),
+    ...rising([...at, 'loopDelay'], loopDelay!, ['low', 'high', 'critical']),
+  ];
+}
+
+function alertRules(given: NonNullable<ConfigDocument['alerts']>): ConfigIssue[] {
+  const { seconds, minutes } = filled(alertsSchema, given);
+  const at = ['alerts'];
+  return [
+    ...rising([...at, 'seconds', 'qpsRise'], seconds!.qpsRise!, ['window', 'baseline']),
+    ...rising([...at, 'seconds', 'errorRate'], seconds!.errorRate!, ['window', 'longWindow']),
+    ...rising([...at, 'minutes', 'p99Rise'], minutes!.p99Rise!, ['window', 'baseline']),
+    ...rising([...at, 'minutes', 'denialRise'], minutes!.denialRise!, ['window', 'baseline']),
+  ];
+}
+
+/** Each of the figures must be above the one before it. */
+function rising<T extends object>(
+  at: Path,
+  figures: T,
+  names: (keyof T & string)[],
+): ConfigIssue[] {
+  return names.slice(1).flatMap((name, i) => {
+    const before = names[i]!;
+    if (sizeOf(figures[name]) > sizeOf(figures[before])) return [];
+    const expected = `more than ${before} (${String(figures[before])})`;
+    return [issue([...at, name], figures[name], expected)];
+  });
+}
+
+/** A ratio as it is, a duration in milliseconds. */
+function sizeOf(figure: unknown): number {
+  return typeof figure === 'string' ? durationMs(figure, '') : Number(figure);
+}

@@ -1,0 +1,98 @@
+import { type ConfigIssue } from '../../common/errors.js';
+import { isForbidden, isObject } from '../document/json.js';
+import { type PathSegment } from '../document/path.js';
+import { issue } from './issue.js';
+
+/** Larger documents are refused. */
+export const MOST_BYTES = 1_048_576;
+const MOST_DEPTH = 32;
+
+/**
+ * A copy of a value that holds nothing but plain JSON, shares nothing with the original, and has no
+ * field by which a prototype could be reached. Fields that are undefined are left out.
+ */
+export function plainJson(value: unknown): PlainCopy {
+  const copying = new Copying();
+  const copy = copying.copy(value, []);
+  return { copy, issues: copying.issues, isComplete: !copying.isFull };
+}
+
+export interface PlainCopy {
+  readonly copy: unknown;
+  readonly issues: readonly ConfigIssue[];
+  /** False if it was given up because it is too large. */
+  readonly isComplete: boolean;
+}
+
+class Copying {
+  readonly issues: ConfigIssue[] = [];
+  private bytes = 0;
+
+  copy(value: unknown, path: readonly PathSegment[]): unknown {
+    if (this.isFull) return undefined;
+    if (path.length > MOST_DEPTH) {
+      return this.refuse(path, '…', `no more than ${MOST_DEPTH} levels`);
+    }
+    this.count(2);
+    if (Array.isArray(value)) return value.map((one, i) => this.copy(one, [...path, i]));
+    if (isObject(value) && isPlain(value)) return this.copyObject(value, path);
+    if (!isScalar(value)) {
+      return this.refuse(path, value, 'a value that JSON can carry');
+    }
+    this.count(typeof value === 'string' ? Buffer.byteLength(value) + 2 : 8);
+    return value;
+  }
+
+  private copyObject(value: Record<string, unknown>, path: readonly PathSegment[]): unknown {
+    const copy: Record<string, unknown> = {};
+    for (const name of Object.keys(value)) {
+      const at = [...path, name];
+      this.count(Buffer.byteLength(name) + 4);
+      if (isForbidden(name))
+        this.issues.push(issue(at, undefined, 'another name', 'no field may be called so'));
+      else if (value[name] !== undefined) copy[name] = this.copy(value[name], at);
+    }
+    return copy;
+  }
+
+  /** Aliases can make much of a short text: so it is counted while it is copied. */
+  private count(bytes: number): void {
+    const wasFull = this.isFull;
+    this.bytes += bytes;
+    if (this.isFull && !wasFull) {
+      this.issues.push(issue([], undefined, `no more than ${MOST_BYTES} bytes`, 'is too large'));
+    }
+  }
+
+  get isFull(): boolean {
+    return this.bytes > MOST_BYTES;
+  }
+
+  private refuse(path: readonly PathSegment[], value: unknown, expected: string): undefined {
+    this.issues.push(issue(path, value, expected));
+  }
+}
+
+/** An object of a class of options counts, a date or a map does not. */
+function isPlain(value: object): boolean {
+  return Object.prototype.toString.call(value) === '[object Object]';
+}
+
+function isScalar(value: unknown): boolean {
+  return (
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && Number.isFinite(value))
+  );
+}
+
+/** The same without the fields that are null: what a patch removes has no shape. */
+export function withoutNulls(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, one]) => one !== null)
+      .map(([name, one]) => [name, withoutNulls(one)]),
+  );
+}

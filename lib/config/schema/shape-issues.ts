@@ -1,0 +1,85 @@
+import { type z } from 'zod';
+import { type ConfigIssue } from '../../common/errors.js';
+import { nearest } from '../../common/nearest.js';
+import { isObject, own } from '../document/json.js';
+import { type PathSegment } from '../document/path.js';
+import { documentSchema } from './document.schema.js';
+import { issue } from './issue.js';
+import { fieldsAt } from './schema-fields.js';
+
+type Path = readonly PathSegment[];
+
+/** A fault, and where it is, for those who must know which part is sound. */
+export interface LocatedIssue {
+  readonly at: Path;
+  readonly issue: ConfigIssue;
+}
+
+/** Everything about the document that has the wrong form or name. */
+export function shapeIssues(document: unknown): LocatedIssue[] {
+  const { error } = documentSchema.safeParse(document);
+  const found =
+    error === undefined ? [] : error.issues.flatMap((one) => located(one, [], document));
+  return onePerPlace(found);
+}
+
+function located(one: z.core.$ZodIssue, base: Path, document: unknown): LocatedIssue[] {
+  const at = [...base, ...(one.path as PathSegment[])];
+  const value = valueAt(document, at);
+  switch (one.code) {
+    case 'unrecognized_keys':
+      return one.keys.map((name) => unknownField([...at, name], fieldsAt(at)));
+    case 'invalid_key':
+      return [{ at, issue: issue(at, at.at(-1), one.issues[0]?.message ?? one.message) }];
+    case 'invalid_union': {
+      const branch = closest(one.errors, value);
+      if (branch === undefined) break;
+      return branch.flatMap((inner) => located(inner, at, document));
+    }
+  }
+  return [{ at, issue: issue(at, value, one.message) }];
+}
+
+/** Of several forms, the one that an object or a list was probably meant to have. */
+function closest(
+  branches: readonly (readonly z.core.$ZodIssue[])[],
+  value: unknown,
+): readonly z.core.$ZodIssue[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const within = branches.filter((branch) => branch.every(isInside));
+  const [first, ...others] = within.sort((a, b) => a.length - b.length);
+  // Two forms that are as near as each other: better to tell all that there are.
+  return others[0]?.length === first?.length ? undefined : first;
+}
+
+const isInside = ({ code, path }: z.core.$ZodIssue): boolean =>
+  path.length > 0 || code === 'unrecognized_keys';
+
+/** The value is not repeated: it may be a secret in a wrong place. */
+function unknownField(at: Path, known: readonly string[]): LocatedIssue {
+  const name = nearest(String(at.at(-1)), known);
+  const hint = name === undefined ? '' : `; did you mean '${name}'?`;
+  const expected = name === undefined ? `one of ${known.join(', ')}` : `'${name}'`;
+  const list = `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
+  const { path, ...rest } = issue(at, undefined, expected);
+  const message = `${path}: no such field${hint || `; there are ${list.replace(' or ', ' and ')}`}`;
+  return { at, issue: { ...rest, path, message } };
+}
+
+function valueAt(document: unknown, at: Path): unknown {
+  let value = document;
+  for (const segment of at) {
+    if (Array.isArray(value)) value = value[Number(segment)];
+    else value = isObject(value) ? own(value, String(segment)) : undefined;
+  }
+  return value;
+}
+
+/** A figure that is both broken and too small is one fault, not two. */
+function onePerPlace(found: readonly LocatedIssue[]): LocatedIssue[] {
+  const byPath = new Map<string, LocatedIssue>();
+  for (const one of found) {
+    if (!byPath.has(one.issue.path)) byPath.set(one.issue.path, one);
+  }
+  return [...byPath.values()];
+}

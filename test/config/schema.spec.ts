@@ -1,0 +1,510 @@
+import fc from 'fast-check';
+import { durationMs, parseRate } from '../../lib/common/duration.js';
+import { InvalidConfigError } from '../../lib/common/errors.js';
+import { DURATION_PATTERN, RATE_PATTERN } from '../../lib/config/schema/fields.js';
+import {
+  checkDocument,
+  checkLayer,
+  documentOf,
+  limitsOf,
+  type ConfigDocument,
+} from '../../lib/config/schema/index.js';
+import { checkPolicy } from '../../lib/limiter/policy-options.js';
+import { AppOptions, checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
+import { faultsOf } from './faults.js';
+
+const api = { rate: '100/min' };
+
+describe('a document that is right', () => {
+  const whole: ConfigDocument = {
+    version: 3,
+    cluster: { id: 'eu', capacity: 1000, pace: '20ms', maxCost: 5, reserveTarget: 10 },
+    apps: { checkout: { guaranteed: 500, burst: 800, burstDuration: '30s', priority: 0 } },
+    policies: {
+      api: { ...api, tiers: { vip: 500, partner: { rate: '1000/min', burst: 50 } } },
+      login: { rate: 5, period: '1m', key: ['ip', { header: 'x-client' }], early: true },
+    },
+    profile: 'promo',
+    profiles: { promo: { policies: { api: { rate: '500/min' } } } },
+    degradation: { level1Ttl: '30s', resources: { 'Cat.find': { coreFields: ['name'] } } },
+    protection: { db: { preset: 'database', breaker: { openFor: '5s' }, policy: 'api' } },
+    adaptive: { enabled: true, weights: { cpu: 0.6, memory: 0.2 } },
+    alerts: { seconds: { errorRate: { above: 0.02 } } },
+  };
+
+  it('comes back as it is, as a frozen copy', () => {
+    const checked = checkDocument(whole);
+    expect(checked).toEqual(whole);
+    expect(checked).not.toBe(whole);
+    expect(Object.isFrozen(checked.policies!['api']!.tiers)).toBe(true);
+    expect(Object.isFrozen(whole)).toBe(false);
+  });
+
+  it('becomes what the limiter takes', () => {
+    const { policies, quota } = limitsOf(checkDocument(whole));
+    expect(quota).toEqual({
+      clusterId: 'eu',
+      cluster: { capacity: 1000 },
+      apps: whole.apps,
+      maxCost: 5,
+      local: { pace: '20ms', reserveTarget: 10 },
+    });
+    expect(policies['login']).toEqual({ rate: 5, period: '1m' });
+    expect(checkPolicy('api', policies['api']!).limits.get('partner')!.capacity).toBe(50);
+  });
+
+  it('needs neither a cluster nor apps', () => {
+    expect(limitsOf(checkDocument({ policies: { api } })).quota).toBeUndefined();
+    const { quota } = limitsOf(checkDocument({ apps: { a: { guaranteed: 5 } } }));
+    expect(checkQuota(quota!).figures.cluster).toBeUndefined();
+  });
+
+  it('may leave out fields by setting them to undefined', () => {
+    expect(checkDocument({ policies: { api: { ...api, burst: undefined } } })).toEqual({
+      policies: { api },
+    });
+  });
+});
+
+describe('the options of the code', () => {
+  it('are a document, without what only code can say', () => {
+    const quota: QuotaOptions = {
+      cluster: { capacity: 100, burstRatio: 2 },
+      clusterId: 'eu',
+      apps: { a: { guaranteed: 50 } },
+      maxCost: 2,
+      local: { leaseTtl: '2s' },
+    };
+    const login = { rate: 5, key: ['ip', () => 'x'], skipIf: () => true, early: false };
+    const document = documentOf({ policies: { api, login }, quota });
+    expect(document).toEqual({
+      cluster: { id: 'eu', capacity: 100, burstRatio: 2, maxCost: 2, leaseTtl: '2s' },
+      apps: { a: { guaranteed: 50 } },
+      policies: { api, login: { rate: 5, early: false } },
+    });
+    expect(limitsOf(checkDocument(document))).toEqual({
+      policies: { api, login: { rate: 5 } },
+      quota,
+    });
+  });
+
+  it('may be none at all', () => {
+    expect(documentOf({})).toEqual({});
+    expect(documentOf({ policies: {} })).toEqual({});
+  });
+
+  it('may be an object of a class', () => {
+    const app = Object.assign(new AppOptions(), { guaranteed: 5 });
+    expect(checkDocument({ apps: { app } }).apps!['app']!.burstDuration).toBe('60s');
+  });
+});
+
+describe('a document that is wrong', () => {
+  const empty =
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, ' +
+    'adaptive, alerts (or allowEmpty, if that is meant)';
+  const key = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these, got";
+
+  it.each<[string, unknown, string[]]>([
+    ['nothing', null, [empty]],
+    ['an empty object', {}, [empty]],
+    ['a version alone', { version: 2 }, [empty]],
+    ['a list', [], ['the document: expected an object with version, cluster, apps…, got []']],
+    ['a text', 'x', ['the document: expected an object with version, cluster, apps…, got "x"']],
+    [
+      'misspelt fields, at any depth',
+      { polices: {}, policies: { api: { ...api, brust: 3, tiers: { vip: { rat: 2, rate: 1 } } } } },
+      [
+        "policies.api.tiers.vip.rat: no such field; did you mean 'rate'?",
+        "policies.api.brust: no such field; did you mean 'burst'?",
+        "polices: no such field; did you mean 'policies'?",
+      ],
+    ],
+    [
+      'a field that is like none',
+      { apps: { a: { guaranteed: 1, colour: 'red' } } },
+      [
+        'apps.a.colour: no such field; there are guaranteed, burst, burstDuration, priority and elastic',
+      ],
+    ],
+    [
+      'figures that are none',
+      { policies: { api: { rate: 'fast', period: '5 parsecs', cost: 0.5, shadow: 'no' } } },
+      [
+        "policies.api.rate: expected a number above 0 or a text like '100/s', '100/min', '1000/5m', got \"fast\"",
+        "policies.api.period: expected a duration from 1 ms to 365 days: milliseconds or a text like '250ms', " +
+          "'60s', '5m', '1h', '1d', got \"5 parsecs\"",
+        'policies.api.cost: expected a whole number from 1 to 1000000000000, got 0.5',
+        'policies.api.shadow: expected true or false, got "no"',
+      ],
+    ],
+    [
+      'names that are none',
+      { policies: { 'a b': api, 'a.b': { rate: 0 } } },
+      [
+        'policies["a b"]: expected a name of up to 64 letters, digits and _ . -, got "a b"',
+        "policies[\"a.b\"].rate: expected a number above 0 or a text like '100/s', '100/min', '1000/5m', got 0",
+      ],
+    ],
+    [
+      'keys that are none',
+      { policies: { a: { ...api, key: ['ip', 'mood'] }, b: { ...api, key: { heder: 'x' } } } },
+      [
+        `policies.a.key[1]: expected ${key} "mood"`,
+        `policies.b.key: expected ${key} {"heder":"x"}`,
+      ],
+    ],
+    [
+      'options that the algorithm does not look at',
+      { policies: { p: { rate: 5, mode: 'shaper', maxDelay: '1s', subWindows: 3, cost: 9 } } },
+      [
+        'policies.p.mode: expected no mode without algorithm: \'leaky-bucket\', got "shaper"',
+        'policies.p.maxDelay: expected mode: \'shaper\' beside it, got "1s"',
+        "policies.p.subWindows: expected algorithm: 'sliding-window' beside it, got 3",
+        'policies.p.cost: expected at most 5, got 9',
+      ],
+    ],
+    [
+      'tiers that cannot be',
+      {
+        policies: { p: { ...api, defaultTier: 'x', tiers: { default: 3, 'a.b': { burst: 0.5 } } } },
+      },
+      ['policies.p.tiers["a.b"].burst: expected a whole number from 1 to 1000000000000, got 0.5'],
+    ],
+    [
+      'tiers that clash, and one that is not there',
+      { policies: { p: { ...api, defaultTier: 'x', tiers: { default: 3 } } } },
+      [
+        "policies.p.tiers.default: expected another name; 'default' is the policy's own rate, got 3",
+        'policies.p.defaultTier: expected one of \'default\', got "x"',
+      ],
+    ],
+    [
+      'keys that cannot be known so early',
+      { policies: { p: { ...api, early: true, key: 'user', anonymous: 'user' } } },
+      [
+        'policies.p.early: expected a key of ip, header or global beside it, got true',
+        'policies.p.anonymous: expected a key that needs no user, got "user"',
+      ],
+    ],
+    [
+      'apps that are wrong, each by itself',
+      { cluster: { capacity: 10 }, apps: { a: { guaranteed: 80, burst: 50 }, b: {}, c: 5 } },
+      [
+        'apps.c: expected an object with guaranteed, burst, burstDuration…, got 5',
+        'apps.a.burst: expected at least the guarantee of 80, got 50',
+        'apps.b.guaranteed: expected a whole number from 1 to 1000000000000, got nothing',
+      ],
+    ],
+    [
+      'guarantees over the capacity',
+      { cluster: { capacity: 100 }, apps: { a: { guaranteed: 80 }, b: { guaranteed: 20 } } },
+      [
+        'apps: expected guarantees of no more than 90 in all (capacity 100 less 0.1 of it), got 100',
+      ],
+    ],
+    [
+      'a cluster without capacity',
+      { cluster: { burstRatio: 2 }, apps: { a: { guaranteed: 80 } } },
+      ['cluster.capacity: expected a whole number from 1 to 1000000000000, got nothing'],
+    ],
+    [
+      'a capacity without apps',
+      { cluster: { capacity: 100 } },
+      ['apps: expected at least one app, got {}'],
+    ],
+    [
+      'a profile that is not there',
+      { policies: { api }, profile: 'promi', profiles: { promo: {} } },
+      ['profile: expected one of normal, promo; did you mean \'promo\'?, got "promi"'],
+    ],
+    [
+      'profiles that could not come into force',
+      {
+        policies: { api: { rate: 5 } },
+        profiles: { promo: { policies: { api: { cost: 9 } } }, sale: { profile: 'x' } },
+      },
+      [
+        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection, ' +
+          'adaptive and alerts',
+        'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
+      ],
+    ],
+    [
+      'a policy that is not there',
+      { policies: { database: api }, protection: { db: { policy: 'databse' } } },
+      [
+        'protection.db.policy: expected the name of one of the policies; did you mean \'database\'?, got "databse"',
+      ],
+    ],
+    [
+      'steps that do not rise',
+      { degradation: { recovery: { steps: [30, 10, 100] } } },
+      [
+        'degradation.recovery.steps: expected percentages that rise, the last of them 100, such as ' +
+          '[10, 30, 50, 100], got [30,10,100]',
+      ],
+    ],
+    [
+      'weights and thresholds that do not fit together',
+      {
+        adaptive: { weights: { cpu: 0.9 }, thresholds: { low: 0.95 }, loopDelay: { high: '10ms' } },
+      },
+      [
+        'adaptive.weights: expected cpu, memory and inFlight to add up to 1, got 1.4',
+        'adaptive.thresholds.high: expected more than low (0.95), got 0.9',
+        'adaptive.loopDelay.high: expected more than low (15ms), got "10ms"',
+      ],
+    ],
+    [
+      'windows that do not fit together',
+      { alerts: { seconds: { errorRate: { window: '10m' } } } },
+      ['alerts.seconds.errorRate.longWindow: expected more than window (10m), got "5m"'],
+    ],
+    [
+      'what is not JSON',
+      { policies: { p: { rate: NaN, skipIf: () => true }, q: new Date(0) }, apps: { a: 5n } },
+      [
+        'policies.p.rate: expected a value that JSON can carry, got NaN',
+        'policies.p.skipIf: expected a value that JSON can carry, got function skipIf',
+        'policies.q: expected a value that JSON can carry, got "1970-01-01T00:00:00.000Z"',
+        'apps.a: expected a value that JSON can carry, got 5',
+      ],
+    ],
+    [
+      'null where a value should be',
+      { policies: { api: null } },
+      ['policies.api: expected an object with algorithm, rate, period…, got null'],
+    ],
+  ])('%s', (_, document, faults) => {
+    expect(faultsOf(() => checkDocument(document))).toEqual(faults);
+  });
+
+  it('says all of it in one error, by path, value and what would be right', () => {
+    const error = errorOf({ policies: { api: { rate: -1, cost: 0 } } });
+    expect(error).toMatchObject({ name: 'InvalidConfigError', code: 'INVALID_CONFIG' });
+    expect(error.issues.map(({ path, value }) => [path, value])).toEqual([
+      ['policies.api.rate', -1],
+      ['policies.api.cost', 0],
+    ]);
+    expect(error.message).toMatch(
+      /^2 faults in the configuration:\n {2}policies.api.rate: .*\n {2}/,
+    );
+    expect(error.issues[1]!.expected).toBe('a whole number from 1 to 1000000000000');
+  });
+
+  it('does not repeat the value of a field that does not exist, nor all of a long one', () => {
+    const error = errorOf({ policies: { api: { ...api, password: 'hunter2' } } });
+    expect(JSON.stringify(error.issues)).not.toContain('hunter2');
+    expect(errorOf({ policies: { api: { rate: 'x'.repeat(5000) } } }).message.length).toBeLessThan(
+      300,
+    );
+  });
+
+  it.each(['__proto__', 'constructor', 'prototype'])('%s as a name', (name) => {
+    const document: unknown = JSON.parse(
+      `{ "policies": { "${name}": { "rate": 1 }, "a": { "rate": 1 } } }`,
+    );
+    const faults = [`policies.${name}: no field may be called so; expected another name`];
+    expect(faultsOf(() => checkDocument(document))).toEqual(faults);
+    expect(faultsOf(() => checkLayer(document))).toEqual(faults);
+    expect(({} as Record<string, unknown>)['rate']).toBeUndefined();
+  });
+
+  it('more than a mebibyte, also if it is short until it is looked at', () => {
+    const large = {
+      policies: Object.fromEntries(
+        Array.from({ length: 30_000 }, (_, i) => [`p${i}`, { rate: 'x'.repeat(30) }]),
+      ),
+    };
+    const tooLarge = ['the document: is too large; expected no more than 1048576 bytes'];
+    expect(faultsOf(() => checkDocument(large))).toEqual(tooLarge);
+    let bomb: unknown = [];
+    for (let i = 0; i < 30; i++) bomb = [bomb, bomb];
+    expect(faultsOf(() => checkDocument({ policies: bomb }))).toEqual(tooLarge);
+  });
+
+  it('too deep, or without end', () => {
+    const ring: Record<string, unknown> = {};
+    ring['policies'] = ring;
+    const [fault] = faultsOf(() => checkDocument(ring));
+    expect(fault).toContain('expected no more than 32 levels');
+  });
+});
+
+describe('a layer', () => {
+  it('need not be complete, and may remove', () => {
+    const layer = { apps: { checkout: { burst: 5 } }, policies: { api: null, x: { burst: null } } };
+    expect(checkLayer(layer)).toEqual(layer);
+    expect(faultsOf(() => checkDocument({ apps: layer.apps }))).toHaveLength(1);
+  });
+
+  it('must have the right form all the same', () => {
+    expect(faultsOf(() => checkLayer({ apps: { a: { bursts: 5 } }, polices: null }))).toEqual([
+      "apps.a.bursts: no such field; did you mean 'burst'?",
+    ]);
+  });
+
+  it('is empty only if that is meant', () => {
+    for (const empty of [{}, null, undefined, { version: 1 }]) {
+      expect(faultsOf(() => checkLayer(empty))).toHaveLength(1);
+      expect(checkLayer(empty, { allowEmpty: true })).toEqual(empty ?? {});
+      expect(checkDocument(empty, { allowEmpty: true })).toEqual(empty ?? {});
+    }
+  });
+});
+
+/** One set of rules: the schema must not say no where the limiter says yes, nor the other way round. */
+describe('the limiter and the document agree', () => {
+  const figure = fc.constantFrom(
+    0,
+    1,
+    2,
+    0.5,
+    5,
+    120,
+    121,
+    1e12,
+    1e12 + 1,
+    -1,
+    '5/min',
+    '5/x',
+    true,
+  );
+  const span = fc.constantFrom(0, 1, 50, '1s', '5 min', '1d', '366d', 'soon', null);
+
+  /** Something right, of which up to two fields are replaced. */
+  const altered = (right: object, others: Record<string, fc.Arbitrary<unknown>>) =>
+    fc
+      .subarray(Object.keys(others), { maxLength: 2 })
+      .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, others[name]!]))))
+      .map((changes) => ({ ...right, ...changes }));
+
+  it('on policies', () => {
+    const others = {
+      algorithm: fc.constantFrom('token-bucket', 'leaky-bucket', 'sliding-window', 'guess'),
+      rate: figure,
+      period: span,
+      burst: figure,
+      mode: fc.constantFrom('policer', 'shaper', 'x'),
+      maxDelay: span,
+      subWindows: figure,
+      cost: figure,
+      tiers: fc.dictionary(fc.constantFrom('vip', 'default', 'a b', 'a.b'), figure),
+      defaultTier: fc.constantFrom('vip', 'default', 'x'),
+      scope: fc.constantFrom('fleet', 'node', 'x'),
+      sync: fc.constantFrom('auto', 'exact', 'leased', 'x'),
+      shadow: fc.constantFrom(true, false, 1),
+      maxWaiters: figure,
+    };
+    const policy = fc
+      .constantFrom(
+        { rate: 10 },
+        { rate: '10/min', tiers: { vip: 20 } },
+        { rate: 10, period: '5s', algorithm: 'sliding-window', subWindows: 5 },
+        { rate: 10, algorithm: 'leaky-bucket', mode: 'shaper', maxDelay: '1s' },
+      )
+      .chain((right) => altered(right, others));
+    const seen = { right: 0, wrong: 0 };
+    fc.assert(
+      fc.property(policy, (input) => {
+        const isRight = passes(() => checkPolicy('p', input));
+        seen[isRight ? 'right' : 'wrong']++;
+        expect(passes(() => checkDocument({ policies: { p: input } }))).toBe(isRight);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(100);
+  });
+
+  it('on the quota', () => {
+    const cluster = altered(
+      { capacity: 1000 },
+      {
+        capacity: fc.constantFrom(0, 10, 100),
+        burstRatio: fc.constantFrom(0.9, 1, 2, 101),
+        reservedRatio: fc.constantFrom(0, 0.1, 0.3),
+        maxCost: fc.constantFrom(1, 5, 500, 0),
+        pace: span,
+        leaseTtl: span,
+        syncInterval: span,
+        batchThreshold: figure,
+        refillThreshold: fc.constantFrom(0, 0.5, 2),
+        reserveTarget: figure,
+      },
+    );
+    const app = altered(
+      { guaranteed: 5 },
+      {
+        guaranteed: fc.constantFrom(1, 500, 0.5),
+        burst: fc.constantFrom(1, 5, 1000),
+        burstDuration: span,
+        priority: fc.constantFrom(0, 3, 4),
+        elastic: fc.constantFrom(true, 'x'),
+      },
+    );
+    const apps = fc.dictionary(fc.constantFrom('a', 'b', 'c.d', 'e f'), app, { maxKeys: 2 });
+    const seen = { right: 0, wrong: 0 };
+    fc.assert(
+      fc.property(cluster, apps, (cluster, apps) => {
+        const document = { cluster, apps, policies: { api } } as ConfigDocument;
+        const isRight = passes(() => checkQuota(limitsOf(document).quota!));
+        seen[isRight ? 'right' : 'wrong']++;
+        expect(passes(() => checkDocument(document))).toBe(isRight);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(100);
+  });
+
+  it('on what editors take for a duration and a rate', () => {
+    const written = fc
+      .tuple(
+        fc.constantFrom('', '0', '1', '2.5', '60', 'x', '-1'),
+        fc.constantFrom('', ' '),
+        fc.constantFrom(
+          'ms',
+          's',
+          'sec',
+          'seconds',
+          'min',
+          'm',
+          'h',
+          'hours',
+          'd',
+          'days',
+          'mss',
+          'y',
+          '',
+        ),
+      )
+      .map((parts) => parts.join(''));
+    const [duration, rate] = [new RegExp(DURATION_PATTERN), new RegExp(RATE_PATTERN)];
+    fc.assert(
+      fc.property(written, fc.constantFrom('5/', '0.5 / ', '/', 'x/'), (text, before) => {
+        // Nothing is too short for an editor.
+        fc.pre(!text.startsWith('0'));
+        expect(duration.test(text)).toBe(passes(() => durationMs(text, 'x')));
+        expect(rate.test(before + text)).toBe(passes(() => parseRate(before + text, 'x')));
+      }),
+    );
+  });
+});
+
+function errorOf(document: unknown): InvalidConfigError {
+  try {
+    checkDocument(document);
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return error;
+  }
+  throw new Error('it was taken for right');
+}
+
+function passes(check: () => unknown): boolean {
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
+}
