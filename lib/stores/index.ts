@@ -5,7 +5,6 @@ export { MemoryConfig } from './memory/memory-config.js';
 export { MemoryQuota } from './memory/memory-quota.js';
 export { MemoryStore } from './memory/memory-store.js';
 export { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from './quota-store.js';
-export { type QuotaOverview, type QuotaStore } from './quota-store.js';
 export { RedisConfig } from './redis/redis-config.js';
 export { RedisQuota } from './redis/redis-quota.js';
 export { RedisStore } from './redis/redis-store.js';
