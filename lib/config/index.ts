@@ -1,2 +1,3 @@
 export * from './document/index.js';
 export * from './schema/index.js';
+export * from './sources/index.js';
