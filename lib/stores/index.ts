@@ -1,7 +1,11 @@
+export { LARGEST_RECORD_BYTES, MOST_REVISIONS } from './config-record.js';
+export type * from './config-store.js';
 export { BucketTable } from './memory/bucket-table.js';
+export { MemoryConfig } from './memory/memory-config.js';
 export { MemoryQuota } from './memory/memory-quota.js';
 export { MemoryStore } from './memory/memory-store.js';
 export { type QuotaOverview, type QuotaStore } from './quota-store.js';
+export { RedisConfig } from './redis/redis-config.js';
 export { RedisQuota } from './redis/redis-quota.js';
 export { RedisStore } from './redis/redis-store.js';
 export type { RedisConnectionOptions } from './redis/connection.js';

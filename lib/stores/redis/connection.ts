@@ -114,7 +114,7 @@ export function connectMasters(client: Redis | Cluster): void {
   }
 }
 
-function reconnectDelayMs(attempt: number): number {
+export function reconnectDelayMs(attempt: number): number {
   const delay = Math.min(FIRST_RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
   return delay * (1 + Math.random() * 0.2);
 }

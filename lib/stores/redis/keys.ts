@@ -19,6 +19,15 @@ export interface QuotaKeys {
   readonly consumed: string;
 }
 
+/** Where the configuration is kept; all in one slot, because a script writes most of it at once. */
+export interface ConfigKeys {
+  readonly config: string;
+  readonly history: string;
+  readonly channel: string;
+  readonly acks: string;
+  readonly ackDeadlines: string;
+}
+
 /**
  * The names of things in Redis: `<prefix>:{<shard>}:<limit>:<key>`.
  *
@@ -48,6 +57,17 @@ export class RedisKeys {
 
   nodes(): string {
     return `${this.prefix}:{nodes}`;
+  }
+
+  config(): ConfigKeys {
+    const head = `${this.prefix}:{config}:`;
+    return {
+      config: `${head}current`,
+      history: `${head}history`,
+      channel: `${head}revision`,
+      acks: `${head}acks`,
+      ackDeadlines: `${head}ack-deadlines`,
+    };
   }
 
   quota(clusterId: string): QuotaKeys {

@@ -17,10 +17,10 @@ export interface Scripts {
  * when the server has forgotten it.
  */
 export function defineScripts(client: Redis | Cluster): Scripts {
-  client.defineCommand('weirBuckets', { lua: source('buckets') });
-  client.defineCommand('weirHeartbeat', { lua: source('heartbeat'), numberOfKeys: 1 });
-  client.defineCommand('weirLease', { lua: source('lease'), numberOfKeys: 4 });
-  client.defineCommand('weirSeedLimits', { lua: source('seed-limits'), numberOfKeys: 1 });
+  client.defineCommand('weirBuckets', { lua: scriptSource('buckets') });
+  client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat'), numberOfKeys: 1 });
+  client.defineCommand('weirLease', { lua: scriptSource('lease'), numberOfKeys: 4 });
+  client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
   const commands = client as unknown as {
     weirBuckets(args: Argument[]): Promise<number[]>;
     weirHeartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
@@ -38,7 +38,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
 }
 
 /** `lua/` lies beside lib/, dist/ and dist-cjs/ alike. */
-function source(name: string): string {
+export function scriptSource(name: string): string {
   return readFileSync(new URL(`../../../lua/${name}.lua`, import.meta.url), 'utf8');
 }
 

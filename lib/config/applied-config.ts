@@ -1,0 +1,179 @@
+import { Subject } from 'rxjs';
+import {
+  type ConfigLayers,
+  type ConfigRecord,
+  type NodeReport,
+  type StoredConfig,
+} from '../stores/index.js';
+import { inWords } from './config-errors.js';
+import { diff } from './document/index.js';
+import {
+  type ConfigChange,
+  type ConfigConsumer,
+  type ConfigRefusal,
+  type ConfigSnapshot,
+} from './rate-limit-config.js';
+import { type Report } from './report.js';
+import { snapshotOf } from './snapshot.js';
+
+/**
+ * The configuration of this process. A revision goes through two phases: everything that works with
+ * it prepares, and may refuse; then all change over, one after another, with nothing in between. So
+ * there is never a mix of two, and a refused one leaves no trace but a word.
+ */
+export class AppliedConfig {
+  readonly changes = new Subject<ConfigChange>();
+  readonly refusals = new Subject<ConfigRefusal>();
+  private readonly consumers = new Set<ConfigConsumer>();
+  private applied: ConfigSnapshot | undefined;
+  private waiting: ConfigRecord | undefined;
+  private refusal: ConfigRefusal | undefined;
+  /** The record that is applied; none for revision 0. */
+  record: ConfigRecord | undefined;
+
+  constructor(private readonly report: Report) {}
+
+  get snapshot(): ConfigSnapshot | undefined {
+    return this.applied;
+  }
+
+  /** The revision that waits for its time. */
+  get staged(): ConfigRecord | undefined {
+    return this.waiting;
+  }
+
+  consume(consumer: ConfigConsumer): void {
+    if (this.applied !== undefined) consumer.prepare(this.applied, undefined)();
+    this.consumers.add(consumer);
+  }
+
+  /** Throws if a part of this process cannot work with it; changes nothing. */
+  prepare(next: ConfigSnapshot): () => void {
+    const commits = Array.from(this.consumers, (one) => one.prepare(next, this.applied));
+    return () => commits.forEach((commit) => this.commit(commit));
+  }
+
+  /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
+  useOwn(layers: ConfigLayers): void {
+    const next = snapshotOf(layers, 0);
+    this.swap(this.prepare(next), next, undefined);
+  }
+
+  /** The same for what has changed later: it may be of no use, then what was stays. */
+  tryOwn(layers: ConfigLayers): void {
+    try {
+      this.useOwn(layers);
+    } catch (error) {
+      this.refuse({ revision: 0, kind: 'invalid', reason: inWords(error), error });
+    }
+  }
+
+  /** Takes what the store has, unless it is known or older; stages what is not due yet. */
+  adopt({ current, previous }: Pick<StoredConfig, 'current' | 'previous'>, nowMs: number): void {
+    if (current === undefined || !this.isNews(current)) return this.takeDue(nowMs);
+    const isDue = current.effectiveAtMs <= nowMs;
+    if (previous && !isDue && this.isNews(previous)) this.apply(previous);
+    if (isDue) this.apply(current);
+    else this.stage(current);
+    // Who has nothing yet is better off with the last revision than with none of the fleet's.
+    if (this.applied === undefined && previous) this.apply(previous);
+  }
+
+  /** Changes over to the staged revision if its time has come. */
+  takeDue(nowMs: number): void {
+    if (this.waiting !== undefined && this.waiting.effectiveAtMs <= nowMs) this.apply(this.waiting);
+  }
+
+  /** The last good one stays, and that is told once. */
+  refuse(refusal: ConfigRefusal): void {
+    const { revision, kind, reason } = refusal;
+    const isKnown = this.refusal?.revision === revision && this.refusal.reason === reason;
+    this.refusal = refusal;
+    if (isKnown) return;
+    const kept = this.applied === undefined ? 'nothing' : `revision ${this.applied.revision}`;
+    this.report.error(`revision ${revision} is ${kind}, ${kept} stays in use: ${reason}`);
+    this.refusals.next(refusal);
+  }
+
+  nodeReport(node: string): NodeReport {
+    const revision = this.applied?.revision ?? 0;
+    if (this.waiting) return { node, revision, status: 'staged', about: this.waiting.revision };
+    if (this.refusal === undefined) return { node, revision, status: 'applied' };
+    const { revision: about, reason } = this.refusal;
+    return { node, revision, status: 'refused', about, reason };
+  }
+
+  end(): void {
+    this.changes.complete();
+    this.refusals.complete();
+  }
+
+  private isNews({ id, revision }: ConfigRecord): boolean {
+    const newest = this.waiting?.revision ?? 0;
+    const isKnown = id === this.waiting?.id || this.isRefused(revision);
+    return !isKnown && revision > Math.max(newest, this.applied?.revision ?? 0);
+  }
+
+  private isRefused(revision: number): boolean {
+    return this.refusal?.kind === 'invalid' && this.refusal.revision === revision;
+  }
+
+  private apply(record: ConfigRecord): void {
+    const prepared = this.prepared(record);
+    if (prepared !== undefined) this.swap(prepared.commit, prepared.next, record);
+  }
+
+  /** Whatever would keep it from being used is told now, and not at the moment it takes effect. */
+  private stage(record: ConfigRecord): void {
+    const prepared = this.prepared(record);
+    if (prepared === undefined) return;
+    this.refusal = undefined;
+    this.setWaiting(record);
+    const at = new Date(record.effectiveAtMs).toISOString();
+    this.report.info(`revision ${record.revision} by ${record.by} takes effect at ${at}`);
+  }
+
+  private prepared(record: ConfigRecord): { next: ConfigSnapshot; commit: () => void } | undefined {
+    const { revision } = record;
+    try {
+      const next = snapshotOf(record, revision);
+      return { next, commit: this.prepare(next) };
+    } catch (error) {
+      // It replaces what was staged, though it is of no use here.
+      this.setWaiting(undefined);
+      this.refuse({ revision, kind: 'invalid', reason: inWords(error), error });
+      return undefined;
+    }
+  }
+
+  private swap(commit: () => void, to: ConfigSnapshot, record: ConfigRecord | undefined): void {
+    const from = this.applied;
+    commit();
+    this.applied = to;
+    this.record = record;
+    this.refusal = undefined;
+    const isOver = this.waiting !== undefined && to.revision >= this.waiting.revision;
+    this.setWaiting(isOver ? undefined : this.waiting);
+    if (from === undefined) return;
+    this.report.info(`revision ${to.revision} by ${record?.by ?? 'this process'} is in use`);
+    const change = { from, to, diff: diff(from.document, to.document) };
+    this.changes.next(record === undefined ? change : { ...change, record });
+  }
+
+  private setWaiting(record: ConfigRecord | undefined): void {
+    this.waiting = record;
+    if (this.applied === undefined) return;
+    const { staged: _staged, ...snapshot } = this.applied;
+    const staged = record && { revision: record.revision, effectiveAtMs: record.effectiveAtMs };
+    this.applied = Object.freeze(staged ? { ...snapshot, staged } : snapshot);
+  }
+
+  /** A commit has no right to fail; if one does, the others still follow. */
+  private commit(commit: () => void): void {
+    try {
+      commit();
+    } catch (error) {
+      this.report.error(`a part could not change over, which is a bug: ${inWords(error)}`);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { InvalidConfigError } from '../common/errors.js';
+import { type ConfigLayers, type RevisionKind } from '../stores/index.js';
+import { type AppliedConfig } from './applied-config.js';
+import { ConfigConflictError, ConfigRefusedError, ConfigStagedError } from './config-errors.js';
+import { MOST_RACES, type ConfigSync } from './config-sync.js';
+import { type ConfigSnapshot, type RollbackOptions } from './rate-limit-config.js';
+import { snapshotOf } from './snapshot.js';
+
+/** A change to be written: its layers, and what is said of them. */
+export interface Change {
+  readonly kind: RevisionKind;
+  readonly effectiveAtMs: number;
+  readonly allowEmpty: boolean;
+  readonly options: RollbackOptions;
+  layersOver(layers: ConfigLayers): ConfigLayers;
+}
+
+/**
+ * Writes changes to what is stored. The result is checked as a whole first, by this process for all;
+ * and if somebody else was faster, the change is made to what they wrote.
+ */
+export class ConfigChanges {
+  constructor(
+    private readonly sync: ConfigSync,
+    private readonly applied: AppliedConfig,
+  ) {}
+
+  async write(change: Change): Promise<ConfigSnapshot> {
+    const { kind, effectiveAtMs, allowEmpty, options } = change;
+    for (let races = 0; races < MOST_RACES; races++) {
+      await this.sync.run();
+      this.mustBeFree(change);
+      const layers = change.layersOver(this.sync.layers);
+      const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty });
+      this.mustFit(next);
+      const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
+      const draft = this.sync.draft(layers, kind, next.hash, said);
+      if (await this.sync.change(draft)) return { ...next, revision: this.sync.revision };
+    }
+    throw new ConfigConflictError(options.expectedRevision ?? 0, this.sync.revision);
+  }
+
+  private mustBeFree({ kind, options: { expectedRevision } }: Change): void {
+    const { revision, waiting } = this.sync;
+    if (expectedRevision !== undefined && expectedRevision !== revision) {
+      throw new ConfigConflictError(expectedRevision, revision);
+    }
+    if (waiting !== undefined && kind !== 'rollback') {
+      throw new ConfigStagedError(waiting.revision, waiting.effectiveAtMs);
+    }
+  }
+
+  private mustFit(next: ConfigSnapshot): void {
+    try {
+      this.applied.prepare(next);
+    } catch (error) {
+      throw error instanceof InvalidConfigError ? error : new ConfigRefusedError(error);
+    }
+  }
+}

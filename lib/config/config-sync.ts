@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock } from '../common/clock.js';
+import {
+  type ConfigDraft,
+  type ConfigLayers,
+  type ConfigRecord,
+  type ConfigStore,
+  type RevisionKind,
+  type StoredConfig,
+} from '../stores/index.js';
+import { type AppliedConfig } from './applied-config.js';
+import { inWords } from './config-errors.js';
+import { writeOnce } from './config-writer.js';
+import { NO_LAYERS } from './layers.js';
+import { type OwnLayers } from './own-layers.js';
+import { snapshotOf } from './snapshot.js';
+import { type StoreTime } from './store-time.js';
+
+/** Each lost race means that somebody else got through. After so many the next poll goes on. */
+export const MOST_RACES = 16;
+
+/** Something to be written, and what to do when it is. */
+interface Intent {
+  readonly draft: ConfigDraft;
+  readonly written?: () => void;
+}
+
+/**
+ * Brings this process and the store to the same revision: what the store has is adopted, what this
+ * process brings along is published, and what the store has lost is written again. One call at a
+ * time.
+ */
+export class ConfigSync {
+  /** The newest record that was read or written here. */
+  private newest: ConfigRecord | undefined;
+  /** A staged revision that was lost: it is written again after the one that is in use. */
+  private owed: ConfigRecord | undefined;
+  private stored = 0;
+
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly applied: AppliedConfig,
+    private readonly own: OwnLayers,
+    private readonly time: StoreTime,
+    private readonly clock: Pick<Clock, 'now'>,
+    private readonly nodeId: string,
+  ) {}
+
+  /** The revision that is stored, as of the last look. */
+  get revision(): number {
+    return this.stored;
+  }
+
+  /** The layers that a change is made to: the newest ones, due or not. */
+  get layers(): ConfigLayers {
+    return this.newest ?? this.own.all();
+  }
+
+  /** The stored revision, if it still waits for its time. */
+  get waiting(): ConfigRecord | undefined {
+    const { newest } = this;
+    return newest && newest.effectiveAtMs > this.time.nowMs() ? newest : undefined;
+  }
+
+  async run(): Promise<void> {
+    for (let races = 0; races < MOST_RACES; races++) {
+      const intent = this.intentOn(await this.read());
+      if (intent === undefined) return;
+      if (await this.change(intent.draft)) intent.written?.();
+    }
+  }
+
+  /** Writes a draft over the stored revision; false if somebody else was faster. */
+  async change(draft: ConfigDraft): Promise<boolean> {
+    const above = this.newest?.revision ?? 0;
+    const answer = await writeOnce(this.store, draft, this.stored, above);
+    if (!answer.written) return false;
+    const { revision, nowMs: atMs } = answer;
+    this.stored = revision;
+    this.learn({ current: { ...draft, revision, atMs } });
+    return true;
+  }
+
+  draft(
+    { code, codeVersion, file, fileVersion, patch }: ConfigLayers,
+    kind: RevisionKind,
+    hash: string,
+    { by = this.nodeId, effectiveAtMs = 0 }: { by?: string; effectiveAtMs?: number } = {},
+  ): ConfigDraft {
+    const layers = { code, codeVersion, file, fileVersion, patch };
+    return { id: randomUUID(), kind, by, effectiveAtMs, hash, ...layers };
+  }
+
+  private async read(): Promise<StoredConfig> {
+    const sent = this.clock.now();
+    const stored = await this.store.read(this.newest?.id);
+    this.time.observe(sent, stored.nowMs);
+    this.stored = stored.revision;
+    return stored;
+  }
+
+  /** Takes what was read, and says what is to be written, if anything. */
+  private intentOn(stored: StoredConfig): Intent | undefined {
+    if (this.isLost(stored)) return this.restoring(stored);
+    if (stored.damage !== undefined) return this.refuse(stored, stored.damage);
+    this.learn(stored);
+    if (this.waiting !== undefined) return undefined;
+    return this.owing() ?? this.publishing();
+  }
+
+  private learn(stored: Pick<StoredConfig, 'current' | 'previous'>): void {
+    const { current } = stored;
+    if (current !== undefined) {
+      this.own.restored(this.newest, current);
+      this.newest = current;
+    }
+    this.applied.adopt(stored, this.time.nowMs());
+  }
+
+  /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */
+  private isLost({ revision, unchanged, current }: StoredConfig): boolean {
+    if (this.newest === undefined || unchanged) return false;
+    if (revision !== this.newest.revision) return revision < this.newest.revision;
+    return current !== undefined && current.id !== this.newest.id;
+  }
+
+  private restoring({ revision }: StoredConfig): Intent {
+    const newest = this.newest!;
+    const reason = `the store is at revision ${revision}; what is in use is written to it again`;
+    this.applied.refuse({ revision: newest.revision, kind: 'lost', reason });
+    const used = this.applied.record ?? newest;
+    this.owed = this.applied.staged;
+    return { draft: this.draft(used, 'restore', used.hash) };
+  }
+
+  private owing(): Intent | undefined {
+    const { owed, newest } = this;
+    this.owed = undefined;
+    if (owed === undefined || newest?.kind !== 'restore' || newest.by !== this.nodeId) return;
+    return { draft: this.draft(owed, 'restore', owed.hash, owed) };
+  }
+
+  private publishing(): Intent | undefined {
+    const publication = this.own.publication(this.newest ?? NO_LAYERS);
+    if (publication === undefined) return undefined;
+    const { layers, kind } = publication;
+    try {
+      const next = snapshotOf(layers, this.stored + 1);
+      this.applied.prepare(next);
+      const draft = this.draft(layers, kind, next.hash);
+      return { draft, written: () => this.own.published(publication) };
+    } catch (error) {
+      this.own.withdrawn(inWords(error));
+      return undefined;
+    }
+  }
+
+  /** Whoever has nothing yet takes the revision before it. */
+  private refuse({ revision, previous }: StoredConfig, reason: string): undefined {
+    if (previous !== undefined && this.newest === undefined) this.learn({ current: previous });
+    this.applied.refuse({ revision, kind: 'unreadable', reason });
+  }
+}

@@ -1,0 +1,93 @@
+import { type ConfigLayers, type ConfigRecord, type JsonObject } from '../stores/index.js';
+import {
+  layerOf,
+  NO_LAYERS,
+  saysTheSame,
+  verdictOn,
+  withLayer,
+  type LayerName,
+  type VersionedLayer,
+} from './layers.js';
+import { type OwnLayer } from './rate-limit-config.js';
+import { type Report } from './report.js';
+import { checkLayer } from './schema/index.js';
+
+const NAMES: readonly LayerName[] = ['code', 'file'];
+
+/** The layers as a process that starts, or whose file has changed, would have them. */
+export interface Publication {
+  readonly layers: ConfigLayers;
+  readonly kind: LayerName;
+  /** What is to be said once it is published. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * What this process brings along. Each layer is put before the fleet once, when the process starts
+ * or the file changes: what becomes of it then is not disputed again.
+ */
+export class OwnLayers {
+  private readonly layers = new Map<LayerName, VersionedLayer>();
+  private readonly pending = new Set<LayerName>();
+
+  constructor(private readonly report: Report) {}
+
+  /** Without a layer the process has no opinion about it. Throws if its form is wrong. */
+  set(name: LayerName, layer: OwnLayer | undefined): void {
+    if (layer === undefined) return;
+    const document =
+      layer.document && (checkLayer(layer.document, { allowEmpty: true, name }) as JsonObject);
+    this.layers.set(name, { document, version: layer.version ?? null });
+    this.pending.add(name);
+  }
+
+  /** All of it, as if there were no fleet. */
+  all(): ConfigLayers {
+    return this.over(NO_LAYERS, NAMES);
+  }
+
+  /** What is to be published over these layers, if anything; what is not is settled with that. */
+  publication(stored: ConfigLayers): Publication | undefined {
+    const names: LayerName[] = [];
+    const warnings: string[] = [];
+    for (const name of NAMES.filter((one) => this.pending.has(one))) {
+      const { publish, warning } = verdictOn(name, this.layers.get(name)!, layerOf(stored, name));
+      if (publish) names.push(name);
+      else this.pending.delete(name);
+      if (warning !== undefined && publish) warnings.push(warning);
+      else if (warning !== undefined) this.report.warn(warning);
+    }
+    if (names.length === 0) return undefined;
+    return { layers: this.over(stored, names), kind: names[0]!, warnings };
+  }
+
+  published({ warnings }: Publication): void {
+    this.pending.clear();
+    for (const warning of warnings) this.report.warn(warning);
+  }
+
+  /** It does not go together with what the fleet has. */
+  withdrawn(reason: string): void {
+    this.pending.clear();
+    this.report.error(`what this process brings along was not published: ${reason}`);
+  }
+
+  /**
+   * Only a store that was lost and written anew can have put aside a layer of ours that held: then
+   * it was this process that changed it last, and says so again.
+   */
+  restored(before: ConfigRecord | undefined, now: ConfigRecord): void {
+    if (before === undefined || now.kind !== 'restore') return;
+    for (const [name, own] of this.layers) {
+      const held = saysTheSame(own, layerOf(before, name));
+      if (held && !saysTheSame(own, layerOf(now, name))) this.pending.add(name);
+    }
+  }
+
+  private over(layers: ConfigLayers, names: readonly LayerName[]): ConfigLayers {
+    return names.reduce((joined, name) => {
+      const own = this.layers.get(name);
+      return own === undefined ? joined : withLayer(joined, name, own);
+    }, layers);
+  }
+}

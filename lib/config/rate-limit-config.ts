@@ -1,0 +1,118 @@
+import { type Observable } from 'rxjs';
+import { type ConfigIssue } from '../common/errors.js';
+import { type ConfigRecord, type NodeAck } from '../stores/index.js';
+import { type ConfigDiff } from './document/index.js';
+import { type ConfigDocument, type ConfigLayer } from './schema/index.js';
+
+/** The configuration at one moment: frozen, and valid as a whole. */
+export interface ConfigSnapshot {
+  /** 0: what this process brought along, before it has heard of any other. */
+  readonly revision: number;
+  /** All layers joined, with the active profile laid on top. */
+  readonly document: ConfigDocument;
+  readonly profile: string;
+  /** Of the document; equal documents have equal ones. */
+  readonly hash: string;
+  /** A revision that is known and waits for its time, on the store's clock. */
+  readonly staged?: { readonly revision: number; readonly effectiveAtMs: number };
+}
+
+export interface ConfigChange {
+  readonly from: ConfigSnapshot;
+  readonly to: ConfigSnapshot;
+  readonly diff: ConfigDiff;
+  /** Who wrote it, when and why; not for revision 0, which is written nowhere. */
+  readonly record?: ConfigRecord;
+}
+
+/** Why the last good configuration stays. */
+export interface ConfigRefusal {
+  readonly revision: number;
+  /** A document that is not valid or cannot be used, a record that cannot be read, or a store that
+   * has lost what was written. */
+  readonly kind: 'invalid' | 'unreadable' | 'lost';
+  readonly reason: string;
+  readonly error?: unknown;
+}
+
+/** A revision of the past, and what it changed, if the one before it is still known. */
+export interface PastRevision extends ConfigRecord {
+  readonly diff?: ConfigDiff;
+}
+
+/**
+ * A part of the process that works with the configuration. `prepare` checks and compiles, changes
+ * nothing, and may throw: then the revision is refused as a whole. What it returns is called when
+ * all parts are prepared, or never; it may not throw.
+ */
+export interface ConfigConsumer {
+  prepare(next: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void;
+}
+
+export interface RollbackOptions {
+  /** Refuse with a ConfigConflictError unless this is the revision that is stored. */
+  readonly expectedRevision?: number;
+  /** Who does it, for the history. Default: the name of the node. */
+  readonly by?: string;
+}
+
+export interface UpdateOptions extends RollbackOptions {
+  /** When it takes effect, on the store's clock: milliseconds since 1970 or a date. Default: now. */
+  readonly effectiveAt?: number | Date;
+  /** An update that leaves nothing configured is refused unless this is set. */
+  readonly allowEmpty?: boolean;
+}
+
+export interface ValidateOptions {
+  /** What is given: something to lay over the current configuration, or all of it. */
+  readonly as?: 'patch' | 'document';
+}
+
+/**
+ * The configuration that the whole fleet works with, and the way to change it while it runs.
+ *
+ * All processes apply the same document, whatever their own code says: code, file and updates are
+ * layers of one record with one revision, in the store. A revision is applied whole or not at all,
+ * and the applied one never goes back.
+ */
+export abstract class RateLimitConfig {
+  abstract current(): ConfigSnapshot;
+  /** Tells of each change in this process after it was applied. */
+  abstract readonly changes$: Observable<ConfigChange>;
+  abstract readonly refused$: Observable<ConfigRefusal>;
+
+  /**
+   * Lays a merge patch (RFC 7396: null deletes) over what holds, for the whole fleet. Resolves to
+   * the new revision's snapshot once it is written and, unless it is to wait, applied here.
+   */
+  abstract update(patch: ConfigLayer, options?: UpdateOptions): Promise<ConfigSnapshot>;
+  /** Everything that is wrong with a patch or document; empty if `update` would take it. */
+  abstract validate(input: unknown, options?: ValidateOptions): readonly ConfigIssue[];
+  /** The last revisions, newest first. */
+  abstract history(count?: number): Promise<PastRevision[]>;
+  /** A new revision with the content of an old one. */
+  abstract rollback(revision: number, options?: RollbackOptions): Promise<ConfigSnapshot>;
+
+  /** What each living process says of the configuration. */
+  abstract nodes(): Promise<NodeAck[]>;
+  /** Whether every living process works with exactly that revision. */
+  abstract isEveryoneOn(revision: number): Promise<boolean>;
+
+  /** Adds a part that works with the configuration, and gives it the current one. */
+  abstract consume(consumer: ConfigConsumer): void;
+  /** Somebody has heard of a revision: read it, if it is new. */
+  abstract noticed(revision: number): void;
+  /** The file of this process says something else now; null if there is none any more. */
+  abstract replaceFile(layer: OwnLayer): void;
+
+  abstract start(): Promise<void>;
+  abstract close(): Promise<void>;
+}
+
+/** A layer that this process brings along. */
+export interface OwnLayer {
+  /** Null: this process says that there should be none. */
+  readonly document: ConfigLayer | null;
+  /** Of two layers with versions the higher one holds. */
+  readonly version?: number;
+}

@@ -1,0 +1,6 @@
+/** Where a configuration says what happens to it; one line each. */
+export interface Report {
+  info(text: string): void;
+  warn(text: string): void;
+  error(text: string): void;
+}

@@ -1,0 +1,233 @@
+import { type Cancel } from '../common/clock.js';
+import { InvalidConfigError, StoreUnavailableError, type ConfigIssue } from '../common/errors.js';
+import { later } from '../common/later.js';
+import { MOST_REVISIONS, type ConfigLayers, type NodeAck } from '../stores/index.js';
+import { AppliedConfig } from './applied-config.js';
+import { ConfigChanges, type Change } from './config-changes.js';
+import { inWords, UnknownRevisionError } from './config-errors.js';
+import { checkChangeOptions, effectiveAtMsOf, type ConfigSettings } from './config-settings.js';
+import { ConfigSync } from './config-sync.js';
+import { NO_LAYERS, patched, rolledBack } from './layers.js';
+import { OwnLayers } from './own-layers.js';
+import { pastRevisions } from './past-revisions.js';
+import {
+  RateLimitConfig,
+  type ConfigConsumer,
+  type ConfigSnapshot,
+  type OwnLayer,
+  type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './rate-limit-config.js';
+import { checkLayer, type ConfigLayer } from './schema/index.js';
+import { snapshotOf } from './snapshot.js';
+import { StoreTime } from './store-time.js';
+import { Turns } from './turns.js';
+
+const JITTER = 0.2;
+const DEFAULT_HISTORY = 20;
+/** A node counts for so many polls after it was last heard of. */
+const POLLS_TO_LIVE = 4;
+
+/** The configuration of one process of the fleet: whatever it does with the store is done in turn. */
+export class VersionedConfig extends RateLimitConfig {
+  private readonly applied: AppliedConfig;
+  private readonly own: OwnLayers;
+  private readonly time: StoreTime;
+  private readonly sync: ConfigSync;
+  private readonly changes: ConfigChanges;
+  private readonly turns = new Turns();
+  private readonly random: () => number;
+  private unsubscribe: Cancel = () => {};
+  private cancelPoll: Cancel = () => {};
+  private cancelSwap: Cancel = () => {};
+  private lookIsDue = false;
+  private isAway = false;
+  private closed = false;
+  private acknowledged = '';
+
+  constructor(private readonly settings: ConfigSettings) {
+    super();
+    const { store, clock, nodeId, report, consumers = [] } = settings;
+    this.random = settings.random ?? Math.random;
+    this.applied = new AppliedConfig(report);
+    this.own = new OwnLayers(report);
+    this.time = new StoreTime(clock);
+    this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId);
+    this.changes = new ConfigChanges(this.sync, this.applied);
+    for (const consumer of consumers) this.applied.consume(consumer);
+  }
+
+  get changes$() {
+    return this.applied.changes.asObservable();
+  }
+
+  get refused$() {
+    return this.applied.refusals.asObservable();
+  }
+
+  current(): ConfigSnapshot {
+    return this.applied.snapshot ?? BEFORE_THE_START;
+  }
+
+  /** Resolves once there is a configuration: the fleet's, or its own if the store is away. */
+  async start(): Promise<void> {
+    this.own.set('code', this.settings.code);
+    this.own.set('file', this.settings.file);
+    snapshotOf(this.own.all(), 0);
+    // First listen, then read: what is written in between is heard.
+    this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));
+    await this.turns.take(() => this.look());
+    if (this.applied.snapshot === undefined) this.applied.useOwn(this.own.all());
+    this.pollLater();
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.unsubscribe();
+    this.cancelPoll();
+    this.cancelSwap();
+    await this.turns.over();
+    await this.settings.store.withdraw(this.settings.nodeId).catch(() => {});
+    await this.settings.store.close();
+    this.applied.end();
+  }
+
+  async update(patch: ConfigLayer, options: UpdateOptions = {}): Promise<ConfigSnapshot> {
+    checkChangeOptions(options);
+    const effectiveAtMs = effectiveAtMsOf(options);
+    const { allowEmpty = false } = options;
+    const checked = checkLayer(patch, { allowEmpty: true, name: 'patch' });
+    const layersOver = (layers: ConfigLayers): ConfigLayers => patched(layers, checked);
+    return this.change({ kind: 'update', effectiveAtMs, allowEmpty, options, layersOver });
+  }
+
+  async rollback(revision: number, options: RollbackOptions = {}): Promise<ConfigSnapshot> {
+    checkChangeOptions(options);
+    const history = await this.settings.store.history(MOST_REVISIONS);
+    const past = history.find((record) => record.revision === revision);
+    if (past === undefined) throw new UnknownRevisionError(revision);
+    const layersOver = (layers: ConfigLayers): ConfigLayers => rolledBack(layers, past);
+    const kind = 'rollback';
+    return this.change({ kind, effectiveAtMs: 0, allowEmpty: true, options, layersOver });
+  }
+
+  validate(input: unknown, { as = 'patch' }: ValidateOptions = {}): readonly ConfigIssue[] {
+    try {
+      const layer = checkLayer(input, { allowEmpty: as === 'patch', name: as });
+      const layers = patched(as === 'patch' ? this.sync.layers : NO_LAYERS, layer);
+      this.applied.prepare(snapshotOf(layers, this.sync.revision + 1, { allowEmpty: false }));
+      return [];
+    } catch (error) {
+      if (error instanceof InvalidConfigError) return error.issues;
+      const message = inWords(error);
+      return [
+        { path: '', value: undefined, expected: 'a configuration that can be used', message },
+      ];
+    }
+  }
+
+  async history(count = DEFAULT_HISTORY): Promise<PastRevision[]> {
+    return pastRevisions(await this.settings.store.history(count + 1), count);
+  }
+
+  nodes(): Promise<NodeAck[]> {
+    return this.settings.store.acknowledgements();
+  }
+
+  async isEveryoneOn(revision: number): Promise<boolean> {
+    const nodes = await this.nodes();
+    return nodes.length > 0 && nodes.every((node) => node.revision === revision);
+  }
+
+  consume(consumer: ConfigConsumer): void {
+    this.applied.consume(consumer);
+  }
+
+  noticed(revision: number): void {
+    if (revision > this.sync.revision) this.lookSoon();
+  }
+
+  replaceFile(layer: OwnLayer): void {
+    this.own.set('file', layer);
+    if (this.applied.snapshot?.revision === 0) this.applied.tryOwn(this.own.all());
+    this.lookSoon();
+  }
+
+  private change(change: Change): Promise<ConfigSnapshot> {
+    if (this.closed) return Promise.reject(CLOSED);
+    const written = this.turns.take(() => this.changes.write(change));
+    void this.turns.take(() => this.afterwards(false));
+    return written;
+  }
+
+  private hinted(revision: number | undefined): void {
+    if (revision === undefined || revision !== this.sync.revision) this.lookSoon();
+  }
+
+  /** Whatever comes while a look waits for its turn is seen by it too. */
+  private lookSoon(): void {
+    if (this.closed || this.lookIsDue) return;
+    this.lookIsDue = true;
+    void this.turns.take(() => this.look());
+  }
+
+  private pollLater(): void {
+    if (this.closed) return;
+    const delayMs = this.settings.pollMs * (1 - JITTER + 2 * JITTER * this.random());
+    this.cancelPoll = later(this.settings.clock, delayMs, () => {
+      void this.turns.take(() => this.look(true)).then(() => this.pollLater());
+    });
+  }
+
+  private async look(isPoll = false): Promise<void> {
+    this.lookIsDue = false;
+    if (this.closed) return;
+    try {
+      await this.sync.run();
+      if (this.isAway) this.settings.report.info('the configuration can be read again');
+      this.isAway = false;
+    } catch (error) {
+      if (!this.isAway) this.tellAway(error);
+      this.isAway = true;
+    }
+    await this.afterwards(isPoll);
+  }
+
+  private tellAway(error: unknown): void {
+    const { revision } = this.current();
+    this.settings.report.warn(
+      `the configuration cannot be read, revision ${revision} stays in use: ${inWords(error)}`,
+    );
+  }
+
+  private async afterwards(isPoll: boolean): Promise<void> {
+    this.swapLater();
+    const report = this.applied.nodeReport(this.settings.nodeId);
+    const text = JSON.stringify(report);
+    if (this.closed || this.isAway || (text === this.acknowledged && !isPoll)) return;
+    try {
+      await this.settings.store.acknowledge(report, POLLS_TO_LIVE * this.settings.pollMs);
+      this.acknowledged = text;
+    } catch {
+      // The next poll says it again.
+    }
+  }
+
+  private swapLater(): void {
+    this.cancelSwap();
+    const { staged } = this.applied;
+    if (staged === undefined || this.closed) return;
+    const delayMs = Math.max(1, Math.ceil(staged.effectiveAtMs - this.time.nowMs()));
+    this.cancelSwap = later(this.settings.clock, delayMs, () => {
+      this.applied.takeDue(this.time.nowMs());
+      if (this.applied.staged !== undefined) this.swapLater();
+      else this.lookSoon();
+    });
+  }
+}
+
+const CLOSED = new StoreUnavailableError('the configuration is closed');
+const BEFORE_THE_START: ConfigSnapshot = snapshotOf(NO_LAYERS, 0);

@@ -1,0 +1,72 @@
+import { InvalidArgumentError } from '../common/errors.js';
+import { type ConfigDraft, type ConfigRecord, type NodeAck } from './config-store.js';
+
+/** A configuration is read by people; one that is larger than this is a mistake. */
+export const LARGEST_RECORD_BYTES = 1024 * 1024;
+/** Of the history the newest are kept: so many, and no more than so many bytes. */
+export const MOST_REVISIONS = 1000;
+export const MOST_HISTORY_BYTES = 16 * LARGEST_RECORD_BYTES;
+/** What a node has to say about a refusal; its log says the rest. */
+const LONGEST_REASON = 500;
+
+/** The draft as text, to which a store adds revision and time. */
+export function encodeDraft(draft: ConfigDraft): string {
+  const text = JSON.stringify(draft);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > LARGEST_RECORD_BYTES) {
+    const limit = `at most ${LARGEST_RECORD_BYTES} bytes`;
+    throw new InvalidArgumentError('config', bytes, limit, `config: ${bytes} bytes; ${limit}`);
+  }
+  return text;
+}
+
+/** The record in a text, or in words what is wrong with it. */
+export function decodeRecord(text: string, revision: number): ConfigRecord | string {
+  const value = parsed(text);
+  if (value === undefined) return 'it is not JSON';
+  if (!isRecord(value)) return 'it is not a record of this library';
+  if (value.revision !== revision) return `it says that it is revision ${value.revision}`;
+  return value;
+}
+
+/** The records among these texts; a text that somebody spoilt is left out. */
+export function readableRecords(texts: readonly string[]): ConfigRecord[] {
+  return texts.map(parsed).filter(isRecord);
+}
+
+export function readableAcks(texts: readonly string[]): NodeAck[] {
+  return texts.map(parsed).filter(isAck);
+}
+
+export function shortened(reason: string): string {
+  return reason.length > LONGEST_REASON ? `${reason.slice(0, LONGEST_REASON)}…` : reason;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is ConfigRecord {
+  if (!isObject(value)) return false;
+  const { revision, atMs, effectiveAtMs, code, codeVersion, file, fileVersion, patch } = value;
+  return (
+    [revision, atMs, effectiveAtMs].every(Number.isFinite) &&
+    [value.id, value.kind, value.by, value.hash].every((field) => typeof field === 'string') &&
+    [code, file].every((layer) => layer === null || isObject(layer)) &&
+    [codeVersion, fileVersion].every((version) => version === null || Number.isFinite(version)) &&
+    isObject(patch)
+  );
+}
+
+function isAck(value: unknown): value is NodeAck {
+  if (!isObject(value)) return false;
+  return typeof value.node === 'string' && [value.revision, value.atMs].every(Number.isFinite);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

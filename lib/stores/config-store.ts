@@ -1,0 +1,104 @@
+/** Plain JSON, as it is kept. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
+
+/** Why a revision was written. */
+export type RevisionKind = 'code' | 'file' | 'update' | 'rollback' | 'restore';
+
+/** The layers of one configuration, each as it was given. */
+export interface ConfigLayers {
+  /** What the code of the fleet says; null before any code was published. */
+  readonly code: JsonObject | null;
+  readonly codeVersion: number | null;
+  /** What the fleet's file, or a source of the user's, says. */
+  readonly file: JsonObject | null;
+  readonly fileVersion: number | null;
+  /** All updates, as one merge patch; its nulls delete what lies below. */
+  readonly patch: JsonObject;
+}
+
+/** A revision as its writer makes it. */
+export interface ConfigDraft extends ConfigLayers {
+  /** Random: by it a writer whose answer was lost finds out whether it was written. */
+  readonly id: string;
+  readonly kind: RevisionKind;
+  readonly by: string;
+  /** From when on it holds, in milliseconds on the store's clock; 0: at once. */
+  readonly effectiveAtMs: number;
+  /** Of the document that follows from the layers. */
+  readonly hash: string;
+}
+
+/** A revision as it is stored: whole, and never changed. */
+export interface ConfigRecord extends ConfigDraft {
+  readonly revision: number;
+  /** When it was written, on the store's clock. */
+  readonly atMs: number;
+}
+
+export interface StoredConfig {
+  /** The revision that is stored; 0 if there is none. */
+  readonly revision: number;
+  /** The stored record is the one that the reader named: it is not sent again. */
+  readonly unchanged: boolean;
+  readonly current?: ConfigRecord;
+  /** What holds while the current one waits for its time. */
+  readonly previous?: ConfigRecord;
+  /** What is wrong with the current record, if it cannot be read. */
+  readonly damage?: string;
+  /** The store's clock. */
+  readonly nowMs: number;
+}
+
+export interface WrittenConfig {
+  /** False if the stored revision is not the one that was to be replaced. */
+  readonly written: boolean;
+  /** The revision that is stored now. */
+  readonly revision: number;
+  readonly nowMs: number;
+}
+
+/** What a node says of itself. */
+export interface NodeReport {
+  readonly node: string;
+  /** The revision it works with; 0: its own code. */
+  readonly revision: number;
+  readonly status: 'applied' | 'staged' | 'refused';
+  /** The revision that is staged or was refused. */
+  readonly about?: number;
+  readonly reason?: string;
+}
+
+export interface NodeAck extends NodeReport {
+  /** When it said so, on the store's clock. */
+  readonly atMs: number;
+}
+
+/**
+ * Where the fleet's configuration is kept: one record, the one before it, a history, and what each
+ * node says of it. Whatever it does not answer in time is rejected with a StoreUnavailableError.
+ */
+export interface ConfigStore {
+  /** What is stored; without the records if the current one has the id `known`. */
+  read(known?: string): Promise<StoredConfig>;
+  /**
+   * Replaces the record of that revision (0: none), unless somebody else did. The new revision is
+   * one more than the larger of `expectedRevision` and `above`. Sending the same draft again is safe.
+   */
+  write(draft: ConfigDraft, expectedRevision: number, above?: number): Promise<WrittenConfig>;
+  /** The last revisions, newest first. */
+  history(count: number): Promise<ConfigRecord[]>;
+  /** Notes what a node says; it counts for `ttlMs`. */
+  acknowledge(report: NodeReport, ttlMs: number): Promise<void>;
+  /** A node that leaves does not count any longer. */
+  withdraw(node: string): Promise<void>;
+  acknowledgements(): Promise<NodeAck[]>;
+  /**
+   * `hint` is called with each revision that is written, or without one when some may have been
+   * missed. Hints may be lost, late or doubled. Resolves to a function that ends it.
+   */
+  subscribe(hint: (revision?: number) => void): Promise<() => void>;
+  close(): Promise<void>;
+}

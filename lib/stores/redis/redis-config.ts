@@ -1,0 +1,165 @@
+import type { Cluster, Redis } from 'ioredis';
+import { type Clock } from '../../common/clock.js';
+import { StoreUnavailableError } from '../../common/errors.js';
+import {
+  decodeRecord,
+  encodeDraft,
+  MOST_HISTORY_BYTES,
+  MOST_REVISIONS,
+  readableAcks,
+  readableRecords,
+  shortened,
+} from '../config-record.js';
+import {
+  type ConfigDraft,
+  type ConfigRecord,
+  type ConfigStore,
+  type NodeAck,
+  type NodeReport,
+  type StoredConfig,
+  type WrittenConfig,
+} from '../config-store.js';
+import { ConfigHints } from './config-hints.js';
+import { defineConfigScripts, type ConfigScripts } from './config-scripts.js';
+import { inTime } from './in-time.js';
+import { RedisKeys, type ConfigKeys } from './keys.js';
+
+export interface RedisConfigSettings {
+  readonly client: Redis | Cluster;
+  readonly prefix: string;
+  /** Nobody's request waits for it, so it may be longer than that of a decision. */
+  readonly timeoutMs: number;
+}
+
+/** A process that has just started is worth the wait. */
+const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
+
+/** The configuration of a fleet, in Redis. */
+export class RedisConfig implements ConfigStore {
+  private readonly scripts: ConfigScripts;
+  private readonly keys: ConfigKeys;
+  private readonly subscriptions = new Set<ConfigHints>();
+  /** A client's own prefix goes before keys, and not before channels. */
+  private readonly channel: string;
+  private connecting: Promise<void> | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly settings: RedisConfigSettings,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
+  ) {
+    this.scripts = defineConfigScripts(settings.client);
+    this.keys = new RedisKeys(settings.prefix).config();
+    this.channel = (settings.client.options.keyPrefix ?? '') + this.keys.channel;
+  }
+
+  async read(known = ''): Promise<StoredConfig> {
+    const [revisionText, now, isKnown, current, previous] = await this.ask(() =>
+      this.scripts.read(this.keys.config, known),
+    );
+    const revision = wholeOr0(revisionText);
+    const nowMs = Number(now);
+    if (Number(isKnown) === 1) return { revision, unchanged: true, nowMs };
+    return { revision, unchanged: false, ...recordsOf(current, previous, revision), nowMs };
+  }
+
+  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
+    const { config, history } = this.keys;
+    const body = encodeDraft(draft);
+    const [written, revision, nowMs] = await this.ask(() =>
+      this.scripts.write(
+        ...[config, history, expectedRevision, above, draft.id, body],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel],
+      ),
+    );
+    return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
+  }
+
+  async history(count: number): Promise<ConfigRecord[]> {
+    if (count < 1) return [];
+    const { client } = this.settings;
+    return readableRecords(
+      await this.ask(() => client.lrange(this.keys.history, 0, Math.floor(count) - 1)),
+    );
+  }
+
+  async acknowledge(report: NodeReport, ttlMs: number): Promise<void> {
+    const { acks, ackDeadlines } = this.keys;
+    const { node, reason } = report;
+    const said = { ...report, ...(reason !== undefined && { reason: shortened(reason) }) };
+    await this.ask(() =>
+      this.scripts.acknowledge(acks, ackDeadlines, node, JSON.stringify(said), Math.ceil(ttlMs)),
+    );
+  }
+
+  /** Without its deadline a node does not count; what it said goes with it. */
+  async withdraw(node: string): Promise<void> {
+    const { client } = this.settings;
+    await this.ask(() =>
+      Promise.all([client.zrem(this.keys.ackDeadlines, node), client.hdel(this.keys.acks, node)]),
+    );
+  }
+
+  async acknowledgements(): Promise<NodeAck[]> {
+    const { acks, ackDeadlines } = this.keys;
+    return readableAcks(await this.ask(() => this.scripts.acks(acks, ackDeadlines)));
+  }
+
+  subscribe(hint: (revision?: number) => void): Promise<() => void> {
+    const hints = new ConfigHints(this.settings.client, this.channel, this.clock, hint);
+    this.subscriptions.add(hints);
+    return Promise.resolve(() => {
+      this.subscriptions.delete(hints);
+      hints.close();
+    });
+  }
+
+  /** The client is not ours to close. */
+  close(): Promise<void> {
+    this.closed = true;
+    for (const hints of this.subscriptions) hints.close();
+    this.subscriptions.clear();
+    return Promise.resolve();
+  }
+
+  /** Nothing is sent without a connection: it would be carried out later, unknown to the caller. */
+  private async ask<T>(question: () => Promise<T>): Promise<T> {
+    const { client, timeoutMs } = this.settings;
+    if (this.closed) throw new StoreUnavailableError('it was closed');
+    if (client.status !== 'ready') {
+      if (!CONNECTING.includes(client.status)) throw new StoreUnavailableError('no connection');
+      await inTime(this.connected(), timeoutMs, this.clock);
+    }
+    return inTime(question(), timeoutMs, this.clock);
+  }
+
+  /** One for all who wait: a connection that never comes must not gather listeners. */
+  private connected(): Promise<void> {
+    const { client } = this.settings;
+    this.connecting ??= new Promise((resolve) => {
+      client.once('ready', () => {
+        this.connecting = undefined;
+        resolve();
+      });
+      if (client.status === 'wait') client.connect().catch(() => {});
+    });
+    return this.connecting;
+  }
+}
+
+type Records = Pick<StoredConfig, 'current' | 'previous' | 'damage'>;
+
+function recordsOf(currentText: string, previousText: string, revision: number): Records {
+  const before = readableRecords([previousText])[0];
+  const previous = before && { previous: before };
+  if (currentText === '' && revision === 0) return {};
+  if (revision === 0) return { ...previous, damage: 'its revision is not a number' };
+  const current = decodeRecord(currentText, revision);
+  return typeof current === 'string' ? { ...previous, damage: current } : { ...previous, current };
+}
+
+/** As config-write.lua reads it. */
+function wholeOr0(text: string): number {
+  const revision = Number(text);
+  return Number.isSafeInteger(revision) && revision > 0 ? revision : 0;
+}

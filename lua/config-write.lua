@@ -1,0 +1,52 @@
+-- Writes a record of the configuration if the stored one is still the one that the writer knows of.
+--
+-- KEYS[1]  the configuration, a hash: revision, id, current, previous, history_bytes
+-- KEYS[2]  the history, a list of records, newest first
+-- ARGV[1]  the revision that is to be replaced, 0 if there should be none
+-- ARGV[2]  a revision that the new one has to be above as well
+-- ARGV[3]  the id of the record
+-- ARGV[4]  the record as JSON, without its revision and time
+-- ARGV[5]  how many records the history keeps at most
+-- ARGV[6]  and how many bytes
+-- ARGV[7]  the channel on which the new revision is told
+-- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
+--          the milliseconds now
+
+local config, history = KEYS[1], KEYS[2]
+local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
+local id, body = ARGV[3], ARGV[4]
+local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
+local channel = ARGV[7]
+
+local time = redis.call('TIME')
+local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+-- What is not a whole number was not written here, and may be replaced like nothing.
+local function whole(text)
+  local number = tonumber(text or 0)
+  if number and number >= 0 and number < 2 ^ 53 and number % 1 == 0 then return number end
+  return 0
+end
+
+local stored = redis.call('HMGET', config, 'revision', 'id', 'current')
+local current = whole(stored[1])
+if stored[2] == id then return { 1, current, now_ms } end
+if current ~= expected then return { 0, current, now_ms } end
+
+local revision = math.max(expected, above) + 1
+-- Put together as text: cjson cannot tell an empty object from an empty list.
+local head = string.format('{"revision":%.0f,"atMs":%.0f,', revision, now_ms)
+local record = head .. string.sub(body, 2)
+
+redis.call('HSET', config, 'revision', string.format('%.0f', revision), 'id', id, 'current', record)
+redis.call('HSET', config, 'previous', stored[3] or '')
+redis.call('LPUSH', history, record)
+local bytes = redis.call('HINCRBY', config, 'history_bytes', #record)
+local records = redis.call('LLEN', history)
+while records > most_records or (bytes > most_bytes and records > 1) do
+  local oldest = redis.call('RPOP', history)
+  bytes = redis.call('HINCRBY', config, 'history_bytes', -#oldest)
+  records = records - 1
+end
+redis.call('PUBLISH', channel, string.format('%.0f', revision))
+return { 1, revision, now_ms }

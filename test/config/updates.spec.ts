@@ -1,0 +1,380 @@
+import {
+  ConfigConflictError,
+  ConfigStagedError,
+  type ConfigLayer,
+} from '../../lib/config/index.js';
+import { errorWith } from '../support/errors.js';
+import { Fleet, limitOf, ONE_POLL_MS } from './fleet.js';
+
+describe('a configuration that changes while it is in use', () => {
+  let fleet: Fleet;
+
+  beforeEach(() => {
+    fleet = new Fleet();
+  });
+
+  afterEach(() => fleet.close());
+
+  const code = { document: limitOf(100) };
+
+  it('starts with what the code says, which becomes the first revision', async () => {
+    const a = await fleet.start('a', { code });
+    expect(a.config.current()).toMatchObject({ revision: 1, profile: 'normal' });
+    expect(a.rate).toBe('100/s');
+    expect(Object.isFrozen(a.config.current().document.policies)).toBe(true);
+    expect(a.used.map(({ revision }) => revision)).toEqual([1]);
+    expect(a.changes).toEqual([]);
+  });
+
+  it('reaches everyone, with what has changed and who changed it', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    const updated = await a.config.update(limitOf(200), { by: 'ann' });
+    expect(updated.revision).toBe(2);
+    expect([a.revision, a.rate]).toEqual([2, '200/s']);
+    await fleet.settle();
+    expect([b.revision, b.rate]).toEqual([2, '200/s']);
+    expect(b.changes).toMatchObject([
+      {
+        from: { revision: 1 },
+        to: { revision: 2 },
+        diff: {
+          changed: [{ path: 'policies.api.rate', before: '100/s', after: '200/s' }],
+          added: [],
+          removed: [],
+        },
+        record: { by: 'ann', kind: 'update' },
+      },
+    ]);
+    expect(a.config.current().hash).toBe(b.config.current().hash);
+  });
+
+  it('deletes what a patch says is null, and keeps that over the next code', async () => {
+    const document = { policies: { api: { rate: '1/s' }, login: { rate: '5/min' } } };
+    const a = await fleet.start('a', { code: { document, version: 1 } });
+    await a.config.update({ policies: { login: null } });
+    expect(Object.keys(a.config.current().document.policies!)).toEqual(['api']);
+    const newer = { policies: { ...document.policies, api: { rate: '2/s' } } };
+    await fleet.start('b', { code: { document: newer, version: 2 } });
+    await fleet.settle();
+    expect(a.config.current().document.policies).toEqual({ api: { rate: '2/s' } });
+  });
+
+  it('can replace a policy by another of its name in two updates', async () => {
+    const document = { policies: { api: { rate: '10/s', burst: 20 } } };
+    const a = await fleet.start('a', { code: { document } });
+    await a.config.update({ policies: { api: null, other: { rate: '1/s' } } });
+    await a.config.update({ policies: { api: { rate: '7/s' } } });
+    expect(a.config.current().document.policies!.api).toEqual({ rate: '7/s' });
+  });
+
+  it('switches a profile for everyone in one step', async () => {
+    const document = { ...limitOf(100), profiles: { promo: limitOf(900) } };
+    const a = await fleet.start('a', { code: { document } });
+    const b = await fleet.start('b', { code: { document } });
+    await a.config.update({ profile: 'promo' });
+    await fleet.settle();
+    expect(b.config.current()).toMatchObject({ profile: 'promo', revision: 2 });
+    expect(b.rate).toBe('900/s');
+    await b.config.update({ profile: null });
+    await fleet.settle();
+    expect([a.config.current().profile, a.rate]).toEqual(['normal', '100/s']);
+  });
+
+  describe('refuses', () => {
+    it.each([
+      ['a document that is not valid', { policies: { api: { rate: '0/s' } } }],
+      ['an unknown field', { polices: {} }],
+      ['an unknown profile', { profile: 'sale' }],
+      ['what is no object', 'policies'],
+      ['an empty document', { policies: null }],
+    ])('%s, and writes nothing', async (_, patch) => {
+      const a = await fleet.start('a', { code });
+      await expect(a.config.update(patch as ConfigLayer)).rejects.toEqual(
+        errorWith({ name: 'InvalidConfigError' }),
+      );
+      expect(a.revision).toBe(1);
+      expect((await fleet.store.read()).revision).toBe(1);
+      expect(a.config.validate(patch).length).toBeGreaterThan(0);
+    });
+
+    it('an empty document only if it is not meant', async () => {
+      const a = await fleet.start('a', { code });
+      const b = await fleet.start('b', { code });
+      await a.config.update({ policies: null }, { allowEmpty: true });
+      await fleet.settle();
+      expect(b.config.current()).toMatchObject({ revision: 2, document: {} });
+    });
+
+    it('an update of another revision than the expected one', async () => {
+      const a = await fleet.start('a', { code });
+      await a.config.update(limitOf(200), { expectedRevision: 1 });
+      const late = a.config.update(limitOf(300), { expectedRevision: 1 });
+      await expect(late).rejects.toEqual(new ConfigConflictError(1, 2));
+      expect(a.rate).toBe('200/s');
+    });
+
+    it.each([
+      ['expectedRevision', { expectedRevision: 0.5 }],
+      ['by', { by: '' }],
+      ['effectiveAt', { effectiveAt: NaN }],
+      ['effectiveAt', { effectiveAt: new Date(NaN) }],
+    ])('a wrong %s', async (field, options) => {
+      const a = await fleet.start('a', { code });
+      await expect(a.config.update(limitOf(1), options)).rejects.toEqual(
+        errorWith({ code: 'INVALID_ARGUMENT', field }),
+      );
+    });
+
+    it('what a part of the updating process cannot work with', async () => {
+      const a = await fleet.start('a', { code });
+      a.objection = () => 'policy "api" is in use';
+      await expect(a.config.update(limitOf(2))).rejects.toEqual(
+        errorWith({ code: 'CONFIG_REFUSED' }),
+      );
+      expect(a.config.validate(limitOf(2))).toMatchObject([{ message: 'policy "api" is in use' }]);
+      expect((await fleet.store.read()).revision).toBe(1);
+      expect(a.used).toHaveLength(1);
+    });
+  });
+
+  it('says of a document what is wrong, without changing anything', async () => {
+    const a = await fleet.start('a', { code });
+    expect(a.config.validate(limitOf(5))).toEqual([]);
+    expect(a.config.validate({ policies: { api: { burst: 0 } } })).toMatchObject([
+      { path: 'policies.api.burst', value: 0 },
+    ]);
+    // As a whole document it lacks the rate, which as a patch it need not name.
+    expect(a.config.validate({ policies: { api: { burst: 9 } } })).toEqual([]);
+    expect(a.config.validate({ policies: { api: { burst: 9 } } }, { as: 'document' })).not.toEqual(
+      [],
+    );
+    expect(a.revision).toBe(1);
+  });
+
+  it('keeps the last good one where a revision cannot be used, and says so once', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    b.objection = ({ revision }) => (revision === 2 ? 'policy "api" is in use' : undefined);
+    await a.config.update(limitOf(200));
+    await fleet.poll();
+    await fleet.poll();
+    expect([b.revision, b.rate]).toEqual([1, '100/s']);
+    expect(b.refusals).toMatchObject([
+      { revision: 2, kind: 'invalid', reason: 'policy "api" is in use' },
+    ]);
+    expect(b.errors).toEqual([expect.stringContaining('revision 2 is invalid')]);
+    expect(await a.config.isEveryoneOn(2)).toBe(false);
+    const acks = await a.config.nodes();
+    expect(acks.find(({ node }) => node === 'b')).toMatchObject({
+      ...{ revision: 1, status: 'refused', about: 2, reason: 'policy "api" is in use' },
+    });
+    await a.config.update(limitOf(300));
+    await fleet.settle();
+    expect([b.revision, b.rate]).toEqual([3, '300/s']);
+    expect(await a.config.isEveryoneOn(3)).toBe(true);
+  });
+
+  it('changes no part if one of them refuses', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    const committed: number[] = [];
+    b.config.consume({
+      prepare:
+        ({ revision }) =>
+        () =>
+          committed.push(revision),
+    });
+    b.config.consume({
+      prepare: ({ revision }) => {
+        if (revision === 2) throw new Error('no');
+        return () => committed.push(-revision);
+      },
+    });
+    await a.config.update(limitOf(200));
+    await fleet.settle();
+    expect(committed).toEqual([1, -1]);
+    expect(b.used.map(({ revision }) => revision)).toEqual([1]);
+  });
+
+  describe('with an hour at which it takes effect', () => {
+    it('is staged everywhere, and changes over at that instant', async () => {
+      const a = await fleet.start('a', { code });
+      const b = await fleet.start('b', { code });
+      const effectiveAt = (await fleet.store.read()).nowMs + 60_000;
+      const written = await a.config.update(limitOf(200), { effectiveAt });
+      await fleet.settle();
+      expect(written.revision).toBe(2);
+      for (const { config } of [a, b]) {
+        expect(config.current()).toMatchObject({
+          revision: 1,
+          staged: { revision: 2, effectiveAtMs: effectiveAt },
+        });
+      }
+      const staged = { revision: 1, status: 'staged', about: 2 };
+      expect(await a.config.nodes()).toMatchObject([staged, staged]);
+      // Away from the store it still knows when.
+      b.wire.isDown = true;
+      await fleet.clock.advanceAsync(59_999);
+      expect([a.rate, b.rate]).toEqual(['100/s', '100/s']);
+      await fleet.clock.advanceAsync(2);
+      expect([a.rate, b.rate]).toEqual(['200/s', '200/s']);
+      expect(a.config.current()).not.toHaveProperty('staged');
+    });
+
+    it('keeps to the store’s clock where the own one is wrong', async () => {
+      const a = await fleet.start('a', { code });
+      const effectiveAt = new Date((await fleet.store.read()).nowMs + 10_000);
+      const skewed = Object.create(fleet.clock) as typeof fleet.clock;
+      skewed.epochMs = (micros) => fleet.clock.epochMs(micros) + 3_600_000;
+      const b = await fleet.start('b', { code, clock: skewed });
+      await a.config.update(limitOf(200), { effectiveAt });
+      await fleet.clock.advanceAsync(9_999);
+      expect(b.rate).toBe('100/s');
+      await fleet.clock.advanceAsync(2);
+      expect(b.rate).toBe('200/s');
+    });
+
+    it('is taken at once by who comes late, and not before by who starts in between', async () => {
+      const a = await fleet.start('a', { code });
+      const b = await fleet.start('b', { code });
+      await a.config.update(limitOf(150));
+      await fleet.settle();
+      b.wire.isDown = true;
+      b.wire.hintFate = () => 0;
+      const effectiveAt = (await fleet.store.read()).nowMs + 10_000;
+      await a.config.update(limitOf(200), { effectiveAt });
+      const c = await fleet.start('c', { code });
+      expect([c.revision, c.rate]).toEqual([2, '150/s']);
+      await fleet.clock.advanceAsync(20_000);
+      expect([b.rate, c.rate]).toEqual(['150/s', '200/s']);
+      b.wire.isDown = false;
+      await fleet.poll();
+      expect(b.rate).toBe('200/s');
+    });
+
+    it('keeps other updates away until then, but can be rolled back', async () => {
+      const a = await fleet.start('a', { code });
+      const b = await fleet.start('b', { code });
+      const effectiveAt = (await fleet.store.read()).nowMs + 60_000;
+      await a.config.update(limitOf(200), { effectiveAt });
+      await expect(b.config.update(limitOf(300))).rejects.toEqual(
+        new ConfigStagedError(2, effectiveAt),
+      );
+      const back = await b.config.rollback(1);
+      expect(back.revision).toBe(3);
+      await fleet.clock.advanceAsync(70_000);
+      expect([a.revision, a.rate, b.rate]).toEqual([3, '100/s', '100/s']);
+      await b.config.update(limitOf(300));
+      expect(b.rate).toBe('300/s');
+    });
+
+    it('lets a deploy wait for it', async () => {
+      const a = await fleet.start('a', { code });
+      const effectiveAt = (await fleet.store.read()).nowMs + 60_000;
+      await a.config.update({ policies: { other: { rate: '1/s' } } }, { effectiveAt });
+      const b = await fleet.start('b', { code: { document: limitOf(500) } });
+      expect([b.revision, b.rate]).toEqual([1, '100/s']);
+      await fleet.clock.advanceAsync(60_001);
+      await fleet.settle();
+      expect([a.revision, a.rate, b.rate]).toEqual([3, '500/s', '500/s']);
+      expect(a.config.current().document.policies).toHaveProperty('other');
+    });
+  });
+
+  it('goes back to an old revision, as a new one', async () => {
+    const a = await fleet.start('a', { code });
+    await a.config.update(limitOf(200), { by: 'ann' });
+    await a.config.update({ policies: { other: { rate: '1/s' } } }, { by: 'ben' });
+    const back = await a.config.rollback(2, { by: 'cid' });
+    expect([back.revision, a.revision, a.rate]).toEqual([4, 4, '200/s']);
+    const history = await a.config.history(3);
+    expect(history.map(({ revision, by, kind }) => [revision, by, kind])).toEqual([
+      [4, 'cid', 'rollback'],
+      [3, 'ben', 'update'],
+      [2, 'ann', 'update'],
+    ]);
+    expect(history[0]!.diff!.removed).toMatchObject([{ path: 'policies.other' }]);
+    expect(history[1]!.diff!.added).toMatchObject([{ path: 'policies.other' }]);
+    expect(history[2]!.diff!.changed).toMatchObject([{ path: 'policies.api.rate' }]);
+    expect((await a.config.history()).at(-1)!.diff!.added).toMatchObject([{ path: 'policies' }]);
+    await expect(a.config.rollback(77)).rejects.toEqual(errorWith({ code: 'UNKNOWN_REVISION' }));
+    await expect(a.config.rollback(1, { expectedRevision: 2 })).rejects.toEqual(
+      new ConfigConflictError(2, 4),
+    );
+  });
+
+  it('goes back behind a deploy, and stays there when a process of it starts again', async () => {
+    const a = await fleet.start('a', { code: { document: limitOf(100), version: 1 } });
+    const newer = { document: { ...limitOf(999), protection: {} }, version: 2 };
+    await fleet.start('b', { code: newer });
+    await a.config.rollback(1);
+    await fleet.settle();
+    expect(a.rate).toBe('100/s');
+    const again = await fleet.start('b2', { code: newer });
+    await fleet.settle();
+    expect([again.rate, a.rate]).toEqual(['100/s', '100/s']);
+  });
+
+  it('joins the updates of writers who do not know of each other', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    const names = Array.from({ length: 8 }, (_, i) => `p${i}`);
+    await Promise.all(
+      names.map((name, i) =>
+        [a, b][i % 2]!.config.update({ policies: { [name]: { rate: '1/s' } } }),
+      ),
+    );
+    await fleet.settle();
+    expect(Object.keys(a.config.current().document.policies!).sort()).toEqual(['api', ...names]);
+    expect(b.config.current()).toEqual(a.config.current());
+    expect(a.revision).toBe(9);
+  });
+
+  it('reads once at a time, however many hints there are', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    b.wire.hintFate = () => 3;
+    const before = b.wire.reads;
+    for (let i = 0; i < 5; i++) await a.config.update(limitOf(i + 1));
+    for (let i = 0; i < 100; i++) b.config.noticed(50);
+    b.wire.tellLate();
+    await fleet.settle();
+    expect(b.revision).toBe(6);
+    expect(b.wire.mostReadsUnderway).toBe(1);
+    expect(b.wire.reads - before).toBeLessThan(15);
+  });
+
+  it('reads when somebody else has noticed a higher revision, without a hint', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    b.wire.hintFate = () => 0;
+    await a.config.update(limitOf(2));
+    await fleet.settle();
+    b.config.noticed(1);
+    await fleet.settle();
+    expect(b.revision).toBe(1);
+    b.config.noticed(2);
+    await fleet.settle();
+    expect(b.revision).toBe(2);
+  });
+
+  it('forgets a process that is gone, at once if it said so', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    const c = await fleet.start('c', { code });
+    await b.config.close();
+    c.wire.isDown = true;
+    c.wire.hintFate = () => 0;
+    await a.config.update(limitOf(2));
+    await fleet.settle();
+    expect((await a.config.nodes()).map(({ node }) => node).sort()).toEqual(['a', 'c']);
+    expect(await a.config.isEveryoneOn(2)).toBe(false);
+    for (let i = 0; i < 5; i++) await fleet.clock.advanceAsync(ONE_POLL_MS);
+    expect((await a.config.nodes()).map(({ node }) => node)).toEqual(['a']);
+    expect(await a.config.isEveryoneOn(2)).toBe(true);
+    await expect(b.config.update(limitOf(3))).rejects.toEqual(
+      errorWith({ code: 'STORE_UNAVAILABLE' }),
+    );
+  });
+});
