@@ -4,4 +4,5 @@ export * from './document/index.js';
 export * from './rate-limit-config.js';
 export { type Report } from './report.js';
 export * from './schema/index.js';
+export * from './sources/index.js';
 export { VersionedConfig } from './versioned-config.js';

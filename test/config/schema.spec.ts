@@ -27,7 +27,10 @@ describe('a document that is right', () => {
     profile: 'promo',
     profiles: { promo: { policies: { api: { rate: '500/min' } } } },
     degradation: { level1Ttl: '30s', resources: { 'Cat.find': { coreFields: ['name'] } } },
-    protection: { db: { preset: 'database', breaker: { openFor: '5s' }, policy: 'api' } },
+    protection: {
+      db: { preset: 'database', breaker: { openFor: '5s' }, rate: 'api' },
+      cache: 'redis',
+    },
     adaptive: { enabled: true, weights: { cpu: 0.6, memory: 0.2 } },
     alerts: { seconds: { errorRate: { above: 0.02 } } },
   };
@@ -232,9 +235,9 @@ describe('a document that is wrong', () => {
     ],
     [
       'a policy that is not there',
-      { policies: { database: api }, protection: { db: { policy: 'databse' } } },
+      { policies: { database: api }, protection: { db: { rate: 'databse' } } },
       [
-        'protection.db.policy: expected the name of one of the policies; did you mean \'database\'?, got "databse"',
+        'protection.db.rate: expected the name of one of the policies; did you mean \'database\'?, got "databse"',
       ],
     ],
     [
@@ -412,9 +415,9 @@ describe('the limiter and the document agree', () => {
         seen[isRight ? 'right' : 'wrong']++;
         expect(passes(() => checkDocument({ policies: { p: input } }))).toBe(isRight);
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
-    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(100);
+    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(40);
   });
 
   it('on the quota', () => {
@@ -452,9 +455,9 @@ describe('the limiter and the document agree', () => {
         seen[isRight ? 'right' : 'wrong']++;
         expect(passes(() => checkDocument(document))).toBe(isRight);
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
-    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(100);
+    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(40);
   });
 
   it('on what editors take for a duration and a rate', () => {

@@ -21,7 +21,7 @@ export function limitsOf(document: ConfigDocument): Limits {
 /** Without what only requests have to do with. */
 function limitOf(policy: PolicyDocument): PolicyInput {
   const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
-  return limit as PolicyInput;
+  return limit;
 }
 
 function quotaOf({ cluster, apps }: ConfigDocument): QuotaOptions | undefined {
@@ -49,14 +49,15 @@ export function documentOf(code: {
   readonly quota?: QuotaOptions;
 }): ConfigDocument {
   const { policies = {}, quota } = code;
-  const named = Object.entries(policies).map(([name, one]) => [name, withoutFunctions(one)]);
+  const named: ConfigDocument['policies'] = {};
+  for (const [name, one] of Object.entries(policies)) named[name] = withoutFunctions(one);
   const { cluster, clusterId, apps, maxCost, local } = quota ?? {};
   const clusterPart = present({ id: clusterId, ...cluster, maxCost, ...local });
   return present({
     cluster: Object.keys(clusterPart).length === 0 ? undefined : clusterPart,
-    apps: apps as ConfigDocument['apps'],
-    policies: named.length === 0 ? undefined : Object.fromEntries(named),
-  }) as ConfigDocument;
+    apps,
+    policies: Object.keys(named).length === 0 ? undefined : named,
+  });
 }
 
 /** A key that is or holds a function cannot travel, nor can half of it. */

@@ -27,12 +27,13 @@ function policyName(
   resource: string,
 ): ConfigIssue[] {
   const known = Object.keys(policies);
-  const policy = protection?.[resource]?.policy;
-  if (policy === undefined || known.includes(policy)) return [];
+  const settings = protection?.[resource];
+  const policy = typeof settings === 'object' ? settings.rate : undefined;
+  if (typeof policy !== 'string' || known.includes(policy)) return [];
   const meant = nearest(policy, known);
   const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
   const expected = `the name of one of the policies${hint}`;
-  return [issue(['protection', resource, 'policy'], policy, expected)];
+  return [issue(['protection', resource, 'rate'], policy, expected)];
 }
 
 /** The settings as they will hold: what is not said has its default. */

@@ -27,5 +27,5 @@ function below(schema: z.ZodType, segment: PathSegment): z.ZodType[] {
 }
 
 function namesIn(schema: z.ZodType): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape as object) : [];
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }

@@ -36,6 +36,7 @@ function located(one: z.core.$ZodIssue, base: Path, document: unknown): LocatedI
       if (branch === undefined) break;
       return branch.flatMap((inner) => located(inner, at, document));
     }
+    default:
   }
   return [{ at, issue: issue(at, value, one.message) }];
 }

@@ -1,0 +1,22 @@
+// Writes what is made of the schema of the configuration: the JSON Schema for editors, and the
+// tables in docs/configuration.md.
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import prettier from 'prettier';
+import { buildLibrary } from './support/compile.mjs';
+import { ensureInstall } from './support/install.mjs';
+import { inRoot } from './support/root.mjs';
+import { withTables } from './support/schema-tables.mjs';
+import { main } from './support/step.mjs';
+
+await main(async () => {
+  await ensureInstall();
+  await buildLibrary();
+  const { editorSchema } = await import('../dist/config/schema/index.js');
+  const schema = editorSchema();
+  await mkdir(inRoot('schema'), { recursive: true });
+  await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 2)}\n`);
+  const docs = inRoot('docs/configuration.md');
+  const text = withTables(await readFile(docs, 'utf8'), schema);
+  const style = await prettier.resolveConfig(docs);
+  await writeFile(docs, await prettier.format(text, { ...style, filepath: docs }));
+});
