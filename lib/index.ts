@@ -30,6 +30,27 @@ export {
   type RateLimitedBody,
   type RoutePolicy,
 } from './guards/index.js';
+export {
+  ConfigConflictError,
+  ConfigRefusedError,
+  ConfigStagedError,
+  FileSource,
+  RateLimitConfig,
+  UnknownRevisionError,
+  type ConfigChange,
+  type ConfigConsumer,
+  type ConfigDiff,
+  type ConfigDocument,
+  type ConfigLayer,
+  type ConfigRefusal,
+  type ConfigSnapshot,
+  type ConfigSource,
+  type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './config/index.js';
+export { ConfigOptions } from './config.options.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,
@@ -54,6 +75,7 @@ export {
   AcquireTimeoutError,
   CostExceedsLimitError,
   InvalidArgumentError,
+  InvalidConfigError,
   LimiterClosedError,
   MissingPackageError,
   RateLimitError,
@@ -63,6 +85,7 @@ export {
   UnknownAppError,
   UnknownOptionError,
   UnknownPolicyError,
+  type ConfigIssue,
 } from './common/errors.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';
 export { type RateLimiterEvents } from './limiter/events.js';
@@ -97,8 +120,9 @@ export {
   type AppQuotaStats,
   type QuotaStats,
   type RateLimiterStats,
+  type SharedRedis,
 } from './limiter/rate-limiter.js';
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
-export { type StoreSwitch } from './stores/index.js';
+export { type ConfigRecord, type NodeAck, type StoreSwitch } from './stores/index.js';

@@ -1,5 +1,7 @@
+import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
+import { ConfigOptions } from './config.options.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
@@ -9,7 +11,9 @@ import { WebsocketOptions } from './transports/ws/violations.js';
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),
   ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+  'configVersion',
 ];
+const KNOWN_CONFIG = ['service', 'file', 'source', ...Object.keys(new ConfigOptions())];
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
@@ -23,6 +27,7 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   if (options.user !== undefined && typeof options.user !== 'function') {
     throw new InvalidArgumentError('user', options.user, 'a function');
   }
+  checkConfig(options);
   options.headers = checkHeaders(options.headers);
   options.grpc = filled('grpc', options.grpc, new GrpcOptions());
   options.kafka = filled('kafka', options.kafka, new KafkaOptions());
@@ -37,6 +42,34 @@ function filled<T extends object>(at: string, input: Partial<T>, defaults: T): T
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, Object.keys(defaults));
   return Object.assign(defaults, withoutUndefined(input));
+}
+
+function checkConfig(options: RateLimitModuleOptions): void {
+  const { config, configVersion } = options;
+  plainObject('config', config, 'an object');
+  rejectUnknown('config', config, KNOWN_CONFIG);
+  const { service, file, source, poll, filePoll } = filledConfig(config);
+  if (service !== undefined) nameOf('config.service', service);
+  if (file !== undefined) nameOf('config.file', file);
+  if (source !== undefined && typeof source?.read !== 'function') {
+    throw new InvalidArgumentError('config.source', source, 'an object with a function read');
+  }
+  if (file !== undefined && source !== undefined) {
+    throw new InvalidArgumentError('config.source', source, "not to be there beside 'config.file'");
+  }
+  durationMs(poll, 'config.poll');
+  durationMs(filePoll, 'config.filePoll');
+  if (configVersion !== undefined && !(Number.isSafeInteger(configVersion) && configVersion >= 0)) {
+    throw new InvalidArgumentError('configVersion', configVersion, 'a whole number from 0 on');
+  }
+}
+
+const filledConfig = (config: Partial<ConfigOptions>): ConfigOptions =>
+  Object.assign(new ConfigOptions(), withoutUndefined(config));
+
+function nameOf(at: string, value: unknown): void {
+  if (typeof value === 'string' && value !== '') return;
+  throw new InvalidArgumentError(at, value, 'a text that is not empty');
 }
 
 function checkIpv6Prefix(bits: number): void {

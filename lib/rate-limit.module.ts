@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { InvalidArgumentError } from './common/errors.js';
+import { RateLimitConfig } from './config/index.js';
 import {
   PolicyCatalog,
   RateLimitFilter,
@@ -33,7 +34,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 
 /** What guards in other modules are put together from. */
 const SHARED = [
-  ...[RateLimiter, ClusterQuota, RateLimitGuard, RateLimitFilter],
+  ...[RateLimiter, ClusterQuota, RateLimitConfig, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
 ];
 

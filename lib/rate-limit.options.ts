@@ -5,6 +5,7 @@ import {
   type OptionalFactoryDependency,
   type Type,
 } from '@nestjs/common';
+import { ConfigOptions } from './config.options.js';
 import { type PerRequest, type RoutePolicy } from './guards/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -20,6 +21,10 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   store?: RateLimiterOptions['store'];
   /** The shares that apps have of a cluster's capacity. */
   quota?: RateLimiterOptions['quota'];
+  /** How limits change while the service runs. */
+  config: Partial<ConfigOptions> = new ConfigOptions();
+  /** Which state of the code's limits this is: of two versions that run at once the higher holds. */
+  configVersion?: number;
   /** Whose quota a request is charged to. Needed, and only needed, with `quota`. */
   app?: PerRequest<string>;
   /** Limits every route without a decorator: policies by name, or the app's quota alone. */

@@ -14,6 +14,8 @@ import {
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
+import { RateLimitConfig, type VersionedConfig } from './config/index.js';
+import { ConfigLife, openConfig } from './config.life.js';
 import {
   PolicyCatalog,
   Questions,
@@ -27,6 +29,7 @@ import {
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { LimitsConsumer } from './limits.consumer.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
@@ -71,6 +74,35 @@ function provide<T>(
 }
 
 const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
+
+const configProviders: Provider[] = [
+  provide(
+    LimitsConsumer,
+    [OPTIONS, RateLimiter, PolicyCatalog, RouteTable, RateLimitHeaders],
+    (
+      { app }: RateLimitModuleOptions,
+      limiter: RateLimiter,
+      catalog: PolicyCatalog,
+      routes: RouteTable,
+      headers: RateLimitHeaders,
+    ) => {
+      const fixed = typeof app === 'string' ? app : undefined;
+      return new LimitsConsumer(limiter, catalog, routes, headers, fixed);
+    },
+  ),
+  provide(RateLimitConfig, [OPTIONS, RateLimiter], openConfig),
+  provide(
+    ConfigLife,
+    [RateLimitConfig, OPTIONS, RateLimiter, PolicyCatalog, LimitsConsumer],
+    (
+      config: VersionedConfig,
+      options: RateLimitModuleOptions,
+      limiter: RateLimiter,
+      catalog: PolicyCatalog,
+      limits: LimitsConsumer,
+    ) => new ConfigLife(config, options, limiter, catalog, [limits]),
+  ),
+];
 
 /** The parts of the module, each a plain class that is put together here and nowhere else. */
 export const providers: Provider[] = [
@@ -127,7 +159,17 @@ export const providers: Provider[] = [
     ({ clock }: RateLimitModuleOptions) => new DroppedEvents(clock ?? new SystemClock()),
   ),
   provide(MessageTransport, [OPTIONS, DroppedEvents, ModulesContainer], messageTransport),
-  provide(Transports, [OPTIONS, MessageTransport, OPTIONAL_ADAPTER], transportsOf),
+  provide(
+    RateLimitHeaders,
+    [OPTIONS],
+    ({ headers }: RateLimitModuleOptions) =>
+      new RateLimitHeaders(Object.assign(new HeaderOptions(), headers)),
+  ),
+  provide(
+    Transports,
+    [OPTIONS, RateLimitHeaders, MessageTransport, OPTIONAL_ADAPTER],
+    transportsOf,
+  ),
   RateLimitGuard,
   RateLimitFilter,
   provide(
@@ -147,6 +189,7 @@ export const providers: Provider[] = [
     (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
       new EarlyLimits(guard, transports, applicationId),
   ),
+  ...configProviders,
   provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
@@ -175,10 +218,10 @@ function messageTransport(
 
 function transportsOf(
   options: RateLimitModuleOptions,
+  headers: RateLimitHeaders,
   rpc: MessageTransport,
   adapterHost: HttpAdapterHost | undefined,
 ): Transports {
-  const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
   const logger = new Logger('RateLimitModule');
   const proxies = new ProxyWarnings((text) => logger.warn(text));
   const base = options.problemBase ?? PROBLEM_BASE;

@@ -3,20 +3,17 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { type ConfigStore } from '../stores/index.js';
 import {
   type ConfigConsumer,
-  type OwnLayer,
+  type OwnConfig,
   type RollbackOptions,
   type UpdateOptions,
 } from './rate-limit-config.js';
 import { type Report } from './report.js';
 
-export interface ConfigSettings {
+export interface ConfigSettings extends OwnConfig {
   readonly store: ConfigStore;
   readonly nodeId: string;
   readonly clock: Clock;
   readonly report: Report;
-  /** What the code of this process says, and what its file does; without one it has no opinion. */
-  readonly code?: OwnLayer;
-  readonly file?: OwnLayer;
   readonly consumers?: readonly ConfigConsumer[];
   /** How often the store is read though nothing hints at a change; ±20 %. */
   readonly pollMs: number;

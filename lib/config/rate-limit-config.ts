@@ -105,7 +105,8 @@ export abstract class RateLimitConfig {
   /** The file of this process says something else now; null if there is none any more. */
   abstract replaceFile(layer: OwnLayer): void;
 
-  abstract start(): Promise<void>;
+  /** Begins with what this process brings along, and follows the fleet from then on. */
+  abstract start(own?: OwnConfig): Promise<void>;
   abstract close(): Promise<void>;
 }
 
@@ -115,4 +116,10 @@ export interface OwnLayer {
   readonly document: ConfigLayer | null;
   /** Of two layers with versions the higher one holds. */
   readonly version?: number;
+}
+
+/** What a process brings along: what its code says, and its file. Without one it has no opinion. */
+export interface OwnConfig {
+  readonly code?: OwnLayer;
+  readonly file?: OwnLayer;
 }

@@ -14,6 +14,7 @@ import {
   RateLimitConfig,
   type ConfigConsumer,
   type ConfigSnapshot,
+  type OwnConfig,
   type OwnLayer,
   type PastRevision,
   type RollbackOptions,
@@ -72,9 +73,9 @@ export class VersionedConfig extends RateLimitConfig {
   }
 
   /** Resolves once there is a configuration: the fleet's, or its own if the store is away. */
-  async start(): Promise<void> {
-    this.own.set('code', this.settings.code);
-    this.own.set('file', this.settings.file);
+  async start(own: OwnConfig = this.settings): Promise<void> {
+    this.own.set('code', own.code);
+    this.own.set('file', own.file);
     snapshotOf(this.own.all(), 0);
     // First listen, then read: what is written in between is heard.
     this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));

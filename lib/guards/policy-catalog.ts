@@ -9,6 +9,8 @@ export class PolicyCatalog {
   private readonly policies = new Map<string, AppliedPolicy>();
   /** As the code has them. */
   private readonly written = new Map<string, RoutePolicy>();
+  /** Those that a document decides about: not what a route brings along after the start. */
+  private readonly governed = new Set<string>();
   /** Who names a policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
   private chooser: string | undefined;
@@ -38,9 +40,10 @@ export class PolicyCatalog {
     return this.use(name, `@RateLimit on ${name}`);
   }
 
-  /** What of the policies of the code can be written down; functions stay where they are. */
-  toDocument(): Record<string, Record<string, unknown>> {
-    return Object.fromEntries(Array.from(this.written, ([name, input]) => [name, plainOf(input)]));
+  /** The policies as the code has them; from now on a document decides about them. */
+  govern(): Readonly<Record<string, RoutePolicy>> {
+    for (const name of this.written.keys()) this.governed.add(name);
+    return Object.fromEntries(this.written);
   }
 
   /**
@@ -51,10 +54,11 @@ export class PolicyCatalog {
     this.checkUses(document);
     const next = Object.entries(document).map(([name, given]) => this.reapply(name, given));
     return () => {
-      for (const name of this.policies.keys()) {
+      for (const name of this.governed) {
         if (document[name] === undefined) this.policies.delete(name);
       }
       for (const applied of next) {
+        this.governed.add(applied.name);
         const before = this.policies.get(applied.name);
         // Routes hold on to it, so it changes where it is.
         if (before !== undefined) Object.assign(before, applied);
@@ -94,8 +98,8 @@ export class PolicyCatalog {
   }
 
   private checkUses(document: object): void {
-    for (const name of new Set([...this.uses.keys(), ...this.written.keys()])) {
-      const where = this.uses.get(name) ?? this.chooser;
+    for (const name of this.governed) {
+      const where = this.uses.get(name) ?? (this.written.has(name) ? this.chooser : undefined);
       if (where === undefined || Object.hasOwn(document, name)) continue;
       throw new InvalidArgumentError(`policies.${name}`, undefined, `to stay: ${where} names it`);
     }
@@ -113,11 +117,6 @@ export class PolicyCatalog {
       `${isEarly}, as it was`,
     );
   }
-}
-
-function plainOf(input: RoutePolicy): Record<string, unknown> {
-  const plain = Object.entries(input).filter(([, value]) => value !== undefined && isPlain(value));
-  return Object.fromEntries(plain);
 }
 
 function functionsOf(input: RoutePolicy | undefined): Partial<RoutePolicy> {

@@ -33,6 +33,11 @@ export class RoutePlan implements RouteFacts {
     return new RoutePlan(this.id, early, [], false, this.cost, this.limiter);
   }
 
+  /** The limits are other ones from now on. */
+  forgetFigures(): void {
+    this.known.clear();
+  }
+
   /** A decision names its policy and its capacity; that tells the tier, or one with equal figures. */
   limitOf(policy: string, capacity: number): LimitInfo | undefined {
     const at = `${policy} ${capacity}`;

@@ -28,6 +28,7 @@ type Handler = object & { readonly name: string };
  */
 export class RouteTable {
   private readonly plans = new WeakMap<Class, Map<Handler, RoutePlan>>();
+  private readonly all = new Set<RoutePlan>();
   private readonly ids = new Set<string>();
 
   constructor(
@@ -42,6 +43,11 @@ export class RouteTable {
     let plan = plans.get(handler);
     if (plan === undefined) plans.set(handler, (plan = this.makePlan(type, handler)));
     return plan;
+  }
+
+  /** The limits are other ones from now on. */
+  forgetFigures(): void {
+    for (const plan of this.all) plan.forgetFigures();
   }
 
   /** What the options apply to all must be there, even if no handler has been seen yet. */
@@ -82,7 +88,9 @@ export class RouteTable {
   }
 
   private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
-    return new RoutePlan(...args, this.limiter);
+    const plan = new RoutePlan(...args, this.limiter);
+    this.all.add(plan);
+    return plan;
   }
 
   private appliedToAll(): RateLimitEntry[] {

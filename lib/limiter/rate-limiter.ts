@@ -1,3 +1,4 @@
+import type { Cluster, Redis } from 'ioredis';
 import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/quota-node.js';
 import { type RateLimiterEvents } from './events.js';
@@ -82,6 +83,12 @@ export interface AppQuotaStats {
   readonly denied: number;
 }
 
+/** A connection to Redis, and the first part of every key there. */
+export interface SharedRedis {
+  readonly client: Redis | Cluster;
+  readonly prefix: string;
+}
+
 /**
  * Decides whether requests may go. Abstract, so that it is its own injection token.
  *
@@ -142,6 +149,9 @@ export abstract class RateLimiter {
 
   /** The quota that all apps share; throws if the options have none. */
   abstract get quota(): ClusterQuota;
+
+  /** The Redis that the fleet shares, for what else belongs to it; undefined in memory. */
+  abstract get redis(): SharedRedis | undefined;
 
   /** Counts since the start. */
   abstract stats(): RateLimiterStats;

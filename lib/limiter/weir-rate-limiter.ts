@@ -43,6 +43,7 @@ import {
   type PolicyRequest,
   type QuotaRequest,
   type RateLimiterStats,
+  type SharedRedis,
 } from './rate-limiter.js';
 import { SingleTake } from './single-take.js';
 import { WaitingLine } from './waiting-line.js';
@@ -56,7 +57,7 @@ const MOST_WAITERS = 1000;
 export class WeirRateLimiter extends RateLimiter {
   private readonly clock: Clock;
   private readonly memory: MemoryStore;
-  private readonly remote: RemoteStore | undefined;
+  private readonly remote: RedisStore | undefined;
   private readonly desk: LeaseDesk | undefined;
   private readonly policies: PolicyBook;
   private readonly quotaBook: QuotaBook | undefined;
@@ -226,6 +227,10 @@ export class WeirRateLimiter extends RateLimiter {
 
   get quota(): ClusterQuota {
     return this.quotas();
+  }
+
+  get redis(): SharedRedis | undefined {
+    return this.remote && { client: this.remote.client, prefix: this.remote.prefix };
   }
 
   stats(): RateLimiterStats {

@@ -17,11 +17,11 @@ describe('PolicyCatalog', () => {
   });
   afterEach(() => limiter.close());
 
-  it('writes down what is no function', () => {
-    expect(catalog.toDocument()).toEqual({
-      plain: { rate: '5/min', key: ['ip', { header: 'x-tenant' }] },
-      custom: { rate: 1 },
-    });
+  it('leaves alone what came after it was written down', () => {
+    expect(Object.keys(catalog.govern())).toEqual(['plain', 'custom']);
+    catalog.defineInline('late', { rate: 1 });
+    catalog.prepare({ plain: { rate: 1 }, custom: { rate: 2 } })();
+    expect(catalog.has('late')).toBe(true);
   });
 
   it('changes a policy where routes hold on to it, once all is checked', () => {
@@ -43,6 +43,7 @@ describe('PolicyCatalog', () => {
   });
 
   it('adds and forgets what nobody names', () => {
+    catalog.govern();
     catalog.use('plain', 'apply');
     catalog.prepare({ plain: { rate: 1 }, extra: { rate: 1 } })();
     expect(catalog.has('extra')).toBe(true);
@@ -58,6 +59,7 @@ describe('PolicyCatalog', () => {
     ],
     ['a key that is none', { plain: { rate: 1, key: 'nobody' as 'ip' } }, /policies\.plain\.key/],
   ])('refuses %s, and changes nothing', (_, document, message) => {
+    catalog.govern();
     const { keyOf } = catalog.use('plain', '@RateLimit on A.b');
     expect(() => catalog.prepare(document)).toThrow(message);
     expect(catalog.get('plain', 'a test').keyOf).toBe(keyOf);
@@ -65,6 +67,7 @@ describe('PolicyCatalog', () => {
   });
 
   it('keeps all policies of the code where a function chooses among them', () => {
+    catalog.govern();
     catalog.useAll('the choice of A.b');
     expect(() => catalog.prepare({ plain: { rate: 1 } })).toThrow(
       /policies\.custom.*choice of A\.b/,

@@ -80,6 +80,10 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.connection.client;
   }
 
+  get prefix(): string {
+    return this.settings.prefix;
+  }
+
   get nodes(): number {
     return this.registry.count;
   }

@@ -34,6 +34,11 @@ export class RateLimitHeaders {
     }
   }
 
+  /** The limits are other ones from now on. */
+  forgetFigures(): void {
+    this.policies.clear();
+  }
+
   /** They have room for one policy: the one that decided, or the tightest beside a quota. */
   private writeLegacy(response: HttpResponse, decision: Decision): void {
     const policies = (decision.decisions ?? [decision]).filter(({ tier }) => tier === 'policy');

@@ -1,0 +1,107 @@
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  documentOf,
+  FileSource,
+  SourceLayer,
+  VersionedConfig,
+  type ConfigConsumer,
+  type ConfigLayer,
+  type ConfigSource,
+  type OwnLayer,
+} from './config/index.js';
+import { SystemClock } from './common/clock.js';
+import { durationMs } from './common/duration.js';
+import { newNodeId } from './common/ids.js';
+import { withoutUndefined } from './common/validate.js';
+import { ConfigOptions } from './config.options.js';
+import { type PolicyCatalog } from './guards/index.js';
+import { type RateLimiter } from './limiter/rate-limiter.js';
+import { type RateLimitModuleOptions } from './rate-limit.options.js';
+import { MemoryConfig, RedisConfig } from './stores/index.js';
+
+/** Nobody's request waits for it. */
+const STORE_TIMEOUT_MS = 1000;
+
+/** The configuration of an application, on the store that its limiter has. */
+export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter): VersionedConfig {
+  const { nodeId = newNodeId(), clock = new SystemClock(), config } = options;
+  const { redis } = limiter;
+  const store =
+    redis === undefined
+      ? new MemoryConfig(clock)
+      : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
+  const logger = new Logger('RateLimitConfig');
+  const report = {
+    info: (text: string) => logger.log(text),
+    warn: (text: string) => logger.warn(text),
+    error: (text: string) => logger.error(text),
+  };
+  const { poll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
+  return new VersionedConfig({
+    ...{ store, nodeId, clock, report },
+    pollMs: durationMs(poll, 'config.poll'),
+  });
+}
+
+/**
+ * Starts the configuration when all policies of the code are known, and ends it when no request is
+ * on its way any more.
+ */
+export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('RateLimitConfig');
+  private layer: SourceLayer | undefined;
+
+  constructor(
+    private readonly config: VersionedConfig,
+    private readonly options: RateLimitModuleOptions,
+    private readonly limiter: RateLimiter,
+    private readonly catalog: PolicyCatalog,
+    private readonly consumers: readonly ConfigConsumer[],
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { config } = this;
+    const code = this.code();
+    const file = await this.openFile();
+    for (const consumer of this.consumers) config.consume(consumer);
+    this.limiter.on('revision', ({ revision }) => config.noticed(revision));
+    await config.start(withoutUndefined({ code, file }));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.layer?.close();
+    await this.config.close();
+  }
+
+  private code(): OwnLayer {
+    const { quota, configVersion: version } = this.options;
+    const document = documentOf(withoutUndefined({ policies: this.catalog.govern(), quota }));
+    return { document: document as ConfigLayer, ...(version !== undefined && { version }) };
+  }
+
+  private async openFile(): Promise<OwnLayer | undefined> {
+    const source = this.source();
+    if (source === undefined) return undefined;
+    const name = this.options.config.file ?? 'config.source';
+    let isOpen = false;
+    this.layer = new SourceLayer(source, {
+      name,
+      onChange: (layer) => isOpen && this.config.replaceFile(layerOf(layer)),
+      onFault: ({ message }) => this.logger.error(`${message}; the last good one stays`),
+    });
+    const layer = await this.layer.open();
+    isOpen = true;
+    return layer && layerOf(layer);
+  }
+
+  private source(): ConfigSource | undefined {
+    const { config, clock } = this.options;
+    const { file, source, filePoll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
+    if (file === undefined) return source;
+    return new FileSource(file, withoutUndefined({ pollInterval: filePoll, clock }));
+  }
+}
+
+function layerOf({ version, ...document }: ConfigLayer): OwnLayer {
+  return { document, ...(typeof version === 'number' && { version }) };
+}

@@ -1,0 +1,33 @@
+import { limitsOf, type ConfigConsumer, type ConfigSnapshot } from './config/index.js';
+import { UnknownAppError } from './common/errors.js';
+import { type PolicyCatalog, type RouteTable } from './guards/index.js';
+import { type RateLimiter } from './limiter/rate-limiter.js';
+import { type RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+
+/** Brings limits into force: what they are, how they are applied, and what callers are told of them. */
+export class LimitsConsumer implements ConfigConsumer {
+  constructor(
+    private readonly limiter: RateLimiter,
+    private readonly catalog: PolicyCatalog,
+    private readonly routes: RouteTable,
+    private readonly headers: RateLimitHeaders,
+    /** The app that all requests are charged to, if it is one. */
+    private readonly app: string | undefined,
+  ) {}
+
+  prepare({ revision, document }: ConfigSnapshot): () => void {
+    const limits = limitsOf(document);
+    const apps = limits.quota?.apps;
+    if (this.app !== undefined && apps?.[this.app] === undefined) {
+      throw new UnknownAppError(this.app, Object.keys(apps ?? {}));
+    }
+    const commitLimits = this.limiter.prepare({ revision, ...limits });
+    const commitPolicies = this.catalog.prepare(document.policies ?? {});
+    return () => {
+      commitLimits();
+      commitPolicies();
+      this.routes.forgetFigures();
+      this.headers.forgetFigures();
+    };
+  }
+}

@@ -1,0 +1,131 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { type NestExpressApplication } from '@nestjs/platform-express';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  RateLimit,
+  RateLimitConfig,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleInput,
+} from 'nestjs-weir';
+import { startRedis, stopAll, until } from '../support/index.js';
+import { makeTempDir } from '../support/processes.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+@Controller()
+class ShopController {
+  @RateLimit('browse')
+  @Get('browse')
+  browse(): string {
+    return 'ok';
+  }
+
+  @RateLimit({ rate: 2, period: '1h' })
+  @Get('inline')
+  inline(): string {
+    return 'ok';
+  }
+}
+
+const apps: NestExpressApplication[] = [];
+
+async function start(options: RateLimitModuleInput = {}): Promise<NestExpressApplication> {
+  @Module({
+    imports: [
+      RateLimitModule.forRoot({ policies: { browse: { rate: 3, period: '1h' } }, ...options }),
+    ],
+    controllers: [ShopController],
+  })
+  class AppModule {}
+  const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: false });
+  await app.listen(0, '127.0.0.1');
+  apps.push(app);
+  return app;
+}
+
+async function ask(app: NestExpressApplication, path: string): Promise<Response> {
+  return fetch(`${await app.getUrl()}${path}`);
+}
+
+async function statuses(app: NestExpressApplication, path: string, count: number) {
+  const all: number[] = [];
+  for (let n = 0; n < count; n++) all.push((await ask(app, path)).status);
+  return all;
+}
+
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+afterAll(stopAll);
+
+describe('the configuration of an application', () => {
+  it('changes limits and what callers are told of them, and keeps what was used', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const config = app.get(RateLimitConfig);
+    expect(config.current()).toMatchObject({ revision: 1, profile: 'normal' });
+    expect((await ask(app, '/browse')).headers.get('ratelimit-policy')).toBe('"browse";q=3;w=3600');
+    await config.update({ policies: { browse: { rate: 6, period: '2h' } } }, { by: 'test' });
+    // One third was used, and still is.
+    const next = await ask(app, '/browse');
+    expect(next.headers.get('ratelimit-policy')).toBe('"browse";q=6;w=7200');
+    expect(next.headers.get('ratelimit')).toMatch(/r=3;/);
+    expect(await statuses(app, '/browse', 4)).toEqual([200, 200, 200, 429]);
+    expect((await config.history()).map(({ revision, by }) => [revision, by])).toEqual([
+      [2, 'test'],
+      [1, expect.any(String)],
+    ]);
+  });
+
+  it('changes a policy that stands in a decorator', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const policies = { 'ShopController.inline': { rate: 1 } };
+    await app.get(RateLimitConfig).update({ policies });
+    expect(await statuses(app, '/inline', 2)).toEqual([200, 429]);
+  });
+
+  it('refuses what a route could not live with, and names the route', async () => {
+    const app = await start();
+    const config = app.get(RateLimitConfig);
+    await expect(config.update({ policies: { browse: null } })).rejects.toThrow(
+      /policies\.browse.*ShopController\.browse/,
+    );
+    expect(config.current().revision).toBe(1);
+    expect(app.get(RateLimiter).revision).toBe(1);
+    expect((await ask(app, '/browse')).status).toBe(200);
+  });
+
+  it('follows a file', async () => {
+    const file = join(makeTempDir(), 'limits.yaml');
+    writeFileSync(file, 'policies:\n  browse:\n    rate: 1\n');
+    const app = await start({ config: { file, filePoll: '20ms' } });
+    expect(await statuses(app, '/browse', 2)).toEqual([200, 429]);
+    writeFileSync(file, 'policies:\n  browse:\n    rate: 100\n');
+    await until(() => app.get(RateLimitConfig).current().revision === 2);
+    expect((await ask(app, '/browse')).headers.get('ratelimit-policy')).toBe(
+      '"browse";q=100;w=3600',
+    );
+  });
+
+  it('reaches every process that shares a Redis', async () => {
+    const redis = await startRedis();
+    const store = { type: 'redis', url: redis.url } as const;
+    const [one, other] = [
+      await start({ store, nodeId: 'one' }),
+      await start({ store, nodeId: 'other' }),
+    ];
+    const { revision } = await one
+      .get(RateLimitConfig)
+      .update({ policies: { browse: { rate: 50 } } });
+    await until(() => other.get(RateLimitConfig).current().revision === revision);
+    await until(() => one.get(RateLimitConfig).isEveryoneOn(revision));
+    expect((await one.get(RateLimitConfig).nodes()).map(({ node }) => node).sort()).toEqual([
+      'one',
+      'other',
+    ]);
+    expect((await ask(other, '/browse')).headers.get('ratelimit-policy')).toBe(
+      '"browse";q=50;w=3600',
+    );
+  });
+});
