@@ -36,6 +36,7 @@ export class TcpProxy {
   private delayMs = 0;
   private held = false;
   private doubled = false;
+  private mute = false;
   private nextReply: NextReply = 'pass';
 
   private constructor(
@@ -83,6 +84,11 @@ export class TcpProxy {
   /** Each reply arrives twice, so that the client reads the second as the answer to what follows. */
   doubleReplies(on: boolean): void {
     this.doubled = on;
+  }
+
+  /** What the server says unasked, as the messages of a channel, is swallowed. */
+  dropPushes(on: boolean): void {
+    this.mute = on;
   }
 
   /** The next reply, on whichever connection, is swallowed; the connection stays open. */
@@ -151,7 +157,7 @@ export class TcpProxy {
   }
 
   private pass(link: Link, { bytes, kind }: RespMessage): void {
-    if (kind === 'push') return link.queue.add(bytes, this.delayMs);
+    if (kind === 'push') return this.mute ? undefined : link.queue.add(bytes, this.delayMs);
     this.counts.replies++;
     const fate = this.nextReply;
     this.nextReply = 'pass';
