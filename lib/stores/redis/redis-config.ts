@@ -31,9 +31,6 @@ export interface RedisConfigSettings {
   readonly timeoutMs: number;
 }
 
-/** A process that has just started is worth the wait. */
-const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
-
 /** The configuration of a fleet, in Redis. */
 export class RedisConfig implements ConfigStore {
   private readonly scripts: ConfigScripts;
@@ -127,7 +124,7 @@ export class RedisConfig implements ConfigStore {
     const { client, timeoutMs } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
-      if (!CONNECTING.includes(client.status)) throw new StoreUnavailableError('no connection');
+      if (client.status === 'end') throw new StoreUnavailableError('no connection');
       await inTime(this.connected(), timeoutMs, this.clock);
     }
     return inTime(question(), timeoutMs, this.clock);
