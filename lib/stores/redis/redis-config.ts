@@ -27,9 +27,11 @@ import { RedisKeys, type ConfigKeys } from './keys.js';
 export interface RedisConfigSettings {
   readonly client: Redis | Cluster;
   readonly prefix: string;
-  /** Nobody's request waits for it, so it may be longer than that of a decision. */
-  readonly timeoutMs: number;
+  /** Nobody's request waits for it, so it is longer than that of a decision. Default: 2 s. */
+  readonly timeoutMs?: number;
 }
+
+const DEFAULT_TIMEOUT_MS = 2000;
 
 /** The configuration of a fleet, in Redis. */
 export class RedisConfig implements ConfigStore {
@@ -121,7 +123,7 @@ export class RedisConfig implements ConfigStore {
 
   /** Nothing is sent without a connection: it would be carried out later, unknown to the caller. */
   private async ask<T>(question: () => Promise<T>): Promise<T> {
-    const { client, timeoutMs } = this.settings;
+    const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
       if (client.status === 'end') throw new StoreUnavailableError('no connection');
