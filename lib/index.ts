@@ -10,6 +10,25 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
+  ConfigConflictError,
+  ConfigRefusedError,
+  ConfigStagedError,
+  RateLimitConfig,
+  UnknownRevisionError,
+  type ConfigChange,
+  type ConfigConsumer,
+  type ConfigDiff,
+  type ConfigDocument,
+  type ConfigLayer,
+  type ConfigRefusal,
+  type ConfigSnapshot,
+  type OwnLayer,
+  type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './config/index.js';
+export {
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
@@ -54,6 +73,7 @@ export {
   AcquireTimeoutError,
   CostExceedsLimitError,
   InvalidArgumentError,
+  InvalidConfigError,
   LimiterClosedError,
   MissingPackageError,
   RateLimitError,
@@ -63,6 +83,7 @@ export {
   UnknownAppError,
   UnknownOptionError,
   UnknownPolicyError,
+  type ConfigIssue,
 } from './common/errors.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';
 export { type RateLimiterEvents } from './limiter/events.js';
@@ -100,4 +121,4 @@ export {
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
-export { type StoreSwitch } from './stores/index.js';
+export { type ConfigRecord, type NodeAck, type StoreSwitch } from './stores/index.js';
