@@ -187,7 +187,7 @@ describe('processes with lost, doubled and late hints, failing reads and writes'
         expect(Math.max(...revisions)).toBe(revisions.size);
         await trial.close();
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 
@@ -200,7 +200,7 @@ describe('processes with lost, doubled and late hints, failing reads and writes'
         expect(Object.keys(policies)).toEqual(expect.arrayContaining(trial.confirmed));
         await trial.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   });
 
@@ -216,7 +216,7 @@ describe('processes with lost, doubled and late hints, failing reads and writes'
         expectWholeAndGrowing(trial);
         await trial.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   });
 });
