@@ -10,6 +10,25 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
+  ConfigConflictError,
+  ConfigRefusedError,
+  ConfigStagedError,
+  RateLimitConfig,
+  UnknownRevisionError,
+  type ConfigChange,
+  type ConfigConsumer,
+  type ConfigDiff,
+  type ConfigDocument,
+  type ConfigLayer,
+  type ConfigRefusal,
+  type ConfigSnapshot,
+  type OwnLayer,
+  type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './config/index.js';
+export {
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
