@@ -122,8 +122,10 @@ local function open_leases()
       back = back + older_back
     end
     local room = max(0, limit.full - (current + previous) * limit.per_token)
-    local worth = leases.worth and leases.worth(key, back) or back * limit.per_token
-    local level = min(room, levels[key] + worth)
+    local worth = leases.worth and leases.worth(key, back)
+    -- Who does not know the limit gets no tokens ahead: so whoever returns some had them of its own limit.
+    if worth then want = 0 end
+    local level = min(room, levels[key] + (worth or back * limit.per_token))
     local granted = min(want, floor(level / limit.per_token))
     if granted > 0 or current < lease.current or previous < lease.previous then
       local units = granted * limit.per_token
@@ -297,9 +299,7 @@ end
 -- works on is handed over: a function that reaches for it would be dear to make, used or not.
 local function open_revisions(batch)
   local EXACT, GENERATION_MICROS = 2 ^ 53 - 1, 1000000
-  local floor, max, min, now = math.floor, math.max, math.min, batch.now
-  local count_of, limit_of = batch.count_of, batch.limit_of
-  -- By number of the key: the limit of who asked, where the bucket's own is a later one.
+  -- By number of the key: the limit of who asked, where the bucket has a later and another one.
   local callers = {}
   local revisions = { latest = 0 }
 
@@ -310,8 +310,8 @@ local function open_revisions(batch)
     while b > 0 do a, b = b, a % b end
     local numerator, denominator = to / a, from / a
     local product = amount * numerator
-    if product <= EXACT and product >= -EXACT then return floor(product / denominator) end
-    return floor(amount / denominator * numerator) - 1
+    if product <= EXACT and product >= -EXACT then return math.floor(product / denominator) end
+    return math.floor(amount / denominator * numerator) - 1
   end
 
   local function stored_limit(algorithm, raw, bytes)
@@ -326,36 +326,44 @@ local function open_revisions(batch)
     return limit
   end
 
+  local function is_same(a, b)
+    local is_alike = a.per_token == b.per_token and a.full == b.full and a.ttl_micros == b.ttl_micros
+    if not is_alike or a.algorithm ~= batch.WINDOW then
+      return is_alike and a.per_micro == b.per_micro and a.max_delay == b.max_delay
+    end
+    return a.tick == b.tick and a.windows == b.windows
+  end
+
   -- Settled under the limit that it had, and then as full as it was under the one that it gets.
-  local function change_bucket(raw, bytes, from, to)
+  local function carried_bucket(raw, bytes, from, to)
     local level, last = struct.unpack('<dd', raw)
     local current, previous = 0, 0
     if bytes == 48 then current, previous = struct.unpack('<dd', raw, 33) end
-    while now > last do
+    while batch.now > last do
       local is_lent = current + previous > 0
-      local boundary = (floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
-      local till = is_lent and min(boundary, now) or now
-      local room = max(0, from.full - (current + previous) * from.per_token)
-      level, last = min(room, level + (till - last) * from.per_micro), till
+      local boundary = (math.floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
+      local till = is_lent and math.min(boundary, batch.now) or batch.now
+      local room = math.max(0, from.full - (current + previous) * from.per_token)
+      level, last = math.min(room, level + (till - last) * from.per_micro), till
       if is_lent and last == boundary then current, previous = 0, current end
     end
-    local room = max(0, to.full - (current + previous) * to.per_token)
-    level = min(room, max(0, part_of(level, from.full, to.full)))
+    local room = math.max(0, to.full - (current + previous) * to.per_token)
+    level = math.min(room, math.max(0, part_of(level, from.full, to.full)))
     local head = struct.pack('<dddd', level, last, to.full, 0)
     return current + previous == 0 and head or head .. struct.pack('<dd', current, previous)
   end
 
   -- A window that is cut alike has its sums from the newest sub-window back scaled and rounded up; one cut
   -- in another way has its used part as if it had just been taken.
-  local function change_window(raw, _, from, to)
+  local function carried_window(raw, _, from, to)
     local before = { newest = (struct.unpack('<d', raw)) }
     for i = 0, from.windows do before[i] = struct.unpack('<d', raw, 25 + 8 * i) end
     local width, ring = from.per_token, to.windows + 1
     local ticks = batch.ticks_not_before(from, before)
-    local newest, counts, sum, scaled, used = floor(ticks / width), {}, 0, 0, 0
+    local newest, counts, sum, scaled, used = math.floor(ticks / width), {}, 0, 0, 0
     local is_alike = width == to.per_token and from.tick == to.tick and from.windows == to.windows
     for number = newest, newest - from.windows, -1 do
-      local count = count_of(from, before, number)
+      local count = batch.count_of(from, before, number)
       sum = sum + count
       local up_to = is_alike and -part_of(-sum, from.full, to.full) or 0
       counts[number % ring + 1], scaled = up_to - scaled, up_to
@@ -363,11 +371,11 @@ local function open_revisions(batch)
       used = used + count * (is_whole and width or width - (ticks - newest * width))
     end
     if not is_alike then
-      newest = floor(floor(ticks * from.tick / to.tick) / to.per_token)
+      newest = math.floor(math.floor(ticks * from.tick / to.tick) / to.per_token)
       local capacity = to.full / to.per_token
-      local left = part_of(max(0, from.full - used), from.full, capacity)
+      local left = part_of(math.max(0, from.full - used), from.full, capacity)
       for i = 1, ring do counts[i] = 0 end
-      counts[newest % ring + 1] = capacity - max(0, left)
+      counts[newest % ring + 1] = capacity - math.max(0, left)
     end
     local format = '<ddd' .. string.rep('d', ring)
     return struct.pack(format, newest, to.per_token * to.tick, 0, unpack(counts, 1, ring))
@@ -379,25 +387,24 @@ local function open_revisions(batch)
       -- Too little is known of a limit without a revision to settle under it.
       if caller.algorithm == batch.WINDOW then return caller, raw, true end
       local level, last, full = struct.unpack('<ddd', raw)
-      local part = max(0, part_of(level, full, caller.full))
+      local part = math.max(0, part_of(level, full, caller.full))
       return caller, struct.pack('<ddd', part, last, caller.full) .. raw:sub(25), true
     end
     local limit = stored_limit(caller.algorithm, raw, bytes)
     if (caller.revision or 0) < revision then
-      callers[key], limit_of[key] = caller, limit
-      revisions.latest = max(revisions.latest, revision)
+      batch.limit_of[key] = limit
+      if not is_same(caller, limit) then callers[key] = caller end
+      revisions.latest = math.max(revisions.latest, revision)
       return limit, raw:sub(1, bytes), false
     end
-    local change = limit.algorithm == batch.WINDOW and change_window or change_bucket
-    return caller, change(raw, bytes, limit, caller), true
+    local carried = limit.algorithm == batch.WINDOW and carried_window or carried_bucket
+    return caller, carried(raw, bytes, limit, caller), true
   end
 
-  -- What returned tokens are worth: those of an earlier limit no more than their part of this one.
+  -- What tokens are worth that come back from a caller with an earlier limit: the same part of this one.
   function revisions.worth(key, tokens)
-    local limit, caller = limit_of[key], callers[key]
-    if not caller then return nil end
-    local part = part_of(tokens * caller.per_token, caller.full, limit.full)
-    return min(tokens * limit.per_token, max(0, part))
+    local caller = callers[key]
+    return caller and math.max(0, part_of(tokens * caller.per_token, caller.full, batch.limit_of[key].full))
   end
 
   -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
@@ -406,14 +413,14 @@ local function open_revisions(batch)
     if not caller then return end
     local is_denied = level < 0
     if is_denied then level = -1 - level end
-    level = min(caller.full, floor(level / limit_of[key].per_token) * caller.per_token)
+    level = math.min(caller.full, math.floor(level / batch.limit_of[key].per_token) * caller.per_token)
     reply[at] = is_denied and -1 - level or level
   end
 
-  function revisions.tell_all(reply, plan)
+  function revisions.tell_all(reply, steps)
     local at, check = 1, 1
-    while at < #plan do
-      local head, second = plan[at], plan[at + 1]
+    while at < #steps do
+      local head, second = steps[at], steps[at + 1]
       at = at + 2
       if head > 0 then
         check = check + 1
@@ -424,7 +431,7 @@ local function open_revisions(batch)
       else
         for i = at, at + 2 * second - 1, 2 do
           check = check + 1
-          if head ~= -1 - batch.REFUND then revisions.tell(reply, check, plan[i]) end
+          if head ~= -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
         end
         at = at + 2 * second
       end

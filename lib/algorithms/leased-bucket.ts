@@ -147,11 +147,12 @@ export function changeLeased(change: LimitChange, state: LeasedState, now: numbe
 }
 
 /**
- * What tokens are worth that come back from a node which still goes by `from`. They were taken out
- * of its bucket or, as it could not know, of the new one; so they count as the smaller of the two.
+ * What tokens are worth that come back from a node which still goes by `from`: the same part of the
+ * bucket as it is now. Nobody gets tokens ahead of a limit that it does not know, so they are of
+ * that one.
  */
-export function unitsReturned({ from, to, units }: LimitChange, tokens: number): number {
-  return Math.min(tokens * to.perToken, Math.max(0, units.of(tokens * from.perToken)));
+export function unitsReturned({ from, units }: LimitChange, tokens: number): number {
+  return Math.max(0, units.of(tokens * from.perToken));
 }
 
 const NOTHING = { used: 0, returned: 0 };

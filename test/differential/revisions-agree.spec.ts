@@ -80,14 +80,17 @@ function steps(canLease: boolean): fc.Arbitrary<Step> {
 
 function histories(algorithm: AlgorithmCode, canLease: boolean): fc.Arbitrary<History> {
   return fc.record({
-    // Often a rate or period changes and the rest stays, as it does in life.
+    // Often a rate changes and the rest stays, or all of it, as in life.
     specs: fc
       .tuple(
         specs(algorithm),
-        fc.array(fc.oneof(specs(algorithm), specs(algorithm).map(pickRate)), {
-          minLength: REVISIONS - 1,
-          maxLength: REVISIONS - 1,
-        }),
+        fc.array(
+          fc.oneof(specs(algorithm), specs(algorithm).map(pickRate), fc.constant({} as LimitSpec)),
+          {
+            minLength: REVISIONS - 1,
+            maxLength: REVISIONS - 1,
+          },
+        ),
       )
       .map(([first, others]) => [first, ...others.map((other) => ({ ...first, ...other }))]),
     firstRevision: fc.constantFrom(0, 1, 41),

@@ -2,6 +2,7 @@ import {
   AlgorithmCode,
   algorithmOf,
   changeLeased,
+  isSameLimit,
   leaseTokens,
   LimitChange,
   Outcome,
@@ -151,10 +152,10 @@ export class RevisedTwin {
 
   lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {
     const { bucket, limit } = this.find(caller, key, now);
-    const isEarlier = limit !== caller.limit;
+    const isEarlier = !isSameLimit(limit, caller.limit);
     const change = new LimitChange(caller.limit, limit);
     const unitsOf = isEarlier ? (tokens: number) => unitsReturned(change, tokens) : undefined;
-    const done = (bucket as LeasedBucket).lease(limit, now, report, want, unitsOf);
+    const done = (bucket as LeasedBucket).lease(limit, now, report, isEarlier ? 0 : want, unitsOf);
     if (done.isChanged) this.keep(caller, key, bucket);
     const { grant } = done;
     return { ...grant, level: levelFor(caller.limit, limit, grant.level) };
@@ -183,6 +184,6 @@ export class RevisedTwin {
 
 /** Whole tokens of the limit that decided, and no more than the caller's own limit has. */
 function levelFor(caller: Limit, decider: Limit, level: number): number {
-  if (caller === decider) return level;
+  if (isSameLimit(caller, decider)) return level;
   return Math.min(caller.full, Math.floor(level / decider.perToken) * caller.perToken);
 }
