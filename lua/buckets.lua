@@ -401,10 +401,13 @@ local function open_revisions(batch)
     return caller, carried(raw, bytes, limit, caller), true
   end
 
-  -- What tokens are worth that come back from a caller with an earlier limit: the same part of this one.
+  -- What tokens are worth that come back from a caller with an earlier limit: the same part of this one,
+  -- but no more than they are, because the bucket may have been filled up beside them.
   function revisions.worth(key, tokens)
-    local caller = callers[key]
-    return caller and math.max(0, part_of(tokens * caller.per_token, caller.full, batch.limit_of[key].full))
+    local limit, caller = batch.limit_of[key], callers[key]
+    if not caller then return nil end
+    local part = part_of(tokens * caller.per_token, caller.full, limit.full)
+    return math.min(tokens * limit.per_token, math.max(0, part))
   end
 
   -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.

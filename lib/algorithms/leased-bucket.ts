@@ -147,12 +147,12 @@ export function changeLeased(change: LimitChange, state: LeasedState, now: numbe
 }
 
 /**
- * What tokens are worth that come back from a node which still goes by `from`: the same part of the
- * bucket as it is now. Nobody gets tokens ahead of a limit that it does not know, so they are of
- * that one.
+ * What tokens are worth that come back from a node which still goes by `from`, and had them of that
+ * limit: the same part of the bucket as it is now, but no more than they are, because the bucket may
+ * have been filled up beside them.
  */
-export function unitsReturned({ from, units }: LimitChange, tokens: number): number {
-  return Math.max(0, units.of(tokens * from.perToken));
+export function unitsReturned({ from, to, units }: LimitChange, tokens: number): number {
+  return Math.min(tokens * to.perToken, Math.max(0, units.of(tokens * from.perToken)));
 }
 
 const NOTHING = { used: 0, returned: 0 };
