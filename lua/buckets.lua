@@ -32,8 +32,7 @@ local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
 local TAKE, REFUND, LEASE = 0, 2, 3
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
-local BUCKET_FORMAT, BUCKET_BYTES, LEASED_BYTES = '<dddd', 32, 48
-local TAIL_FORMAT, TAIL_BYTES, TAIL_AT, REVISED_BYTES = '<dddddB', 41, 33, 73
+local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
 
@@ -44,12 +43,11 @@ if not now then
 end
 
 local limits = {}
-local has_revisions = false
 for at = FIRST_LIMIT, #ARGV, LIMIT_SIZE do
   local algorithm, revision = tonumber(ARGV[at]), nil
   if algorithm > REVISION_STEP then
     revision = floor(algorithm / REVISION_STEP)
-    algorithm, has_revisions = algorithm - revision * REVISION_STEP, true
+    algorithm = algorithm - revision * REVISION_STEP
   end
   limits[#limits + 1] = {
     algorithm = algorithm,
@@ -70,9 +68,6 @@ end
 local stored = redis.call('MGET', unpack(KEYS))
 local limit_of, expiries, levels, behinds, windows = {}, {}, {}, {}, {}
 local changed = {}
-
--- What there is to do when a caller and a bucket have different revisions; see below.
-local revisions, open_revisions
 
 -- Leases ------------------------------------------------------------------------------------------
 
@@ -127,9 +122,10 @@ local function open_leases()
       back = back + older_back
     end
     local room = max(0, limit.full - (current + previous) * limit.per_token)
-    local worth = back * limit.per_token
-    if revisions and revisions.callers[key] then worth = revisions.worth(key, back) end
-    local level = min(room, levels[key] + worth)
+    local worth = leases.worth and leases.worth(key, back)
+    -- Who does not know the limit gets no tokens ahead: so whoever returns some had them of its own limit.
+    if worth then want = 0 end
+    local level = min(room, levels[key] + (worth or back * limit.per_token))
     local granted = min(want, floor(level / limit.per_token))
     if granted > 0 or current < lease.current or previous < lease.previous then
       local units = granted * limit.per_token
@@ -157,16 +153,11 @@ local function load_bucket(key, limit, raw)
   if raw and #raw >= BUCKET_BYTES then
     local full
     level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
-    if #raw == BUCKET_BYTES and not has_revisions then
-      -- A limit of other figures keeps how full the bucket was, not the number of units.
-      if full ~= limit.full then level = floor(level / full * limit.full) end
-    elseif #raw <= LEASED_BYTES and not has_revisions then
+    -- A limit of other figures keeps how full the bucket was, not the number of units.
+    if full ~= limit.full then level = floor(level / full * limit.full) end
+    if #raw == 48 then
       if not leases then open_leases() end
-      if full ~= limit.full then level = floor(level / full * limit.full) end
       level, last = leases.refill(key, limit, level, last, raw)
-    elseif #raw ~= REVISED_BYTES or full ~= limit.full or unpack_struct('<d', raw, TAIL_AT) ~= limit.revision then
-      if not revisions then open_revisions() end
-      limit, level, last = revisions.load_bucket(key, limit, raw, level, last, full)
     end
   end
   if now > last then
@@ -217,15 +208,9 @@ local function load_window(key, limit, raw)
   for i = 0, ring - 1 do state[i] = 0 end
   windows[key] = state
   if not raw or #raw < BUCKET_BYTES then return end
-  if #raw % 8 > 0 then
-    if not revisions then open_revisions() end
-    return revisions.load_window(key, limit, raw)
-  end
   local counts = #raw / 8 - 3
   local values = { unpack_struct(window_format(counts), raw) }
   expiries[key] = values[3]
-  -- The limit that it had is not known, so its counts stay as they are.
-  if limit.revision then expiries[key], changed[key] = nil, true end
   if counts == ring and values[2] == width_micros(limit) then
     state.newest = values[1]
     for i = 0, ring - 1 do state[i] = values[i + 4] end
@@ -310,11 +295,13 @@ end
 
 -- Revisions ---------------------------------------------------------------------------------------
 
-function open_revisions()
-  local EXACT = 2 ^ 53 - 1
-  -- By number of the key: the limit of who asked, where the bucket's own is a later one.
+-- What there is to do when a caller and a bucket have different revisions, which is seldom. All that it
+-- works on is handed over: a function that reaches for it would be dear to make, used or not.
+local function open_revisions(batch)
+  local EXACT, GENERATION_MICROS = 2 ^ 53 - 1, 1000000
+  -- By number of the key: the limit of who asked, where the bucket has a later and another one.
   local callers = {}
-  revisions = { callers = callers, latest = 0 }
+  local revisions = { latest = 0 }
 
   -- The same part of another whole, never rounded up (lib/algorithms/limit-change.ts has the reasons).
   local function part_of(amount, from, to)
@@ -323,176 +310,172 @@ function open_revisions()
     while b > 0 do a, b = b, a % b end
     local numerator, denominator = to / a, from / a
     local product = amount * numerator
-    if product <= EXACT and product >= -EXACT then return floor(product / denominator) end
-    return floor(amount / denominator * numerator) - 1
-  end
-
-  -- The bytes before the limit that a state may end with, and its revision.
-  local function parts_of(raw)
-    if #raw % 8 == 0 then return #raw, 0 end
-    local bytes = #raw - TAIL_BYTES
-    return bytes, (unpack_struct('<d', raw, bytes + 1))
+    if product <= EXACT and product >= -EXACT then return math.floor(product / denominator) end
+    return math.floor(amount / denominator * numerator) - 1
   end
 
   local function stored_limit(algorithm, raw, bytes)
-    local revision, per_token, a, b, ttl = unpack_struct(TAIL_FORMAT, raw, bytes + 1)
+    local revision, per_token, a, b, ttl = struct.unpack('<ddddd', raw, bytes + 1)
     local limit = { algorithm = algorithm, revision = revision, per_token = per_token }
     limit.ttl, limit.ttl_micros = string.format('%.0f', ttl), ttl * 1000
-    if algorithm == WINDOW then
+    if algorithm == batch.WINDOW then
       limit.tick, limit.full, limit.windows = a, b, bytes / 8 - 4
     else
-      limit.per_micro, limit.max_delay = a, b
+      limit.per_micro, limit.max_delay, limit.full = a, b, (struct.unpack('<d', raw, 17))
     end
     return limit
   end
 
-  -- The caller's limit is an earlier one: the bucket's own takes its place.
-  local function keep(key, caller, limit)
-    callers[key], limit_of[key] = caller, limit
-    revisions.latest = max(revisions.latest, limit.revision)
-    return limit
-  end
-
-  -- The caller's limit is a later one, which is written even if nothing is taken.
-  local function adopt(key)
-    expiries[key], changed[key] = nil, true
-  end
-
-  -- Which limit holds, the level, and when that was so. A bucket is settled under the limit that it had,
-  -- if that is known, and stays as full as it was under the one that it gets.
-  function revisions.load_bucket(key, caller, raw, level, last, full)
-    local bytes, revision = parts_of(raw)
-    local asked, is_leased = caller.revision or 0, bytes > BUCKET_BYTES
-    if is_leased and not leases then open_leases() end
-    if asked == revision and (asked == 0 or full == caller.full) then
-      if full ~= caller.full then level = floor(level / full * caller.full) end
-      if is_leased then level, last = leases.refill(key, caller, level, last, raw) end
-      return caller, level, last
+  local function is_same(a, b)
+    local is_alike = a.per_token == b.per_token and a.full == b.full and a.ttl_micros == b.ttl_micros
+    if not is_alike or a.algorithm ~= batch.WINDOW then
+      return is_alike and a.per_micro == b.per_micro and a.max_delay == b.max_delay
     end
+    return a.tick == b.tick and a.windows == b.windows
+  end
+
+  -- Settled under the limit that it had, and then as full as it was under the one that it gets.
+  local function carried_bucket(raw, bytes, from, to)
+    local level, last = struct.unpack('<dd', raw)
+    local current, previous = 0, 0
+    if bytes == 48 then current, previous = struct.unpack('<dd', raw, 33) end
+    while batch.now > last do
+      local is_lent = current + previous > 0
+      local boundary = (math.floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
+      local till = is_lent and math.min(boundary, batch.now) or batch.now
+      local room = math.max(0, from.full - (current + previous) * from.per_token)
+      level, last = math.min(room, level + (till - last) * from.per_micro), till
+      if is_lent and last == boundary then current, previous = 0, current end
+    end
+    local room = math.max(0, to.full - (current + previous) * to.per_token)
+    level = math.min(room, math.max(0, part_of(level, from.full, to.full)))
+    local head = struct.pack('<dddd', level, last, to.full, 0)
+    return current + previous == 0 and head or head .. struct.pack('<dd', current, previous)
+  end
+
+  -- A window that is cut alike has its sums from the newest sub-window back scaled and rounded up; one cut
+  -- in another way has its used part as if it had just been taken.
+  local function carried_window(raw, _, from, to)
+    local before = { newest = (struct.unpack('<d', raw)) }
+    for i = 0, from.windows do before[i] = struct.unpack('<d', raw, 25 + 8 * i) end
+    local width, ring = from.per_token, to.windows + 1
+    local ticks = batch.ticks_not_before(from, before)
+    local newest, counts, sum, scaled, used = math.floor(ticks / width), {}, 0, 0, 0
+    local is_alike = width == to.per_token and from.tick == to.tick and from.windows == to.windows
+    for number = newest, newest - from.windows, -1 do
+      local count = batch.count_of(from, before, number)
+      sum = sum + count
+      local up_to = is_alike and -part_of(-sum, from.full, to.full) or 0
+      counts[number % ring + 1], scaled = up_to - scaled, up_to
+      local is_whole = number > newest - from.windows
+      used = used + count * (is_whole and width or width - (ticks - newest * width))
+    end
+    if not is_alike then
+      newest = math.floor(math.floor(ticks * from.tick / to.tick) / to.per_token)
+      local capacity = to.full / to.per_token
+      local left = part_of(math.max(0, from.full - used), from.full, capacity)
+      for i = 1, ring do counts[i] = 0 end
+      counts[newest % ring + 1] = capacity - math.max(0, left)
+    end
+    local format = '<ddd' .. string.rep('d', ring)
+    return struct.pack(format, newest, to.per_token * to.tick, 0, unpack(counts, 1, ring))
+  end
+
+  -- The limit that holds for a bucket, the bucket under it, and whether that is to be written.
+  function revisions.settle(key, caller, raw, bytes, revision)
     if revision == 0 then
-      level = max(0, part_of(level, full, caller.full))
-      if is_leased then level, last = leases.refill(key, caller, level, last, raw) end
-      adopt(key)
-      return caller, level, last
+      -- Too little is known of a limit without a revision to settle under it.
+      if caller.algorithm == batch.WINDOW then return caller, raw, true end
+      local level, last, full = struct.unpack('<ddd', raw)
+      local part = math.max(0, part_of(level, full, caller.full))
+      return caller, struct.pack('<ddd', part, last, caller.full) .. raw:sub(25), true
     end
     local limit = stored_limit(caller.algorithm, raw, bytes)
-    limit.full = full
-    if is_leased then level, last = leases.refill(key, limit, level, last, raw) end
-    if asked < revision then return keep(key, caller, limit), level, last end
-    if now > last then level, last = min(full, level + (now - last) * limit.per_micro), now end
-    level = max(0, part_of(level, full, caller.full))
-    local lease = leases and leases[key]
-    if lease then
-      lease.room = max(0, caller.full - (lease.current + lease.previous) * caller.per_token)
-      level = min(level, lease.room)
+    if (caller.revision or 0) < revision then
+      batch.limit_of[key] = limit
+      if not is_same(caller, limit) then callers[key] = caller end
+      revisions.latest = math.max(revisions.latest, revision)
+      return limit, raw:sub(1, bytes), false
     end
-    adopt(key)
-    return caller, level, last
+    local carried = limit.algorithm == batch.WINDOW and carried_window or carried_bucket
+    return caller, carried(raw, bytes, limit, caller), true
   end
 
-  -- Sums from the newest sub-window back are scaled and rounded up, not each count.
-  local function scale_counts(state, windows_before, from, to)
-    local sum, scaled = 0, 0
-    for back = 0, windows_before do
-      local slot = (state.newest - back) % (windows_before + 1)
-      sum = sum + state[slot]
-      local up_to = -part_of(-sum, from, to)
-      state[slot], scaled = up_to - scaled, up_to
-    end
-  end
-
-  -- A window cut in another way has its used part as if it had just been taken.
-  local function recut(before, from, to)
-    local ticks, width = ticks_not_before(from, before), from.per_token
-    local current = floor(ticks / width)
-    local used = count_of(from, before, current - from.windows) * (width - (ticks - current * width))
-    for number = current - from.windows + 1, current do
-      used = used + count_of(from, before, number) * width
-    end
-    local capacity = to.full / to.per_token
-    local left = max(0, part_of(max(0, from.full - used), from.full, capacity))
-    local state = { newest = floor(floor(ticks * from.tick / to.tick) / to.per_token) }
-    for i = 0, to.windows do state[i] = 0 end
-    state[state.newest % (to.windows + 1)] = capacity - left
-    return state
-  end
-
-  local function is_cut_alike(a, b)
-    return a.per_token == b.per_token and a.tick == b.tick and a.windows == b.windows
-  end
-
-  function revisions.load_window(key, caller, raw)
-    local bytes, revision = parts_of(raw)
-    local asked, ring = caller.revision or 0, bytes / 8 - 3
-    local values = { unpack_struct(window_format(ring), raw) }
-    local state = { newest = values[1] }
-    for i = 0, ring - 1 do state[i] = values[i + 4] end
-    expiries[key] = values[3]
-    local limit = stored_limit(WINDOW, raw, bytes)
-    local is_alike = is_cut_alike(limit, caller)
-    windows[key] = state
-    if asked < revision then
-      keep(key, caller, limit)
-    elseif asked > revision or not is_alike or limit.full ~= caller.full then
-      if is_alike then
-        advance(limit, state)
-        scale_counts(state, limit.windows, limit.full, caller.full)
-      else
-        windows[key] = recut(state, limit, caller)
-      end
-      adopt(key)
-    end
-  end
-
-  -- What returned tokens are worth: those of an earlier limit no more than their part of this one.
+  -- What tokens are worth that come back from a caller with an earlier limit: the same part of this one,
+  -- but no more than they are, because the bucket may have been filled up beside them.
   function revisions.worth(key, tokens)
-    local limit, caller = limit_of[key], callers[key]
+    local limit, caller = batch.limit_of[key], callers[key]
+    if not caller then return nil end
     local part = part_of(tokens * caller.per_token, caller.full, limit.full)
-    return min(tokens * limit.per_token, max(0, part))
+    return math.min(tokens * limit.per_token, math.max(0, part))
   end
 
-  local function tell(reply, at, key)
+  -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
+  function revisions.tell(reply, at, key)
     local caller, level = callers[key], reply[at]
     if not caller then return end
     local is_denied = level < 0
     if is_denied then level = -1 - level end
-    level = min(caller.full, floor(level / limit_of[key].per_token) * caller.per_token)
+    level = math.min(caller.full, math.floor(level / batch.limit_of[key].per_token) * caller.per_token)
     reply[at] = is_denied and -1 - level or level
   end
 
-  -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
-  function revisions.tell_all(reply)
+  function revisions.tell_all(reply, steps)
     local at, check = 1, 1
-    while at < #plan do
-      local head, second = plan[at], plan[at + 1]
+    while at < #steps do
+      local head, second = steps[at], steps[at + 1]
       at = at + 2
-      if head == -1 - LEASE then
-        tell(reply, check + 1, second)
-        at, check = at + 6, check + 3
-      elseif head > 0 then
+      if head > 0 then
         check = check + 1
-        tell(reply, check, head)
+        revisions.tell(reply, check, head)
+      elseif head == -1 - batch.LEASE then
+        revisions.tell(reply, check + 1, second)
+        at, check = at + 6, check + 3
       else
-        for _ = 1, second do
+        for i = at, at + 2 * second - 1, 2 do
           check = check + 1
-          if head ~= -1 - REFUND then tell(reply, check, plan[at]) end
-          at = at + 2
+          if head ~= -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
         end
+        at = at + 2 * second
       end
     end
   end
+
+  return revisions
 end
 
 -- The batch ---------------------------------------------------------------------------------------
 
+local revisions
+
 for key = 1, #KEYS do
-  local limit = limits[limit_numbers and limit_numbers[key] or 1]
+  local limit, raw = limits[limit_numbers and limit_numbers[key] or 1], stored[key]
   limit_of[key] = limit
-  if limit.algorithm == WINDOW then
-    load_window(key, limit, stored[key])
-  else
-    load_bucket(key, limit, stored[key])
+  local is_new = false
+  if raw and (limit.revision or #raw % 8 == 1) and #raw >= BUCKET_BYTES then
+    local bytes = #raw % 8 == 1 and #raw - 41 or #raw
+    local revision = bytes < #raw and unpack_struct('<d', raw, bytes + 1) or 0
+    if revision == limit.revision then
+      raw = raw:sub(1, bytes)
+    else
+      revisions = revisions or open_revisions({
+        now = now,
+        limit_of = limit_of,
+        count_of = count_of,
+        ticks_not_before = ticks_not_before,
+        WINDOW = WINDOW,
+        LEASE = LEASE,
+        REFUND = REFUND,
+      })
+      limit, raw, is_new = revisions.settle(key, limit, raw, bytes, revision)
+    end
   end
+  if limit.algorithm == WINDOW then
+    load_window(key, limit, raw)
+  else
+    load_bucket(key, limit, raw)
+  end
+  if is_new then expiries[key], changed[key] = nil, true end
 end
 
 local function measure(key, cost)
@@ -573,6 +556,7 @@ while at < last do
     local kind = -1 - head
     if kind == LEASE then
       if not leases then open_leases() end
+      leases.worth = revisions and revisions.worth
       local level, granted, generation = leases.settle(second, unpack(plan, at, at + 5))
       answer(level, 0)
       answer(granted, 0)
@@ -602,7 +586,7 @@ for key = 1, #KEYS do
         local figure, other = limit.per_micro, limit.max_delay
         if limit.algorithm == WINDOW then figure, other = limit.tick, limit.full end
         local ttl_ms = limit.ttl_micros / 1000
-        state = state .. pack(TAIL_FORMAT, limit.revision, limit.per_token, figure, other, ttl_ms, 0)
+        state = state .. pack('<dddddB', limit.revision, limit.per_token, figure, other, ttl_ms, 0)
       end
       local ttl = is_leased and string.format('%.0f', ttl_micros / 1000) or limit.ttl
       redis.call('SET', KEYS[key], state, 'PX', ttl)
@@ -610,7 +594,8 @@ for key = 1, #KEYS do
   end
 end
 
-if revisions then revisions.tell_all(reply) end
+local latest = revisions and revisions.latest or 0
+if latest > 0 then revisions.tell_all(reply, plan) end
 for i = 1, #waits do reply[checks + 1 + i] = waits[i] end
-if revisions and revisions.latest > 0 then reply[#reply + 1] = -revisions.latest end
+if latest > 0 then reply[#reply + 1] = -latest end
 return reply

@@ -147,8 +147,9 @@ export function changeLeased(change: LimitChange, state: LeasedState, now: numbe
 }
 
 /**
- * What tokens are worth that come back from a node which still goes by `from`. They were taken out
- * of its bucket or, as it could not know, of the new one; so they count as the smaller of the two.
+ * What tokens are worth that come back from a node which still goes by `from`, and had them of that
+ * limit: the same part of the bucket as it is now, but no more than they are, because the bucket may
+ * have been filled up beside them.
  */
 export function unitsReturned({ from, to, units }: LimitChange, tokens: number): number {
   return Math.min(tokens * to.perToken, Math.max(0, units.of(tokens * from.perToken)));

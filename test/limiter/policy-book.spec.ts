@@ -1,0 +1,116 @@
+import { type PolicyInput } from 'nestjs-weir';
+import { Outcome } from '../../lib/algorithms/index.js';
+import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
+import { PolicyBook } from '../../lib/limiter/policy-book.js';
+import { checkPolicy } from '../../lib/limiter/policy-options.js';
+import { LeaseDesk } from '../../lib/local/lease-desk.js';
+import { MemoryStore, type StoreCall } from '../../lib/stores/index.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+/** A book of policies on a shared store that only listens. */
+class Library {
+  readonly clock = new ManualClock();
+  readonly memory = new MemoryStore({ maxKeys: 100, idleTimeoutMs: 1000 }, this.clock);
+  readonly calls: StoreCall[] = [];
+  readonly book: PolicyBook;
+
+  constructor(policies: Record<string, PolicyInput>) {
+    this.book = new PolicyBook(policies, this.memory, true, 100, this.clock);
+    const store = { nodes: 1, submit: (call: StoreCall) => void this.calls.push(call) };
+    this.book.leaseFrom(new LeaseDesk(store, this.clock));
+  }
+
+  install(revision: number, policies: Record<string, PolicyInput>): ReadonlySet<string> {
+    const checked = Object.entries(policies).map(([name, policy]) => checkPolicy(name, policy));
+    return this.book.install(checked, revision);
+  }
+
+  limit(policy = 'p'): BoundLimit {
+    return this.book.limitFor({ policy, key: 'k' });
+  }
+
+  take(limit: BoundLimit, nodes: number, cost: number): { allowed: boolean; left: number } {
+    const outcome = new Outcome();
+    outcome.nowMicros = this.clock.now();
+    const table = limit.fallbackTable(nodes);
+    table.take('k', cost, outcome);
+    return { allowed: outcome.allowed, left: outcome.level / table.limit.perToken };
+  }
+}
+
+const HOURLY = { rate: 100, period: '1h' } as const;
+
+describe('the book of policies', () => {
+  it('keeps the very limit of what stays the same, under the new revision', () => {
+    const library = new Library({ p: HOURLY, q: HOURLY });
+    const [p, q] = [library.limit('p'), library.limit('q')];
+    const changed = library.install(7, { p: { ...HOURLY }, q: { ...HOURLY, rate: 50 } });
+    expect(library.limit('p')).toBe(p);
+    expect(p.revision).toBe(7);
+    expect([...changed]).toEqual(['q:default:1']);
+    expect(library.limit('q')).not.toBe(q);
+    // Whoever still holds the old limit must not speak of it in the name of the new revision.
+    expect([q.revision, q.limit.capacity]).toEqual([0, 100]);
+    expect([library.limit('q').revision, library.limit('q').limit.capacity]).toEqual([7, 50]);
+  });
+
+  it('remembers denials of what stays the same, and none of what does not', () => {
+    const library = new Library({ p: HOURLY, q: HOURLY, r: HOURLY });
+    const denial = { untilMicros: library.clock.now() + 1e6, cost: 1, level: 0 };
+    for (const name of ['p', 'q', 'r']) library.limit(name).denials.remember('k', denial);
+    const shadow = { ...HOURLY, shadow: true };
+    library.install(1, { p: HOURLY, q: shadow, r: { ...HOURLY, rate: 99 } });
+    const known = ['p', 'q', 'r'].map((name) => library.limit(name).denials.size);
+    expect(known).toEqual([1, 1, 0]);
+  });
+
+  it('keeps the share for an outage as full as it was', () => {
+    const library = new Library({ p: HOURLY });
+    expect(library.take(library.limit(), 2, 30)).toEqual({ allowed: true, left: 20 });
+    library.install(1, { p: { rate: 200, period: '1h' } });
+    expect(library.take(library.limit(), 2, 10)).toEqual({ allowed: true, left: 30 });
+  });
+
+  it('has requests that began under the old limit fall back to the share of the new one', () => {
+    const library = new Library({ p: HOURLY });
+    const before = library.limit();
+    library.install(1, { p: { rate: 10, period: '1h' } });
+    library.install(2, { p: { rate: 20, period: '1h' } });
+    expect(library.take(before, 2, 4)).toEqual({ allowed: true, left: 6 });
+    expect(library.take(library.limit(), 2, 6)).toEqual({ allowed: true, left: 0 });
+    expect(library.memory.size).toBe(1);
+  });
+
+  it('has requests that began under a policy that is gone take no room', () => {
+    const library = new Library({ p: HOURLY });
+    const before = library.limit();
+    library.take(before, 1, 1);
+    library.install(1, {});
+    expect(library.memory.size).toBe(0);
+    expect(library.take(before, 2, 50)).toEqual({ allowed: true, left: 0 });
+    expect(library.take(before, 2, 1)).toEqual({ allowed: false, left: 0 });
+    expect(library.memory.size).toBe(0);
+  });
+
+  it('keeps leases where only other options change, and ends them where figures do', () => {
+    const leased: PolicyInput = { rate: 1000, sync: 'leased' };
+    const library = new Library({ p: leased });
+    const { leases } = library.limit();
+    leases!.missed('k', 1, library.clock.now());
+    expect(leases!.size).toBe(1);
+    library.install(1, { p: { ...leased, shadow: true } });
+    expect(library.limit().leases).toBe(leases);
+    // What is held is spoken of under the limit that is in force.
+    const [call] = library.calls;
+    expect(call).toMatchObject({ shared: { revision: 0 } });
+    library.clock.advance(40);
+    leases!['submit'](leases!['leases'].get('k')!, 0, NO_REPORT, library.clock.now());
+    expect(library.calls.at(-1)).toMatchObject({ shared: { revision: 1 } });
+    library.install(2, { p: { ...leased, rate: 500 } });
+    expect(leases!.size).toBe(0);
+    expect(library.limit().leases).not.toBe(leases);
+    expect(library.book.counters().p).toMatchObject({ leaseCalls: 2 });
+  });
+});
+
+const NO_REPORT = { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 };

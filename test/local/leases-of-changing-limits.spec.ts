@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/index.js';
+import { KeyLease } from '../../lib/local/key-lease.js';
+import { RevisedTwin } from '../support/revised-twin.js';
+
+const NODES = 3;
+const LIMITS = 4;
+
+type Step =
+  | { readonly kind: 'wait'; readonly micros: number }
+  /** The fleet gets the next limit; each node hears of it by itself. */
+  | { readonly kind: 'change' }
+  | { readonly kind: 'hear' | 'crash'; readonly node: number }
+  | { readonly kind: 'lease' | 'use' | 'return' | 'take'; node: number; tokens: number };
+
+const node = fc.nat({ max: NODES - 1 });
+const tokens = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 60 }));
+const step = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('change') }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('hear', 'hear', 'crash'), node }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('wait'), micros: fc.nat({ max: 800_000 }) }),
+  },
+  {
+    weight: 12,
+    arbitrary: fc.record({ kind: fc.constantFrom('lease', 'use', 'return', 'take'), node, tokens }),
+  },
+) as fc.Arbitrary<Step>;
+
+const limit: fc.Arbitrary<Limit> = fc
+  .record({
+    algorithm: fc.constant(AlgorithmCode.TokenBucket),
+    rate: fc.integer({ min: 1, max: 200 }),
+    periodMs: fc.constantFrom(1000, 1000, 60_000),
+    burst: fc.integer({ min: 1, max: 100 }),
+    maxDelayMs: fc.constant(Infinity),
+    subWindows: fc.constant(1),
+  })
+  .map(compileLimit);
+
+interface Taken {
+  readonly part: number;
+  readonly refilled: number;
+}
+
+/**
+ * Nodes that lease tokens of one bucket and hear of changes one after another. Tokens count as a part
+ * of the bucket that they are of; leased ones by the larger of the limit that they were leased under
+ * and the one that there is when they are used.
+ */
+class Fleet {
+  readonly taken: Taken[] = [];
+  private now = 5_000_000_000;
+  private latest = 0;
+  /** The latest limit that the bucket has heard of. */
+  private known = 0;
+  private refilled = 0;
+  private readonly twin = new RevisedTwin(true);
+  private readonly nodes: { revision: number; lease: KeyLease }[] = [];
+
+  constructor(private readonly limits: readonly Limit[]) {
+    for (let i = 0; i < NODES; i++) this.nodes.push(this.freshNode());
+    // From then on there is a bucket.
+    this.take(0, 1);
+  }
+
+  play(step: Step): void {
+    switch (step.kind) {
+      case 'wait':
+        this.now += step.micros;
+        this.refilled +=
+          (step.micros * this.limitAt(this.known).perMicro) / this.limitAt(this.known).full;
+        return;
+      case 'change':
+        this.latest++;
+        return;
+      case 'hear':
+        this.lease(step.node, 0, Infinity);
+        this.nodes[step.node] = this.freshNode();
+        return;
+      case 'crash':
+        this.nodes[step.node]!.lease = new KeyLease('k', this.now);
+        return;
+      case 'lease':
+        return this.lease(step.node, step.tokens, 0);
+      case 'return':
+        return this.lease(step.node, 0, step.tokens);
+      case 'use':
+        return this.use(step.node, step.tokens);
+      case 'take':
+        return this.take(step.node, step.tokens);
+    }
+  }
+
+  /** The parts of a bucket that were used in any span, less those that flowed in meanwhile. */
+  worstSpan(): number {
+    let [worst, sum, refilled] = [0, 0, 0];
+    for (const take of this.taken) {
+      sum = Math.max(0, sum - (take.refilled - refilled)) + take.part;
+      refilled = take.refilled;
+      worst = Math.max(worst, sum);
+    }
+    return worst;
+  }
+
+  private limitAt(revision: number): Limit {
+    return this.limits[revision % this.limits.length]!;
+  }
+
+  private freshNode(): { revision: number; lease: KeyLease } {
+    return { revision: this.latest, lease: new KeyLease('k', this.now) };
+  }
+
+  private callerOf(index: number): { limit: Limit; revision: number } {
+    const { revision } = this.nodes[index]!;
+    this.known = Math.max(this.known, revision);
+    return { limit: this.limitAt(revision), revision: revision + 1 };
+  }
+
+  private lease(index: number, want: number, giveBack: number): void {
+    const { lease } = this.nodes[index]!;
+    const most = Math.min(giveBack, lease.tokensAt(this.now));
+    const grant = this.twin.lease(this.callerOf(index), 'k', lease.report(most), want, this.now);
+    lease.receive(grant, this.now, this.now);
+  }
+
+  private use(index: number, most: number): void {
+    const { lease, revision } = this.nodes[index]!;
+    const used = Math.min(most, lease.tokensAt(this.now));
+    if (used === 0 || lease.spend(used, this.now) < 0) return;
+    this.note(used, Math.max(this.limitAt(revision).capacity, this.limitAt(this.known).capacity));
+  }
+
+  private take(index: number, most: number): void {
+    const caller = this.callerOf(index);
+    const cost = Math.min(most, caller.limit.capacity);
+    const { allowed } = this.twin.take(caller, 'k', cost, this.now, false);
+    if (allowed) this.note(cost, this.limitAt(this.known).capacity);
+  }
+
+  private note(tokens: number, capacity: number): void {
+    this.taken.push({ part: tokens / capacity, refilled: this.refilled });
+  }
+}
+
+describe('leases of a limit that changes, on nodes that hear of it one after another', () => {
+  it('stay within one bucket and what flows in, in any span', () => {
+    let used = 0;
+    fc.assert(
+      fc.property(
+        fc.array(limit, { minLength: LIMITS, maxLength: LIMITS }),
+        fc.array(step, { maxLength: 80, size: 'max' }),
+        (limits, steps) => {
+          const fleet = new Fleet(limits);
+          for (const one of steps) fleet.play(one);
+          expect(fleet.worstSpan()).toBeLessThanOrEqual(1 + 1e-9);
+          used += fleet.taken.length;
+        },
+      ),
+      { numRuns: 800 },
+    );
+    expect(used).toBeGreaterThan(1000);
+  });
+});

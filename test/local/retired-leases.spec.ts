@@ -1,0 +1,60 @@
+import { AlgorithmCode, compileLimit, Outcome } from '../../lib/algorithms/index.js';
+import { LeaseDesk } from '../../lib/local/lease-desk.js';
+import { LeasedStore } from '../support/leased-store.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+function leasedNode() {
+  const clock = new ManualClock(1_000_000_000);
+  const limit = compileLimit({
+    algorithm: AlgorithmCode.TokenBucket,
+    rate: 1,
+    periodMs: 86_400_000,
+    burst: 1000,
+    maxDelayMs: Infinity,
+    subWindows: 1,
+  });
+  const store = new LeasedStore(limit, () => clock.now());
+  const desk = new LeaseDesk(store, clock);
+  const keys = desk.open({ id: 'p:default:1', limit, revision: 0 }, 'leased');
+  const take = (cost: number): boolean => {
+    const outcome = new Outcome();
+    outcome.nowMicros = clock.now();
+    return keys.take('k', cost, outcome);
+  };
+  for (let i = 0; i < 100; i++) keys.missed('k', 1, clock.now());
+  return { clock, store, desk, keys, take };
+}
+
+describe('leases of a limit that has changed', () => {
+  it('go back at once, those that were spent as spent', () => {
+    const { clock, store, desk, keys, take } = leasedNode();
+    store.answerAll();
+    const held = keys.tokensOf('k', clock.now());
+    expect(held).toBeGreaterThan(0);
+    expect(take(1)).toBe(true);
+    desk.retire(keys);
+    expect(keys.tokensOf('k', clock.now())).toBe(0);
+    expect(take(1)).toBe(false);
+    store.answerAll();
+    expect(store.look()).toEqual({ inStore: 999, outstanding: 0 });
+    expect(clock.pending).toBe(0);
+  });
+
+  it('go back also if they come later', () => {
+    const { store, desk, keys, take } = leasedNode();
+    expect(store.underway).toHaveLength(1);
+    desk.retire(keys);
+    store.answerAll();
+    expect(take(1)).toBe(false);
+    expect(store.look()).toEqual({ inStore: 1000, outstanding: 0 });
+  });
+
+  it('are not followed by others', () => {
+    const { clock, store, desk, keys } = leasedNode();
+    desk.retire(keys);
+    store.answerAll();
+    const calls = store.calls.length;
+    for (let i = 0; i < 100; i++) keys.missed('k', 1, clock.now());
+    expect([keys.size, store.calls.length]).toEqual([0, calls]);
+  });
+});

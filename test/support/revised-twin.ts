@@ -1,0 +1,189 @@
+import {
+  AlgorithmCode,
+  algorithmOf,
+  changeLeased,
+  isSameLimit,
+  leaseTokens,
+  LimitChange,
+  Outcome,
+  refundLeased,
+  settleLeased,
+  startLeased,
+  takeLeased,
+  unitsReturned,
+  type LeasedState,
+  type LeaseGrant,
+  type LeaseReport,
+  type Limit,
+} from '../../lib/algorithms/index.js';
+import { type Verdict } from './differential.js';
+
+/** A bucket whose limit changes, as its algorithm keeps it. */
+interface Bucket {
+  take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void;
+  refund(limit: Limit, now: number, cost: number): void;
+  /** From a limit that the bucket has known. */
+  change(change: LimitChange, now: number): void;
+  /** From one without a revision: its rate is not known, so time counts under the new one. */
+  changeUnknown(change: LimitChange, now: number): void;
+}
+
+class LeasedBucket implements Bucket {
+  private state: LeasedState;
+
+  constructor(limit: Limit, now: number) {
+    this.state = startLeased(limit, now);
+  }
+
+  take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
+    const after = takeLeased(limit, this.state, cost, outcome);
+    if (!isPeek) this.state = after;
+  }
+
+  refund(limit: Limit, now: number, cost: number): void {
+    this.state = refundLeased(limit, this.state, now, cost);
+  }
+
+  change(change: LimitChange, now: number): void {
+    this.state = changeLeased(change, this.state, now);
+  }
+
+  changeUnknown(change: LimitChange, now: number): void {
+    const changed = changeLeased(change, this.state, this.state.last);
+    this.state = settleLeased(change.to, changed, now);
+  }
+
+  lease(
+    limit: Limit,
+    now: number,
+    report: LeaseReport,
+    want: number,
+    unitsOf?: (tokens: number) => number,
+  ): { grant: LeaseGrant; isChanged: boolean } {
+    const { state, grant } = leaseTokens(limit, this.state, now, report, want, unitsOf);
+    const isChanged = state !== this.state;
+    this.state = state;
+    return { grant, isChanged };
+  }
+}
+
+class PlainBucket implements Bucket {
+  private state: Float64Array;
+
+  constructor(limit: Limit, now: number) {
+    const algorithm = algorithmOf(limit.algorithm);
+    this.state = new Float64Array(algorithm.width(limit));
+    algorithm.start(limit, this.state, 0, now);
+  }
+
+  take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
+    const algorithm = algorithmOf(limit.algorithm);
+    algorithm.measure(limit, this.state, 0, cost, outcome);
+    if (outcome.allowed && !isPeek) algorithm.commit(limit, this.state, 0, cost, outcome);
+  }
+
+  refund(limit: Limit, now: number, cost: number): void {
+    algorithmOf(limit.algorithm).refund(limit, this.state, 0, now, cost);
+  }
+
+  change(change: LimitChange, now: number): void {
+    const algorithm = algorithmOf(change.to.algorithm);
+    const width = algorithm.width(change.to);
+    const into = width === this.state.length ? this.state : new Float64Array(width);
+    algorithm.carry(change, this.state, 0, into, 0, now);
+    this.state = into;
+  }
+
+  changeUnknown(change: LimitChange, now: number): void {
+    const { from, to } = change;
+    if (from.algorithm === AlgorithmCode.SlidingWindow) return this.keepCounts(change);
+    this.change(change, this.state[1]!);
+    this.change(new LimitChange(to, to), now);
+  }
+
+  /** The counts stay as they are; of a window cut in another way, all in one sub-window. */
+  private keepCounts({ from, to }: LimitChange): void {
+    const [width, newWidth] = [from.perToken * from.tickMicros, to.perToken * to.tickMicros];
+    if (width === newWidth && from.subWindows === to.subWindows) return;
+    const [newest, ...counts] = this.state;
+    const number = Math.floor((newest! * width) / newWidth);
+    const ring = to.subWindows + 1;
+    this.state = new Float64Array(ring + 1);
+    this.state[0] = number;
+    this.state[1 + (number % ring)] = counts.reduce((sum, count) => sum + count, 0);
+  }
+}
+
+interface Known {
+  bucket: Bucket;
+  revision: number;
+  limit: Limit;
+}
+
+/** What a caller has: its limit, and the revision that this is from. */
+export interface Caller {
+  readonly limit: Limit;
+  readonly revision: number;
+}
+
+/** The rules of revisions beside the pure functions: what lua/buckets.lua has to agree with. */
+export class RevisedTwin {
+  private readonly known = new Map<string, Known>();
+
+  constructor(private readonly canLease: boolean) {}
+
+  take(caller: Caller, key: string, cost: number, now: number, isPeek: boolean): Verdict {
+    const { bucket, limit } = this.find(caller, key, now);
+    const outcome = new Outcome();
+    outcome.nowMicros = now;
+    bucket.take(limit, cost, outcome, isPeek);
+    const { allowed, waitMicros } = outcome;
+    if (allowed && !isPeek) this.keep(caller, key, bucket);
+    return { allowed, waitMicros, level: levelFor(caller.limit, limit, outcome.level) };
+  }
+
+  refund(caller: Caller, key: string, cost: number, now: number): Verdict {
+    if (this.known.has(key)) {
+      const { bucket, limit } = this.find(caller, key, now);
+      bucket.refund(limit, now, cost);
+    }
+    return { allowed: true, level: 0, waitMicros: 0 };
+  }
+
+  lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {
+    const { bucket, limit } = this.find(caller, key, now);
+    const isEarlier = !isSameLimit(limit, caller.limit);
+    const change = new LimitChange(caller.limit, limit);
+    const unitsOf = isEarlier ? (tokens: number) => unitsReturned(change, tokens) : undefined;
+    const done = (bucket as LeasedBucket).lease(limit, now, report, isEarlier ? 0 : want, unitsOf);
+    if (done.isChanged) this.keep(caller, key, bucket);
+    const { grant } = done;
+    return { ...grant, level: levelFor(caller.limit, limit, grant.level) };
+  }
+
+  /** The bucket and the limit that it is under, after it has heard of the caller's. */
+  private find({ limit, revision }: Caller, key: string, now: number): Known {
+    const known = this.known.get(key);
+    if (known === undefined) {
+      const bucket = this.canLease ? new LeasedBucket(limit, now) : new PlainBucket(limit, now);
+      return { bucket, revision, limit };
+    }
+    if (revision > known.revision) {
+      const change = new LimitChange(known.limit, limit);
+      if (known.revision > 0) known.bucket.change(change, now);
+      else known.bucket.changeUnknown(change, now);
+      Object.assign(known, { revision, limit });
+    }
+    return known;
+  }
+
+  private keep({ limit, revision }: Caller, key: string, bucket: Bucket): void {
+    if (!this.known.has(key)) this.known.set(key, { bucket, limit, revision });
+  }
+}
+
+/** Whole tokens of the limit that decided, and no more than the caller's own limit has. */
+function levelFor(caller: Limit, decider: Limit, level: number): number {
+  if (isSameLimit(caller, decider)) return level;
+  return Math.min(caller.full, Math.floor(level / decider.perToken) * caller.perToken);
+}
