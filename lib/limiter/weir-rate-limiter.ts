@@ -28,7 +28,7 @@ import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type QuotaBook } from './quota-book.js';
-import { prepareQuota, type LimitsChange } from './quota-change.js';
+import { prepareQuota, type QuotaChange } from './quota-change.js';
 import { openQuota } from './quota-opening.js';
 import { checkQuota } from './quota-options.js';
 import { ask } from './question.js';
@@ -185,7 +185,7 @@ export class WeirRateLimiter extends RateLimiter {
    * Checks other limits and makes them ready; what is returned puts them into effect at once, for all
    * decisions from then on, and cannot fail.
    */
-  prepare(change: LimitsChange): () => void {
+  prepare(change: QuotaChange & { policies: Readonly<Record<string, PolicyInput>> }): () => void {
     if (this.closed) throw new LimiterClosedError();
     return prepareQuota(this.quotaBook, change);
   }
