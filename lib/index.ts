@@ -57,6 +57,7 @@ export {
   LimiterClosedError,
   MissingPackageError,
   RateLimitError,
+  RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
   TooManyWaitersError,

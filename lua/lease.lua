@@ -11,9 +11,9 @@
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
---          microseconds that a lease lasts; then per app its number, tokens granted, shortage (0 none, 1 app,
---          2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per second beyond the guarantee
---          during overload, how many groups of needs, and how many were granted of each.
+--          microseconds that a lease lasts, how many apps have numbers; then per app its number, tokens granted,
+--          shortage (0 none, 1 app, 2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per
+--          second beyond the guarantee during overload, how many groups of needs, and how many were granted of each.
 --          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (they have other numbers)
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
@@ -593,7 +593,7 @@ end
 -- What is kept ----------------------------------------------------------------------------------------------
 
 local reply =
-  pack('<dddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl)
+  pack('<ddddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
 if entry_count == 1 then
   reply = reply .. call[entries[1] + ANSWER]
 else
