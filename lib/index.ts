@@ -10,25 +10,6 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
-  ConfigConflictError,
-  ConfigRefusedError,
-  ConfigStagedError,
-  RateLimitConfig,
-  UnknownRevisionError,
-  type ConfigChange,
-  type ConfigConsumer,
-  type ConfigDiff,
-  type ConfigDocument,
-  type ConfigLayer,
-  type ConfigRefusal,
-  type ConfigSnapshot,
-  type OwnLayer,
-  type PastRevision,
-  type RollbackOptions,
-  type UpdateOptions,
-  type ValidateOptions,
-} from './config/index.js';
-export {
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
@@ -64,6 +45,7 @@ export {
   type ConfigRefusal,
   type ConfigSnapshot,
   type ConfigSource,
+  type OwnLayer,
   type PastRevision,
   type RollbackOptions,
   type UpdateOptions,
@@ -98,6 +80,7 @@ export {
   LimiterClosedError,
   MissingPackageError,
   RateLimitError,
+  RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
   TooManyWaitersError,

@@ -11,9 +11,9 @@
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
---          microseconds that a lease lasts; then per app its number, tokens granted, shortage (0 none, 1 app,
---          2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per second beyond the guarantee
---          during overload, how many groups of needs, and how many were granted of each.
+--          microseconds that a lease lasts, how many apps have numbers; then per app its number, tokens granted,
+--          shortage (0 none, 1 app, 2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per
+--          second beyond the guarantee during overload, how many groups of needs, and how many were granted of each.
 --          Or one of the errors NOT_CONFIGURED (there are no limits) and OTHER_APPS (they have other numbers)
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
@@ -205,8 +205,6 @@ if not is_new and next_deadline <= now then
         over[#over + 1] = lease
         ended[#ended + 1] = other
       else
-        -- It may have been leased for longer than leases last now, and be renewed for less.
-        if place > new_deadline then place = new_deadline end
         moved[#moved + 1] = place
         moved[#moved + 1] = other
       end
@@ -263,17 +261,13 @@ if has_changed then
   stock_depth = RATE + apps
   packed_limits = sub(new_limits, 1, 8 * (LIMITS_SIZE + 2 * apps))
   limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
-  local was_capped, old_ttl = capacity > 0, lease_ttl
+  local was_capped = capacity > 0
   revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
     unpack(limits, 1, LIMITS_SIZE)
   new_deadline = now + lease_ttl
   next_deadline = min(next_deadline, new_deadline)
-  if lease_ttl < old_ttl then
-    -- A lease may now end before its place among the deadlines: no place is later than a lease can last.
-    local later = redis_call('ZRANGEBYSCORE', deadlines_key, new_deadline, '+inf')
-    for i = 1, #later do redis_call('ZADD', deadlines_key, new_deadline, later[i]) end
-    for i = 1, moved and #moved or 0, 2 do moved[i] = min(moved[i], new_deadline) end
-  end
+  -- The caller's own place may have been chosen under the old limits; one that is too early does no harm.
+  for i = 1, moved and #moved or 0, 2 do moved[i] = min(moved[i], new_deadline) end
   local most = (now < learning_until and learning_depth or depth) - outstanding
   level = max(0, min(most, scaled(was_capped and level or 0, old_depth, depth)))
   if capacity == 0 then level = math.huge end
@@ -599,7 +593,7 @@ end
 -- What is kept ----------------------------------------------------------------------------------------------
 
 local reply =
-  pack('<dddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl)
+  pack('<ddddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
 if entry_count == 1 then
   reply = reply .. call[entries[1] + ANSWER]
 else
@@ -624,6 +618,8 @@ for i = 1, entry_count do
   end
 end
 
+-- Leases may last shorter than before; but this node has been promised more, and may not hear of the change.
+if stored and deadline > new_deadline then new_deadline = deadline end
 local lease = pack('<ddd' .. rep('d', held_size), seq, new_deadline, held_size / HELD_SIZE,
   unpack(held, 1, held_size)) .. reply
 if is_leaving then end_lease(lease) end

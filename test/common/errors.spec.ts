@@ -5,6 +5,7 @@ import {
   LimiterClosedError,
   MissingPackageError,
   RateLimitError,
+  RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
   TooManyWaitersError,
@@ -37,6 +38,12 @@ describe('an error of this library', () => {
       'UnknownPolicyError',
       'UNKNOWN_POLICY',
       /^unknown policy "logn"; the limiter has "login", "search"$/,
+    ],
+    [
+      new RestartNeededError('quota.clusterId', 'other', '"main"'),
+      'RestartNeededError',
+      'RESTART_NEEDED',
+      /^quota\.clusterId: expected "main", as at the start: .* restart, got "other"$/,
     ],
     [
       new AcquireTimeoutError('login', 50, 100),

@@ -2,8 +2,7 @@ import { type ConfigLayer } from 'nestjs-weir';
 import { deepestBurst } from '../chaos/admissions.js';
 import { sharedMicros } from '../chaos/process/protocol.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
-import { type RedisServer } from '../support/redis-server.js';
-import { startProxy, startRedis, stopAll, until } from '../support/index.js';
+import { startProxy, startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 import { ConfigNode } from './config-node.js';
 import {
   documentOf,
@@ -20,7 +19,7 @@ const SMALLEST_BURST = 20;
 const LAST_STEP = 400;
 const POLL_MS = 1000;
 
-let redis: RedisServer;
+let redis: RedisProcess;
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 beforeEach(async () => void (redis = await startRedis()));

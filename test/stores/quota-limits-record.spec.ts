@@ -185,6 +185,17 @@ describe('the limits of a quota in Redis', () => {
       expect(await outstanding(old)).toEqual({ a: 5, b: 3, c: 3, d: 6 });
     });
 
+    it('are read again by who knows fewer, also where the revision is the same', async () => {
+      const [one, two] = [processOf('one', ['a']), processOf('two', ['a', 'b'])];
+      await one.want({ a: 1 });
+      expect(await two.want({ a: 1, b: 1 })).toEqual({ a: 1 });
+      await client.flushall();
+      await processOf('three', ['a', 'b']).want({ a: 1 });
+      now += 2_000_000;
+      await two.want({ a: 1, b: 1 });
+      expect(await two.want({ a: 1, b: 1 })).toHaveProperty('b');
+    });
+
     it('count at once for an app that is new, without waiting for the tick', async () => {
       const process = processOf('n', ['a']);
       const { epoch } = await process.call({ a: { want: 1 } });

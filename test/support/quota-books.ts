@@ -47,8 +47,20 @@ export class QuotaBooks {
 
   constructor(
     private readonly ledger: QuotaLedger,
-    private readonly limits: QuotaLimits,
+    private limits: QuotaLimits,
   ) {}
+
+  /** Other limits; what is open, granted and used stays what it is. */
+  change(nowMicros: number, limits: QuotaLimits): void {
+    this.ledger.change(nowMicros, limits);
+    this.limits = limits;
+    if (this.totals.length === 0) return;
+    for (const _added of limits.apps.slice(this.totals.length)) {
+      this.totals.push(newTotals());
+      for (const { tokens } of this.leases.values()) tokens.push(0);
+    }
+    this.checkApps();
+  }
 
   settle(nowMicros: number, call: QuotaCall): QuotaReply {
     const before = figuresOf(this.ledger.peek());
@@ -73,7 +85,7 @@ export class QuotaBooks {
     this.firstMicros = nowMicros;
     this.wasLost = this.totals.length > 0;
     this.leases.clear();
-    this.totals = this.limits.apps.map(() => ({ granted: 0, used: 0, destroyed: 0 }));
+    this.totals = this.limits.apps.map(newTotals);
   }
 
   private expire(nowMicros: number): void {
@@ -120,7 +132,8 @@ export class QuotaBooks {
       moved += tokens;
       this.grants.push({ atMicros: reply.nowMicros, app, tokens });
     }
-    lease.deadlineMicros = reply.nowMicros + this.limits.leaseTtlMicros;
+    const deadline = reply.nowMicros + reply.leaseTtlMicros;
+    lease.deadlineMicros = Math.max(lease.deadlineMicros, deadline);
     if (call.leaving) this.end(name, lease);
     return moved;
   }
@@ -132,8 +145,10 @@ export class QuotaBooks {
     const filledTo = after.level + moved * UNITS_PER_TOKEN;
     const overflow = before.level + inflow - filledTo;
     mustBeWithin('overflow', overflow, Infinity);
-    mustBeWithin('level', after.level, this.limits.depth - after.outstanding);
-    if (overflow === 0) return;
+    const { depth: deepest } = this.limits;
+    mustBeWithin('level', after.level, Math.max(0, deepest - after.outstanding));
+    // After a change more may be leased than the bucket holds: then what comes back is gone too.
+    if (overflow === 0 || before.outstanding > deepest) return;
     this.overflowedUnits += overflow;
     const isLearning = after.lastMicros < after.learningUntil;
     const depth = isLearning ? this.limits.learningDepth : this.limits.depth;
@@ -155,11 +170,15 @@ export class QuotaBooks {
       mustBe('granted in the ledger', own.granted, granted);
       mustBeWithin('stock', own.stock, limits.stockDepth);
       mustBeWithin('credit', own.credit, limits.creditDepth);
-      mustBeWithin('room', own.room, limits.ceilingDepth - own.outstanding);
+      mustBeWithin('room', own.room, Math.max(0, limits.ceilingDepth - own.outstanding));
       mustBeWithin('share', own.share, Infinity);
     }
     mustBe('outstanding of all', cluster.outstanding, outstanding * UNITS_PER_TOKEN);
   }
+}
+
+function newTotals(): Totals {
+  return { granted: 0, used: 0, destroyed: 0 };
 }
 
 interface Figures {

@@ -2,6 +2,7 @@ import {
   QuotaLedger,
   compileQuota,
   leaseName,
+  numbered,
   type AppCall,
   type QuotaCall,
   type QuotaFigures,
@@ -46,13 +47,14 @@ export interface FleetStep {
  * from a new epoch, or from later than its lease lasted, tells it to forget what it held before.
  */
 export class QuotaFleet {
-  readonly limits: QuotaLimits;
+  limits: QuotaLimits;
   readonly ledger: QuotaLedger;
   readonly books: QuotaBooks;
   readonly admissions: Movement[] = [];
   nowMicros = START_MICROS;
   /** How far the store's clock is from that of the nodes. */
   storeOffsetMicros = 0;
+  private names: readonly string[];
   private readonly nodes = new Map<number, FleetNode>();
   private born = 0;
 
@@ -60,6 +62,18 @@ export class QuotaFleet {
     this.limits = compileQuota(figures);
     this.ledger = new QuotaLedger(this.limits);
     this.books = new QuotaBooks(this.ledger, this.limits);
+    this.names = figures.apps.map(({ app }) => app);
+  }
+
+  /** Other figures from now on; calls and leases of before are still about. */
+  change(figures: QuotaFigures): void {
+    this.names = numbered(
+      this.names,
+      figures.apps.map(({ app }) => app),
+    );
+    this.limits = compileQuota(figures, this.names, this.limits.revision + 1);
+    this.books.change(this.nowMicros + this.storeOffsetMicros, this.limits);
+    for (const node of this.nodes.values()) node.grow();
   }
 
   run(history: readonly FleetStep[]): this {
@@ -124,7 +138,7 @@ export class FleetNode {
   private readonly demands: number[];
   private seq = 0;
   private expiresMicros = -Infinity;
-  private heardStoreMicros = -Infinity;
+  private leasedUntilMicros = -Infinity;
   private unanswered: Unanswered | undefined;
   private lastCall: QuotaCall | undefined;
 
@@ -135,13 +149,15 @@ export class FleetNode {
     public seenEpoch: number,
     public seenSequence: number,
   ) {
-    const none = fleet.limits.apps.map(() => 0);
-    [this.held, this.spent, this.aside, this.demands] = [
-      [...none],
-      [...none],
-      [...none],
-      [...none],
-    ];
+    [this.held, this.spent, this.aside, this.demands] = [[], [], [], []];
+    this.grow();
+  }
+
+  /** There may be apps that nobody knew of when the node began. */
+  grow(): void {
+    for (const account of [this.held, this.spent, this.aside, this.demands]) {
+      while (account.length < this.fleet.limits.apps.length) account.push(0);
+    }
   }
 
   call(step: FleetStep): void {
@@ -214,7 +230,7 @@ export class FleetNode {
 
   private hear(call: QuotaCall, reply: QuotaReply, sentMicros: number, isRetry: boolean): void {
     const { fleet } = this;
-    const lasted = reply.nowMicros - this.heardStoreMicros < fleet.limits.leaseTtlMicros;
+    const lasted = reply.nowMicros < this.leasedUntilMicros;
     if (!lasted || reply.epoch !== this.seenEpoch) this.forget();
     for (const [turn, { app, granted, needs }] of reply.apps.entries()) {
       this.held[app]! += granted;
@@ -222,8 +238,8 @@ export class FleetNode {
       // Whoever waited for the first reply has given up when a later one comes.
       if (!isRetry) fleet.admit(app, passed);
     }
-    this.expiresMicros = sentMicros + fleet.limits.leaseTtlMicros;
-    this.heardStoreMicros = reply.nowMicros;
+    this.expiresMicros = sentMicros + reply.leaseTtlMicros;
+    this.leasedUntilMicros = reply.nowMicros + reply.leaseTtlMicros;
     this.seenEpoch = reply.epoch;
     this.seenSequence = reply.sequence;
   }

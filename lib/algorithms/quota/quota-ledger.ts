@@ -59,7 +59,8 @@ export class QuotaLedger {
     };
     forgetIdle(state, lease, call);
     lease.seq = call.seq;
-    lease.deadlineMicros = now + leaseTtlMicros;
+    // Where leases last shorter than before: the node may not hear of it, and was promised more.
+    lease.deadlineMicros = Math.max(lease.deadlineMicros, now + leaseTtlMicros);
     lease.reply = reply;
     if (call.leaving) endLease(state, name, lease);
     this.consumption.enter(call);
@@ -138,7 +139,7 @@ function endLease(state: QuotaState, name: string, lease: NodeLease): void {
 function leaseOf(state: QuotaState, name: string): NodeLease {
   let lease = state.leases.get(name);
   if (lease === undefined) {
-    lease = { seq: 0, deadlineMicros: Infinity, reply: undefined, apps: new Map() };
+    lease = { seq: 0, deadlineMicros: 0, reply: undefined, apps: new Map() };
     state.leases.set(name, lease);
   }
   return lease;

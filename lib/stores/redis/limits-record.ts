@@ -34,7 +34,6 @@ export class LimitsRecord {
   /** False if there may be something to write or to read. */
   isCurrent = false;
   private own: OwnLimits;
-  private revision = -1;
   private syncing: Promise<Published> | undefined;
 
   constructor(
@@ -63,9 +62,9 @@ export class LimitsRecord {
     this.isCurrent = false;
   }
 
-  /** A reply was settled under limits of this revision. */
-  hear(revision: number): void {
-    if (revision > this.revision) this.isCurrent = false;
+  /** The ledger has numbers for so many apps: if it has more, there is something to read. */
+  hear(apps: number): void {
+    if (apps > (this.numbers?.names.length ?? 0)) this.isCurrent = false;
   }
 
   /** Writes the own limits if they are of a later revision, and reads what holds. */
@@ -99,7 +98,6 @@ export class LimitsRecord {
       packLimits(compileQuota(own.figures, numbers.names, own.revision), numbers.digest),
       packNumbers(numbers.digests),
     ]);
-    this.revision = revision;
     if (written === 1) this.numbers = numbers;
     else this.numbers = names === '' ? undefined : sameOrNew(known, JSON.parse(names) as string[]);
     return { written: written === 1, revision };

@@ -15,6 +15,12 @@ export interface Places {
   readonly digest: number;
 }
 
+/** What lease.lua answers: the reply, and for how many apps the ledger has numbers. */
+export interface WireReply {
+  readonly reply: QuotaReply;
+  readonly apps: number;
+}
+
 /** By the number that the script gives them. */
 const SHORTAGES: readonly Shortage[] = ['none', 'app', 'cluster'];
 const SHORTEST_STATE_TTL_MS = 3_600_000;
@@ -65,7 +71,7 @@ export function packNumbers(numbers: readonly number[]): Buffer {
   return packed(numbers);
 }
 
-export function unpackReply(bytes: Buffer, places: Places): QuotaReply {
+export function unpackReply(bytes: Buffer, places: Places): WireReply {
   let at = 0;
   const next = (): number => {
     const figure = bytes.readDoubleLE(at);
@@ -75,6 +81,7 @@ export function unpackReply(bytes: Buffer, places: Places): QuotaReply {
   const [epoch, sequence, nowMicros] = [next(), next(), next()];
   const overloaded = next() === 1;
   const [nodes, leaseCap, revision, leaseTtlMicros] = [next(), next(), next(), next()];
+  const numbered = next();
   const apps: AppReply[] = [];
   while (at < bytes.length) {
     const [app, granted] = [places.inProcess(next()), next()];
@@ -92,10 +99,11 @@ export function unpackReply(bytes: Buffer, places: Places): QuotaReply {
       share,
     });
   }
-  return {
+  const reply = {
     ...{ epoch, sequence, nowMicros, overloaded, nodes, leaseCap },
     ...{ revision, leaseTtlMicros, apps },
   };
+  return { reply, apps: numbered };
 }
 
 /** Once all is full again and every lease is over, nothing is lost when the state is. */

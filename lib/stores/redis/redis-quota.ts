@@ -110,20 +110,20 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   private async send(call: QuotaCall): Promise<QuotaReply> {
     const { record } = this;
     if (!record.isCurrent) await record.sync();
-    const reply = await this.lease(call).catch(async (error: unknown) => {
+    return this.lease(call).catch(async (error: unknown) => {
       if (!isAboutLimits(error)) throw error;
       await record.sync();
       return this.lease(call);
     });
-    record.hear(reply.revision);
-    return reply;
   }
 
   private async lease(call: QuotaCall): Promise<QuotaReply> {
     // The record may be read again while the call is on its way.
     const places = placesOf(this.record);
     const bytes = await this.scripts.lease(this.toArguments(call, places));
-    return unpackReply(bytes, places);
+    const { reply, apps } = unpackReply(bytes, places);
+    this.record.hear(apps);
+    return reply;
   }
 
   private toArguments(call: QuotaCall, places: Places): (string | Buffer)[] {

@@ -1,0 +1,193 @@
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { AppTank } from '../../lib/local/app-tank.js';
+import { QuotaNode, type NodeTuning } from '../../lib/local/quota-node.js';
+import { RevisionWatch } from '../../lib/local/revision-watch.js';
+import { now } from '../support/limiters.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
+import { Stand } from '../support/quota-stand.js';
+
+const TUNING: NodeTuning = {
+  horizonMicros: 50_000,
+  paceMicros: 50_000,
+  syncMicros: 100_000,
+  batchThreshold: 1000,
+  reserveTarget: 0,
+  refillThreshold: 0.2,
+};
+const SAME = { guaranteed: 10_000, burst: 50_000, maxCost: 10, mostCost: 10 };
+
+function figuresOf(apps: readonly string[], leaseTtlMs = 1000): QuotaFigures {
+  const one = { burstDurationMs: 60_000, priority: 1, elastic: true };
+  return {
+    cluster: undefined,
+    apps: apps.map((app) => ({ app, guaranteed: 10_000, burst: 50_000, ...one })),
+    maxCost: 10,
+    paceMs: 50,
+    leaseTtlMs,
+    reserveTarget: 0,
+  };
+}
+
+function warmUp(stand: Stand, app = 0): void {
+  for (let i = 0; i < 100; i++) now(stand.take(1, stand.tanks[app]));
+}
+
+/** What the tank may admit by itself per second. */
+function offlinePerSecond(tank: AppTank, at: number): number {
+  tank.offline.charge(1000, at);
+  return 9e6 / tank.offline.waitMicros(9, at);
+}
+
+describe('a node whose quota changes', () => {
+  it('gives back what it holds of an app that is gone, and says no more about it', () => {
+    const stand = new Stand({ apps: ['a', 'b'] });
+    warmUp(stand, 1);
+    expect(stand.outstanding(1)).toBeGreaterThan(0);
+    stand.tanks[1]!.retire(stand.clock.now());
+    stand.node.change(TUNING, [], 1);
+    stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a']), ['a', 'b'], 1));
+    stand.clock.advance(10);
+    expect(stand.tanks[1]!.tokens).toBe(0);
+    expect(stand.outstanding(1)).toBe(0);
+    for (let i = 0; i < 5; i++) {
+      warmUp(stand);
+      stand.clock.advance(100);
+    }
+    expect(stand.ledger.peek()!.apps[1]).toMatchObject({ demand: 0, nodes: 0 });
+    expect(stand.calls.at(-1)!.apps.map(({ app }) => app)).toEqual([0]);
+  });
+
+  it('has a place for an app that is new, also in the same call', () => {
+    const stand = new Stand();
+    warmUp(stand);
+    const added = new AppTank(1, 'b', 0, 0, 0);
+    added.change(SAME, stand.clock.now());
+    stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a', 'b']), ['a', 'b'], 1));
+    stand.node.change(TUNING, [added], 1);
+    expect(now(stand.node.tryAcquire(added, 3))).toMatchObject({ allowed: true, source: 'store' });
+    expect(stand.ledger.peek()!.apps[1]!.used).toBe(3);
+  });
+
+  it('plans its stock by the new figures, and gives back what is beyond a smaller one', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    warmUp(stand);
+    expect(stand.tank.tokens).toBeGreaterThan(800);
+    stand.node.change({ ...TUNING, reserveTarget: 50 }, [], 1);
+    stand.clock.advance(150);
+    expect(stand.tank.tokens).toBeLessThanOrEqual(50);
+    expect(stand.outstanding()).toBe(stand.tank.tokens);
+  });
+
+  it('keeps tokens no longer than the ledger does when leases become shorter', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    warmUp(stand);
+    const { clock, tank } = stand;
+    stand.ledger.change(clock.now(), compileQuota(figuresOf(['a'], 200), ['a'], 1));
+    clock.advance(100);
+    const sentAt = clock.now();
+    expect(tank.expiresAt - sentAt).toBeLessThanOrEqual(200_000);
+    stand.store = 'times out';
+    clock.advance(200);
+    expect(tank.spend(1, clock.now())).toBe(false);
+  });
+
+  it('takes a lower share for the time without the store at once, a higher one with its word', async () => {
+    const stand = new Stand();
+    warmUp(stand);
+    const { clock, tank } = stand;
+    expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(9000, -2);
+    tank.change({ ...SAME, guaranteed: 5000 }, clock.now());
+    stand.node.change(TUNING, [], 1);
+    expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(4500, -2);
+    tank.change({ ...SAME, guaranteed: 20_000 }, clock.now());
+    stand.node.change(TUNING, [], 2);
+    stand.store = 'by hand';
+    clock.advance(10);
+    await settle();
+    expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(4500, -2);
+    stand.ledger.change(clock.now(), compileQuota(figuresOf(['a']), ['a'], 2));
+    stand.release();
+    await settle();
+    expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(18_000, -2);
+  });
+
+  it('asks until the store goes by the new limits, and rests then', () => {
+    const stand = new Stand();
+    stand.node.change(TUNING, [], 1);
+    stand.clock.advance(1000);
+    const asked = stand.calls.length;
+    expect(asked).toBeGreaterThan(5);
+    stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a']), ['a'], 1));
+    stand.clock.advance(1000);
+    expect(stand.calls.length).toBeLessThanOrEqual(asked + 2);
+    expect(stand.clock.pending).toBe(0);
+  });
+});
+
+describe('an app that the store has no limits for', () => {
+  /** A store that knows the first app only. */
+  function nodeWith(
+    clock: ManualClock,
+    tanks: AppTank[],
+  ): { node: QuotaNode; calls: () => number } {
+    const stand = new Stand();
+    let calls = 0;
+    const store = {
+      settle: (call: Parameters<Stand['ledger']['settle']>[1]) => {
+        calls++;
+        const apps = call.apps.filter(({ app }) => app === 0);
+        return Promise.resolve(stand.ledger.settle(clock.now(), { ...call, apps }));
+      },
+    };
+    const settings = { nodeId: 'n', incarnation: '1', decisionTimeoutMs: 20, ...TUNING };
+    return { node: new QuotaNode(settings, tanks, store, clock, {}, () => 0), calls: () => calls };
+  }
+
+  it('has its local share, and costs one call per pace', async () => {
+    const clock = new ManualClock();
+    const tanks = ['a', 'b'].map((app, index) => new AppTank(index, app, 1000, 1000, 10));
+    const { node, calls } = nodeWith(clock, tanks);
+    const first = node.tryAcquire(tanks[1]!, 1);
+    await settle();
+    expect(await first).toMatchObject({ allowed: true, source: 'fallback' });
+    const before = calls();
+    let allowed = 0;
+    for (let i = 0; i < 1000; i++) {
+      clock.advance(1);
+      const outcome = node.tryAcquire(tanks[1]!, 1);
+      await settle();
+      if ((await outcome).allowed) allowed++;
+    }
+    // Nine tenths of the guarantee, and what the bucket held.
+    expect(allowed).toBeGreaterThan(890);
+    expect(allowed).toBeLessThanOrEqual(910);
+    expect(calls() - before).toBeLessThanOrEqual(21);
+    // The other app is none the worse for it.
+    const other = node.tryAcquire(tanks[0]!, 1);
+    await settle();
+    expect(await other).toMatchObject({ allowed: true, source: 'store' });
+  });
+});
+
+describe('the revision that the store goes by', () => {
+  it('is told once when it is later than that of the node', () => {
+    const watch = new RevisionWatch();
+    expect(watch.hear(0)).toBe('nothing new');
+    expect(watch.hear(3)).toBe('overtaken');
+    expect(watch.hear(3)).toBe('nothing new');
+    expect(watch.hear(2)).toBe('nothing new');
+    watch.apply(3);
+    expect(watch.hear(3)).toBe('confirmed');
+    expect(watch.hear(3)).toBe('nothing new');
+    expect(watch.hear(4)).toBe('overtaken');
+  });
+
+  it('is not waited for any more once it has been passed', () => {
+    const watch = new RevisionWatch();
+    watch.apply(3);
+    expect([watch.hear(2), watch.isAwaited]).toEqual(['nothing new', true]);
+    expect([watch.hear(5), watch.isAwaited]).toEqual(['overtaken', false]);
+    watch.apply(4);
+    expect([watch.hear(5), watch.isAwaited]).toEqual(['nothing new', false]);
+  });
+});
