@@ -19,6 +19,8 @@ import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { MemoryConfig, RedisConfig } from './stores/index.js';
 
+/** Of an application that charges the quotas of several. */
+const DEFAULT_SERVICE = 'default';
 /** Nobody's request waits for it. */
 const STORE_TIMEOUT_MS = 1000;
 
@@ -36,9 +38,10 @@ export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter
     warn: (text: string) => logger.warn(text),
     error: (text: string) => logger.error(text),
   };
-  const { poll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
+  const app = typeof options.app === 'string' ? options.app : DEFAULT_SERVICE;
+  const { poll, service = app } = Object.assign(new ConfigOptions(), withoutUndefined(config));
   return new VersionedConfig({
-    ...{ store, nodeId, clock, report },
+    ...{ store, nodeId, clock, report, service },
     pollMs: durationMs(poll, 'config.poll'),
   });
 }

@@ -12,6 +12,8 @@ import { type Report } from './report.js';
 export interface ConfigSettings extends OwnConfig {
   readonly store: ConfigStore;
   readonly nodeId: string;
+  /** Whose layers this process brings along. Default `'default'`. */
+  readonly service?: string;
   readonly clock: Clock;
   readonly report: Report;
   readonly consumers?: readonly ConfigConsumer[];

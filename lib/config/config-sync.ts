@@ -94,13 +94,12 @@ export class ConfigSync {
   }
 
   draft(
-    { code, codeVersion, file, fileVersion, patch }: ConfigLayers,
+    { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
     hash: string,
     { by = this.nodeId, effectiveAtMs = 0 }: { by?: string; effectiveAtMs?: number } = {},
   ): ConfigDraft {
-    const layers = { code, codeVersion, file, fileVersion, patch };
-    return { id: randomUUID(), kind, by, effectiveAtMs, hash, ...layers };
+    return { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
   }
 
   private async read(): Promise<StoredConfig> {

@@ -1,15 +1,9 @@
-import { type ConfigLayers, type JsonObject } from '../stores/index.js';
+import { type ConfigLayers, type JsonObject, type VersionedLayer } from '../stores/index.js';
 import { hashOf, mergePatch, mergePatches } from './document/index.js';
 import { patchBetween } from './patch-between.js';
 import { type ConfigLayer } from './schema/index.js';
 
 export type LayerName = 'code' | 'file';
-
-/** One layer as the record has it. */
-export interface VersionedLayer {
-  readonly document: JsonObject | null;
-  readonly version: number | null;
-}
 
 /** What a process does with a layer of its own that it finds in the store or does not. */
 export interface Verdict {
@@ -17,17 +11,22 @@ export interface Verdict {
   readonly warning?: string;
 }
 
-export const NO_LAYERS: ConfigLayers = {
-  code: null,
-  codeVersion: null,
-  file: null,
-  fileVersion: null,
-  patch: {},
-};
+/** A service that has not said anything. */
+const SILENT: VersionedLayer = { document: null, version: null };
+
+export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
 
 /** The document that follows from layers, the profile not yet applied. */
 export function joined({ code, file, patch }: ConfigLayers): JsonObject {
-  return mergePatch(mergePatch(mergePatch({}, code ?? {}), file ?? {}), patch) as JsonObject;
+  const below = [...byName(code), ...byName(file)].map(({ document }) => document ?? {});
+  return [...below, patch].reduce<unknown>(mergePatch, {}) as JsonObject;
+}
+
+/** In an order that is the same everywhere. */
+function byName(layers: ConfigLayers['code']): VersionedLayer[] {
+  return Object.keys(layers)
+    .sort()
+    .map((service) => layers[service]!);
 }
 
 /**
@@ -47,28 +46,45 @@ export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers 
  * that starts with them does not undo it; if they have changed since, the patch makes up for it.
  */
 export function rolledBack(layers: ConfigLayers, to: ConfigLayers): ConfigLayers {
-  const isSameBelow =
-    saysTheSame(layerOf(layers, 'code'), layerOf(to, 'code')) &&
-    saysTheSame(layerOf(layers, 'file'), layerOf(to, 'file'));
-  if (isSameBelow) return { ...layers, patch: to.patch };
+  const below = ({ code, file }: ConfigLayers): string => hashOf({ code, file });
+  if (below(layers) === below(to)) return { ...layers, patch: to.patch };
   const patch = patchBetween(joined({ ...layers, patch: {} }), joined(to)) as JsonObject;
   return { ...layers, patch };
 }
 
-export function layerOf(layers: ConfigLayers, name: LayerName): VersionedLayer {
-  return name === 'code'
-    ? { document: layers.code, version: layers.codeVersion }
-    : { document: layers.file, version: layers.fileVersion };
+export function layerOf(layers: ConfigLayers, name: LayerName, service: string): VersionedLayer {
+  return Object.hasOwn(layers[name], service) ? layers[name][service]! : SILENT;
 }
 
 export function withLayer(
   layers: ConfigLayers,
   name: LayerName,
-  { document, version }: VersionedLayer,
+  service: string,
+  layer: VersionedLayer,
 ): ConfigLayers {
-  return name === 'code'
-    ? { ...layers, code: document, codeVersion: version }
-    : { ...layers, file: document, fileVersion: version };
+  return { ...layers, [name]: { ...layers[name], [service]: layer } };
+}
+
+/** Policies of which the code of another service says something else: only one of them can hold. */
+export function clashes({ code }: ConfigLayers, service: string): string[] {
+  const own = policiesOf(code[service]);
+  return Object.keys(code)
+    .filter((other) => other !== service)
+    .flatMap((other) => {
+      const theirs = policiesOf(code[other]);
+      const names = Object.keys(own).filter((name) => Object.hasOwn(theirs, name));
+      const differing = names.filter((name) => hashOf(own[name]) !== hashOf(theirs[name]));
+      const holds = [service, other].sort()[1];
+      return differing.map(
+        (name) =>
+          `the services ${service} and ${other} share this store and do not agree on the policy ` +
+          `'${name}': that of ${holds} holds; give one of them another name`,
+      );
+    });
+}
+
+function policiesOf(layer: VersionedLayer | undefined): JsonObject {
+  return (layer?.document?.policies ?? {}) as JsonObject;
 }
 
 export const saysTheSame = (a: VersionedLayer, b: VersionedLayer): boolean =>

@@ -1,12 +1,17 @@
-import { type ConfigLayers, type ConfigRecord, type JsonObject } from '../stores/index.js';
 import {
+  type ConfigLayers,
+  type ConfigRecord,
+  type JsonObject,
+  type VersionedLayer,
+} from '../stores/index.js';
+import {
+  clashes,
   layerOf,
   NO_LAYERS,
   saysTheSame,
   verdictOn,
   withLayer,
   type LayerName,
-  type VersionedLayer,
 } from './layers.js';
 import { type OwnLayer } from './rate-limit-config.js';
 import { type Report } from './report.js';
@@ -30,7 +35,10 @@ export class OwnLayers {
   private readonly layers = new Map<LayerName, VersionedLayer>();
   private readonly pending = new Set<LayerName>();
 
-  constructor(private readonly report: Report) {}
+  constructor(
+    private readonly service: string,
+    private readonly report: Report,
+  ) {}
 
   /** Without a layer the process has no opinion about it. Throws if its form is wrong. */
   set(name: LayerName, layer: OwnLayer | undefined): void {
@@ -51,14 +59,20 @@ export class OwnLayers {
     const names: LayerName[] = [];
     const warnings: string[] = [];
     for (const name of NAMES.filter((one) => this.pending.has(one))) {
-      const { publish, warning } = verdictOn(name, this.layers.get(name)!, layerOf(stored, name));
+      const { publish, warning } = verdictOn(
+        name,
+        this.layers.get(name)!,
+        layerOf(stored, name, this.service),
+      );
       if (publish) names.push(name);
       else this.pending.delete(name);
       if (warning !== undefined && publish) warnings.push(warning);
       else if (warning !== undefined) this.report.warn(warning);
     }
     if (names.length === 0) return undefined;
-    return { layers: this.over(stored, names), kind: names[0]!, warnings };
+    const layers = this.over(stored, names);
+    if (names.includes('code')) warnings.push(...clashes(layers, this.service));
+    return { layers, kind: names[0]!, warnings };
   }
 
   published({ warnings }: Publication): void {
@@ -79,15 +93,15 @@ export class OwnLayers {
   restored(before: ConfigRecord | undefined, now: ConfigRecord): void {
     if (before === undefined || now.kind !== 'restore') return;
     for (const [name, own] of this.layers) {
-      const held = saysTheSame(own, layerOf(before, name));
-      if (held && !saysTheSame(own, layerOf(now, name))) this.pending.add(name);
+      const held = saysTheSame(own, layerOf(before, name, this.service));
+      if (held && !saysTheSame(own, layerOf(now, name, this.service))) this.pending.add(name);
     }
   }
 
   private over(layers: ConfigLayers, names: readonly LayerName[]): ConfigLayers {
     return names.reduce((joined, name) => {
       const own = this.layers.get(name);
-      return own === undefined ? joined : withLayer(joined, name, own);
+      return own === undefined ? joined : withLayer(joined, name, this.service, own);
     }, layers);
   }
 }

@@ -60,7 +60,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.random = settings.random ?? Math.random;
     this.pollMs = settings.pollMs ?? DEFAULT_POLL_MS;
     this.applied = new AppliedConfig(report);
-    this.own = new OwnLayers(report);
+    this.own = new OwnLayers(settings.service ?? DEFAULT_SERVICE, report);
     this.time = new StoreTime(clock);
     this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId);
     this.changes = new ConfigChanges(this.sync, this.applied);
@@ -243,5 +243,6 @@ export class VersionedConfig extends RateLimitConfig {
   }
 }
 
+const DEFAULT_SERVICE = 'default';
 const CLOSED = new StoreUnavailableError('the configuration is closed');
 const BEFORE_THE_START: ConfigSnapshot = snapshotOf(NO_LAYERS, 0);

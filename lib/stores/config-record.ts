@@ -52,13 +52,20 @@ function parsed(text: string): unknown {
 
 function isRecord(value: unknown): value is ConfigRecord {
   if (!isObject(value)) return false;
-  const { revision, atMs, effectiveAtMs, code, codeVersion, file, fileVersion, patch } = value;
+  const { revision, atMs, effectiveAtMs, code, file, patch } = value;
   return (
     [revision, atMs, effectiveAtMs].every(Number.isFinite) &&
     [value.id, value.kind, value.by, value.hash].every((field) => typeof field === 'string') &&
-    [code, file].every((layer) => layer === null || isObject(layer)) &&
-    [codeVersion, fileVersion].every((version) => version === null || Number.isFinite(version)) &&
+    [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer)) &&
     isObject(patch)
+  );
+}
+
+function isLayer(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { document, version } = value;
+  return (
+    (document === null || isObject(document)) && (version === null || Number.isFinite(version))
   );
 }
 

@@ -7,14 +7,22 @@ export interface JsonObject {
 /** Why a revision was written. */
 export type RevisionKind = 'code' | 'file' | 'update' | 'rollback' | 'restore';
 
+/** What one service says. */
+export interface VersionedLayer {
+  /** Null: that there should be nothing. */
+  readonly document: JsonObject | null;
+  /** Of two versions the higher one holds. */
+  readonly version: number | null;
+}
+
+/** Services that share a store have different code: each has a layer of its own. */
+export type LayersByService = Readonly<Record<string, VersionedLayer>>;
+
 /** The layers of one configuration, each as it was given. */
 export interface ConfigLayers {
-  /** What the code of the fleet says; null before any code was published. */
-  readonly code: JsonObject | null;
-  readonly codeVersion: number | null;
-  /** What the fleet's file, or a source of the user's, says. */
-  readonly file: JsonObject | null;
-  readonly fileVersion: number | null;
+  readonly code: LayersByService;
+  /** What files, or sources of the users' own, say. */
+  readonly file: LayersByService;
   /** All updates, as one merge patch; its nulls delete what lies below. */
   readonly patch: JsonObject;
 }

@@ -75,7 +75,7 @@ describe('processes with different layers of their own', () => {
     await start('b', { document: limitOf(100), version: 3 });
     await start('c', { document: limitOf(200), version: 2 });
     expect(rates()).toEqual(['100/s']);
-    expect((await fleet.store.read()).current).toMatchObject({ codeVersion: 3 });
+    expect((await fleet.store.read()).current).toMatchObject({ code: { default: { version: 3 } } });
   });
 
   it('starting all at once settle as well', async () => {
@@ -171,6 +171,32 @@ describe('processes with different layers of their own', () => {
       await fleet.clock.advanceAsync(ONE_POLL_MS);
       await fleet.settle();
       expect([a.revision, a.rate]).toEqual([1, '30/s']);
+    });
+  });
+
+  describe('of several services', () => {
+    const policy = (name: string, rate: number) => ({ policies: { [name]: { rate } } });
+
+    it('stand side by side, and each replaces only its own', async () => {
+      await fleet.start('a', { service: 'shop', code: { document: policy('browse', 1) } });
+      await fleet.start('b', { service: 'search', code: { document: policy('find', 2) } });
+      await fleet.start('c', { service: 'shop', code: { document: policy('buy', 3) } });
+      await fleet.settle();
+      const documents = fleet.nodes.map(({ config }) => config.current().document);
+      const expected = { policies: { find: { rate: 2 }, buy: { rate: 3 } } };
+      expect(documents).toEqual([expected, expected, expected]);
+      expect(warnings()).toEqual([expect.stringContaining('replaces another one of the fleet')]);
+      await nothingMoves();
+    });
+
+    it('are told of a policy that they do not agree on', async () => {
+      await fleet.start('a', { service: 'shop', code: { document: policy('api', 1) } });
+      await fleet.start('b', { service: 'search', code: { document: policy('api', 2) } });
+      await fleet.settle();
+      expect(fleet.nodes[1]!.config.current().document).toEqual(policy('api', 1));
+      expect(warnings()).toEqual([
+        expect.stringMatching(/search and shop .* 'api': that of shop holds/),
+      ]);
     });
   });
 });

@@ -10,7 +10,13 @@ import { limitOf } from './fleet.js';
 
 function record(revision: number, more: Partial<ConfigRecord> = {}): ConfigRecord {
   return {
-    ...{ ...NO_LAYERS, code: limitOf(revision), id: `r${revision}`, kind: 'update', by: 'ann' },
+    ...{
+      ...NO_LAYERS,
+      code: { default: { document: limitOf(revision), version: null } },
+      id: `r${revision}`,
+      kind: 'update',
+      by: 'ann',
+    },
     ...{ revision, atMs: 0, effectiveAtMs: 0, hash: '' },
     ...more,
   };
@@ -71,8 +77,9 @@ describe('the configuration in use', () => {
 
   it('does not take what waits and cannot be used', () => {
     applied.adopt({ current: record(1) }, 0);
-    const bad = { policies: { api: { rate: '0/s' } } };
-    applied.adopt({ current: record(2, { code: bad, effectiveAtMs: 10 }) }, 0);
+    const document = { policies: { api: { rate: '0/s' } } };
+    const code = { default: { document, version: null } };
+    applied.adopt({ current: record(2, { code, effectiveAtMs: 10 }) }, 0);
     expect(applied.nodeReport('a')).toMatchObject({ revision: 1, status: 'refused', about: 2 });
     applied.takeDue(10);
     expect(used).toEqual([1]);

@@ -12,7 +12,7 @@ let drafts = 0;
 function draft(more: Partial<ConfigDraft> = {}): ConfigDraft {
   return {
     ...{ id: `draft-${++drafts}`, kind: 'update', by: 'ann', effectiveAtMs: 0, hash: 'h' },
-    ...{ code: null, codeVersion: null, file: null, fileVersion: null, patch: {} },
+    ...{ code: {}, file: {}, patch: {} },
     ...more,
   };
 }
@@ -86,7 +86,10 @@ describe.each(Object.keys(stands))('the configuration in %s', (name) => {
   });
 
   it('keeps a record as it is, and the one before it', async () => {
-    const layers = { code: { policies: {} }, codeVersion: 2, file: { list: [] }, fileVersion: 0.5 };
+    const layers = {
+      code: { shop: { document: { policies: {} }, version: 2 } },
+      file: { shop: { document: { list: [] }, version: 0.5 } },
+    };
     const first = draft({ ...layers, patch: { policies: { 'ü "{}"': null } }, kind: 'code' });
     const written = await store.write(first, 0);
     expect(written).toMatchObject({ written: true, revision: 1 });
