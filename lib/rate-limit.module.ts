@@ -21,6 +21,7 @@ import {
 } from './guards/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
+import { Protection } from './protection/index.js';
 import {
   type RateLimitModuleAsyncOptions,
   type RateLimitModuleInput,
@@ -33,7 +34,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 
 /** What guards in other modules are put together from. */
 const SHARED = [
-  ...[RateLimiter, ClusterQuota, RateLimitGuard, RateLimitFilter],
+  ...[RateLimiter, ClusterQuota, Protection, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
 ];
 
