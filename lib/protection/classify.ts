@@ -18,4 +18,6 @@ export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure'
   }
 }
 
-const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
+/** By name: what aborts with a reason of its own is no Error in every runtime. */
+const isAbort = (error: unknown): boolean =>
+  typeof error === 'object' && (error as { name?: unknown } | null)?.name === 'AbortError';
