@@ -86,8 +86,6 @@ function wrap(
     if (protection === undefined) {
       return Promise.reject(new ProtectionMissingError(resource, name));
     }
-    // A module that was loaded later has not been looked through at the start.
-    if (options !== undefined && !protection.has(resource)) protection.declare(resource, options);
     const work = (run: RunContext): Promise<unknown> => {
       const outer = current;
       current = run;
@@ -97,8 +95,22 @@ function wrap(
         current = outer;
       }
     };
-    return protection.run(resource, work, call?.(...args));
+    let about: RunOptions | undefined;
+    try {
+      // A module that was loaded later has not been looked through at the start.
+      if (options !== undefined && !protection.has(resource)) protection.declare(resource, options);
+      about = call?.(...args);
+    } catch (error) {
+      // Who calls a method that returns a promise looks for errors there.
+      return rejected(error);
+    }
+    return protection.run(resource, work, about);
   };
+}
+
+async function rejected(error: unknown): Promise<never> {
+  await Promise.resolve();
+  throw error;
 }
 
 /** Other decorators, below this one, have left their marks on the method. */

@@ -10,9 +10,9 @@ export abstract class Alarm {
   /** @internal when it is due, in ticks; 0 if it is not set. */
   tick = 0;
   /** @internal */
-  before: Alarm | undefined;
+  before: Alarm | undefined = undefined;
   /** @internal */
-  after: Alarm | undefined;
+  after: Alarm | undefined = undefined;
 
   abstract ring(): void;
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Injectable, Module, Param, Scope, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { LazyModuleLoader, NestFactory } from '@nestjs/core';
 import {
   currentRun,
   Protect,
@@ -91,6 +91,34 @@ describe('@Protect', () => {
     const ended = get(Products).query('SELECT 1', controller.signal);
     controller.abort('gone');
     await expect(ended).rejects.toBe('gone');
+  });
+
+  it('rejects if what is said about a call cannot be made', async () => {
+    @Injectable()
+    class Broken {
+      @Protect('db', { call: (sql: string) => ({ label: sql.trim() }) })
+      query(_sql: string): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    const { get, protection } = await start([Broken], { protection: { db: {} } });
+    await expect(get(Broken).query(5 as never)).rejects.toThrow(TypeError);
+    expect(protection.stats().db!.calls).toBe(0);
+  });
+
+  it('reaches providers of modules that are loaded later', async () => {
+    @Injectable()
+    class Late {
+      @Protect('late', { deadline: 40 })
+      run(): Promise<RunContext> {
+        return Promise.resolve(currentRun()!);
+      }
+    }
+    @Module({ providers: [Late] })
+    class LateModule {}
+    const { get } = await start([]);
+    const loaded = await get(LazyModuleLoader).load(() => LateModule);
+    expect((await loaded.get(Late).run()).remainingMs).toBe(40);
   });
 
   it('shows the method its own run, until it waits', async () => {
