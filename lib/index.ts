@@ -10,10 +10,13 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
+  currentRun,
+  Protect,
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
   SkipRateLimit,
+  type ProtectSettings,
   type RateLimitSettings,
 } from './decorators/index.js';
 export {
@@ -52,6 +55,41 @@ export {
   type ValidateOptions,
 } from './config/index.js';
 export { ConfigOptions } from './config.options.js';
+export {
+  BigValueError,
+  BreakerOpenError,
+  BreakerOptions,
+  BulkheadOptions,
+  BulkheadRejectedError,
+  DeadlineExceededError,
+  joinValue,
+  partKeys,
+  Protection,
+  ProtectionMissingError,
+  ProtectionRejectedError,
+  SlowCallOptions,
+  splitValue,
+  UnknownResourceError,
+  type BreakerChange,
+  type BreakerKind,
+  type BreakerMode,
+  type BreakerStats,
+  type HeldSlot,
+  type PresetName,
+  type ProtectionEvents,
+  type ProtectionParts,
+  type RejectionReason,
+  type ResourceInput,
+  type ResourceOptions,
+  type ResourcesInput,
+  type ResourceStats,
+  type RunContext,
+  type RunOptions,
+  type SlowCall,
+  type SplitManifest,
+  type SplitValue,
+  type Work,
+} from './protection/index.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,

@@ -17,12 +17,13 @@ const KNOWN_CONFIG = ['service', 'file', 'source', ...Object.keys(new ConfigOpti
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
-/** What the limiter looks at is checked by the limiter; everything else is checked here. */
+/** What the limiter and Protection look at is checked there; everything else is checked here. */
 export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   plainObject('options', input, 'an object');
   rejectUnknown('options', input, KNOWN_OPTIONS);
   const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
   plainObject('policies', options.policies, 'an object of policies by name');
+  plainObject('protection', options.protection, 'an object of resources by name');
   checkIpv6Prefix(options.ipv6Prefix);
   if (options.user !== undefined && typeof options.user !== 'function') {
     throw new InvalidArgumentError('user', options.user, 'a function');

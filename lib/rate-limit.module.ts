@@ -22,6 +22,7 @@ import {
 } from './guards/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
+import { Protection } from './protection/index.js';
 import {
   type RateLimitModuleAsyncOptions,
   type RateLimitModuleInput,
@@ -34,7 +35,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 
 /** What guards in other modules are put together from. */
 const SHARED = [
-  ...[RateLimiter, ClusterQuota, RateLimitConfig, RateLimitGuard, RateLimitFilter],
+  ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
 ];
 

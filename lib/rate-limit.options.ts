@@ -8,6 +8,7 @@ import {
 import { ConfigOptions } from './config.options.js';
 import { type PerRequest, type RoutePolicy } from './guards/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
+import { type ResourcesInput } from './protection/index.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
@@ -31,6 +32,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   apply?: readonly string[] | 'quota';
   /** The caller's name for `key: 'user'`. Default: `request.user`, or its id, sub, userId, username. */
   user?: (context: ExecutionContext) => unknown;
+  /** What protects the resources that this service uses, by name. */
+  protection: ResourcesInput = {};
   /** Which headers tell HTTP callers about their limits. */
   headers: Partial<HeaderOptions> = new HeaderOptions();
   /** How gRPC callers are told about their limits. */

@@ -30,8 +30,10 @@ import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
+import { Protection } from './protection/index.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
+import { logProtection, ProtectionExplorer } from './rate-limit.protection.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
@@ -170,6 +172,13 @@ export const providers: Provider[] = [
     [OPTIONS, RateLimitHeaders, MessageTransport, OPTIONAL_ADAPTER],
     transportsOf,
   ),
+  provide(
+    ProtectionExplorer,
+    [ModulesContainer, MetadataScanner],
+    (modules: ModulesContainer, scanner: MetadataScanner) =>
+      new ProtectionExplorer(modules, scanner),
+  ),
+  provide(Protection, [OPTIONS, RateLimiter, ProtectionExplorer], protectionOf),
   RateLimitGuard,
   RateLimitFilter,
   provide(
@@ -205,6 +214,18 @@ export const providers: Provider[] = [
       apply === undefined ? undefined : filter,
   ),
 ];
+
+function protectionOf(
+  { protection: resources, clock, nodeId }: RateLimitModuleOptions,
+  limiter: RateLimiter,
+  explorer: ProtectionExplorer,
+): Protection {
+  const parts = withoutUndefined({ clock, seed: nodeId });
+  const protection = new Protection(resources, { ...parts, limiter });
+  logProtection(protection, new Logger('Protection'));
+  explorer.declareIn(protection);
+  return protection;
+}
 
 function messageTransport(
   options: RateLimitModuleOptions,

@@ -1,5 +1,5 @@
 // Finds or fetches the programs that npm does not bring, and prints where they are.
-// With the argument `brokers`, only the message brokers, as the JSON of environment variables.
+// With the argument `brokers`, only the brokers and the database, as the JSON of environment variables.
 import { basename } from 'node:path';
 import { ensureBrokers } from './support/brokers.mjs';
 import { main } from './support/step.mjs';

@@ -8,6 +8,8 @@ export interface ContenderOptions {
   readonly algorithm?: 'token-bucket' | 'leaky-bucket' | 'sliding-window';
   /** Guards: false for one that writes none. */
   readonly headers?: boolean;
+  /** Of protected resources: whether calls have one. */
+  readonly deadline?: boolean;
   readonly redisUrl?: string;
   /** Set apart what contenders keep in one Redis. */
   readonly prefix?: string;

@@ -32,6 +32,12 @@ export const contenders = {
     (await import('./redis/rate-limit-redis.js')).createRateLimitRedis,
   'redis/throttler-storage-redis': async () =>
     (await import('./redis/throttler-storage-redis.js')).createThrottlerStorageRedis,
+  'protection/bare': async () => (await import('./protection/bare.js')).createBare,
+  'protection/weir': async () => (await import('./protection/weir.js')).createWeir,
+  'protection/cockatiel': async () => (await import('./protection/cockatiel.js')).createCockatiel,
+  'protection/cockatiel-cheapest': async () =>
+    (await import('./protection/cockatiel.js')).createCheapest,
+  'protection/opossum': async () => (await import('./protection/opossum.js')).createOpossum,
 } satisfies Record<string, () => Promise<CreateContender>>;
 
 export type ContenderName = keyof typeof contenders;

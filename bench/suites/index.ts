@@ -4,8 +4,18 @@ import { guard } from './guard.js';
 import { http } from './http.js';
 import { memory } from './memory.js';
 import { outage } from './outage.js';
+import { protection } from './protection.js';
 import { quota } from './quota.js';
 import { redis } from './redis.js';
 
 /** Every suite, in the order in which they run. A new one is a file beside this and a line here. */
-export const suites: readonly Suite[] = [memory, footprint, redis, quota, guard, http, outage];
+export const suites: readonly Suite[] = [
+  memory,
+  footprint,
+  redis,
+  quota,
+  guard,
+  http,
+  protection,
+  outage,
+];

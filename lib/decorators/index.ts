@@ -1,3 +1,11 @@
+export {
+  currentRun,
+  Protect,
+  protectedMethodOf,
+  protectWith,
+  type ProtectedMethod,
+  type ProtectSettings,
+} from './protect.decorator.js';
 export { RateLimit, type RateLimitSettings } from './rate-limit.decorator.js';
 export { RateLimitCost } from './rate-limit-cost.decorator.js';
 export { RateLimitDecision } from './rate-limit-decision.decorator.js';

@@ -7,11 +7,12 @@ import { ensureTool } from './tool.mjs';
 /** Where Debian keeps servers; not everybody's PATH goes there. */
 const SERVERS = ['/usr/sbin', '/usr/local/sbin'];
 
-/** The message brokers of the tests, as environment variables. */
+/** The message brokers and the database of the tests, as environment variables. */
 export const ensureBrokers = () => ({
   NATS_SERVER_BIN: ensureNats(),
   MOSQUITTO_BIN: ensureMosquitto(),
   RABBITMQ_SERVER_BIN: ensureRabbitmq(),
+  MARIADBD_BIN: ensureMariadb(),
 });
 
 const ensureNats = () =>
@@ -66,6 +67,24 @@ const ensureRabbitmq = () =>
       writeStartScript(tree, join(tree, 'epmd'), ...environment, 'exec "$BINDIR/epmd" "$@"');
       writeStartScript(tree, script, ...environment, `exec "$here/${server}" "$@"`);
     },
+  });
+
+const ensureMariadb = () =>
+  ensureTool({
+    name: 'mariadbd',
+    variable: 'MARIADBD_BIN',
+    programs: ['mariadbd'],
+    places: SERVERS,
+    versionPattern: /MariaDB/,
+    packages: [['mariadb-server-core']],
+    advice: 'install it (apt-get install mariadb-server-core, brew install mariadb)',
+    wrap: (tree, script) =>
+      // Its messages lie beside it, and not where it was built to look for them.
+      writeStartScript(
+        tree,
+        script,
+        'exec "$here/root/usr/sbin/mariadbd" "$@" --basedir="$here/root/usr" --lc-messages-dir="$here/root/usr/share/mysql"',
+      ),
   });
 
 /**

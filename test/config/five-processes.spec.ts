@@ -114,7 +114,7 @@ describe('five processes on one Redis', () => {
     }
     expectWithin(nodes, LARGEST_BURST);
     expectWithin(nodes, SMALLEST_BURST, settledAt);
-  });
+  }, 120_000);
 
   it('hear of updates within one poll where no message of Redis reaches them', async () => {
     const proxy = await startProxy({ targetPort: redis.port });

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { startMosquitto, startNats, startRabbitmq } from '../support/brokers.js';
+import { startMariadb, startMosquitto, startNats, startRabbitmq } from '../support/brokers.js';
 import { stopAll } from '../support/index.js';
 
 afterAll(stopAll);
@@ -18,6 +18,7 @@ describe.each([
   ['nats-server', startNats],
   ['mosquitto', startMosquitto],
   ['rabbitmq-server', startRabbitmq],
+  ['mariadbd', startMariadb],
 ])('%s', (_name, start) => {
   it('starts on ports of its own, several at once, and is gone after stop', async () => {
     const brokers = await Promise.all([start(), start()]);

@@ -42,3 +42,20 @@ describe('messages over TCP on Nest 11', () => {
     expect(dropped).toEqual({ 'Orders.ordered': 2 });
   });
 });
+
+describe('protected methods on Nest 11', () => {
+  it('are protected as on Nest 12', async () => {
+    const { code, stdout, stderr } = await runToEnd(process.execPath, ['protect.cjs'], {
+      cwd: app,
+    });
+    expect([stderr, code]).toEqual(['', 0]);
+    const { version, answers } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(version).toMatch(/^11\./);
+    expect(answers).toEqual([
+      { id: 0, tag: 'own' },
+      { id: 1, tag: 'each' },
+      { id: 2, tag: 'made' },
+      'PROTECTION_MISSING',
+    ]);
+  });
+});

@@ -112,6 +112,13 @@ describe('the tables in the README', () => {
       new weir.StoreUnavailableError('x'),
       new weir.StoreTimeoutError(1),
       new weir.MissingPackageError('p', 'x'),
+      new weir.DeadlineExceededError('r', 1, true),
+      new weir.BulkheadRejectedError('r', 'full', 1, 0),
+      new weir.BreakerOpenError('r', 1),
+      new weir.ProtectionRejectedError('r', 'limited', 1),
+      new weir.BigValueError('r', 2, 1),
+      new weir.UnknownResourceError('r', []),
+      new weir.ProtectionMissingError('r', 'C.m'),
     ];
     const exported = Object.values(weir).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(

@@ -1,4 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { BROKER_HOST as HOST, startBroker, type Broker } from './broker-process.js';
 import { freePort } from './free-port.js';
@@ -20,6 +21,26 @@ export const startMosquitto = (): Promise<Broker> =>
       writeFileSync(file, `listener ${port} ${HOST}\nallow_anonymous true\npersistence false\n`);
       return ['-c', file, '-v'];
     },
+  });
+
+/** A database without tables of its own: anybody may log in, and it is there at once. */
+export const startMariadb = (): Promise<Broker> =>
+  startBroker({
+    variable: 'MARIADBD_BIN',
+    readyText: /ready for connections/,
+    args: (port, dir) => [
+      // Has to come first: nothing of this machine's own settings is wanted.
+      '--no-defaults',
+      `--datadir=${dir}`,
+      `--bind-address=${HOST}`,
+      `--port=${port}`,
+      `--socket=${join(dir, 'socket')}`,
+      `--pid-file=${join(dir, 'pid')}`,
+      `--user=${userInfo().username}`,
+      '--skip-grant-tables',
+      '--skip-innodb',
+      '--default-storage-engine=MyISAM',
+    ],
   });
 
 export async function startRabbitmq(): Promise<Broker> {

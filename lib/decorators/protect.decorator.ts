@@ -1,0 +1,130 @@
+import { Inject } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import {
+  Protection,
+  ProtectionMissingError,
+  type ResourceOptions,
+  type RunContext,
+  type RunOptions,
+} from '../protection/index.js';
+
+export interface ProtectSettings extends ResourceOptions {
+  /** About one call, from the method's arguments: its label, its value, the caller's signal. */
+  readonly call?: (...args: never[]) => RunOptions;
+}
+
+/** What `@Protect` has been told, kept on the method that it made. */
+export interface ProtectedMethod {
+  readonly resource: string;
+  readonly options: ResourceOptions | undefined;
+  /** As in `Class.method`. */
+  readonly name: string;
+}
+
+type Method = (...args: never[]) => Promise<unknown>;
+
+/** Where Nest puts the application's Protection; the text is part of its error if there is none. */
+const PROTECTION = Symbol('Protection, of RateLimitModule.forRoot()');
+const PROPERTIES = 'self:properties_metadata';
+const methods = new WeakMap<object, ProtectedMethod>();
+
+/**
+ * Protects a method of a provider: `@Protect('db')` as the module's option `protection.db` says,
+ * `@Protect('db', { deadline: 200 })` with options of its own, on which those of the module are
+ * laid. The method has to return a promise.
+ *
+ * Nest itself gives the object what it needs, as if it had a property with `@Inject(Protection)`;
+ * so several applications in one process do not meet, and nothing has to be said in main.ts.
+ */
+export function Protect(resource: string, settings: ProtectSettings = {}) {
+  if (typeof resource !== 'string' || resource === '') {
+    throw new InvalidArgumentError('@Protect', resource, 'the name of a resource');
+  }
+  const { call, ...given } = settings;
+  const options = Object.keys(given).length === 0 ? undefined : given;
+  return <M extends Method>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
+    const method = descriptor.value;
+    if (typeof method !== 'function') {
+      throw new InvalidArgumentError(`@Protect('${resource}')`, String(key), 'a method');
+    }
+    const told = { resource, options, name: `${target.constructor.name}.${String(key)}` };
+    const wrapped = wrap(method, told, call);
+    copyMetadata(method, wrapped);
+    methods.set(wrapped, told);
+    descriptor.value = wrapped as M;
+    injectInto(target);
+  };
+}
+
+/** The run of the method that is being called. To be read before its first `await`. */
+export function currentRun(): RunContext | undefined {
+  return current;
+}
+
+let current: RunContext | undefined;
+
+export const protectedMethodOf = (method: object): ProtectedMethod | undefined =>
+  methods.get(method);
+
+/** For objects that Nest did not make itself, but was given by a factory. */
+export function protectWith(instance: object, protection: Protection): void {
+  if (PROTECTION in instance) return;
+  Object.defineProperty(instance, PROTECTION, { value: protection, configurable: true });
+}
+
+function wrap(
+  method: Method,
+  { resource, options, name }: ProtectedMethod,
+  call: ((...args: never[]) => RunOptions) | undefined,
+): Method {
+  return function (this: { [PROTECTION]?: Protection }, ...args: never[]): Promise<unknown> {
+    const protection = this[PROTECTION];
+    if (protection === undefined) {
+      return Promise.reject(new ProtectionMissingError(resource, name));
+    }
+    const work = (run: RunContext): Promise<unknown> => {
+      const outer = current;
+      current = run;
+      try {
+        return method.apply(this, args);
+      } finally {
+        current = outer;
+      }
+    };
+    let about: RunOptions | undefined;
+    try {
+      // A module that was loaded later has not been looked through at the start.
+      if (options !== undefined && !protection.has(resource)) protection.declare(resource, options);
+      about = call?.(...args);
+    } catch (error) {
+      // Who calls a method that returns a promise looks for errors there.
+      return rejected(error);
+    }
+    return protection.run(resource, work, about);
+  };
+}
+
+async function rejected(error: unknown): Promise<never> {
+  await Promise.resolve();
+  throw error;
+}
+
+/** Other decorators, below this one, have left their marks on the method. */
+function copyMetadata(from: object, to: object): void {
+  for (const key of Reflect.getOwnMetadataKeys(from)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
+  }
+  const { name } = from as { name: string };
+  Object.defineProperty(to, 'name', { value: name, configurable: true });
+}
+
+function injectInto(target: object): void {
+  const known = Reflect.getMetadata(PROPERTIES, target.constructor) as
+    readonly { readonly key: unknown }[] | undefined;
+  if (known?.some(({ key }) => key === PROTECTION)) return;
+  Inject(Protection)(target, PROTECTION);
+}

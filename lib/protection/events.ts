@@ -1,0 +1,38 @@
+import { type BreakerKind } from './breaker-state.js';
+
+/** What protection tells about itself. */
+export interface ProtectionEvents {
+  /** A call took long. Of many such calls every `sampleEvery`-th is told. */
+  slow: SlowCall;
+  /** A call has held its slot for longer than `heldWarning`: a leak, or a resource that hangs. */
+  held: HeldSlot;
+  /** A breaker has another state from now on. */
+  breaker: BreakerChange;
+}
+
+export interface SlowCall {
+  readonly resource: string;
+  readonly ms: number;
+  /** What was called, such as the text of a query; cut to `maxLabel`. */
+  readonly label: string | undefined;
+  /** How many there were since the start, this one included. */
+  readonly count: number;
+}
+
+export interface HeldSlot {
+  readonly resource: string;
+  readonly ms: number;
+  readonly label: string | undefined;
+}
+
+export interface BreakerChange {
+  readonly resource: string;
+  readonly from: BreakerKind;
+  readonly to: BreakerKind;
+  /** True if the breaker is only observed: no call was or will be turned away. */
+  readonly observed: boolean;
+  /** Of those that led to it, if it opened by its rates. */
+  readonly window?: { readonly calls: number; readonly failures: number; readonly slow: number };
+}
+
+export const PROTECTION_EVENTS: readonly (keyof ProtectionEvents)[] = ['slow', 'held', 'breaker'];

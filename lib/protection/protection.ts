@@ -1,0 +1,195 @@
+import { SystemClock, type Clock } from '../common/clock.js';
+import { InvalidArgumentError, UnknownPolicyError } from '../common/errors.js';
+import { EventHub } from '../common/event-hub.js';
+import { newIncarnation } from '../common/ids.js';
+import { oneOf, plainObject } from '../common/validate.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { BREAKER_MODES, type BreakerMode } from './breaker.js';
+import { UnknownResourceError } from './errors.js';
+import { PROTECTION_EVENTS, type ProtectionEvents } from './events.js';
+import { type ResourceInput, type ResourcesInput } from './resource-options.js';
+import {
+  checkShape,
+  compileResource,
+  joinOptions,
+  sameSettings,
+  type ResourceSettings,
+} from './resource-settings.js';
+import { type ResourceStats } from './resource-stats.js';
+import { Resource, type ResourceParts } from './resource.js';
+import { type RunOptions, type Work } from './run.js';
+import { TimerWheel } from './timer-wheel.js';
+
+export interface ProtectionParts {
+  /** The source of time; tests bring their own. */
+  readonly clock?: Clock;
+  /** Whose policies `rate` names. */
+  readonly limiter?: RateLimiter;
+  /** Nodes with other seeds try at other times whether a resource is back. Default: random. */
+  readonly seed?: string;
+}
+
+const AT = 'protection';
+
+/** What protects the resources of a process: its database, its caches, the services it calls. */
+export class Protection {
+  private readonly resources = new Map<string, Resource>();
+  private readonly events = new EventHub<ProtectionEvents>(PROTECTION_EVENTS);
+  private readonly parts: ResourceParts;
+  private readonly seed: string;
+  /** What decorators say, on which everything else is laid. */
+  private readonly declared = new Map<string, ResourceInput>();
+  /** What code has named may change, but not disappear. */
+  private readonly ofCode = new Map<string, ResourceInput>();
+  private given: ResourcesInput;
+
+  constructor(resources: ResourcesInput = {}, parts: ProtectionParts = {}) {
+    const { clock = new SystemClock(), limiter, seed = newIncarnation() } = parts;
+    this.parts = { clock, wheel: new TimerWheel(clock), events: this.events, limiter };
+    this.seed = seed;
+    plainObject(AT, resources, 'an object of resources by name');
+    this.given = resources;
+    for (const [name, input] of Object.entries(resources)) {
+      this.ofCode.set(name, input);
+      this.add(name, this.compile(name, input));
+    }
+  }
+
+  /**
+   * Does the work, protected as the resource's options say. The answer is that of the work, or one
+   * of `DeadlineExceededError`, `BulkheadRejectedError`, `BreakerOpenError`, `BigValueError`,
+   * `ProtectionRejectedError` and the reason of the caller's signal.
+   */
+  run<T>(name: string, work: Work<T>, options?: RunOptions): Promise<T> {
+    const resource = this.resources.get(name);
+    if (resource === undefined) return Promise.reject(this.unknown(name));
+    return resource.run(work, options) as Promise<T>;
+  }
+
+  has(name: string): boolean {
+    return this.resources.has(name);
+  }
+
+  /** Throws if the value is bigger than the resource's `maxValueBytes`. */
+  checkValue(name: string, value: unknown): void {
+    this.find(name).checkValue(value);
+  }
+
+  /** As an operator wants it, until its options change. */
+  switchBreaker(name: string, mode: BreakerMode): void {
+    oneOf('mode', mode, BREAKER_MODES);
+    if (this.find(name).switchBreaker(mode)) return;
+    throw new InvalidArgumentError(`${AT}.${name}.breaker`, undefined, 'a breaker to switch');
+  }
+
+  /** Listens; the result stops listening. */
+  on<N extends keyof ProtectionEvents>(
+    name: N,
+    listener: (event: ProtectionEvents[N]) => void,
+  ): () => void {
+    return this.events.on(name, listener);
+  }
+
+  /** Counts since the start, by resource. */
+  stats(): Readonly<Record<string, ResourceStats>> {
+    return Object.fromEntries(Array.from(this.resources, ([name, one]) => [name, one.stats()]));
+  }
+
+  /**
+   * What a decorator says of a resource: the ground on which the options of that name are laid.
+   * Two that say different things are an error, since nobody could tell which one holds.
+   */
+  declare(name: string, input: ResourceInput): void {
+    const before = this.declared.get(name);
+    if (before !== undefined && !sameSettings(joinOptions(before), joinOptions(input))) {
+      throw new InvalidArgumentError(
+        `@Protect('${name}')`,
+        input,
+        'the same options wherever they are given, or no more than once',
+      );
+    }
+    this.declared.set(name, input);
+    const settings = this.compile(name, joinOptions(input, this.given[name]));
+    const resource = this.resources.get(name);
+    if (resource === undefined) this.add(name, settings);
+    else resource.apply(settings);
+  }
+
+  /** That every `rate` names a policy that there is. */
+  checkRates(): void {
+    for (const [name, { settings }] of this.resources) this.checkRate(name, settings);
+  }
+
+  /**
+   * Checks a complete set of resources, and gives what puts it into force: that is done at once and
+   * cannot fail. What has not changed keeps its state, and what code has named has to stay.
+   */
+  prepare(resources: ResourcesInput): () => void {
+    plainObject(AT, resources, 'an object of resources by name');
+    const next = new Map<string, ResourceSettings>();
+    for (const name of this.ofCode.keys()) {
+      if (!(name in resources)) {
+        throw new InvalidArgumentError(`${AT}.${name}`, undefined, 'to stay: the code names it');
+      }
+    }
+    for (const name of new Set([...this.declared.keys(), ...Object.keys(resources)])) {
+      const settings = this.compile(name, this.whole(name, resources));
+      this.checkRate(name, settings);
+      next.set(name, settings);
+    }
+    return () => this.commit(resources, next);
+  }
+
+  private commit(resources: ResourcesInput, next: ReadonlyMap<string, ResourceSettings>): void {
+    this.given = resources;
+    for (const name of this.resources.keys()) if (!next.has(name)) this.resources.delete(name);
+    for (const [name, settings] of next) {
+      const resource = this.resources.get(name);
+      if (resource === undefined) this.add(name, settings);
+      else if (!sameSettings(resource.settings, settings)) resource.apply(settings);
+    }
+  }
+
+  /** A document holds no functions: those of the code hold on. */
+  private whole(name: string, resources: ResourcesInput): ResourceInput {
+    const { isFailure } = joinOptions(this.declared.get(name), this.ofCode.get(name));
+    const kept = isFailure === undefined ? undefined : { isFailure };
+    if (resources[name] === undefined) return joinOptions(this.declared.get(name), kept);
+    checkShape(`${AT}.${name}`, resources[name]);
+    return joinOptions(this.declared.get(name), kept, resources[name]);
+  }
+
+  private compile(name: string, input: ResourceInput): ResourceSettings {
+    const settings = compileResource(`${AT}.${name}`, input, this.seed);
+    if (settings.rate !== undefined && this.parts.limiter === undefined) {
+      throw new InvalidArgumentError(`${AT}.${name}.rate`, settings.rate, 'a limiter beside it');
+    }
+    return settings;
+  }
+
+  private checkRate(name: string, { rate }: ResourceSettings): void {
+    const { limiter } = this.parts;
+    if (rate === undefined || limiter!.policy(rate) !== undefined) return;
+    const { message } = new UnknownPolicyError(rate, limiter!.policyNames());
+    throw new InvalidArgumentError(
+      `${AT}.${name}.rate`,
+      rate,
+      'a policy',
+      `${AT}.${name}.rate: ${message}`,
+    );
+  }
+
+  private add(name: string, settings: ResourceSettings): void {
+    this.resources.set(name, new Resource(name, settings, this.parts));
+  }
+
+  private find(name: string): Resource {
+    const resource = this.resources.get(name);
+    if (resource === undefined) throw this.unknown(name);
+    return resource;
+  }
+
+  private unknown(name: string): UnknownResourceError {
+    return new UnknownResourceError(name, [...this.resources.keys()]);
+  }
+}

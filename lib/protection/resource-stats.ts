@@ -1,0 +1,47 @@
+import { type BreakerMode } from './breaker.js';
+import { type BreakerKind } from './breaker-state.js';
+
+/** Counts of one resource since the start. */
+export class ResourceCounts {
+  calls = 0;
+  succeeded = 0;
+  failed = 0;
+  /** Ended without a word about the resource: aborts, rejections of others. */
+  neutral = 0;
+  slow = 0;
+  /** Deadlines that passed; the work may go on. */
+  timedOut = 0;
+  /** Callers that gave up. */
+  aborted = 0;
+  /** Work that ended after its caller had been given an answer. */
+  late = 0;
+  /** Slots that were held for too long. */
+  held = 0;
+  bigValues = 0;
+  /** Turned away before they began: over the rate, no slot, waited too long, breaker open. */
+  limited = 0;
+  full = 0;
+  waited = 0;
+  open = 0;
+}
+
+export interface ResourceStats extends Readonly<ResourceCounts> {
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** Of those in flight: work whose caller has been given an answer already. */
+  readonly overdue: number;
+  readonly breaker?: BreakerStats;
+}
+
+export interface BreakerStats {
+  readonly state: BreakerKind;
+  readonly mode: BreakerMode;
+  readonly epoch: number;
+  readonly openings: number;
+  /** Calls that passed only because the breaker is observed. */
+  readonly observed: number;
+  /** What its window holds now. */
+  readonly calls: number;
+  readonly failures: number;
+  readonly slow: number;
+}

@@ -1,0 +1,274 @@
+import { type Clock } from '../common/clock.js';
+import { type EventHub } from '../common/event-hub.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { refuseBigValue } from './big-value.js';
+import { Breaker, type BreakerMode } from './breaker.js';
+import { type Outcome } from './breaker-state.js';
+import { Bulkhead } from './bulkhead.js';
+import { CallLog } from './call-log.js';
+import { outcomeOf } from './classify.js';
+import { BreakerOpenError, BulkheadRejectedError } from './errors.js';
+import { type ProtectionEvents } from './events.js';
+import { countGiveUp, whyOf, type GiveUp } from './give-up.js';
+import { RateGate } from './rate-gate.js';
+import { sameSettings, type ResourceSettings } from './resource-settings.js';
+import { ResourceCounts, type ResourceStats } from './resource-stats.js';
+import { takeOptions } from './run-options.js';
+import { Run, type RunOptions, type Work } from './run.js';
+import { type TimerWheel } from './timer-wheel.js';
+
+export interface ResourceParts {
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly events: EventHub<ProtectionEvents>;
+  readonly limiter: RateLimiter | undefined;
+}
+
+/**
+ * One resource: what protects it, and its calls. A call asks the rate policy, then the breaker,
+ * then waits for a slot, and whatever it was given is given back exactly once, in `over`.
+ *
+ * A slot belongs to the work and not to the caller: work that goes on after its deadline still
+ * holds it, or a resource that hangs would be sent ever more work.
+ */
+export class Resource {
+  private readonly counts = new ResourceCounts();
+  private readonly log: CallLog;
+  private breaker: Breaker | undefined;
+  private bulkhead: Bulkhead | undefined;
+  private gate: RateGate | undefined;
+  private overdue = 0;
+  /**
+   * V8 drops the code that it has compiled for a kind of object when a collection finds none of
+   * them alive; then the calls after each pause were twice as slow. So here is one that lives on.
+   */
+  protected readonly shape: Run;
+  /** Calls whose work goes on. */
+  inFlight = 0;
+
+  constructor(
+    readonly name: string,
+    public settings: ResourceSettings,
+    private readonly parts: ResourceParts,
+  ) {
+    this.log = new CallLog(name, this.counts, parts.events);
+    this.breaker = this.newBreaker(settings);
+    this.bulkhead = newBulkhead(settings);
+    this.gate = this.newGate(settings);
+    this.shape = new Run(this, () => undefined, 0.5);
+  }
+
+  now(): number {
+    return this.parts.clock.now();
+  }
+
+  run(work: Work<unknown>, options?: RunOptions): Promise<unknown> {
+    const now = this.now();
+    const run = new Run(this, work, now);
+    this.counts.calls++;
+    try {
+      if (options !== undefined) takeOptions(run, options, now);
+      if (this.gate !== undefined) {
+        const wait = this.gate.ask(run);
+        if (wait !== undefined) return this.enterAfter(wait, run, now);
+      }
+      if (!this.enter(run, now)) return run.answer();
+    } catch (error) {
+      this.refuse(run, error);
+      // The reason of a caller's own signal is passed on as it is, and need not be an error.
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+      return Promise.reject(error);
+    }
+    if (run.dueAt === Infinity && run.callerSignal === undefined) return run.runToEnd();
+    const answer = run.answer();
+    run.begin();
+    return answer;
+  }
+
+  checkValue(value: unknown): void {
+    refuseBigValue(this.name, value, this.settings, this.counts);
+  }
+
+  /** False if there is no breaker to switch. */
+  switchBreaker(mode: BreakerMode): boolean {
+    this.breaker?.switchTo(mode);
+    return this.breaker !== undefined;
+  }
+
+  /** Other figures from now on. What has not changed keeps its state; calls on their way go on. */
+  apply(settings: ResourceSettings): void {
+    const before = this.settings;
+    const { bulkhead: line } = this;
+    this.settings = settings;
+    if (!sameSettings(settings.breaker, before.breaker)) this.breaker = this.newBreaker(settings);
+    if (settings.rate !== before.rate) this.gate = this.newGate(settings);
+    if (line === undefined || settings.bulkhead === undefined) {
+      this.bulkhead = newBulkhead(settings);
+    }
+    const { maxInFlight = Infinity, maxQueue = Infinity } = settings.bulkhead ?? {};
+    line?.resize(maxInFlight, maxQueue);
+  }
+
+  stats(): ResourceStats {
+    const { breaker, inFlight, overdue } = this;
+    const stats = { ...this.counts, inFlight, waiting: this.bulkhead?.waiting ?? 0, overdue };
+    if (breaker === undefined) return stats;
+    const { kind: state, mode, epoch, openings, observed } = breaker;
+    return { ...stats, breaker: { state, mode, epoch, openings, observed, ...breaker.counts } };
+  }
+
+  /** A run that waited for its slot has one now. What the breaker told it before may be outdated. */
+  goOn(run: Run): void {
+    const now = this.now();
+    run.startedAt = now;
+    const { breaker, permit } = run;
+    const isStillGood =
+      breaker === this.breaker && (permit === undefined || breaker!.begin(permit, now));
+    try {
+      if (!isStillGood) this.askBreaker(run, now);
+    } catch (error) {
+      return this.refuse(run, error);
+    }
+    this.started(run, now);
+    run.begin();
+  }
+
+  heldLong(run: Run, now: number): void {
+    this.log.held(run, now - run.startedAt, this.settings);
+    if (run.dueAt > now && run.dueAt !== Infinity) this.parts.wheel.set(run, run.dueAt, now);
+  }
+
+  /** The caller has been given an answer, and it was not that of the work. */
+  gaveUp(run: Run, why: GiveUp, wasRunning: boolean): void {
+    const now = this.now();
+    countGiveUp(this.counts, why);
+    if (!wasRunning) {
+      this.report(run, 'neutral', 0, now);
+      return this.over(run);
+    }
+    const micros = now - run.startedAt;
+    this.overdue++;
+    this.setAlarm(run, now, Infinity);
+    this.log.notice(run, micros, this.settings);
+    // A caller that came with too little time says nothing about the resource.
+    const isSlow = run.breaker !== undefined && micros >= run.breaker.settings.slowMicros;
+    const isItsFault = why === 'deadline' && (!run.isDueByCaller || isSlow);
+    this.report(run, isItsFault ? 'failure' : 'neutral', micros, now);
+  }
+
+  /** The work has ended, and the caller is given what it says. */
+  cameBack(run: Run, isSuccess: boolean, error: unknown): void {
+    const now = this.now();
+    const micros = now - run.startedAt;
+    const outcome = isSuccess ? 'success' : outcomeOf(error, this.settings.isFailure);
+    if (isSuccess) this.counts.succeeded++;
+    else if (outcome === 'neutral') this.counts.neutral++;
+    else this.counts.failed++;
+    this.log.notice(run, micros, this.settings);
+    this.report(run, outcome, micros, now);
+    this.over(run);
+  }
+
+  /** The work has ended, and nobody waits for it any more. */
+  cameLate(run: Run): void {
+    this.overdue--;
+    this.counts.late++;
+    this.log.notice(run, this.now() - run.startedAt, this.settings);
+    this.over(run);
+  }
+
+  private enterAfter(wait: Promise<void>, run: Run, now: number): Promise<unknown> {
+    const answer = run.answer();
+    if (run.dueAt !== Infinity) this.parts.wheel.set(run, run.dueAt, now);
+    wait
+      .then(() => {
+        if (!run.isOver && this.enter(run, this.now())) run.begin();
+      })
+      .catch((error: unknown) => this.refuse(run, error));
+    return answer;
+  }
+
+  /** True if the work may begin, false if it has to wait for a slot; throws if it may not. */
+  private enter(run: Run, now: number): boolean {
+    const { bulkhead } = this;
+    run.startedAt = now;
+    this.askBreaker(run, now);
+    if (bulkhead !== undefined && !bulkhead.tryTake()) {
+      if (bulkhead.isFull) throw new BulkheadRejectedError(this.name, 'full', this.inFlight, 0);
+      bulkhead.join(run);
+      const { maxWaitMicros } = this.settings.bulkhead!;
+      this.parts.wheel.set(run, Math.min(run.dueAt, now + maxWaitMicros), now);
+      return false;
+    }
+    run.slotOf = bulkhead;
+    if (run.permit !== undefined && run.permit.probe !== 0) run.breaker!.begin(run.permit, now);
+    this.started(run, now);
+    return true;
+  }
+
+  private askBreaker(run: Run, now: number): void {
+    const { breaker } = this;
+    run.breaker = breaker;
+    run.permit = undefined;
+    if (breaker === undefined) return;
+    run.permit = breaker.admit(now);
+    if (run.permit === undefined) throw new BreakerOpenError(this.name, breaker.retryAfterMs(now));
+  }
+
+  private started(run: Run, now: number): void {
+    this.inFlight++;
+    run.wasStarted = true;
+    run.tokensOf = undefined;
+    this.setAlarm(run, now, run.dueAt);
+  }
+
+  /** For the deadline, or for the warning of a slot that is held for long. */
+  private setAlarm(run: Run, now: number, dueAt: number): void {
+    const { bulkhead } = this.settings;
+    const heldAt = bulkhead === undefined ? Infinity : run.startedAt + bulkhead.heldWarningMicros;
+    const first = Math.min(dueAt, heldAt > now ? heldAt : Infinity);
+    if (first !== Infinity) this.parts.wheel.set(run, first, now);
+    else if (run.tick !== 0) this.parts.wheel.clear(run);
+  }
+
+  /** For a run that has not begun. */
+  private refuse(run: Run, error: unknown): void {
+    run.giveUp(whyOf(error, run.callerSignal), error);
+  }
+
+  private report(run: Run, outcome: Outcome, micros: number, now: number): void {
+    const { permit, breaker } = run;
+    if (permit === undefined) return;
+    run.permit = undefined;
+    breaker!.report(permit, outcome, micros >= breaker!.settings.slowMicros, now);
+  }
+
+  /** Its work has ended, or will never begin: what it held is free again. */
+  private over(run: Run): void {
+    if (run.tick !== 0) this.parts.wheel.clear(run);
+    if (run.wasStarted) this.inFlight--;
+    run.queue?.leave(run);
+    run.tokensOf?.refund();
+    run.slotOf?.release();
+  }
+
+  private newBreaker({ breaker }: ResourceSettings): Breaker | undefined {
+    if (breaker === undefined) return undefined;
+    const made: Breaker = new Breaker(breaker, (from, to, window) => {
+      if (!this.parts.events.has('breaker')) return;
+      const counts = window && { window: made.counts };
+      const observed = made.mode === 'observe';
+      this.parts.events.emit('breaker', { resource: this.name, from, to, observed, ...counts });
+    });
+    return made;
+  }
+
+  private newGate({ rate }: ResourceSettings): RateGate | undefined {
+    const { limiter, clock } = this.parts;
+    return rate === undefined ? undefined : new RateGate(this.name, rate, limiter!, clock);
+  }
+}
+
+function newBulkhead({ bulkhead }: ResourceSettings): Bulkhead | undefined {
+  return bulkhead && new Bulkhead(bulkhead.maxInFlight, bulkhead.maxQueue);
+}

@@ -1,0 +1,206 @@
+import { type Breaker } from './breaker.js';
+import { type Permit } from './breaker-state.js';
+import { type Bulkhead, type Waiter } from './bulkhead.js';
+import { BulkheadRejectedError, DeadlineExceededError } from './errors.js';
+import { type GiveUp } from './give-up.js';
+import { type RateGate } from './rate-gate.js';
+import { type Resource } from './resource.js';
+import { Alarm } from './timer-wheel.js';
+
+/** What the protected work is given. */
+export interface RunContext {
+  /** Aborted when the deadline passes or the caller gives up. Made when it is first read. */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the deadline; Infinity without one, never below 0. */
+  readonly remainingMs: number;
+}
+
+export type Work<T> = (run: RunContext) => T | PromiseLike<T>;
+
+/** About one call. */
+export interface RunOptions {
+  /** Give up when aborted. */
+  readonly signal?: AbortSignal;
+  /** The run that this one is part of: its deadline and its caller's signal hold here as well. */
+  readonly parent?: RunContext;
+  /** So long at most, if that is less than the resource's deadline. */
+  readonly deadlineMs?: number;
+  /** What is called, for the log of slow calls: a text, or what makes it if it is needed. */
+  readonly label?: string | (() => string);
+  /** What is sent; refused if it is bigger than `maxValueBytes`. */
+  readonly value?: unknown;
+}
+
+enum Phase {
+  /** Asks the limiter, or waits for a slot. */
+  Waiting,
+  Running,
+  /** The caller has its answer, but the work goes on and holds its slot. */
+  Overdue,
+  Over,
+}
+
+/** One call on its way through what protects a resource. */
+export class Run extends Alarm implements RunContext, Waiter {
+  queuedBefore: Waiter | undefined = undefined;
+  queuedAfter: Waiter | undefined = undefined;
+  queue: Bulkhead | undefined = undefined;
+
+  breaker: Breaker | undefined = undefined;
+  permit: Permit | undefined = undefined;
+  /** Where it has a slot. */
+  slotOf: Bulkhead | undefined = undefined;
+  /** Where its tokens are from, until it begins and so uses them. */
+  tokensOf: RateGate | undefined = undefined;
+  startedAt: number;
+  /** Infinity: no deadline. */
+  dueAt: number;
+  /** True if it is the caller who has so little time, and not the resource that takes long. */
+  isDueByCaller = false;
+  wasStarted = false;
+  wasSlow = false;
+  options: RunOptions | undefined = undefined;
+  callerSignal: AbortSignal | undefined = undefined;
+
+  private phase = Phase.Waiting;
+  private controller: AbortController | undefined = undefined;
+  private givenUp: { readonly reason: unknown } | undefined = undefined;
+  private resolve: ((value: unknown) => void) | undefined = undefined;
+  private reject: ((reason: unknown) => void) | undefined = undefined;
+  private onAbort: (() => void) | undefined = undefined;
+
+  constructor(
+    readonly resource: Resource,
+    private readonly work: Work<unknown>,
+    readonly beganAt: number,
+  ) {
+    super();
+    this.startedAt = beganAt;
+    this.dueAt = beganAt + resource.settings.deadlineMicros;
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.givenUp !== undefined) this.controller.abort(this.givenUp.reason);
+    }
+    return this.controller.signal;
+  }
+
+  get remainingMs(): number {
+    if (this.dueAt === Infinity) return Infinity;
+    return Math.max(0, this.dueAt - this.resource.now()) / 1000;
+  }
+
+  /** What the caller has, or had, in all. */
+  get deadlineMs(): number {
+    return Math.max(0, Math.round((this.dueAt - this.beganAt) / 1000));
+  }
+
+  get isOver(): boolean {
+    return this.phase === Phase.Over;
+  }
+
+  listen(signal: AbortSignal): void {
+    this.onAbort = () => this.giveUp('caller', signal.reason);
+    signal.addEventListener('abort', this.onAbort);
+  }
+
+  /** Begins work that nobody can give up before it ends: its own promise is all that is needed. */
+  async runToEnd(): Promise<unknown> {
+    this.phase = Phase.Running;
+    let value: unknown;
+    try {
+      value = await this.work(this);
+    } catch (error) {
+      this.end(false, error);
+      throw error;
+    }
+    this.end(true, undefined);
+    return value;
+  }
+
+  /** The caller's promise, which a deadline or an abort may settle before the work does. */
+  answer(): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Begins the work. Whatever that does, it comes back to `end` once. */
+  begin(): void {
+    this.phase = Phase.Running;
+    let result: unknown;
+    try {
+      result = this.work(this);
+    } catch (error) {
+      return this.failed(error);
+    }
+    Promise.resolve(result).then(
+      (value) => this.succeeded(value),
+      (error: unknown) => this.failed(error),
+    );
+  }
+
+  admitted(from: Bulkhead): void {
+    this.slotOf = from;
+    this.resource.goOn(this);
+  }
+
+  /** The deadline, the longest wait, or the time for a warning: whichever came first. */
+  ring(): void {
+    const { resource, phase, dueAt } = this;
+    const now = resource.now();
+    if (phase === Phase.Overdue || (phase === Phase.Running && now < dueAt)) {
+      return resource.heldLong(this, now);
+    }
+    if (now >= dueAt) {
+      const isRunning = phase === Phase.Running;
+      const late = new DeadlineExceededError(resource.name, this.deadlineMs, isRunning);
+      return this.giveUp('deadline', late);
+    }
+    const waitedMs = Math.round((now - this.beganAt) / 1000);
+    const { name, inFlight } = resource;
+    this.giveUp('waited', new BulkheadRejectedError(name, 'waited', inFlight, waitedMs));
+  }
+
+  /** The caller's answer is an error, before the work has ended or even begun. */
+  giveUp(why: GiveUp, reason: unknown): void {
+    if (this.phase >= Phase.Overdue) return;
+    const wasRunning = this.phase === Phase.Running;
+    this.phase = wasRunning ? Phase.Overdue : Phase.Over;
+    this.givenUp = { reason };
+    this.stopListening();
+    this.resource.gaveUp(this, why, wasRunning);
+    this.controller?.abort(reason);
+    this.reject?.(reason);
+  }
+
+  private succeeded(value: unknown): void {
+    if (this.end(true, undefined)) this.resolve!(value);
+  }
+
+  private failed(error: unknown): void {
+    if (this.end(false, error)) this.reject!(error);
+  }
+
+  /** The work has ended. False if the caller was given another answer before. */
+  private end(isSuccess: boolean, error: unknown): boolean {
+    const isLate = this.phase === Phase.Overdue;
+    this.phase = Phase.Over;
+    if (isLate) {
+      this.resource.cameLate(this);
+      return false;
+    }
+    this.stopListening();
+    this.resource.cameBack(this, isSuccess, error);
+    return true;
+  }
+
+  private stopListening(): void {
+    if (this.onAbort === undefined) return;
+    this.callerSignal!.removeEventListener('abort', this.onAbort);
+    this.onAbort = undefined;
+  }
+}

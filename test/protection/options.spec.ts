@@ -1,0 +1,170 @@
+import {
+  createRateLimiter,
+  Protection,
+  type ResourceInput,
+  type ResourcesInput,
+} from 'nestjs-weir';
+import { compileResource } from '../../lib/protection/resource-settings.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
+import { Bench } from './bench.js';
+
+describe('the presets', () => {
+  it('redis: 500 in flight, 100 ms of waiting, 50 ms in all, values up to 1 MiB', () => {
+    expect(compileResource('cache', 'redis', '')).toMatchObject({
+      deadlineMicros: 50_000,
+      bulkhead: { maxInFlight: 500, maxWaitMicros: 100_000 },
+      maxValueBytes: 1_048_576,
+      breaker: undefined,
+    });
+  });
+
+  it('database: 200 in flight, 1 s of waiting, 200 ms in all, 20 calls in 10 s, half of them', () => {
+    expect(compileResource('db', 'database', '')).toMatchObject({
+      deadlineMicros: 200_000,
+      bulkhead: { maxInFlight: 200, maxWaitMicros: 1_000_000, heldWarningMicros: 2_000_000 },
+      breaker: {
+        windowMicros: 10_000_000,
+        minimumCalls: 20,
+        errorRate: 0.5,
+        slowRate: 0.5,
+        slowMicros: 200_000,
+        leaseMicros: 400_000,
+      },
+      slow: { thresholdMicros: 200_000, sampleEvery: 1 },
+    });
+  });
+
+  it('are a place to begin: single figures and whole parts can differ', () => {
+    const input: ResourceInput = {
+      preset: 'database',
+      deadline: '1s',
+      bulkhead: { maxInFlight: 20 },
+      breaker: false,
+    };
+    expect(compileResource('db', input, '')).toMatchObject({
+      deadlineMicros: 1_000_000,
+      bulkhead: { maxInFlight: 20, maxQueue: 20, maxWaitMicros: 1_000_000 },
+      breaker: undefined,
+    });
+  });
+});
+
+describe('options that cannot work', () => {
+  it.each<[unknown, string]>([
+    [{ db: 'postgres' }, 'protection.db'],
+    [{ db: 5 }, 'protection.db'],
+    [{ db: null }, 'protection.db'],
+    [{ db: { preset: 'postgres' } }, 'protection.db.preset'],
+    [{ db: { timeout: 5 } }, 'protection.db.timeout'],
+    [{ db: { deadline: 0 } }, 'protection.db.deadline'],
+    [{ db: { deadline: 'soon' } }, 'protection.db.deadline'],
+    [{ db: { bulkhead: 5 } }, 'protection.db.bulkhead'],
+    [{ db: { bulkhead: { maxInFlight: 0 } } }, 'protection.db.bulkhead.maxInFlight'],
+    [{ db: { bulkhead: { maxQueue: -1 } } }, 'protection.db.bulkhead.maxQueue'],
+    [{ db: { bulkhead: { max: 1 } } }, 'protection.db.bulkhead.max'],
+    [{ db: { breaker: { errorRate: 50 } } }, 'protection.db.breaker.errorRate'],
+    [{ db: { breaker: { slowRate: 0 } } }, 'protection.db.breaker.slowRate'],
+    [{ db: { breaker: { mode: 'open' } } }, 'protection.db.breaker.mode'],
+    [{ db: { breaker: { window: { calls: 0 } } } }, 'protection.db.breaker.window.calls'],
+    [{ db: { breaker: { window: { size: 5 } } } }, 'protection.db.breaker.window.size'],
+    [
+      { db: { breaker: { window: { calls: 5 }, minimumCalls: 6 } } },
+      'protection.db.breaker.minimumCalls',
+    ],
+    [{ db: { slow: { sampleEvery: 0 } } }, 'protection.db.slow.sampleEvery'],
+    [{ db: { maxValueBytes: '1MB' } }, 'protection.db.maxValueBytes'],
+    [{ db: { isFailure: 'always' } }, 'protection.db.isFailure'],
+    [{ db: { rate: 5 } }, 'protection.db.rate'],
+    [{ db: { rate: 'reads' } }, 'protection.db.rate'],
+    ['redis', 'protection'],
+  ])('%j: the error names %s', (resources, field) => {
+    expect(() => new Protection(resources as ResourcesInput)).toThrow(
+      expect.objectContaining({ field }) as Error,
+    );
+  });
+
+  it('of a single call are errors too', async () => {
+    const bench = new Bench({});
+    const call = bench.call({ timeout: 5 } as never);
+    await settle();
+    expect(call.error).toMatchObject({ code: 'UNKNOWN_OPTION', field: 'run.timeout' });
+    expect(() => bench.protection.switchBreaker('db', 'forced')).toThrow('a breaker to switch');
+    expect(() => bench.protection.checkValue('nope', 1)).toThrow('unknown resource "nope"');
+    expect(() => bench.protection.on('nope' as never, () => {})).toThrow('one of');
+  });
+});
+
+describe('the rate of a resource', () => {
+  const benchWith = (rate: string, deadline?: number) => {
+    const clock = new ManualClock();
+    const limiter = createRateLimiter({
+      clock,
+      policies: {
+        few: { rate: '2/s' },
+        shaped: { algorithm: 'leaky-bucket', mode: 'shaper', rate: '10/s', burst: 5 },
+      },
+    });
+    const breaker = { minimumCalls: 100 };
+    const options = { rate, breaker, ...(deadline !== undefined && { deadline }) };
+    const protection = new Protection({ db: options }, { clock, limiter });
+    return { clock, limiter, protection, stats: () => protection.stats().db! };
+  };
+
+  it('turns away what is above it, and says when to come back', async () => {
+    const { protection, stats } = benchWith('few');
+    const run = () => protection.run('db', () => 'ok').catch((error: unknown) => error);
+    expect([await run(), await run()]).toEqual(['ok', 'ok']);
+    expect(await run()).toMatchObject({
+      code: 'PROTECTION_REJECTED',
+      reason: 'limited',
+      retryAfterMs: 500,
+    });
+    expect(stats()).toMatchObject({ limited: 1, breaker: { calls: 2 } });
+  });
+
+  it('is not charged for work that never begins', async () => {
+    const { protection, limiter } = benchWith('few');
+    protection.switchBreaker('db', 'forced');
+    const codes: unknown[] = [];
+    for (let n = 0; n < 5; n++) {
+      await protection.run('db', () => 1).catch(({ code }: { code: string }) => codes.push(code));
+    }
+    expect(new Set(codes)).toEqual(new Set(['BREAKER_OPEN']));
+    expect(await limiter.peek({ policy: 'few', key: 'db' })).toMatchObject({ remaining: 2 });
+  });
+
+  it('holds calls back if it is a shaper, within the deadline', async () => {
+    const { protection, clock } = benchWith('shaped', 150);
+    const began: number[] = [];
+    const t0 = clock.now();
+    const run = () =>
+      protection
+        .run('db', () => void began.push((clock.now() - t0) / 1000))
+        .catch((error: unknown) => (error as { reason: string }).reason);
+    const all = Promise.all([run(), run(), run()]);
+    await clock.advanceAsync(200);
+    expect(await all).toEqual([undefined, undefined, 'limited']);
+    expect(began).toEqual([0, 100]);
+  });
+
+  it('gives tokens back that come when the caller has gone', async () => {
+    const { clock, limiter } = benchWith('few');
+    const refunds: unknown[] = [];
+    let answer!: (decision: unknown) => void;
+    const slow = Object.assign(Object.create(limiter) as typeof limiter, {
+      tryAcquire: () => new Promise((resolve) => (answer = resolve)),
+      refund: (request: unknown) => void refunds.push(request),
+    });
+    const protection = new Protection(
+      { db: { rate: 'few', deadline: 50 } },
+      { clock, limiter: slow },
+    );
+    let hasBegun = false;
+    const ended = protection.run('db', () => (hasBegun = true)).catch((error: unknown) => error);
+    await clock.advanceAsync(60);
+    expect(await ended).toMatchObject({ code: 'DEADLINE_EXCEEDED', started: false });
+    answer({ allowed: true, delayMs: 0, retryAfterMs: 0 });
+    await settle();
+    expect([hasBegun, refunds]).toEqual([false, [{ policy: 'few', key: 'db' }]]);
+  });
+});
