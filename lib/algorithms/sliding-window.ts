@@ -169,12 +169,14 @@ function scaleCounts(
   now: number,
 ): void {
   advance(from, state, at, now);
-  const newest = state[at]!;
+  const newest = slotOf(from, at, state[at]!);
   let sum = 0;
   let scaled = 0;
   for (let back = 0; back <= from.subWindows; back++) {
-    const slot = slotOf(from, at, newest - back);
-    sum += state[slot]!;
+    const slot = newest - back > at ? newest - back : newest - back + from.subWindows + 1;
+    const count = state[slot]!;
+    if (count === 0) continue;
+    sum += count;
     const upTo = -tokens.of(-sum);
     state[slot] = upTo - scaled;
     scaled = upTo;

@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('change'), to: fc.nat({ max: 2 }) }),
   },
-) as fc.Arbitrary<Step>;
+);
 
 interface Taken {
   readonly atMs: number;
