@@ -51,10 +51,6 @@ export class AppTank {
   /** During overload: tokens per second beyond the guarantee, as of the last reply. */
   share = 0;
   isOverloaded = false;
-  /** The quota has no such app any more: what is here goes back. */
-  isRetired = false;
-  /** The store has no limits for the app yet: it has its local share until then. */
-  isUnlisted = false;
   readonly usage = new UsageCount();
   /** The most that a request may cost: what the app can hold at one time. */
   mostCost = Infinity;
@@ -78,14 +74,20 @@ export class AppTank {
   reportAt = Infinity;
   /** The last call did not lift the stock above the level at which it is refilled. */
   isStuck = false;
+  /** The quota has no such app any more: what is here goes back. */
+  isRetired = false;
+  /** The store has no limits for the app yet: it has its local share until then. */
+  isUnlisted = false;
+  private maxCost: number;
 
   constructor(
     readonly index: number,
     readonly app: string,
     public guaranteed: number,
     public burst: number,
-    private maxCost: number,
+    maxCost: number,
   ) {
+    this.maxCost = maxCost;
     this.offline = new OfflineShare(guaranteed, maxCost);
   }
 
