@@ -47,7 +47,8 @@ function fieldsOf(schema, prefix = '') {
 }
 
 function literal(value) {
-  if (typeof value === 'number') return String(Number(value.toPrecision(3)) === value ? value : round(value));
+  if (typeof value === 'number')
+    return String(Number(value.toPrecision(3)) === value ? value : round(value));
   return JSON.stringify(value).replaceAll('"', "'").replaceAll(',', ', ').replaceAll(':', ': ');
 }
 
