@@ -53,7 +53,7 @@ function headline(record: ConfigRecord | undefined, profile: string): string {
 
 export const configDiff: Command = {
   name: 'config diff',
-  takes: 'REVISION|FILE [REVISION|FILE]',
+  takes: 'FROM [TO]',
   about: 'say what changed since a revision, or what a file would change',
   options: STORE_HELP,
   run: (args, output) => {

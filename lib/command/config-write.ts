@@ -24,7 +24,7 @@ const WRITE_HELP: readonly string[] = [
 
 export const configSet: Command = {
   name: 'config set',
-  takes: 'PATH VALUE | --patch FILE',
+  takes: 'PATH VALUE or --patch FILE',
   about: 'change the configuration of the whole fleet; null removes',
   options: [
     '--patch FILE      lay all that stands in this file over what holds',
@@ -99,7 +99,9 @@ async function change(store: OpenStore, isJson: boolean, output: Output, make: C
     await fleet.start();
     const before = fleet.current();
     const after = await make(fleet);
-    tell(before, after, isJson, output);
+    const { staged } = fleet.current();
+    const isWaiting = staged?.revision === after.revision;
+    tell(before, { ...after, staged: isWaiting ? staged : undefined }, isJson, output);
     return DONE;
   } finally {
     await fleet.close();
@@ -107,14 +109,11 @@ async function change(store: OpenStore, isJson: boolean, output: Output, make: C
 }
 
 function tell(before: ConfigSnapshot, after: ConfigSnapshot, isJson: boolean, output: Output) {
-  const { staged } = after;
-  const revision = staged?.revision ?? after.revision;
+  const { revision, staged } = after;
   const changes = diff(before.document, after.document);
   if (isJson) return output.log(JSON.stringify({ revision, staged, diff: changes }, null, 2));
-  if (staged !== undefined) {
-    return output.log(`revision ${revision} takes effect at ${inTime(staged.effectiveAtMs)}`);
-  }
-  output.log(`revision ${revision}`);
+  const from = staged === undefined ? '' : ` takes effect at ${inTime(staged.effectiveAtMs)}`;
+  output.log(`revision ${revision}${from}`);
   tellDiff(changes, output);
 }
 

@@ -40,7 +40,8 @@ function fieldsOf(schema, prefix = '') {
         byDefault: field.default === undefined ? '' : `\`${literal(field.default)}\``,
         meaning: field.description ?? '',
       },
-      ...fieldsOf(field, `${prefix}${name}.`),
+      // What was told above need not be told again.
+      ...(field.description?.startsWith('As above') ? [] : fieldsOf(field, `${prefix}${name}.`)),
     ]);
     return [...own, ...named];
   });

@@ -48,10 +48,12 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'bin',
       'dist',
       'dist-cjs',
       'lua',
       'package.json',
+      'schema',
     ]);
   });
 
@@ -179,6 +181,22 @@ describe('an app that installed the tarball', () => {
       { cwd: app() },
     );
     expect(stdout + stderr).toBe('200 true\n429 true\n200 true\n');
+  });
+
+  it('has the command line, and the schema for editors', async () => {
+    const good = join(esmApp, 'weir.json');
+    writeFileSync(good, '{ "policies": { "api": { "rate": "100/min" } } }');
+    const weir = join(esmApp, 'node_modules/.bin/weir');
+    const { code, output } = await runToEnd(weir, ['config', 'check', 'weir.json'], {
+      cwd: esmApp,
+    });
+    expect([code, output]).toEqual([0, 'weir.json: ok\n']);
+    const { stdout } = await evaluate(
+      esmApp,
+      `import schema from 'nestjs-weir/schema.json' with { type: 'json' };
+       console.log(Object.keys(schema.properties).includes('policies'));`,
+    );
+    expect(stdout).toBe('true\n');
   });
 
   it('finds the types, imported and required', async () => {

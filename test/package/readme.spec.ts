@@ -112,6 +112,8 @@ describe('the tables in the README', () => {
       new weir.StoreUnavailableError('x'),
       new weir.StoreTimeoutError(1),
       new weir.MissingPackageError('p', 'x'),
+      new weir.InvalidConfigError([]),
+      new weir.ConfigSyntaxError('file', 'x'),
     ];
     const exported = Object.values(weir).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(
