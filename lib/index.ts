@@ -10,6 +10,25 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
+  ConfigConflictError,
+  ConfigRefusedError,
+  ConfigStagedError,
+  RateLimitConfig,
+  UnknownRevisionError,
+  type ConfigChange,
+  type ConfigConsumer,
+  type ConfigDiff,
+  type ConfigDocument,
+  type ConfigLayer,
+  type ConfigRefusal,
+  type ConfigSnapshot,
+  type OwnLayer,
+  type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './config/index.js';
+export {
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
@@ -125,4 +144,4 @@ export {
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
-export { type StoreSwitch } from './stores/index.js';
+export { type ConfigRecord, type NodeAck, type StoreSwitch } from './stores/index.js';

@@ -48,5 +48,6 @@ while records > most_records or (bytes > most_bytes and records > 1) do
   bytes = redis.call('HINCRBY', config, 'history_bytes', -#oldest)
   records = records - 1
 end
-redis.call('PUBLISH', channel, string.format('%.0f', revision))
+-- Only a hint: who may not publish may still write.
+redis.pcall('PUBLISH', channel, string.format('%.0f', revision))
 return { 1, revision, now_ms }

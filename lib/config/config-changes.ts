@@ -35,9 +35,17 @@ export class ConfigChanges {
       this.mustFit(next);
       const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
       const draft = this.sync.draft(layers, kind, next.hash, said);
-      if (await this.sync.change(draft)) return { ...next, revision: this.sync.revision };
+      if (await this.sync.change(draft)) return this.written(next);
     }
     throw new ConfigConflictError(options.expectedRevision ?? 0, this.sync.revision);
+  }
+
+  /** What is not in use yet says so by being staged. */
+  private written(next: ConfigSnapshot): ConfigSnapshot {
+    const { revision, waiting } = this.sync;
+    if (waiting === undefined) return Object.freeze({ ...next, revision });
+    const { effectiveAtMs } = waiting;
+    return Object.freeze({ ...next, revision, staged: { revision, effectiveAtMs } });
   }
 
   private mustBeFree({ kind, options: { expectedRevision } }: Change): void {

@@ -18,11 +18,14 @@ export interface ConfigSettings {
   readonly code?: OwnLayer;
   readonly file?: OwnLayer;
   readonly consumers?: readonly ConfigConsumer[];
-  /** How often the store is read though nothing hints at a change; ±20 %. */
-  readonly pollMs: number;
+  /** How often the store is read though nothing hints at a change; ±20 %. Default: 5 s. */
+  readonly pollMs?: number;
+  /** For tools: changes the configuration, but is no node that one would ask for its revision. */
+  readonly isVisitor?: boolean;
   readonly random?: () => number;
 }
 
+export const DEFAULT_POLL_MS = 5000;
 const LONGEST_NAME = 200;
 /** The last instant that a Date can name. */
 const LAST_MS = 8.64e15;

@@ -36,6 +36,8 @@ export class ConfigSync {
   /** A staged revision that was lost: it is written again after the one that is in use. */
   private owed: ConfigRecord | undefined;
   private stored = 0;
+  /** The highest revision that others have told of. */
+  private heardOf = 0;
 
   constructor(
     private readonly store: ConfigStore,
@@ -62,6 +64,16 @@ export class ConfigSync {
     return newest && newest.effectiveAtMs > this.time.nowMs() ? newest : undefined;
   }
 
+  /**
+   * Others, such as the ledger of the quota, keep the revision too. Whether it is worth a look: only
+   * once for each, as a revision that is gone would be told of again and again.
+   */
+  noticed(revision: number): boolean {
+    if (!Number.isSafeInteger(revision) || revision <= this.heardOf) return false;
+    this.heardOf = revision;
+    return revision > this.stored;
+  }
+
   async run(): Promise<void> {
     for (let races = 0; races < MOST_RACES; races++) {
       const intent = this.intentOn(await this.read());
@@ -72,7 +84,7 @@ export class ConfigSync {
 
   /** Writes a draft over the stored revision; false if somebody else was faster. */
   async change(draft: ConfigDraft): Promise<boolean> {
-    const above = this.newest?.revision ?? 0;
+    const above = Math.max(this.newest?.revision ?? 0, this.heardOf);
     const answer = await writeOnce(this.store, draft, this.stored, above);
     if (!answer.written) return false;
     const { revision, nowMs: atMs } = answer;
@@ -119,7 +131,9 @@ export class ConfigSync {
 
   /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */
   private isLost({ revision, unchanged, current }: StoredConfig): boolean {
-    if (this.newest === undefined || unchanged) return false;
+    if (this.newest === undefined) return false;
+    if (revision < this.heardOf) return true;
+    if (unchanged) return false;
     if (revision !== this.newest.revision) return revision < this.newest.revision;
     return current !== undefined && current.id !== this.newest.id;
   }

@@ -83,7 +83,8 @@ export abstract class RateLimitConfig {
 
   /**
    * Lays a merge patch (RFC 7396: null deletes) over what holds, for the whole fleet. Resolves to
-   * the new revision's snapshot once it is written and, unless it is to wait, applied here.
+   * the new revision's snapshot once it is written and, unless it is to wait (then it is marked as
+   * staged), applied here.
    */
   abstract update(patch: ConfigLayer, options?: UpdateOptions): Promise<ConfigSnapshot>;
   /** Everything that is wrong with a patch or document; empty if `update` would take it. */
@@ -100,7 +101,7 @@ export abstract class RateLimitConfig {
 
   /** Adds a part that works with the configuration, and gives it the current one. */
   abstract consume(consumer: ConfigConsumer): void;
-  /** Somebody has heard of a revision: read it, if it is new. */
+  /** Somebody has heard of a revision: read it, if it is new; the next one is above it in any case. */
   abstract noticed(revision: number): void;
   /** The file of this process says something else now; null if there is none any more. */
   abstract replaceFile(layer: OwnLayer): void;

@@ -5,7 +5,12 @@ import { MOST_REVISIONS, type ConfigLayers, type NodeAck } from '../stores/index
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
 import { inWords, UnknownRevisionError } from './config-errors.js';
-import { checkChangeOptions, effectiveAtMsOf, type ConfigSettings } from './config-settings.js';
+import {
+  checkChangeOptions,
+  DEFAULT_POLL_MS,
+  effectiveAtMsOf,
+  type ConfigSettings,
+} from './config-settings.js';
 import { ConfigSync } from './config-sync.js';
 import { NO_LAYERS, patched, rolledBack } from './layers.js';
 import { OwnLayers } from './own-layers.js';
@@ -39,6 +44,7 @@ export class VersionedConfig extends RateLimitConfig {
   private readonly changes: ConfigChanges;
   private readonly turns = new Turns();
   private readonly random: () => number;
+  private readonly pollMs: number;
   private unsubscribe: Cancel = () => {};
   private cancelPoll: Cancel = () => {};
   private cancelSwap: Cancel = () => {};
@@ -51,6 +57,7 @@ export class VersionedConfig extends RateLimitConfig {
     super();
     const { store, clock, nodeId, report, consumers = [] } = settings;
     this.random = settings.random ?? Math.random;
+    this.pollMs = settings.pollMs ?? DEFAULT_POLL_MS;
     this.applied = new AppliedConfig(report);
     this.own = new OwnLayers(report);
     this.time = new StoreTime(clock);
@@ -79,7 +86,12 @@ export class VersionedConfig extends RateLimitConfig {
     // First listen, then read: what is written in between is heard.
     this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));
     await this.turns.take(() => this.look());
-    if (this.applied.snapshot === undefined) this.applied.useOwn(this.own.all());
+    try {
+      if (this.applied.snapshot === undefined) this.applied.useOwn(this.own.all());
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
     this.pollLater();
   }
 
@@ -147,7 +159,7 @@ export class VersionedConfig extends RateLimitConfig {
   }
 
   noticed(revision: number): void {
-    if (revision > this.sync.revision) this.lookSoon();
+    if (this.sync.noticed(revision)) this.lookSoon();
   }
 
   replaceFile(layer: OwnLayer): void {
@@ -176,7 +188,7 @@ export class VersionedConfig extends RateLimitConfig {
 
   private pollLater(): void {
     if (this.closed) return;
-    const delayMs = this.settings.pollMs * (1 - JITTER + 2 * JITTER * this.random());
+    const delayMs = this.pollMs * (1 - JITTER + 2 * JITTER * this.random());
     this.cancelPoll = later(this.settings.clock, delayMs, () => {
       void this.turns.take(() => this.look(true)).then(() => this.pollLater());
     });
@@ -207,9 +219,10 @@ export class VersionedConfig extends RateLimitConfig {
     this.swapLater();
     const report = this.applied.nodeReport(this.settings.nodeId);
     const text = JSON.stringify(report);
-    if (this.closed || this.isAway || (text === this.acknowledged && !isPoll)) return;
+    if (this.settings.isVisitor || this.closed || this.isAway) return;
+    if (text === this.acknowledged && !isPoll) return;
     try {
-      await this.settings.store.acknowledge(report, POLLS_TO_LIVE * this.settings.pollMs);
+      await this.settings.store.acknowledge(report, POLLS_TO_LIVE * this.pollMs);
       this.acknowledged = text;
     } catch {
       // The next poll says it again.

@@ -204,7 +204,7 @@ describe('a configuration that changes while it is in use', () => {
       const effectiveAt = (await fleet.store.read()).nowMs + 60_000;
       const written = await a.config.update(limitOf(200), { effectiveAt });
       await fleet.settle();
-      expect(written.revision).toBe(2);
+      expect(written).toMatchObject({ revision: 2, staged: { revision: 2 } });
       for (const { config } of [a, b]) {
         expect(config.current()).toMatchObject({
           revision: 1,
@@ -337,7 +337,7 @@ describe('a configuration that changes while it is in use', () => {
     b.wire.hintFate = () => 3;
     const before = b.wire.reads;
     for (let i = 0; i < 5; i++) await a.config.update(limitOf(i + 1));
-    for (let i = 0; i < 100; i++) b.config.noticed(50);
+    for (let i = 0; i < 100; i++) b.config.noticed(6);
     b.wire.tellLate();
     await fleet.settle();
     expect(b.revision).toBe(6);
@@ -357,6 +357,36 @@ describe('a configuration that changes while it is in use', () => {
     b.config.noticed(2);
     await fleet.settle();
     expect(b.revision).toBe(2);
+  });
+
+  it('is above a revision that others know of, though the store has lost it', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    a.config.noticed(40);
+    a.config.noticed(NaN);
+    await fleet.settle();
+    expect([a.revision, b.revision]).toEqual([41, 41]);
+    expect(a.refusals).toMatchObject([{ kind: 'lost' }]);
+    a.config.noticed(40);
+    await fleet.poll();
+    expect(a.revision).toBe(41);
+  });
+
+  it('does not count a tool that only changes it', async () => {
+    const a = await fleet.start('a', { code });
+    const tool = await fleet.start('tool', { isVisitor: true });
+    const { revision } = await tool.config.update(limitOf(2));
+    await fleet.poll();
+    expect((await a.config.nodes()).map(({ node }) => node)).toEqual(['a']);
+    expect(a.revision).toBe(revision);
+  });
+
+  it('does not start where a part cannot work with it, and leaves nothing behind', async () => {
+    const node = fleet.node('a', { code });
+    node.objection = () => 'cannot do that';
+    await expect(node.config.start()).rejects.toThrow('cannot do that');
+    expect(fleet.clock.pending).toBe(0);
+    expect((await fleet.store.read()).revision).toBe(0);
   });
 
   it('forgets a process that is gone, at once if it said so', async () => {

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { later } from '../../common/later.js';
-import { reconnectDelayMs } from './connection.js';
+import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
 
 /**
  * Listens for new revisions on a connection of its own: one that is subscribed can do nothing else.
@@ -72,6 +72,7 @@ export class ConfigHints {
       keyPrefix: '',
       lazyConnect: true,
       autoResubscribe: false,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
       enableOfflineQueue: false,
       // 'end' comes then, and with it another attempt, on another node of a cluster.
       retryStrategy: () => null,

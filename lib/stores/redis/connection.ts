@@ -27,7 +27,7 @@ export interface RedisConnection {
 const FIRST_RECONNECT_MS = 50;
 const LONGEST_RECONNECT_MS = 2000;
 const CONNECT_TIMEOUT_MS = 1000;
-const DISCONNECT_TIMEOUT_MS = 100;
+export const DISCONNECT_TIMEOUT_MS = 100;
 
 export function connectRedis(options: RedisConnectionOptions): RedisConnection {
   const { client, cluster } = options;

@@ -27,12 +27,11 @@ import { RedisKeys, type ConfigKeys } from './keys.js';
 export interface RedisConfigSettings {
   readonly client: Redis | Cluster;
   readonly prefix: string;
-  /** Nobody's request waits for it, so it may be longer than that of a decision. */
-  readonly timeoutMs: number;
+  /** Nobody's request waits for it, so it is longer than that of a decision. Default: 2 s. */
+  readonly timeoutMs?: number;
 }
 
-/** A process that has just started is worth the wait. */
-const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
+const DEFAULT_TIMEOUT_MS = 2000;
 
 /** The configuration of a fleet, in Redis. */
 export class RedisConfig implements ConfigStore {
@@ -124,10 +123,10 @@ export class RedisConfig implements ConfigStore {
 
   /** Nothing is sent without a connection: it would be carried out later, unknown to the caller. */
   private async ask<T>(question: () => Promise<T>): Promise<T> {
-    const { client, timeoutMs } = this.settings;
+    const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
-      if (!CONNECTING.includes(client.status)) throw new StoreUnavailableError('no connection');
+      if (client.status === 'end') throw new StoreUnavailableError('no connection');
       await inTime(this.connected(), timeoutMs, this.clock);
     }
     return inTime(question(), timeoutMs, this.clock);

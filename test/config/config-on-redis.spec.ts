@@ -1,0 +1,193 @@
+import { Redis } from 'ioredis';
+import { SystemClock } from '../../lib/common/clock.js';
+import { VersionedConfig, type ConfigRefusal } from '../../lib/config/index.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { errorWith } from '../support/errors.js';
+import { startProxy, startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
+import { limitOf, rateOf } from './fleet.js';
+
+const HOUR_MS = 3_600_000;
+const QUICK_MS = 100;
+const CONFIG = 'test:{config}:current';
+const CHANNEL = 'test:{config}:revision';
+
+describe('a configuration in Redis', () => {
+  let server: RedisProcess;
+  let admin: Redis;
+  const ends: (() => Promise<void> | void)[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+
+  beforeEach(async () => {
+    admin = new Redis(server.url);
+    ends.push(() => admin.disconnect());
+    await admin.flushall();
+  });
+
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  afterAll(() => stopAll());
+
+  async function open(nodeId: string, url = server.url, pollMs = HOUR_MS) {
+    const client = new Redis(url, { retryStrategy: () => 20 });
+    client.on('error', () => {});
+    const clock = new SystemClock();
+    const store = new RedisConfig({ client, prefix: 'test', timeoutMs: 5000 }, clock);
+    const refusals: ConfigRefusal[] = [];
+    const config = new VersionedConfig({
+      ...{ store, nodeId, clock, pollMs, code: { document: limitOf(100) } },
+      report: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    config.refused$.subscribe((refusal) => refusals.push(refusal));
+    await config.start();
+    ends.push(async () => {
+      await config.close();
+      client.disconnect();
+    });
+    return { config, store, refusals, rate: () => rateOf(config.current()) };
+  }
+
+  const listeners = async (): Promise<number> =>
+    ((await admin.pubsub('NUMSUB', CHANNEL)) as [string, number])[1];
+
+  it('reaches others by its message long before they would look', async () => {
+    const [a, b] = [await open('a'), await open('b')];
+    await until(async () => (await listeners()) === 2);
+    const { revision } = await a.config.update(limitOf(200));
+    await until(() => b.rate() === '200/s');
+    expect(b.config.current().revision).toBe(revision);
+    await until(() => a.config.isEveryoneOn(revision));
+    expect((await a.config.nodes()).map(({ node }) => node).sort()).toEqual(['a', 'b']);
+  });
+
+  it('reaches others within a poll where messages are not allowed', async () => {
+    await admin.call('ACL', 'SETUSER', 'mute', 'on', 'nopass', '~*', '+@all', 'resetchannels');
+    const url = server.url.replace('//', '//mute:x@');
+    const [a, b] = [await open('a', url, QUICK_MS), await open('b', url, QUICK_MS)];
+    const { revision } = await a.config.update(limitOf(200));
+    await until(() => b.config.current().revision === revision);
+    expect(b.rate()).toBe('200/s');
+    expect(await listeners()).toBe(0);
+  });
+
+  it('reaches a process that was cut off as soon as it is connected again', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const [a, b] = [await open('a'), await open('b', proxy.url)];
+    await until(async () => (await listeners()) === 2);
+    await proxy.cut();
+    await a.config.update(limitOf(200));
+    await a.config.update(limitOf(300));
+    expect(b.rate()).toBe('100/s');
+    await proxy.restore();
+    await until(() => b.rate() === '300/s');
+    // And it listens again.
+    await until(async () => (await listeners()) === 2);
+    await a.config.update(limitOf(400));
+    await until(() => b.rate() === '400/s');
+  });
+
+  it('is written once though the answer was lost with the connection', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const { config, store, rate } = await open('a', proxy.url);
+    const write = store.write.bind(store);
+    store.write = (...args) => {
+      store.write = write;
+      proxy.cutAtNextReply();
+      return write(...args);
+    };
+    const { revision } = await config.update(limitOf(200));
+    expect([revision, rate()]).toEqual([2, '200/s']);
+    expect(await config.history()).toHaveLength(2);
+  });
+
+  it('is not read or written while Redis is away', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const client = new Redis(proxy.url, { retryStrategy: () => 20 });
+    client.on('error', () => {});
+    const clock = new SystemClock();
+    const store = new RedisConfig({ client, prefix: 'test', timeoutMs: 100 }, clock);
+    await until(() => store.read());
+    await proxy.cut();
+    await expect(store.read()).rejects.toEqual(errorWith({ code: 'STORE_TIMEOUT' }));
+    await proxy.restore();
+    await until(() => store.read());
+    client.disconnect();
+    await until(() => client.status === 'end');
+    await expect(store.read()).rejects.toEqual(errorWith({ code: 'STORE_UNAVAILABLE' }));
+  });
+
+  it('comes back after FLUSHALL, with all updates', async () => {
+    const [a, b] = [await open('a', server.url, QUICK_MS), await open('b', server.url, QUICK_MS)];
+    const { revision } = await a.config.update(limitOf(200));
+    await until(() => b.config.current().revision === revision);
+    await admin.flushall();
+    const settled = await until(() => {
+      const [one, other] = [a.config.current(), b.config.current()];
+      return one.revision > revision && one.revision === other.revision ? one : undefined;
+    });
+    expect(rateOf(settled)).toBe('200/s');
+    expect(b.rate()).toBe('200/s');
+    expect(Number(await admin.hget(CONFIG, 'revision'))).toBe(settled.revision);
+    expect([...a.refusals, ...b.refusals]).toContainEqual(
+      expect.objectContaining({ kind: 'lost', revision }),
+    );
+  });
+
+  it.each([
+    ['not JSON', '{"revision":'],
+    ['another thing', '{"revision":5,"hello":"world"}'],
+    ['empty', ''],
+  ])(
+    'stays as it was if what is stored is %s, and is whole again by an update',
+    async (_, text) => {
+      const [a, b] = [await open('a'), await open('b')];
+      await until(async () => (await listeners()) === 2);
+      await a.config.update(limitOf(200));
+      await until(() => b.rate() === '200/s');
+      await admin.hset(CONFIG, { revision: 5, id: 'x', current: text });
+      await admin.publish(CHANNEL, 'hello');
+      await admin.publish(CHANNEL, '5');
+      await until(() => b.refusals.length > 0 && a.refusals.length > 0);
+      expect(b.refusals).toMatchObject([{ revision: 5, kind: 'unreadable' }]);
+      expect([b.config.current().revision, b.rate()]).toEqual([2, '200/s']);
+      const { revision } = await b.config.update({ policies: { other: { rate: '1/s' } } });
+      expect(revision).toBe(6);
+      await until(() => a.config.current().revision === 6);
+      expect(a.rate()).toBe('200/s');
+      expect(b.refusals).toHaveLength(1);
+    },
+  );
+
+  it('starts with the revision before one that cannot be read', async () => {
+    const a = await open('a');
+    await a.config.update(limitOf(200));
+    const { revision } = await a.config.update(limitOf(300));
+    await admin.hset(CONFIG, { id: 'x', current: 'spoilt' });
+    const b = await open('b');
+    expect([b.config.current().revision, b.rate()]).toEqual([revision - 1, '200/s']);
+    expect((await b.config.nodes()).find(({ node }) => node === 'b')).toMatchObject({
+      ...{ revision: revision - 1, status: 'refused', about: revision },
+    });
+  });
+
+  it('goes on if the stored revision is no number', async () => {
+    const a = await open('a');
+    await a.config.update(limitOf(200));
+    await admin.hset(CONFIG, { revision: 'many', id: 'x' });
+    const { revision } = await a.config.update(limitOf(300));
+    expect(revision).toBeGreaterThan(2);
+    expect((await a.store.read()).current).toMatchObject({ revision, patch: limitOf(300) });
+  });
+
+  it('never expires', async () => {
+    const a = await open('a');
+    await a.config.update(limitOf(200));
+    const keys = await admin.keys('test:*');
+    expect(keys).toContain(CONFIG);
+    for (const key of keys) expect([key, await admin.pttl(key)]).toEqual([key, -1]);
+  });
+});

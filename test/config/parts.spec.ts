@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { AppliedConfig } from '../../lib/config/applied-config.js';
+import { mergePatch } from '../../lib/config/index.js';
+import { NO_LAYERS } from '../../lib/config/layers.js';
+import { patchBetween } from '../../lib/config/patch-between.js';
+import { StoreTime } from '../../lib/config/store-time.js';
+import { type ConfigRecord } from '../../lib/stores/config-store.js';
+import { ManualClock } from '../support/manual-clock.js';
+import { limitOf } from './fleet.js';
+
+function record(revision: number, more: Partial<ConfigRecord> = {}): ConfigRecord {
+  return {
+    ...{ ...NO_LAYERS, code: limitOf(revision), id: `r${revision}`, kind: 'update', by: 'ann' },
+    ...{ revision, atMs: 0, effectiveAtMs: 0, hash: '' },
+    ...more,
+  };
+}
+
+describe('the configuration in use', () => {
+  const errors: string[] = [];
+  const quiet = { info: () => {}, warn: () => {}, error: (text: string) => errors.push(text) };
+  let applied: AppliedConfig;
+  let used: number[];
+
+  beforeEach(() => {
+    errors.length = 0;
+    used = [];
+    applied = new AppliedConfig(quiet);
+    applied.consume({
+      prepare:
+        ({ revision }) =>
+        () =>
+          used.push(revision),
+    });
+  });
+
+  it('never goes back', () => {
+    for (const revision of [3, 2, 3, 5, 4, 1]) applied.adopt({ current: record(revision) }, 0);
+    expect(used).toEqual([3, 5]);
+  });
+
+  it('does not go back to the one before while another waits', () => {
+    applied.adopt({ current: record(3) }, 0);
+    const staged = record(5, { effectiveAtMs: 10 });
+    applied.adopt({ current: staged, previous: record(2) }, 0);
+    expect([applied.snapshot!.revision, applied.staged!.revision]).toEqual([3, 5]);
+    applied.adopt({ current: record(4) }, 0);
+    expect(used).toEqual([3]);
+    applied.takeDue(9);
+    applied.takeDue(10);
+    expect(used).toEqual([3, 5]);
+  });
+
+  it('changes over as a whole even if a part breaks its word and fails', () => {
+    applied.consume({
+      prepare: () => () => {
+        throw new Error('oh no');
+      },
+    });
+    applied.consume({
+      prepare:
+        ({ revision }) =>
+        () =>
+          used.push(-revision),
+    });
+    applied.adopt({ current: record(1) }, 0);
+    expect(used).toEqual([1, -1]);
+    expect(applied.snapshot!.revision).toBe(1);
+    expect(errors).toEqual([expect.stringContaining('oh no')]);
+  });
+
+  it('does not take what waits and cannot be used', () => {
+    applied.adopt({ current: record(1) }, 0);
+    const bad = { policies: { api: { rate: '0/s' } } };
+    applied.adopt({ current: record(2, { code: bad, effectiveAtMs: 10 }) }, 0);
+    expect(applied.nodeReport('a')).toMatchObject({ revision: 1, status: 'refused', about: 2 });
+    applied.takeDue(10);
+    expect(used).toEqual([1]);
+  });
+});
+
+describe('patchBetween', () => {
+  const withoutNulls = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.integer(),
+      fc.string(),
+      fc.array(fc.integer(), { maxLength: 3 }),
+      tie('object'),
+    ),
+    object: fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), tie('value'), {
+      maxKeys: 4,
+      noNullPrototype: true,
+    }),
+  })).object;
+
+  it('makes the second of the first', () => {
+    fc.assert(
+      fc.property(withoutNulls, withoutNulls, (before, after) => {
+        expect(mergePatch(before, patchBetween(before, after))).toEqual(after);
+      }),
+    );
+  });
+
+  it('says nothing where nothing has changed', () => {
+    expect(patchBetween({ a: 1, b: { c: [1], d: 2 } }, { b: { d: 2, c: [1] }, a: 1 })).toEqual({});
+    expect(patchBetween({ a: 1, b: { c: 1, d: 2 } }, { b: { c: 1 } })).toEqual({
+      a: null,
+      b: { d: null },
+    });
+  });
+});
+
+describe('the time of the store', () => {
+  const clock = new ManualClock(0);
+  const ask = (time: StoreTime, roundTripMs: number, storeMs: number): void => {
+    const sent = clock.now();
+    clock.advance(roundTripMs);
+    time.observe(sent, storeMs);
+  };
+
+  it('was read halfway between question and answer', () => {
+    const time = new StoreTime(clock);
+    ask(time, 10, 5000);
+    expect(time.nowMs()).toBe(5005);
+    clock.advance(100);
+    expect(time.nowMs()).toBe(5105);
+  });
+
+  it('is known best by the quickest answer, for a while', () => {
+    const time = new StoreTime(clock);
+    ask(time, 2, 1000);
+    // Read early, and the answer took long: half of that is not to be believed.
+    ask(time, 100, 1002);
+    expect(time.nowMs()).toBe(1101);
+    clock.advance(61_000);
+    ask(time, 100, 1_000_000);
+    expect(time.nowMs()).toBe(1_000_050);
+  });
+
+  it('is measured anew when the clock was set', () => {
+    const time = new StoreTime(clock);
+    ask(time, 2, 1000);
+    ask(time, 10, 900_000);
+    expect(time.nowMs()).toBe(900_005);
+  });
+});
