@@ -5,4 +5,5 @@ export * from './rate-limit-config.js';
 export { type Report } from './report.js';
 export * from './schema/index.js';
 export * from './sources/index.js';
+export { snapshotOf } from './snapshot.js';
 export { VersionedConfig } from './versioned-config.js';

@@ -1,3 +1,4 @@
 export { simulate, type Output } from './command/simulate.js';
+export { UsageError } from './command/usage-error.js';
 export { SCENARIOS } from './scenarios/index.js';
 export { type Scenario, type ScenarioReport, type Setting } from './scenarios/scenario.js';

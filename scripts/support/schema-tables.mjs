@@ -40,14 +40,16 @@ function fieldsOf(schema, prefix = '') {
         byDefault: field.default === undefined ? '' : `\`${literal(field.default)}\``,
         meaning: field.description ?? '',
       },
-      ...fieldsOf(field, `${prefix}${name}.`),
+      // What was told above need not be told again.
+      ...(field.description?.startsWith('As above') ? [] : fieldsOf(field, `${prefix}${name}.`)),
     ]);
     return [...own, ...named];
   });
 }
 
 function literal(value) {
-  if (typeof value === 'number') return String(Number(value.toPrecision(3)) === value ? value : round(value));
+  if (typeof value === 'number')
+    return String(Number(value.toPrecision(3)) === value ? value : round(value));
   return JSON.stringify(value).replaceAll('"', "'").replaceAll(',', ', ').replaceAll(':', ': ');
 }
 

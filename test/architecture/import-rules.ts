@@ -25,8 +25,8 @@ const STOREYS: readonly (readonly string[])[] = [
   ['transports'],
   // The files directly in lib: the module, its options and the public index.
   [''],
-  // For the tests of applications, which the library itself knows nothing of.
-  ['testing'],
+  // For the tests of applications, and for operators: the library itself knows nothing of either.
+  ['testing', 'command'],
 ];
 
 /** Rooms without Nest and without I/O, and the packages they may use all the same. */

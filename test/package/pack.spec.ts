@@ -48,10 +48,12 @@ describe('the tarball', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'bin',
       'dist',
       'dist-cjs',
       'lua',
       'package.json',
+      'schema',
     ]);
   });
 
@@ -59,6 +61,10 @@ describe('the tarball', () => {
     const { files } = tarball;
     expect(files.filter((path) => path.endsWith('.lua')).sort()).toEqual([
       'lua/buckets.lua',
+      'lua/config-acknowledge.lua',
+      'lua/config-acks.lua',
+      'lua/config-read.lua',
+      'lua/config-write.lua',
       'lua/heartbeat.lua',
       'lua/lease.lua',
       'lua/seed-limits.lua',
@@ -181,6 +187,22 @@ describe('an app that installed the tarball', () => {
     expect(stdout + stderr).toBe('200 true\n429 true\n200 true\n');
   });
 
+  it('has the command line, and the schema for editors', async () => {
+    const good = join(esmApp, 'weir.json');
+    writeFileSync(good, '{ "policies": { "api": { "rate": "100/min" } } }');
+    const weir = join(esmApp, 'node_modules/.bin/weir');
+    const { code, output } = await runToEnd(weir, ['config', 'check', 'weir.json'], {
+      cwd: esmApp,
+    });
+    expect([code, output]).toEqual([0, 'weir.json: ok\n']);
+    const { stdout } = await evaluate(
+      esmApp,
+      `import schema from 'nestjs-weir/schema.json' with { type: 'json' };
+       console.log(Object.keys(schema.properties).includes('policies'));`,
+    );
+    expect(stdout).toBe('true\n');
+  });
+
   it('finds the types, imported and required', async () => {
     const consumer = `
       import { ManualClock, overrideRateLimits, type RateLimitMatchers } from 'nestjs-weir/testing';
@@ -213,7 +235,8 @@ describe('an app that installed the tarball', () => {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { code, output } = await runToEnd(process.execPath, [tsc, '-p', '.'], { cwd: esmApp });
     expect({ code, output }).toEqual({ code: 0, output: '' });
-  });
+    // Without skipLibCheck the compiler looks at the types of Nest, ioredis and zod as well.
+  }, 90_000);
 });
 
 describe('an app without ioredis', () => {

@@ -119,6 +119,8 @@ describe('the tables in the README', () => {
       new weir.BigValueError('r', 2, 1),
       new weir.UnknownResourceError('r', []),
       new weir.ProtectionMissingError('r', 'C.m'),
+      new weir.InvalidConfigError([]),
+      new weir.ConfigSyntaxError('file', 'x'),
     ];
     const exported = Object.values(weir).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type CheckedQuota } from '../../limiter/quota-options.js';
 import { formatTable } from '../report/table.js';
 import { inShort, type Row } from '../report/findings.js';
 import { toSvg } from '../report/svg.js';
@@ -14,15 +15,22 @@ export interface Output {
   error(text: string): void;
 }
 
+/** Where the quota is found that a file stands for. */
+export type ReadQuota = (file: string) => Promise<CheckedQuota>;
+
 /** What `npm run simulate` does; returns the exit code. */
-export async function simulate(args: readonly string[], output: Output): Promise<number> {
+export async function simulate(
+  args: readonly string[],
+  output: Output,
+  readQuota: ReadQuota = readConfig,
+): Promise<number> {
   try {
     const asked = parseArguments(args);
     if (asked.help) {
       output.log(usage());
       return 0;
     }
-    const rows = await runAll(asked, await settingOf(asked), output);
+    const rows = await runAll(asked, await settingOf(asked, readQuota), output);
     if (asked.jsonFile !== undefined) await write(asked.jsonFile, toJson(rows));
     return printVerdict(rows, output) ? 0 : 1;
   } catch (error) {
@@ -32,8 +40,11 @@ export async function simulate(args: readonly string[], output: Output): Promise
   }
 }
 
-async function settingOf({ configFile, nodes, seed }: SimulateArguments): Promise<Setting> {
-  const quota = configFile === undefined ? undefined : await readConfig(configFile);
+async function settingOf(
+  { configFile, nodes, seed }: SimulateArguments,
+  readQuota: ReadQuota,
+): Promise<Setting> {
+  const quota = configFile === undefined ? undefined : await readQuota(configFile);
   return { quota, nodes, seed };
 }
 

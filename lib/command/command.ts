@@ -1,0 +1,26 @@
+/** Where a command says what it found, and what is wrong. */
+export interface Output {
+  log(text: string): void;
+  error(text: string): void;
+}
+
+/** What can be asked for on the command line. */
+export interface Command {
+  /** One or two words: `config check`. */
+  readonly name: string;
+  /** What follows the name. */
+  readonly takes: string;
+  /** In one line. */
+  readonly about: string;
+  /** Its own options, a line for each. */
+  readonly options: readonly string[];
+  /** Resolves to the exit code. */
+  run(args: readonly string[], output: Output): Promise<number>;
+}
+
+/** The command did what it was asked for. */
+export const DONE = 0;
+/** It did not, or what it looked at is wrong. */
+export const FAILED = 1;
+/** It could not make sense of what it was asked for. */
+export const MISUSED = 2;

@@ -1,0 +1,68 @@
+import { InvalidConfigError, type ConfigIssue } from '../common/errors.js';
+import { checkDocument, checkLayer, ConfigSyntaxError } from '../config/index.js';
+import { readArguments } from './arguments.js';
+import { DONE, FAILED, type Command, type Output } from './command.js';
+import { readDocument } from './read-document.js';
+
+/** What is wrong in one file. */
+interface Verdict {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly issues: readonly Fault[];
+}
+
+/** A fault of the form has a line and no path. */
+type Fault = Partial<ConfigIssue> & { readonly line?: number; readonly column?: number };
+
+export const configCheck: Command = {
+  name: 'config check',
+  takes: 'FILE…',
+  about: 'say everything that is wrong in JSON or YAML files',
+  options: [
+    '--partial         the file is laid over other layers, and need not be complete',
+    '--allow-empty     a file that configures nothing is right',
+    '--json            for machines',
+  ],
+  async run(args, output) {
+    const { values, words } = readArguments(args, OPTIONS, [1, Infinity]);
+    const verdicts: Verdict[] = [];
+    for (const file of words) verdicts.push(await verdictOn(file, values));
+    if (values.json) output.log(JSON.stringify(verdicts, null, 2));
+    else for (const verdict of verdicts) tell(verdict, output);
+    return verdicts.every(({ ok }) => ok) ? DONE : FAILED;
+  },
+};
+
+const OPTIONS = {
+  partial: { type: 'boolean' },
+  'allow-empty': { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+async function verdictOn(
+  file: string,
+  options: { partial?: boolean; 'allow-empty'?: boolean },
+): Promise<Verdict> {
+  const check = options.partial ? checkLayer : checkDocument;
+  try {
+    check(await readDocument(file), { allowEmpty: options['allow-empty'] });
+    return { file, ok: true, issues: [] };
+  } catch (error) {
+    if (error instanceof InvalidConfigError) return { file, ok: false, issues: error.issues };
+    if (!(error instanceof ConfigSyntaxError)) throw error;
+    const { line, column, reason } = error;
+    const place = line === undefined ? {} : { line, column };
+    return { file, ok: false, issues: [{ ...place, message: reason }] };
+  }
+}
+
+function tell({ file, ok, issues }: Verdict, output: Output): void {
+  if (ok) return output.log(`${file}: ok`);
+  const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
+  const lines = issues.map((issue) => `  ${placeOf(issue)}${issue.message}`);
+  output.error([`${file}: ${count}`, ...lines].join('\n'));
+}
+
+function placeOf({ line, column }: Fault): string {
+  return line === undefined ? '' : `line ${line}, column ${column}: `;
+}

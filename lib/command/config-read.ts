@@ -1,0 +1,113 @@
+import { stringify } from 'yaml';
+import { diff, isEmptyDiff, type ConfigDiff } from '../config/index.js';
+import { pastRevisions } from '../config/past-revisions.js';
+import { UsageError } from '../simulation/index.js';
+import { type ConfigRecord } from '../stores/index.js';
+import { readArguments, wholeOption } from './arguments.js';
+import { DONE, type Command, type Output } from './command.js';
+import { atPath, pathOf } from './document-path.js';
+import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
+import { documentIn, documentNamed, isRevision, readStored } from './stored-config.js';
+import { inLine, inTime, table } from './table.js';
+
+export const configGet: Command = {
+  name: 'config get',
+  takes: '[PATH]',
+  about: 'print the configuration that the fleet works with, or a part of it',
+  options: STORE_HELP,
+  run: (args, output) => {
+    const { values, words } = readArguments(args, STORE_OPTIONS, [0, 1]);
+    return withStore(values, async ({ config }) => {
+      const { holding, waiting } = await readStored(config);
+      const document = documentIn(holding);
+      const [path] = words;
+      const part = path === undefined ? document : atPath(document, pathOf(path));
+      if (part === undefined) throw new UsageError(`${path}: there is nothing`);
+      const revision = holding?.revision ?? 0;
+      const profile = document.profile ?? 'normal';
+      if (values.json) {
+        const staged = waiting && {
+          revision: waiting.revision,
+          effectiveAtMs: waiting.effectiveAtMs,
+        };
+        output.log(JSON.stringify({ revision, profile, staged, document: part }, null, 2));
+        return DONE;
+      }
+      output.log(`# ${headline(holding, profile)}`);
+      if (waiting !== undefined) {
+        output.log(
+          `# revision ${waiting.revision} takes effect at ${inTime(waiting.effectiveAtMs)}`,
+        );
+      }
+      output.log(stringify(part).trimEnd());
+      return DONE;
+    });
+  },
+};
+
+function headline(record: ConfigRecord | undefined, profile: string): string {
+  if (record === undefined) return 'nothing is stored';
+  const { revision, kind, by, atMs } = record;
+  return `revision ${revision}, profile ${profile}: ${kind} by ${by} at ${inTime(atMs)}`;
+}
+
+export const configDiff: Command = {
+  name: 'config diff',
+  takes: 'FROM [TO]',
+  about: 'say what changed since a revision, or what a file would change',
+  options: STORE_HELP,
+  run: (args, output) => {
+    const { values, words } = readArguments(args, STORE_OPTIONS, [1, 2]);
+    return withStore(values, async ({ config }) => {
+      const named = await Promise.all(words.map((word) => documentNamed(config, word)));
+      const current = documentIn((await readStored(config)).holding);
+      const [first, second] = named as [object, object?];
+      const isSince = second !== undefined || isRevision(words[0]!);
+      const changes = isSince ? diff(first, second ?? current) : diff(current, first);
+      if (values.json) output.log(JSON.stringify(changes, null, 2));
+      else tellDiff(changes, output);
+      return DONE;
+    });
+  },
+};
+
+export function tellDiff(changes: ConfigDiff, output: Output): void {
+  if (isEmptyDiff(changes)) return output.log('no difference');
+  const rows = [
+    ...changes.added.map(({ path, after }) => ['+', path, '', inLine(after)]),
+    ...changes.removed.map(({ path, before }) => ['-', path, inLine(before), '']),
+    ...changes.changed.map(({ path, before, after }) => ['~', path, inLine(before), inLine(after)]),
+  ];
+  output.log(table(['', 'path', 'before', 'after'], rows));
+}
+
+const DEFAULT_COUNT = 20;
+
+export const configHistory: Command = {
+  name: 'config history',
+  takes: '',
+  about: 'list the last revisions',
+  options: [`--count N         so many (default: ${DEFAULT_COUNT})`, ...STORE_HELP],
+  run: (args, output) => {
+    const options = { ...STORE_OPTIONS, count: { type: 'string' } } as const;
+    const { values } = readArguments(args, options, [0, 0]);
+    const count = wholeOption('--count', values.count) ?? DEFAULT_COUNT;
+    return withStore(values, async ({ config }) => {
+      const revisions = pastRevisions(await config.history(count + 1), count);
+      if (values.json) {
+        output.log(JSON.stringify(revisions, null, 2));
+        return DONE;
+      }
+      if (revisions.length === 0) output.log('nothing is stored');
+      else output.log(table(['revision', 'kind', 'by', 'at', 'changes'], revisions.map(toRow)));
+      return DONE;
+    });
+  },
+};
+
+function toRow({ revision, kind, by, atMs, diff }: ReturnType<typeof pastRevisions>[number]) {
+  const { added = [], removed = [], changed = [] } = diff ?? {};
+  const paths = [...added, ...removed, ...changed].map(({ path }) => path);
+  const rest = paths.length > 3 ? ` and ${paths.length - 3} more` : '';
+  return [revision, kind, by, inTime(atMs), `${paths.slice(0, 3).join(', ')}${rest}`];
+}

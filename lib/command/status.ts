@@ -1,0 +1,98 @@
+import { type QuotaFigures, type QuotaStatus } from '../algorithms/quota/index.js';
+import { RedisQuota, type NodeAck } from '../stores/index.js';
+import { RedisKeys } from '../stores/redis/keys.js';
+import { readArguments } from './arguments.js';
+import { DONE, type Command, type Output } from './command.js';
+import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
+import { documentIn, readStored, type Stored } from './stored-config.js';
+import { inTime, table } from './table.js';
+
+const TIMEOUT_MS = 5000;
+
+export const status: Command = {
+  name: 'status',
+  takes: '',
+  about: 'show the quota as it stands, and which process is on which revision',
+  options: ['--cluster ID      which cluster (default: the one that is configured)', ...STORE_HELP],
+  run(args, output) {
+    const options = { ...STORE_OPTIONS, cluster: { type: 'string' } } as const;
+    const { values } = readArguments(args, options, [0, 0]);
+    return withStore(values, async (store) => {
+      const stored = await readStored(store.config);
+      const nodes = await store.config.acknowledgements();
+      const clusterId = values.cluster ?? documentIn(stored.holding).cluster?.id ?? 'default';
+      const quota = await quotaStatus(store, clusterId);
+      if (values.json) {
+        const revision = stored.holding?.revision ?? 0;
+        output.log(JSON.stringify({ revision, nodes, clusterId, quota: quota ?? null }, null, 2));
+      } else {
+        tellNodes(stored, nodes, output);
+        tellQuota(clusterId, quota, output);
+      }
+      return DONE;
+    });
+  },
+};
+
+/** Under the limits that the fleet has written; undefined if it has no quota. */
+async function quotaStatus(store: OpenStore, clusterId: string): Promise<QuotaStatus | undefined> {
+  const { connection, prefix, clock } = store;
+  const { client } = connection;
+  const keys = new RedisKeys(prefix).quota(clusterId);
+  const figures = await client.hget(keys.limits, 'figures');
+  if (figures === null) return undefined;
+  const settings = { client, prefix, clusterId, timeoutMs: TIMEOUT_MS };
+  return new RedisQuota(
+    { ...settings, figures: JSON.parse(figures) as QuotaFigures },
+    clock,
+  ).status();
+}
+
+function tellNodes({ holding, waiting }: Stored, nodes: readonly NodeAck[], output: Output): void {
+  const profile = documentIn(holding).profile ?? 'normal';
+  output.log(
+    holding === undefined
+      ? 'configuration: nothing is stored'
+      : `configuration: revision ${holding.revision}, profile ${profile}`,
+  );
+  if (waiting !== undefined) {
+    output.log(`revision ${waiting.revision} takes effect at ${inTime(waiting.effectiveAtMs)}`);
+  }
+  if (nodes.length === 0) return output.log('no process has said which revision it is on');
+  const behind = nodes.filter(({ revision }) => revision !== (holding?.revision ?? 0)).length;
+  output.log(
+    behind === 0
+      ? `all ${nodes.length} processes are on it`
+      : `${behind} of ${nodes.length} processes are not on it`,
+  );
+  const rows = nodes.map(({ node, revision, status, reason, atMs }) => {
+    return [node, revision, status, inTime(atMs), reason];
+  });
+  output.log(`\n${table(['node', 'revision', 'status', 'heard of', 'why'], rows)}`);
+}
+
+function tellQuota(clusterId: string, quota: QuotaStatus | undefined, output: Output): void {
+  if (quota === undefined) return output.log(`\ncluster ${clusterId}: no quota`);
+  const { capacity, level, depth, outstanding, demand, nodes, overloaded, asOfMs } = quota;
+  output.log(
+    `\ncluster ${clusterId}: ${overloaded ? 'OVERLOADED' : 'not overloaded'}, as of ${inTime(asOfMs)}\n` +
+      table(
+        ['capacity/s', 'demand/s', 'tokens', 'of', 'leased', 'nodes'],
+        [[capacity, demand, level, depth, outstanding, nodes]],
+      ),
+  );
+  const rows = Object.entries(quota.apps).map(([app, one]) => {
+    return [
+      app,
+      one.guaranteed,
+      one.burst,
+      one.demand,
+      one.granted,
+      one.used,
+      one.outstanding,
+      one.nodes,
+    ];
+  });
+  const head = ['app', 'guaranteed', 'burst', 'demand/s', 'granted', 'used', 'leased', 'nodes'];
+  output.log(`\n${table(head, rows)}`);
+}

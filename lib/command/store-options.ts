@@ -1,0 +1,74 @@
+import { SystemClock } from '../common/clock.js';
+import { StoreUnavailableError } from '../common/errors.js';
+import { RedisStoreOptions } from '../limiter/options.js';
+import { connectRedis, type RedisConnection } from '../stores/redis/connection.js';
+import { RedisConfig } from '../stores/index.js';
+
+/** Where the fleet keeps what it shares. */
+export const STORE_OPTIONS = {
+  url: { type: 'string' },
+  prefix: { type: 'string' },
+  'redis-cluster': { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+export const STORE_HELP: readonly string[] = [
+  '--url URL         where Redis is (default: $REDIS_URL, or redis://127.0.0.1:6379)',
+  '--prefix NAME     what its keys begin with (default: weir)',
+  '--redis-cluster   the address is that of a node of a Redis Cluster',
+  '--json            for machines',
+];
+
+export interface StoreValues {
+  readonly url?: string;
+  readonly prefix?: string;
+  readonly 'redis-cluster'?: boolean;
+}
+
+export interface OpenStore {
+  readonly connection: RedisConnection;
+  readonly prefix: string;
+  readonly config: RedisConfig;
+  readonly clock: SystemClock;
+}
+
+const TIMEOUT_MS = 5000;
+
+/** Opens the store, does the work and closes it again, whatever comes of it. */
+export async function withStore<T>(
+  values: StoreValues,
+  work: (store: OpenStore) => Promise<T>,
+): Promise<T> {
+  const url = values.url ?? process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
+  const prefix = values.prefix ?? new RedisStoreOptions().prefix;
+  const connection = connect(url, values['redis-cluster'] ?? false);
+  const clock = new SystemClock();
+  const { client } = connection;
+  const config = new RedisConfig({ client, prefix, timeoutMs: TIMEOUT_MS }, clock);
+  try {
+    return await work({ connection, prefix, config, clock });
+  } catch (error) {
+    throw error instanceof StoreUnavailableError ? unreachable(url, connection, error) : error;
+  } finally {
+    await config.close();
+    client.disconnect();
+  }
+}
+
+function connect(url: string, isCluster: boolean): RedisConnection {
+  if (!isCluster) return connectRedis({ url });
+  const { hostname, port, username, password } = new URL(url);
+  const node = { host: hostname, port: Number(port || 6379) };
+  const redisOptions = { username: username || undefined, password: password || undefined };
+  return connectRedis({ cluster: { nodes: [node], options: { redisOptions } } });
+}
+
+/** What the connection complained about tells more than that there was no answer. */
+function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
+  const why = lastError?.message || error.message;
+  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}`, { cause: error });
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//');
+}

@@ -1,0 +1,36 @@
+import { checkDocument, effective, snapshotOf, type ConfigDocument } from '../config/index.js';
+import { UsageError } from '../simulation/index.js';
+import { MOST_REVISIONS, type ConfigRecord, type ConfigStore } from '../stores/index.js';
+import { readDocument } from './read-document.js';
+
+/** What is stored, and which of it holds at the moment. */
+export interface Stored {
+  readonly holding: ConfigRecord | undefined;
+  /** A revision that waits for its time. */
+  readonly waiting: ConfigRecord | undefined;
+}
+
+export async function readStored(store: ConfigStore): Promise<Stored> {
+  const { current, previous, damage, nowMs, revision } = await store.read();
+  if (damage !== undefined) throw new UsageError(`revision ${revision} cannot be read: ${damage}`);
+  const isWaiting = current !== undefined && current.effectiveAtMs > nowMs;
+  return isWaiting
+    ? { holding: previous, waiting: current }
+    : { holding: current, waiting: undefined };
+}
+
+/** The document of a record with its profile in force; an empty one where there is no record. */
+export function documentIn(record: ConfigRecord | undefined): ConfigDocument {
+  return record === undefined ? {} : snapshotOf(record, record.revision).document;
+}
+
+/** A number names a revision, everything else a file. */
+export const isRevision = (word: string): boolean => /^\d{1,15}$/.test(word);
+
+export async function documentNamed(store: ConfigStore, word: string): Promise<ConfigDocument> {
+  if (!isRevision(word)) return effective(checkDocument(await readDocument(word), { name: word }));
+  const history = await store.history(MOST_REVISIONS);
+  const record = history.find(({ revision }) => revision === Number(word));
+  if (record === undefined) throw new UsageError(`revision ${word} is not in the history`);
+  return documentIn(record);
+}

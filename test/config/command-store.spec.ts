@@ -1,0 +1,189 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createRateLimiter } from 'nestjs-weir';
+import { runCommand } from '../../lib/command/index.js';
+import { SystemClock } from '../../lib/common/clock.js';
+import { RedisConfig } from '../../lib/stores/index.js';
+import { connectRedis } from '../../lib/stores/redis/connection.js';
+import { makeTempDir } from '../support/processes.js';
+import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
+
+let redis: RedisProcess;
+
+beforeAll(async () => (redis = await startRedis()));
+beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
+afterAll(stopAll);
+
+async function weir(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const code = await runCommand([...args, '--url', redis.url], {
+    log: (text) => (out += `${text}\n`),
+    error: (text) => (err += `${text}\n`),
+  });
+  return { code, out, err };
+}
+
+const json = async (...args: string[]): Promise<never> =>
+  JSON.parse((await weir(...args, '--json')).out) as never;
+
+it('sets a field, and shows what changed', async () => {
+  const first = await weir('config', 'set', 'policies.api.rate', '100/min', '--by', 'ann');
+  expect(first).toEqual({
+    code: 0,
+    out: 'revision 1\n   path      before  after\n+  policies          {"api":{"rate":"100/min"}}\n',
+    err: '',
+  });
+  const second = await weir('config', 'set', 'policies["a.b"].rate', '5');
+  expect(second.out).toContain('+  policies["a.b"]          {"rate":5}');
+  expect(await json('config', 'get')).toEqual({
+    revision: 2,
+    profile: 'normal',
+    document: { policies: { api: { rate: '100/min' }, 'a.b': { rate: 5 } } },
+  });
+  await weir('config', 'set', 'policies["a.b"]', 'null');
+  expect(await json('config', 'get', 'policies')).toMatchObject({
+    revision: 3,
+    document: { api: { rate: '100/min' } },
+  });
+});
+
+it('lays a whole file over what holds', async () => {
+  const file = join(makeTempDir(), 'patch.yaml');
+  writeFileSync(file, 'policies:\n  api: { rate: 5, burst: 9 }\n');
+  expect((await weir('config', 'set', '--patch', file)).code).toBe(0);
+  const { out } = await weir('config', 'get', 'policies.api');
+  expect(out).toMatch(
+    /^# revision 1, profile normal: update by \S+ at 20\S+Z\nrate: 5\nburst: 9\n$/,
+  );
+});
+
+it('changes nothing if the document would be wrong, or another one holds', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  const wrong = await weir('config', 'set', 'policies.api.cost', '9');
+  expect(wrong.code).toBe(1);
+  expect(wrong.err).toContain('policies.api.cost: expected at most 5, got 9');
+  const misspelt = await weir('config', 'set', 'policies.api.rat', '9');
+  expect(misspelt.err).toContain("policies.api.rat: no such field; did you mean 'rate'?");
+  const late = await weir('config', 'set', 'policies.api.rate', '7', '--expected', '9');
+  expect([late.code, late.err]).toEqual([
+    1,
+    'the configuration is at revision 1, not 9; nothing was changed\n',
+  ]);
+  expect(await json('config', 'get')).toMatchObject({ revision: 1 });
+});
+
+it('waits for a time, and says so', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  const { out } = await weir(
+    'config',
+    'set',
+    'policies.api.rate',
+    '6',
+    '--at',
+    '2100-01-01T00:00:00Z',
+  );
+  expect(out).toMatch(
+    /^revision 2 takes effect at 2100-01-01T00:00:00Z\n[^]*~ {2}policies.api.rate {2}5 {7}6\n$/,
+  );
+  const { out: got } = await weir('config', 'get', 'policies.api');
+  expect(got).toContain('# revision 2 takes effect at 2100-01-01T00:00:00Z\nrate: 5\n');
+  const { code, err } = await weir('config', 'set', 'policies.api.rate', '7');
+  expect([code, err]).toEqual([
+    1,
+    'revision 2 takes effect at 2100-01-01T00:00:00.000Z; roll it back, or wait until then\n',
+  ]);
+});
+
+it('lists, compares and rolls back', async () => {
+  for (const rate of ['5', '6', '7']) {
+    await weir('config', 'set', 'policies.api.rate', rate, '--by', 'ann');
+  }
+  const { out: history } = await weir('config', 'history');
+  expect(history.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['revision', 'kind', 'by', 'at', 'changes'],
+    ...['3', '2'].map((revision) => [
+      '',
+      revision,
+      'update',
+      'ann',
+      expect.any(String) as string,
+      'policies.api.rate',
+    ]),
+    ['', '1', 'update', 'ann', expect.any(String), 'policies'],
+    [''],
+  ]);
+  expect((await weir('config', 'diff', '1')).out).toContain('~  policies.api.rate  5       7');
+  expect((await weir('config', 'diff', '1', '2')).out).toContain('~  policies.api.rate  5       6');
+  expect((await weir('config', 'diff', '3')).out).toBe('no difference\n');
+  const { out } = await weir('config', 'rollback', '1', '--by', 'bob');
+  expect(out).toContain('revision 4\n');
+  expect(await json('config', 'get')).toMatchObject({
+    document: { policies: { api: { rate: 5 } } },
+  });
+  expect(await json('config', 'history', '--count', '1')).toMatchObject([
+    { revision: 4, kind: 'rollback', by: 'bob' },
+  ]);
+  expect(await weir('config', 'rollback', '99')).toMatchObject({
+    code: 1,
+    err: 'revision 99 is not in the history\n',
+  });
+});
+
+it('says what a file would change', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  const file = join(makeTempDir(), 'weir.json');
+  writeFileSync(file, '{ "policies": { "api": { "rate": 6 } } }');
+  expect(await json('config', 'diff', file)).toEqual({
+    added: [],
+    removed: [],
+    changed: [{ path: 'policies.api.rate', before: 5, after: 6 }],
+  });
+});
+
+it('says that nothing is there', async () => {
+  expect((await weir('config', 'get')).out).toBe('# nothing is stored\n{}\n');
+  expect((await weir('config', 'history')).out).toBe('nothing is stored\n');
+  expect((await weir('config', 'get', 'policies.api')).err).toContain(
+    'policies.api: there is nothing',
+  );
+  expect((await weir('status')).out).toBe(
+    'configuration: nothing is stored\nno process has said which revision it is on\n\ncluster default: no quota\n',
+  );
+});
+
+it('shows who is on which revision, and how the quota stands', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', 'policies.api.rate', '6');
+  const { client } = connectRedis({ url: redis.url });
+  const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());
+  await store.acknowledge({ node: 'a', revision: 2, status: 'applied' }, 60_000);
+  const refusal = { status: 'refused', about: 2, reason: 'no such policy' } as const;
+  await store.acknowledge({ node: 'b', revision: 1, ...refusal }, 60_000);
+  const limiter = createRateLimiter({
+    store: { type: 'redis', url: redis.url },
+    quota: { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } },
+  });
+  await limiter.ready();
+  await limiter.tryAcquire({ app: 'checkout' });
+  const { out } = await weir('status');
+  const lines = out.split('\n').map((line) => line.trim().split(/ {2,}/));
+  expect(lines.slice(0, 2)).toEqual([
+    ['configuration: revision 2, profile normal'],
+    ['1 of 2 processes are not on it'],
+  ]);
+  expect(lines).toContainEqual(['b', '1', 'refused', expect.any(String), 'no such policy']);
+  expect(out).toContain('cluster default: not overloaded');
+  expect(lines.find(([app]) => app === 'checkout')?.slice(0, 3)).toEqual([
+    'checkout',
+    '500',
+    '500',
+  ]);
+  expect(await json('status')).toMatchObject({
+    revision: 2,
+    clusterId: 'default',
+    quota: { capacity: 1000, apps: { checkout: { guaranteed: 500 } } },
+  });
+  await limiter.close();
+  await store.close();
+  client.disconnect();
+});
