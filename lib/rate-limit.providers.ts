@@ -15,6 +15,7 @@ import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
 import {
+  AppRateLimitGuard,
   PolicyCatalog,
   Questions,
   RateLimitFilter,
@@ -44,6 +45,7 @@ import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
+import { bindToGateways } from './transports/ws/gateway-filters.js';
 import { Violations } from './transports/ws/violations.js';
 import { WsTransport } from './transports/ws/ws.transport.js';
 
@@ -129,6 +131,7 @@ export const providers: Provider[] = [
   provide(MessageTransport, [OPTIONS, DroppedEvents, ModulesContainer], messageTransport),
   provide(Transports, [OPTIONS, MessageTransport, OPTIONAL_ADAPTER], transportsOf),
   RateLimitGuard,
+  AppRateLimitGuard,
   RateLimitFilter,
   provide(
     RateLimitExplorer,
@@ -151,15 +154,18 @@ export const providers: Provider[] = [
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
     APP_GUARD,
-    [OPTIONS, RateLimitGuard],
-    ({ apply }: RateLimitModuleOptions, guard: RateLimitGuard) =>
+    [OPTIONS, AppRateLimitGuard],
+    ({ apply }: RateLimitModuleOptions, guard: AppRateLimitGuard) =>
       apply === undefined ? undefined : guard,
   ),
   provide(
     APP_FILTER,
-    [OPTIONS, RateLimitFilter],
-    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter) =>
-      apply === undefined ? undefined : filter,
+    [OPTIONS, RateLimitFilter, ModulesContainer],
+    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter, modules: ModulesContainer) => {
+      if (apply === undefined) return undefined;
+      bindToGateways(modules, filter);
+      return filter;
+    },
   ),
 ];
 

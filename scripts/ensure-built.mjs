@@ -16,7 +16,13 @@ await main(() =>
     if (isStale('dist-cjs/package.json', ['lib', 'scripts/build.mjs', 'tsconfig.build.json'])) {
       await buildLibrary();
     }
-    const runnables = ['sample', 'test/chaos/process', 'test/nest/grpc-app', 'tsconfig.run.json'];
+    const runnables = [
+      'sample',
+      'test/chaos/process',
+      'test/nest/grpc-app',
+      'test/e2e/app',
+      'tsconfig.run.json',
+    ];
     if (isStale('build/sample/01-quick-start/main.js', runnables)) {
       await compileRunnables();
     }

@@ -3,7 +3,8 @@ import { startProxy, startRedis, stopAll } from '../support/index.js';
 import { until } from '../support/until.js';
 import { readStatus } from './google-rpc.js';
 import { type GrpcClients, type Outcome } from './grpc-clients.js';
-import { GrpcServer, NEST_MAJORS } from './grpc-servers.js';
+import { GrpcServer } from './grpc-servers.js';
+import { NEST_MAJORS } from './nest-majors.js';
 
 // The server is a process of its own, on the built package and on either Nest: what ends a process
 // must not be the one that looks on.
