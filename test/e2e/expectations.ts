@@ -22,6 +22,11 @@ export class Visitor {
     return outcomes;
   }
 
+  /** A name that nobody else has. */
+  named(name: string): Partial<Caller> {
+    return { name: `${name} of ${this.key}` };
+  }
+
   another(): Visitor {
     return new Visitor(this.send);
   }
@@ -104,22 +109,22 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   },
 
   'after authentication users are charged by name, and whoever is refused is not': async (one) => {
-    const [ann, bob] = [`ann of ${Math.random()}`, `bob of ${Math.random()}`];
-    const name = { name: ann };
-    expect(await one.calls(['authFirst', 'authFirst', 'authFirst'], name)).toEqual([
-      OK,
-      OK,
-      denied('per-user', 30_000),
-    ]);
-    expect(await one.call('authFirst', { name: bob })).toEqual(OK);
+    const [ann, bob] = [one.named('ann'), one.named('bob')];
+    const known = await one.calls(['authFirst', 'authFirst', 'authFirst'], ann);
+    expect(known).toEqual([OK, OK, denied('per-user', 30_000)]);
+    expect(await one.call('authFirst', bob)).toEqual(OK);
     const stranger = one.another();
     const outcomes = await stranger.calls(['authFirst', 'authFirst', 'authFirst']);
     expect(outcomes).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
-    expect(await stranger.calls(['noAuth', 'noAuth', 'noAuth'])).toEqual([
-      OK,
-      OK,
-      denied('per-user', 30_000),
-    ]);
+    const unnamed = await stranger.calls(['noAuth', 'noAuth', 'noAuth']);
+    expect(unnamed).toEqual([OK, OK, denied('per-user', 30_000)]);
+  },
+
+  'the guard of a class leaves users to the guard of the method': async (one) => {
+    const ann = one.named('ann');
+    const known = await one.calls(['classAuth', 'classAuth', 'classAuth'], ann);
+    expect(known).toEqual([OK, OK, denied('per-user', 30_000)]);
+    expect(await one.another().call('classAuth', one.named('bob'))).toEqual(OK);
   },
 
   'skipIf leaves out whom it names': async (one) => {

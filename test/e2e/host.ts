@@ -25,9 +25,16 @@ export const TRANSPORTS: Readonly<Record<NestMajor, readonly string[]>> = {
   11: [...HTTP, ...GRPC, 'tcp'],
 };
 
+/** Those that have events. */
+export const MESSAGES: Readonly<Record<NestMajor, readonly string[]>> = {
+  12: ['tcp', ...BROKERS],
+  11: ['tcp'],
+};
+
 /** One process with an application on each transport, and what calls them. */
 export class Host {
   private readonly calls = new Map<string, Call>();
+  private readonly clients = new Map<string, MessageClient>();
   private readonly toClose: (() => unknown)[] = [];
   private output = '';
 
@@ -38,7 +45,7 @@ export class Host {
   }
 
   static async start(major: NestMajor): Promise<Host> {
-    const wires = await startWires(['tcp', ...(major === 12 ? BROKERS : [])]);
+    const wires = await startWires(MESSAGES[major]);
     const grpc = await grpcOptions();
     const apps: Record<string, object> = { grpc };
     for (const name of [...HTTP, ...(major === 12 ? ONLY_ON_12 : [])]) apps[name] = {};
@@ -58,6 +65,10 @@ export class Host {
 
   callOf(transport: string): Call {
     return this.calls.get(transport)!;
+  }
+
+  clientOf(wire: string): MessageClient {
+    return this.clients.get(wire)!;
   }
 
   async stop(): Promise<void> {
@@ -97,13 +108,13 @@ export class Host {
   private async callWire(name: string, wire: Wire): Promise<void> {
     const client = await wire.connect();
     this.toClose.push(() => client.close());
-    const call = callMessages(client);
     // Brokers may take a subscription after the microservice says that it listens.
     await until(() => answersSoon(client), {
       timeoutMs: 20_000,
       what: `the microservice on ${name} to answer`,
     });
-    this.calls.set(name, call);
+    this.clients.set(name, client);
+    this.calls.set(name, callMessages(client));
   }
 }
 

@@ -14,8 +14,8 @@ import { type Shape } from './routes.js';
 
 /** Answers come as an event: plain sockets have no other way. */
 const GATEWAY: Shape = {
-  host: () => WebSocketGateway() as ClassDecorator,
-  route: (name) => SubscribeMessage(name) as MethodDecorator,
+  host: () => WebSocketGateway(),
+  route: (name) => SubscribeMessage(name),
   reply: (_client, text) => ({ event: 'answer', data: { text } }),
 };
 

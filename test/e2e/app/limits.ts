@@ -5,8 +5,12 @@ import { callerOf } from './caller.js';
 
 const key = (context: ExecutionContext): string => callerOf(context).key;
 
-const perMinute = (rate: number, more: Partial<RoutePolicy> = {}): RoutePolicy =>
-  ({ rate, period: '1m', key, ...more }) as RoutePolicy;
+const perMinute = (rate: number, more: Partial<RoutePolicy> = {}): RoutePolicy => ({
+  rate,
+  period: '1m',
+  key,
+  ...more,
+});
 
 /** The limits of every application here, whatever it is called by. */
 export const limits = (clock: ManualClock): RateLimitModuleInput => ({

@@ -1,17 +1,18 @@
 // Applications on every transport, on whatever Nest is found beside this. The environment says which
 // (APPS: names, and for microservices how they listen); the line `ready` tells where they are.
 import 'reflect-metadata';
-import { type INestApplication } from '@nestjs/common';
+import { type INestApplication, type LogLevel, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type MicroserviceOptions } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Events } from './events.js';
 import { moduleOf } from './modules.js';
 import { GRPC_KINDS } from './proto.js';
 import { type Shape } from './routes.js';
 import { grpcShape, HTTP, MESSAGES } from './shapes.js';
 
-const QUIET = { logger: ['warn', 'error', 'fatal'] } as { logger: ['warn', 'error', 'fatal'] };
+const QUIET: { logger: LogLevel[] } = { logger: ['warn', 'error', 'fatal'] };
 
 async function listen(starting: Promise<INestApplication>): Promise<string> {
   const app = await starting;
@@ -19,8 +20,12 @@ async function listen(starting: Promise<INestApplication>): Promise<string> {
   return app.getUrl();
 }
 
-async function serve(shapes: Shape[], options: MicroserviceOptions): Promise<string> {
-  const module = moduleOf(shapes, 'controllers');
+async function serve(
+  shapes: Shape[],
+  options: MicroserviceOptions,
+  others: Type[] = [],
+): Promise<string> {
+  const module = moduleOf(shapes, 'controllers', [], others);
   const app = await NestFactory.createMicroservice(module, { ...QUIET, ...options });
   await app.listen();
   return '';
@@ -44,7 +49,7 @@ async function start(name: string, options: MicroserviceOptions): Promise<string
     case 'grpc':
       return serve(GRPC_KINDS.map(grpcShape), options);
     default:
-      return serve([MESSAGES], options);
+      return serve([MESSAGES], options, [Events]);
   }
 }
 

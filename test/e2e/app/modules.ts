@@ -1,4 +1,4 @@
-import { type DynamicModule, type ModuleMetadata } from '@nestjs/common';
+import { type DynamicModule, type ModuleMetadata, type Type } from '@nestjs/common';
 import { RateLimitModule } from 'nestjs-weir';
 import { ManualClock } from '../../support/manual-clock.js';
 import { limits } from './limits.js';
@@ -11,11 +11,12 @@ export function moduleOf(
   shapes: readonly Shape[],
   as: 'controllers' | 'providers',
   imports: NonNullable<ModuleMetadata['imports']> = [],
+  others: readonly Type[] = [],
 ): DynamicModule {
   const clock = new ManualClock();
   return {
     module: AppModule,
     imports: [RateLimitModule.forRoot(limits(clock)), ...imports],
-    [as]: shapes.flatMap((shape) => routesOf(shape, clock)),
+    [as]: [...shapes.flatMap((shape) => routesOf(shape, clock)), ...others],
   };
 }

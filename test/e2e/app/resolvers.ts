@@ -6,7 +6,7 @@ import { moduleOf } from './modules.js';
 import { type Shape } from './routes.js';
 
 const RESOLVER: Shape = {
-  host: () => Resolver() as ClassDecorator,
+  host: () => Resolver(),
   route: (name) => Query(() => String, { name, nullable: true }),
   reply: (_parent, text) => text,
 };

@@ -22,6 +22,7 @@ export const ROUTES = [
   'limitFirst',
   'authFirst',
   'noAuth',
+  'classAuth',
   'asked',
   'advance',
   'skipped',
@@ -152,6 +153,14 @@ export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Typ
     @route('stacked')
     @RateLimit('narrow')
     stacked(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    // The guard of the class runs before authentication, and must leave users to that of the method.
+    @route('classAuth')
+    @RateLimit('per-user')
+    @UseGuards(auth)
+    classAuth(input: unknown): unknown {
       return reply(input, 'ok');
     }
 
