@@ -36,12 +36,12 @@ export class Waiting {
   ): Promise<boolean> {
     return new Promise((resolve) => {
       let isOver = false;
-      let stopListening: (() => void) | undefined;
+      let stopListening = (): void => undefined;
       const end = (then: () => void): void => {
         if (isOver) return;
         isOver = true;
         cancel();
-        stopListening?.();
+        stopListening();
         then();
       };
       const cancel = this.clock.after(delayMs, () => end(() => resolve(true)));
