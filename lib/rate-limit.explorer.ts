@@ -35,7 +35,8 @@ export class RateLimitExplorer implements OnModuleInit {
     const unnamed = new Set<string>();
     for (const found of this.handlers()) {
       const { type, handler, name } = found;
-      if (this.planOf(found) !== undefined && this.hasDecorator(found)) continue;
+      const plan = this.planOf(found);
+      if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
       if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
     this.warnOfHybrid([...unnamed]);
@@ -79,7 +80,8 @@ export class RateLimitExplorer implements OnModuleInit {
 
   /** A global guard does not reach a microservice that was connected without its configuration. */
   private warnOfHybrid(messageHandlers: readonly string[]): void {
-    const isHttp = this.adapterHost?.httpAdapter !== undefined;
+    // A microservice that stands alone has null there, whatever the types say.
+    const isHttp = Boolean(this.adapterHost?.httpAdapter);
     if (!this.appliesToAll || !isHttp || messageHandlers.length === 0) return;
     this.logger.warn(
       `'apply' reaches ${messageHandlers.join(', ')} only if the microservice is connected with ` +

@@ -17,6 +17,7 @@ import { withoutUndefined } from './common/validate.js';
 import { RateLimitConfig, type VersionedConfig } from './config/index.js';
 import { ConfigLife, openConfig } from './config.life.js';
 import {
+  AppRateLimitGuard,
   PolicyCatalog,
   Questions,
   RateLimitFilter,
@@ -49,6 +50,7 @@ import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
+import { bindToGateways } from './transports/ws/gateway-filters.js';
 import { Violations } from './transports/ws/violations.js';
 import { WsTransport } from './transports/ws/ws.transport.js';
 
@@ -180,6 +182,7 @@ export const providers: Provider[] = [
   ),
   provide(Protection, [OPTIONS, RateLimiter, ProtectionExplorer], protectionOf),
   RateLimitGuard,
+  AppRateLimitGuard,
   RateLimitFilter,
   provide(
     RateLimitExplorer,
@@ -203,15 +206,18 @@ export const providers: Provider[] = [
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
     APP_GUARD,
-    [OPTIONS, RateLimitGuard],
-    ({ apply }: RateLimitModuleOptions, guard: RateLimitGuard) =>
+    [OPTIONS, AppRateLimitGuard],
+    ({ apply }: RateLimitModuleOptions, guard: AppRateLimitGuard) =>
       apply === undefined ? undefined : guard,
   ),
   provide(
     APP_FILTER,
-    [OPTIONS, RateLimitFilter],
-    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter) =>
-      apply === undefined ? undefined : filter,
+    [OPTIONS, RateLimitFilter, ModulesContainer],
+    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter, modules: ModulesContainer) => {
+      if (apply === undefined) return undefined;
+      bindToGateways(modules, filter);
+      return filter;
+    },
   ),
 ];
 

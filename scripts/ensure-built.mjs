@@ -21,6 +21,7 @@ await main(() =>
       'test/chaos/process',
       'test/config/process',
       'test/nest/grpc-app',
+      'test/e2e/app',
       'tsconfig.run.json',
     ];
     if (isStale('build/sample/01-quick-start/main.js', runnables)) {

@@ -2,6 +2,7 @@ import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import {
   addEntry,
+  ClassRateLimitGuard,
   RateLimitFilter,
   RateLimitGuard,
   type PolicyChoice,
@@ -38,7 +39,7 @@ export function RateLimit(
   }
   return applyDecorators(
     onClassOrMethod((target) => addEntry(target, entryOf(what, settings))),
-    UseGuards(RateLimitGuard),
+    useGuard,
     UseFilters(RateLimitFilter),
   );
 }
@@ -49,3 +50,11 @@ function entryOf(what: Parameters<typeof RateLimit>[0], settings: RateLimitSetti
   const { quota = settings.quota, ...policy } = what;
   return { what: policy, quota };
 }
+
+/** That of a class runs earlier, and asks for less. */
+function useGuard(target: object, key?: string | symbol, descriptor?: PropertyDescriptor): void {
+  if (descriptor === undefined) UseGuards(ClassRateLimitGuard)(target as Class);
+  else UseGuards(RateLimitGuard)(target, key!, descriptor);
+}
+
+type Class = new (...args: unknown[]) => unknown;

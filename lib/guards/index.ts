@@ -1,5 +1,6 @@
 export { chargeOf, keepCharge, rateLimitOf, type Charge } from './charges.js';
 export { GuardFailure } from './guard-failure.js';
+export { AppRateLimitGuard, ClassRateLimitGuard } from './outer-guards.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './key-options.js';
 export { NO_KEY, type KeySettings } from './key-resolver.js';
 export { PolicyCatalog } from './policy-catalog.js';

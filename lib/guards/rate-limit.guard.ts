@@ -33,7 +33,11 @@ export class RateLimitGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.check(this.routes.planOf(context.getClass(), context.getHandler()), context);
+    return this.check(this.planOf(context), context);
+  }
+
+  protected planOf(context: ExecutionContext): RoutePlan {
+    return this.routes.planOf(context.getClass(), context.getHandler());
   }
 
   /** The same for a plan that is only a part of the route's. */

@@ -10,6 +10,9 @@ export class RoutePlan implements RouteFacts {
   readonly isEmpty: boolean;
   /** What most routes are: one policy, and nothing that depends on the request but its key. */
   readonly single: AppliedPolicy | undefined;
+  /** The parts of it that guards further out ask for: that of the class, that of the application. */
+  ofClass: RoutePlan = this;
+  ofApp: RoutePlan = this;
 
   constructor(
     readonly id: string,
@@ -24,6 +27,14 @@ export class RoutePlan implements RouteFacts {
     const isSingle = policies.length === 1 && choices.length === 0 && !usesQuota;
     const isPlain = first !== undefined && !first.skipIf && !first.cost && cost === undefined;
     this.single = isSingle && isPlain ? first : undefined;
+  }
+
+  /** The same without some of its policies. */
+  without(names: ReadonlySet<string>): RoutePlan {
+    if (names.size === 0) return this;
+    const { id, choices, usesQuota, cost, limiter } = this;
+    const rest = this.policies.filter(({ name }) => !names.has(name));
+    return new RoutePlan(id, rest, choices, usesQuota, cost, limiter);
   }
 
   /** What is asked before all guards; undefined if there is nothing of the kind. */

@@ -62,29 +62,33 @@ export class RouteTable {
   private makePlan(type: Class, handler: Handler): RoutePlan {
     const id = this.idOf(type, handler);
     const own = entriesOf(handler);
-    const entries = [...this.appliedToAll(), ...entriesOf(type), ...own];
+    const stages = [this.appliedToAll(), entriesOf(type), own];
+    const entries = stages.flat();
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
     for (const name of skip ?? []) this.catalog.use(name, `@SkipRateLimit on ${id}`);
     if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
-    const policies = new Map<string, AppliedPolicy>();
-    const choices: PolicyChoice[] = [];
-    for (const { what } of entries) {
-      if (typeof what === 'function') choices.push(what);
-      else if (typeof what === 'object') this.addInline(id, what, policies);
-      // The same name again is the same policy, and is asked once.
-      else if (what !== undefined)
-        policies.set(what, this.catalog.use(what, `@RateLimit on ${id}`));
-    }
+    const choices = entries.map(({ what }) => what).filter((what) => typeof what === 'function');
+    // The same name again is the same policy: it is asked once, where it stands closest.
+    const [ofApp, ofClass, ofMethod] = stages.map((stage) => this.policiesOf(id, stage));
+    const policies = new Map([...ofApp!, ...ofClass!, ...ofMethod!]);
     for (const name of skip ?? []) policies.delete(name);
     if (choices.length > 0) this.catalog.useAll(`the choice of ${id}`);
     const cost = costOf(handler) ?? costOf(type);
-    return this.plan(
-      id,
-      [...policies.values()],
-      choices,
-      this.usesQuota(`@RateLimit() on ${id}`, entries),
-      cost,
-    );
+    const usesQuota = this.usesQuota(`@RateLimit() on ${id}`, entries);
+    const plan = this.plan(id, [...policies.values()], choices, usesQuota, cost);
+    plan.ofClass = plan.without(byUser(ofMethod!));
+    plan.ofApp = plan.ofClass.without(byUser(ofClass!));
+    return plan;
+  }
+
+  private policiesOf(id: string, entries: readonly RateLimitEntry[]): Map<string, AppliedPolicy> {
+    const policies = new Map<string, AppliedPolicy>();
+    for (const { what } of entries) {
+      if (typeof what === 'object') this.addInline(id, what, policies);
+      else if (typeof what === 'string')
+        policies.set(what, this.catalog.use(what, `@RateLimit on ${id}`));
+    }
+    return policies;
   }
 
   private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
@@ -139,6 +143,11 @@ export class RouteTable {
     this.ids.add(id);
     return id;
   }
+}
+
+/** The policies that have to know who is calling. */
+function byUser(policies: ReadonlyMap<string, AppliedPolicy>): Set<string> {
+  return new Set([...policies.values()].filter((one) => one.needsUser).map(({ name }) => name));
 }
 
 /** Leaves room for a number in what the limiter takes as a name. */

@@ -35,15 +35,23 @@ export class Waiting {
     transport: Transport,
   ): Promise<boolean> {
     return new Promise((resolve) => {
-      const stopListening = transport.whenAborted(context, () => {
+      let isOver = false;
+      let stopListening = (): void => undefined;
+      const end = (then: () => void): void => {
+        if (isOver) return;
+        isOver = true;
         cancel();
         stopListening();
-        void Promise.resolve(this.limiter.refund(request)).finally(() => resolve(false));
-      });
-      const cancel = this.clock.after(delayMs, () => {
-        stopListening();
-        resolve(true);
-      });
+        then();
+      };
+      const cancel = this.clock.after(delayMs, () => end(() => resolve(true)));
+      stopListening = transport.whenAborted(context, () =>
+        end(() => {
+          void Promise.resolve(this.limiter.refund(request)).finally(() => resolve(false));
+        }),
+      );
+      // A transport may tell at once of a caller that has left before.
+      if (isOver) stopListening();
     });
   }
 }

@@ -303,6 +303,17 @@ describe('GraphQL operations', () => {
     expect(answers.map(({ data }) => data?.left)).toEqual([1, 0, null]);
   });
 
+  it('are charged once by what applies to all, also where that is early for routes', async () => {
+    const early = { rate: 5, period: '1h', early: true } as const;
+    const two = { rate: 2, period: '1h' } as const;
+    const policies = { two, five: two, early };
+    const app = await start({ clock: new ManualClock(), policies, apply: ['early'] });
+    const { headers } = await app.query('{ a: left b: left books { id } }');
+    expect(headers.get('ratelimit')).toBe('"early";r=4;t=720, "two";r=1;t=1800');
+    const left = app.app.get(RateLimiter).peek({ policy: 'early', key: '127.0.0.1' });
+    expect(left).toMatchObject({ remaining: 4 });
+  });
+
   it('may be denied in other words, and tell loggers what was decided by their context', async () => {
     const app = await start({ clock: new ManualClock() });
     await app.query('{ ownWords }');

@@ -1,14 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { root } from '../setup/ensure-built.js';
 import { freePort } from '../support/free-port.js';
-import { exited, hasExited, makeTempDir, spawnOwned } from '../support/processes.js';
+import { exited, hasExited, spawnOwned } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { GrpcClients } from './grpc-clients.js';
-
-export const NEST_MAJORS = [12, 11] as const;
-export type NestMajor = (typeof NEST_MAJORS)[number];
+import { directoryOf, type NestMajor } from './nest-majors.js';
 
 export const PROTO = join(root, 'test/nest/grpc-app/shop.proto');
 const MAIN = 'test/nest/grpc-app/main.js';
@@ -35,7 +32,7 @@ export class GrpcServer {
   static async start(major: NestMajor, options: GrpcServerOptions): Promise<GrpcServer> {
     const { kind, hybrid = false, redisUrl } = options;
     const port = String(await freePort());
-    const cwd = major === 12 ? join(root, 'build') : directoryOnNest11();
+    const cwd = directoryOf(major);
     const env = { ...process.env, KIND: kind, PORT: port, PROTO, REDIS_URL: redisUrl };
     const child = spawnOwned(process.execPath, [MAIN], {
       cwd,
@@ -64,31 +61,4 @@ export class GrpcServer {
     this.child.kill('SIGKILL');
     await exited(this.child);
   }
-}
-
-let onNest11: string | undefined;
-
-/**
- * The built package and the compiled app in a directory where `@nestjs/*` is Nest 11. The package is
- * copied: Node looks for the neighbours of what a link points to, and there it is Nest 12.
- */
-function directoryOnNest11(): string {
-  if (onNest11 !== undefined) return onNest11;
-  const dir = makeTempDir();
-  const modules = join(dir, 'node_modules');
-  for (const part of ['package.json', 'dist', 'dist-cjs', 'lua']) {
-    cpSync(join(root, part), join(modules, 'nestjs-weir', part), { recursive: true });
-  }
-  for (const scope of ['@nestjs', '@grpc', 'rxjs', 'reflect-metadata']) {
-    link(join(root, 'test/nest11/node_modules', scope), join(modules, scope));
-  }
-  link(join(root, 'node_modules/ioredis'), join(modules, 'ioredis'));
-  cpSync(join(root, 'build/test'), join(dir, 'test'), { recursive: true });
-  writeFileSync(join(dir, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-  return (onNest11 = dir);
-}
-
-function link(target: string, path: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  symlinkSync(target, path, 'dir');
 }

@@ -3,7 +3,8 @@ import { startProxy, startRedis, stopAll } from '../support/index.js';
 import { until } from '../support/until.js';
 import { readStatus } from './google-rpc.js';
 import { type GrpcClients, type Outcome } from './grpc-clients.js';
-import { GrpcServer, NEST_MAJORS } from './grpc-servers.js';
+import { GrpcServer } from './grpc-servers.js';
+import { NEST_MAJORS } from './nest-majors.js';
 
 // The server is a process of its own, on the built package and on either Nest: what ends a process
 // must not be the one that looks on.
@@ -110,11 +111,6 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
         'ShopController.bareChat',
         'ShopController.list',
       ]);
-    });
-
-    it('limits all methods of a class, and once what stands on both', async () => {
-      expect(await clients.codes(1, 'Limited.Both')).toEqual([OK]);
-      expect(await clients.codes(2, 'Limited.Stream')).toEqual([OK, RESOURCE_EXHAUSTED]);
     });
 
     it('reads keys from metadata, in any case', async () => {
@@ -238,11 +234,8 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
     await server.stop();
   });
 
-  it.each([
-    ['a microservice', false],
-    ['a hybrid app that hands its configuration on', true],
-  ])('applies a policy to handlers that say nothing, in %s', async (_, hybrid) => {
-    const server = await GrpcServer.start(major, { kind: 'applied', hybrid });
+  it('applies a policy to handlers of a hybrid app that hands its configuration on', async () => {
+    const server = await GrpcServer.start(major, { kind: 'applied', hybrid: true });
     expect(await server.clients.codes(1, 'Plain.Say')).toEqual([OK]);
     expect(await server.clients.codes(3, 'Plain.BareChat')).toEqual([
       OK,

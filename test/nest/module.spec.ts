@@ -232,6 +232,12 @@ describe('at start', () => {
       limited(): number {
         return 1;
       }
+
+      @MessagePattern('free')
+      @SkipRateLimit()
+      free(): number {
+        return 1;
+      }
     }
     const warnings = new Warnings();
     const options = { policies: { once: ONCE }, apply: ['once'] };

@@ -1,4 +1,4 @@
-import { Controller, Inject, Logger } from '@nestjs/common';
+import { Controller, Logger } from '@nestjs/common';
 import { EventPattern, MessagePattern } from '@nestjs/microservices';
 import { DroppedEvents, isRateLimitError, RateLimit, RateLimitModule } from 'nestjs-weir';
 import { stopAll, until } from '../support/index.js';
@@ -47,18 +47,6 @@ class Messages {
   }
 }
 
-@Controller()
-@RateLimit('two')
-class Twice {
-  constructor(@Inject(DroppedEvents) readonly dropped: DroppedEvents) {}
-
-  @MessagePattern('both')
-  @RateLimit('two')
-  both(): object {
-    return { ok: true };
-  }
-}
-
 const DENIED = {
   status: 'error',
   statusCode: 429,
@@ -86,7 +74,7 @@ describe.each(Object.keys(WIRES))('over %s', (name) => {
       const policies = { two: { rate: 2, period: '1m', key: 'global' } } as const;
       app = await startMessages(wire, kind, {
         imports: [RateLimitModule.forRoot({ clock, policies })],
-        controllers: [Messages, Twice],
+        controllers: [Messages],
       });
       const note = (level: string) => (text: unknown) => logged.push(`${level} ${String(text)}`);
       Logger.overrideLogger({ log: () => {}, warn: note('warn'), error: note('error') });
@@ -128,12 +116,6 @@ describe.each(Object.keys(WIRES))('over %s', (name) => {
         Object.values(dropped.byHandler()).reduce((sum, count) => sum + count, 0),
       );
       expect(logged).toEqual(['warn Messages.ordered: 1 event over the limit dropped']);
-    });
-
-    it('charges once what stands on class and method', async () => {
-      expect(await outcome('both', {})).toEqual({ ok: true });
-      expect(await outcome('both', {})).toEqual({ ok: true });
-      expect(await outcome('both', {})).toEqual(DENIED);
     });
 
     it('reads keys from the message', async () => {

@@ -144,6 +144,23 @@ describe('an app that installed the tarball', () => {
     },
   );
 
+  it('protects methods on Nest 11 as on Nest 12', async () => {
+    const { code, stdout, stderr } = await runToEnd(
+      process.execPath,
+      [OLD_REQUIRE, 'protect.cjs'],
+      { cwd: oldApp },
+    );
+    expect([stderr, code]).toEqual(['', 0]);
+    const { version, answers } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(version).toMatch(/^11\./);
+    expect(answers).toEqual([
+      { id: 0, tag: 'own' },
+      { id: 1, tag: 'each' },
+      { id: 2, tag: 'made' },
+      'PROTECTION_MISSING',
+    ]);
+  });
+
   it.each([
     ['an ES module', () => esmApp],
     ['CommonJS', () => cjsApp],

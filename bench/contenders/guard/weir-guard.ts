@@ -1,4 +1,4 @@
-import { RateLimit, RateLimitGuard, RateLimitModule } from 'nestjs-weir';
+import { RateLimit, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-weir';
 import { type Contender, type ContenderOptions } from '../contender.js';
 import { stage } from './stage.js';
 
@@ -13,5 +13,6 @@ export function createWeirGuard(options: ContenderOptions): Promise<Contender> {
     decorate: RateLimit('api'),
     guardOf: (app) => app.get(RateLimitGuard),
     answers: 'at once',
+    decided: (app) => app.get(RateLimiter).stats().policies.api!.allowed,
   });
 }

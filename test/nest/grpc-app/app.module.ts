@@ -3,7 +3,6 @@ import { RateLimitModule, type RateLimitModuleInput, type RoutePolicy } from 'ne
 import { ManualClock } from '../../support/manual-clock.js';
 import {
   CrowdedController,
-  LimitedController,
   PlainController,
   SharedController,
   ShopController,
@@ -57,7 +56,7 @@ const OPTIONS: Record<Kind, RateLimitModuleInput> = {
 };
 
 const CONTROLLERS: Record<Kind, Type[]> = {
-  memory: [ShopController, LimitedController],
+  memory: [ShopController],
   quota: [CrowdedController],
   applied: [PlainController],
   redis: [SharedController],

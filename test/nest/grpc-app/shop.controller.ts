@@ -175,21 +175,6 @@ export class ShopController {
   }
 }
 
-@Controller()
-@RateLimit('two')
-export class LimitedController {
-  @GrpcMethod('Limited')
-  @RateLimit('two')
-  both(): Reply {
-    return { text: 'ok' };
-  }
-
-  @GrpcStreamMethod('Limited')
-  stream(items: Observable<Item>): Observable<Reply> {
-    return items.pipe(map(asText));
-  }
-}
-
 /** Charges the quota, where there is one. */
 @Controller()
 export class CrowdedController {

@@ -1,0 +1,31 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type RateLimitModuleInput, type RoutePolicy } from 'nestjs-weir';
+import { type ManualClock } from '../../support/manual-clock.js';
+import { callerOf } from './caller.js';
+
+const key = (context: ExecutionContext): string => callerOf(context).key;
+
+const perMinute = (rate: number, more: Partial<RoutePolicy> = {}): RoutePolicy => ({
+  rate,
+  period: '1m',
+  key,
+  ...more,
+});
+
+/** The limits of every application here, whatever it is called by. */
+export const limits = (clock: ManualClock): RateLimitModuleInput => ({
+  clock,
+  policies: {
+    two: perMinute(2),
+    three: perMinute(3),
+    narrow: perMinute(1),
+    wide: perMinute(3),
+    'per-user': perMinute(2, { key: 'user', anonymous: key }),
+    members: perMinute(1, { skipIf: (context) => callerOf(context).isVip === true }),
+    watched: perMinute(1, { shadow: true }),
+    everywhere: perMinute(2, { skipIf: (context) => callerOf(context).isCounted !== true }),
+  },
+  apply: ['everywhere'],
+  quota: { apps: { small: { guaranteed: 2 }, large: { guaranteed: 100_000 } } },
+  app: (context) => callerOf(context).app ?? 'large',
+});

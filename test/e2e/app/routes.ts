@@ -1,0 +1,184 @@
+import { UseGuards, type CanActivate, type ExecutionContext, type Type } from '@nestjs/common';
+import { RateLimit, RateLimitCost, SkipRateLimit } from 'nestjs-weir';
+import { type ManualClock } from '../../support/manual-clock.js';
+import { callerOf, enter } from './caller.js';
+
+/** What tells the handlers of one transport from those of another: their decorators, and answers. */
+export interface Shape {
+  host(): ClassDecorator;
+  route(name: RouteName): MethodDecorator;
+  /** `input` is the first argument of the handler: of gRPC, its message or its stream of them. */
+  reply(input: unknown, text: string): unknown;
+}
+
+export const ROUTES = [
+  'two',
+  'costly',
+  'cheap',
+  'members',
+  'quota',
+  'watched',
+  'plain',
+  'limitFirst',
+  'authFirst',
+  'noAuth',
+  'classAuth',
+  'asked',
+  'advance',
+  'skipped',
+  'stacked',
+  'wide',
+  'counted',
+] as const;
+
+export type RouteName = (typeof ROUTES)[number];
+
+/** Lets in whoever has a name, and counts how often it was asked. */
+class Auth implements CanActivate {
+  asked = 0;
+
+  canActivate(context: ExecutionContext): boolean {
+    this.asked++;
+    const { name } = callerOf(context);
+    if (name !== undefined) enter(context, { id: name });
+    return name !== undefined;
+  }
+}
+
+/**
+ * Moves the clock on: a guard is what sees the caller on every transport. One that answers later
+ * would leave the streams of Nest 11 hanging.
+ */
+class Advance implements CanActivate {
+  constructor(private readonly clock: ManualClock) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    this.clock.advance(callerOf(context).advanceMs!);
+    return true;
+  }
+}
+
+/** The same handlers for every transport. */
+export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Type[] {
+  const auth = new Auth();
+
+  @host()
+  class Routes {
+    @route('two')
+    @RateLimit('two')
+    two(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('costly')
+    @RateLimit('three')
+    @RateLimitCost(2)
+    costly(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('cheap')
+    @RateLimit('three')
+    cheap(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('members')
+    @RateLimit('members')
+    members(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('quota')
+    @RateLimit()
+    quota(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('watched')
+    @RateLimit('watched')
+    watched(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('plain')
+    plain(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    // Nest runs the guards of a method from the last decorator to the first.
+    @route('limitFirst')
+    @UseGuards(auth)
+    @RateLimit('two')
+    limitFirst(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('authFirst')
+    @RateLimit('per-user')
+    @UseGuards(auth)
+    authFirst(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('noAuth')
+    @RateLimit('per-user')
+    noAuth(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('asked')
+    @SkipRateLimit()
+    asked(input: unknown): unknown {
+      return reply(input, String(auth.asked));
+    }
+
+    @route('advance')
+    @SkipRateLimit()
+    @UseGuards(new Advance(clock))
+    advance(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+  }
+
+  @host()
+  @RateLimit('wide')
+  class LimitedRoutes {
+    @route('skipped')
+    @SkipRateLimit()
+    skipped(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('stacked')
+    @RateLimit('narrow')
+    stacked(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    // The guard of the class runs before authentication, and must leave users to that of the method.
+    @route('classAuth')
+    @RateLimit('per-user')
+    @UseGuards(auth)
+    classAuth(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('wide')
+    wide(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+  }
+
+  @host()
+  @RateLimit('everywhere')
+  class CountedRoutes {
+    @route('counted')
+    @RateLimit('everywhere')
+    counted(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+  }
+
+  return [Routes, LimitedRoutes, CountedRoutes];
+}

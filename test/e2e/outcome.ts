@@ -1,0 +1,27 @@
+/** What a caller was told, in the same words for every transport. */
+export interface Outcome {
+  readonly allowed: boolean;
+  /** Of a call that passed. */
+  readonly text?: string;
+  /** Of a call that was over its limit: whose rule it was, and when to come back. */
+  readonly policy?: string;
+  readonly retryAfterMs?: number;
+  /** Of a call that failed for another reason. */
+  readonly refusal?: string;
+}
+
+/** What transports tell about a failure, each in a place of its own. */
+export interface Failure {
+  readonly code?: string;
+  readonly policy?: string;
+  readonly retryAfterMs?: number;
+  readonly message?: string;
+}
+
+export const passed = (text: string): Outcome => ({ allowed: true, text });
+
+export function failed({ code, policy, retryAfterMs, message }: Failure): Outcome {
+  return code === 'RATE_LIMITED'
+    ? { allowed: false, policy, retryAfterMs }
+    : { allowed: false, refusal: message };
+}
