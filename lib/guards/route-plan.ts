@@ -17,6 +17,8 @@ export class RoutePlan implements RouteFacts {
     readonly choices: readonly PolicyChoice[],
     readonly usesQuota: boolean,
     readonly cost: PerRequest<number> | undefined,
+    /** Whoever is denied is answered by an interceptor. */
+    readonly handsOver: boolean,
     private readonly limiter: RateLimiter,
   ) {
     this.isEmpty = policies.length + choices.length === 0 && !usesQuota;
@@ -26,11 +28,14 @@ export class RoutePlan implements RouteFacts {
     this.single = isSingle && isPlain ? first : undefined;
   }
 
-  /** What is asked before all guards; undefined if there is nothing of the kind. */
+  /**
+   * What is asked before all guards; undefined if there is nothing of the kind. It hands nothing
+   * over: whoever is stopped there is stopped for the sake of the guards behind.
+   */
   early(): RoutePlan | undefined {
     const early = this.policies.filter((policy) => policy.early);
     if (early.length === 0) return undefined;
-    return new RoutePlan(this.id, early, [], false, this.cost, this.limiter);
+    return new RoutePlan(this.id, early, [], false, this.cost, false, this.limiter);
   }
 
   /** A decision names its policy and its capacity; that tells the tier, or one with equal figures. */

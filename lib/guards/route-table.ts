@@ -4,6 +4,7 @@ import { type PolicyCatalog } from './policy-catalog.js';
 import {
   costOf,
   entriesOf,
+  handsOver,
   skipOf,
   type PolicyChoice,
   type RateLimitEntry,
@@ -59,7 +60,9 @@ export class RouteTable {
     const entries = [...this.appliedToAll(), ...entriesOf(type), ...own];
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
     for (const name of skip ?? []) this.catalog.get(name, `@SkipRateLimit on ${id}`);
-    if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
+    if (skip?.length === 0 || entries.length === 0) {
+      return this.plan(id, [], [], false, undefined, false);
+    }
     const policies = new Map<string, AppliedPolicy>();
     const choices: PolicyChoice[] = [];
     for (const { what } of entries) {
@@ -77,10 +80,13 @@ export class RouteTable {
       choices,
       this.usesQuota(`@RateLimit() on ${id}`, entries),
       cost,
+      handsOver(handler) || handsOver(type),
     );
   }
 
-  private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
+  private plan(
+    ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
+  ) {
     return new RoutePlan(...args, this.limiter);
   }
 
