@@ -76,6 +76,8 @@ export interface DegradationFigures {
 const KNOWN = [...Object.keys(new DegradationOptions()), 'coreFields'];
 const KNOWN_RESOURCE = ['mode', 'level', 'level1Ttl', 'level2Ttl', 'coreFields', 'recovery'];
 const MODES: readonly ResourceMode[] = ['auto', 'forced', 'disabled', 'observe'];
+/** Names beyond this share one recovery: a name made of a request must not fill the memory. */
+export const MOST_RESOURCES = 1000;
 const MOST_ENTRIES = 10_000_000;
 const MOST_AT_ONCE = 100_000;
 
@@ -114,6 +116,14 @@ function checkResources(
   at: string,
 ): ReadonlyMap<string, ResourceFigures> {
   plainObject(`${at}.resources`, resources, 'an object of resources by name');
+  const names = Object.keys(resources);
+  if (names.length > MOST_RESOURCES || names.includes('')) {
+    throw new InvalidArgumentError(
+      `${at}.resources`,
+      names.length,
+      `up to ${MOST_RESOURCES} names`,
+    );
+  }
   const checked = new Map<string, ResourceFigures>();
   for (const [name, resource] of Object.entries(resources)) {
     const path = `${at}.resources.${name}`;

@@ -1,8 +1,14 @@
 export { BucketTable } from './memory/bucket-table.js';
 export { MemoryQuota } from './memory/memory-quota.js';
+export { MOST_BYTES, seal, unseal } from './envelope.js';
+export { MemorySharedCache } from './memory/memory-shared-cache.js';
 export { MemoryStore } from './memory/memory-store.js';
+export { SOLE_PROBER, type ProbeLease } from './probe-lease.js';
 export { type QuotaOverview, type QuotaStore } from './quota-store.js';
+export { RedisProbeLease } from './redis/redis-probe-lease.js';
 export { RedisQuota } from './redis/redis-quota.js';
+export { connectionBeside, RedisSharedCache } from './redis/redis-shared-cache.js';
 export { RedisStore } from './redis/redis-store.js';
 export type { RedisConnectionOptions } from './redis/connection.js';
 export * from './remote-store.js';
+export * from './shared-cache.js';

@@ -10,6 +10,7 @@ export interface Scripts {
   heartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
   lease(args: BinaryArgument[]): Promise<Buffer>;
   seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number]>;
+  releaseLease(leaseKey: string, mark: string): Promise<number>;
 }
 
 /**
@@ -21,11 +22,13 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirHeartbeat', { lua: source('heartbeat'), numberOfKeys: 1 });
   client.defineCommand('weirLease', { lua: source('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: source('seed-limits'), numberOfKeys: 1 });
+  client.defineCommand('weirReleaseLease', { lua: source('release-lease'), numberOfKeys: 1 });
   const commands = client as unknown as {
     weirBuckets(args: Argument[]): Promise<number[]>;
     weirHeartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
     weirLeaseBuffer(args: BinaryArgument[]): Promise<Buffer>;
     weirSeedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number]>;
+    weirReleaseLease(leaseKey: string, mark: string): Promise<number>;
   };
   return {
     // A client of the user's may be set to give numbers as texts.
@@ -34,6 +37,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
     // What the script packs are bytes, not text.
     lease: (args) => commands.weirLeaseBuffer(args),
     seedLimits: (args) => commands.weirSeedLimits(args),
+    releaseLease: (leaseKey, mark) => commands.weirReleaseLease(leaseKey, mark),
   };
 }
 
