@@ -10,6 +10,7 @@ export {
 } from './algorithms/quota/index.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export {
+  Degrade,
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
@@ -30,6 +31,29 @@ export {
   type RateLimitedBody,
   type RoutePolicy,
 } from './guards/index.js';
+export {
+  Degradation,
+  DegradedException,
+  degradeMessage,
+  DegradeMessage,
+  DegradeModuleOptions,
+  type DegradeContext,
+  type DegradedBody,
+  type DegradeOptions,
+} from './interceptors/index.js';
+export {
+  RecoveryOptions,
+  type DegradationStats,
+  type DegradeLevel,
+  type DegradeReason,
+  type HealthProbe,
+  type RecoveryChange,
+  type RecoveryPhase,
+  type RecoveryStats,
+  type ResourceMode,
+  type ResourceOptions,
+  type WarmUpReport,
+} from './degradation/index.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,

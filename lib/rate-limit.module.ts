@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { degradationProviders } from './degradation.providers.js';
 import { InvalidArgumentError } from './common/errors.js';
 import {
   PolicyCatalog,
@@ -19,6 +20,7 @@ import {
   Waiting,
   type RoutePolicy,
 } from './guards/index.js';
+import { Degradation, DegradeRoutes, DegradeTransports } from './interceptors/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import {
@@ -35,6 +37,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
+  ...[Degradation, DegradeRoutes, DegradeTransports],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */
@@ -84,7 +87,7 @@ function moduleWith(input: Provider[]): DynamicModule {
     module: RateLimitModule,
     global: true,
     imports: [DiscoveryModule],
-    providers: [...input, ...providers],
+    providers: [...input, ...providers, ...degradationProviders],
     exports: SHARED,
   };
 }

@@ -1,3 +1,4 @@
+export { Degrade } from './degrade.decorator.js';
 export { RateLimit, type RateLimitSettings } from './rate-limit.decorator.js';
 export { RateLimitCost } from './rate-limit-cost.decorator.js';
 export { RateLimitDecision } from './rate-limit-decision.decorator.js';

@@ -16,7 +16,7 @@ export interface Charge {
 export interface HandOver {
   readonly decision: Decision;
   /** The error that the guard would have thrown. */
-  rejection(): Error;
+  readonly rejection: () => Error;
 }
 
 /**
