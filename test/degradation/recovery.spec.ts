@@ -142,6 +142,15 @@ describe('a resource', () => {
     expect(machine.where).toBe('ramp 30');
   });
 
+  it('decides without making anything while all is well, and while nothing is', () => {
+    const { recovery } = new Machine();
+    expect(recovery.admit()).toBe(recovery.admit());
+    recovery.trip('breaker');
+    expect(recovery.admit()).toBe(recovery.admit());
+    recovery.force(2);
+    expect(recovery.admit()).toBe(recovery.admit());
+  });
+
   it('is as the operator says until he says otherwise', () => {
     const { recovery, clock } = new Machine();
     recovery.force(3);
