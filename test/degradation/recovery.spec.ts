@@ -18,6 +18,15 @@ describe('a resource', () => {
     ]);
   });
 
+  it('is degraded whatever the order of its failures', () => {
+    const machine = new Machine();
+    machine.calls(10, 'failure');
+    machine.calls(9);
+    expect(machine.where).toBe('normal');
+    machine.call();
+    expect(machine.where).toBe('degraded');
+  });
+
   it('forgets what is older than its window', () => {
     const machine = new Machine();
     machine.calls(19, 'failure');
