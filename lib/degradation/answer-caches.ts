@@ -128,7 +128,7 @@ export class AnswerCaches implements AnswerStore {
     const ttlMs = this.ttl2(levels);
     const entry = ttlMs === 0 ? undefined : this.process.get(key, now, ttlMs);
     const envelope = entry && unseal(entry.text);
-    const cached = envelope && this.accept(levels, envelope, (now - entry!.at) / 1000, ttlMs);
+    const cached = envelope && this.accept(levels, envelope, (now - entry.at) / 1000, ttlMs);
     this.local[cached === undefined ? 'misses' : 'hits']++;
     return cached;
   }

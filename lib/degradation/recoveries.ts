@@ -1,6 +1,5 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { type ProbeLease } from '../stores/probe-lease.js';
 import { type HealthProbe, type RecoveryChange, type RecoveryStats } from './contract.js';
 import { Listeners } from './listeners.js';
 import { MOST_RESOURCES, type DegradationFigures, type ResourceFigures } from './options.js';

@@ -20,7 +20,7 @@ export class TripWindow {
     this.partMicros = (figures.windowMs * 1000) / PARTS;
   }
 
-  /** What the call that has just ended is the last straw for, if it is. */
+  /** Too many failures or slow calls, as of the call that has just ended; a success may make the volume. */
   record(now: number, isFailure: boolean, isSlow: boolean): 'errors' | 'slow' | undefined {
     const part = Math.floor(now / this.partMicros);
     if (part !== this.part) this.moveTo(part);
@@ -35,7 +35,7 @@ export class TripWindow {
       this.slow[slot]!++;
       this.totalSlow++;
     }
-    return isFailure || isSlow ? this.verdict() : undefined;
+    return this.verdict();
   }
 
   /** Goes on counting by other figures; false if they are about another span. */

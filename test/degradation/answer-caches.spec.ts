@@ -273,6 +273,8 @@ describe('reading the shared cache', () => {
     expect(await core.caches.readShared(LEVELS, 'e', 50)).toBeUndefined();
     expect(shared.asked).toEqual(['a', 'b', 'c']);
     expect(core.caches.stats().shared).toMatchObject({ busy: 2 });
+    // That there was no room says nothing about the cache.
+    expect(core.caches.sharedIsAway).toBe(false);
   });
 
   it('waits no longer than a caller has time, though others wait on', async () => {

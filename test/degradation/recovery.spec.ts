@@ -18,6 +18,15 @@ describe('a resource', () => {
     ]);
   });
 
+  it('is degraded whatever the order of its failures', () => {
+    const machine = new Machine();
+    machine.calls(10, 'failure');
+    machine.calls(9);
+    expect(machine.where).toBe('normal');
+    machine.call();
+    expect(machine.where).toBe('degraded');
+  });
+
   it('forgets what is older than its window', () => {
     const machine = new Machine();
     machine.calls(19, 'failure');
@@ -140,6 +149,15 @@ describe('a resource', () => {
     expect(machine.where).toBe('ramp 10');
     machine.seconds(1);
     expect(machine.where).toBe('ramp 30');
+  });
+
+  it('decides without making anything while all is well, and while nothing is', () => {
+    const { recovery } = new Machine();
+    expect(recovery.admit()).toBe(recovery.admit());
+    recovery.trip('breaker');
+    expect(recovery.admit()).toBe(recovery.admit());
+    recovery.force(2);
+    expect(recovery.admit()).toBe(recovery.admit());
   });
 
   it('is as the operator says until he says otherwise', () => {
