@@ -133,4 +133,24 @@ describe.each(Object.keys(WIRES))('@Degrade over %s', (name) => {
     });
     expect(stage.calls - calls).toBe(trigger === 'limited' || trigger === 'forced' ? 0 : 1);
   });
+
+  it('answers no other question than the one that was asked', async () => {
+    const { call } = await wire.ask('level2', 'a');
+    stage.throws(new Error('down'));
+    expect((await wire.ask('level2', 'b')).failed).toBeDefined();
+    expect(await wire.ask('level2', 'a')).toMatchObject({ call, failed: undefined });
+  });
+
+  it('leaves errors alone that are the callers’ own', async () => {
+    await wire.ask('all');
+    stage.throws(wire.notFound.error);
+    const { failed, mark } = await wire.ask('all');
+    expect([failed, mark]).toEqual([wire.notFound.failed, undefined]);
+  });
+
+  it('answers those who come together with what one of them was given', async () => {
+    stage.throws(new Error('down'));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => wire.ask('level3')));
+    expect(new Set(answers.map((answer) => answer.name))).toEqual(new Set(['kettle, failed']));
+  });
 });

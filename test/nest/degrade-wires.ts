@@ -1,10 +1,17 @@
 import { join } from 'node:path';
-import { Get, Module, type INestApplicationContext, type Type } from '@nestjs/common';
+import {
+  Get,
+  Module,
+  NotFoundException,
+  type INestApplicationContext,
+  type Type,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   ClientProxyFactory,
   GrpcMethod,
   MessagePattern,
+  RpcException,
   Transport,
   type MicroserviceOptions,
 } from '@nestjs/microservices';
@@ -32,7 +39,10 @@ export interface Answer {
 /** An application with the products, and a way to ask it. */
 export interface DegradeWire {
   readonly app: INestApplicationContext;
-  ask(offer: Offer): Promise<Answer>;
+  /** `name` is what the question is about. */
+  ask(offer: Offer, name?: string): Promise<Answer>;
+  /** An error that tells callers that they have asked for what is not there. */
+  readonly notFound: { readonly error: Error; readonly failed: string | number };
   close(): Promise<void>;
 }
 
@@ -51,12 +61,13 @@ async function http(platform: Platform, stage: Stage): Promise<DegradeWire> {
   return {
     app,
     close,
-    async ask(offer) {
-      const response = await get(`/${offer}`);
-      const { name, call } = (await response.json()) as Partial<Answer>;
+    notFound: { error: new NotFoundException(), failed: 404 },
+    async ask(offer, name = '') {
+      const response = await get(`/${offer}?name=${name}`);
+      const answer = (await response.json()) as Partial<Answer>;
       const mark = response.headers.get('x-degraded') ?? undefined;
       if (!response.ok) return { name: undefined, call: undefined, mark, failed: response.status };
-      return { name, call, mark, failed: undefined };
+      return { name: answer.name, call: answer.call, mark, failed: undefined };
     },
   };
 }
@@ -75,8 +86,10 @@ async function grpc(stage: Stage): Promise<DegradeWire> {
       clients.close();
       await app.close();
     },
-    async ask(offer) {
-      const { code, replies, trailers } = await clients.call(`Products.${capital(offer)}`);
+    notFound: { error: new RpcException({ code: 5, message: 'not found' }), failed: 5 },
+    async ask(offer, name) {
+      const method = `Products.${capital(offer)}`;
+      const { code, replies, trailers } = await clients.call(method, [{ name }]);
       const reply = replies[0] as { name?: string; call?: number } | undefined;
       const [mark] = trailers.get('x-degraded').map((text) => String(text).split('; age')[0]);
       return { name: reply?.name, call: reply?.call, mark, failed: code === 0 ? undefined : code };
@@ -99,11 +112,13 @@ async function tcp(stage: Stage): Promise<DegradeWire> {
       await client.close();
       await app.close();
     },
-    async ask(offer) {
+    notFound: { error: new RpcException({ statusCode: 404 }), failed: 404 },
+    async ask(offer, name) {
       try {
-        const { name, call, degraded } = await lastValueFrom(client.send<TcpReply>(offer, {}));
+        const reply = await lastValueFrom(client.send<TcpReply>(offer, { name }));
+        const { degraded, call } = reply;
         const mark = degraded && `level=${degraded.level}; reason=${degraded.reason}`;
-        return { name, call, mark, failed: undefined };
+        return { name: reply.name, call, mark, failed: undefined };
       } catch (error) {
         const { statusCode, code, reason, message } = error as Record<string, string | number>;
         const mark = code === 'DEGRADED' ? `level=4; reason=${reason}` : undefined;
