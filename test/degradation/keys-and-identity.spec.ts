@@ -30,25 +30,30 @@ describe('the key of an answer', () => {
     ['principals', { route, principal: 'ann' }, { route, principal: 'bob' }],
     ['a principal and none', { route, principal: '' }, { route }],
     ['a principal and a dash', { route, principal: '-' }, { route }],
+    ['a name and a value', { route, query: { a: 'b:' } }, { route, query: { 'a:b': '' } }],
+    ['a value and two', { route, query: { a: '1' } }, { route, query: { a: '', '1': '' } }],
     ['languages', { route, vary: { lang: 'de' } }, { route, vary: { lang: 'en' } }],
   ])('tells %s apart', (_name, one, other) => {
     expect(degradeKey(one)).not.toBe(degradeKey(other));
   });
 
-  it('cannot be forged: different parts never make the same key', () => {
-    const text = fc.oneof(fc.string(), fc.constantFrom(':', '1:', '-', '{1', '}', '1:a1:b', '#'));
-    const record = fc.dictionary(text, text, { maxKeys: 3 });
+  it('cannot be forged: of many made of separators, different parts never make the same key', () => {
+    const text = fc.string({
+      unit: fc.constantFrom(':', '1', '2', '{', '}', '-', 'a'),
+      maxLength: 4,
+    });
+    const record = fc.dictionary(text, text, { maxKeys: 2 });
     const parts = fc.record(
       { route: text, params: record, query: record, principal: text, vary: record },
       { requiredKeys: ['route', 'params', 'query', 'vary'] },
     );
-    fc.assert(
-      fc.property(parts, parts, (one, other) => {
-        const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
-        expect(degradeKey(one) === degradeKey(other)).toBe(isSame);
-      }),
-      { numRuns: 500 },
-    );
+    const seen = new Map<string, string>();
+    for (const one of fc.sample(parts, 20_000)) {
+      const key = degradeKey(one);
+      const meaning = JSON.stringify(sorted(one));
+      expect(seen.get(key) ?? meaning).toBe(meaning);
+      seen.set(key, meaning);
+    }
   });
 
   it('is bounded in length, whatever the request brings', () => {
