@@ -137,7 +137,7 @@ describe('@Degrade on a class', () => {
     class Shout implements NestInterceptor {
       intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
         calls.push('outer');
-        return next.handle().pipe(map((value) => ({ shouted: value })));
+        return next.handle().pipe(map((value: unknown) => ({ shouted: value })));
       }
     }
     @Controller()

@@ -23,7 +23,7 @@ interface DegradableRequest extends HttpRequest {
 
 interface DegradableResponse extends HttpResponse {
   readonly statusCode: number;
-  getHeader(name: string): unknown;
+  getHeader(name: string): string | number | string[] | undefined;
 }
 
 /** What says that a request is somebody's, even if nobody knows whose. */
