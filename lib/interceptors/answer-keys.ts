@@ -37,37 +37,58 @@ export class AnswerKeys {
 
   /** Cheap, and the same for the same question of the same caller; undefined if it is not to be kept. */
   questionOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
-    const principal = this.principalOf(context, transport);
-    if (principal === NOBODY_KNOWS) return undefined;
-    let question = transport.questionOf(context);
-    for (const name of this.vary) question += `\n${transport.headerOf(context, name)}`;
-    // No question begins with a number and a colon.
-    return principal === undefined ? question : `${principal.length}:${principal}${question}`;
+    try {
+      const principal = this.principalOf(context, transport);
+      if (principal === NOBODY_KNOWS) return undefined;
+      let question = transport.questionOf(context);
+      for (const name of this.vary) question += `\n${transport.headerOf(context, name)}`;
+      // No question begins with a number and a colon.
+      return principal === undefined ? question : `${principal.length}:${principal}${question}`;
+    } catch {
+      // A body that is no JSON, or a function of the application that fails.
+      return undefined;
+    }
   }
 
   /** The name that caches know the answer by; undefined if they may neither give nor keep it. */
   keyOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
-    const { route, options } = this.settings;
-    const { schemaVersion } = options;
-    const principal = this.principalOf(context, transport);
-    if (principal === NOBODY_KNOWS) return undefined;
-    const { params, query } = transport.partsOf(context) as { params: Values; query: Values };
-    const body = options.idempotent === true ? transport.bodyOf(context) : undefined;
-    const vary = this.varyOf((name) => transport.headerOf(context, name), body);
-    return degradeKey({ route, params, query, schemaVersion, principal, vary });
+    try {
+      const principal = this.principalOf(context, transport);
+      if (principal === NOBODY_KNOWS) return undefined;
+      const { params, query } = transport.partsOf(context) as { params: Values; query: Values };
+      const body = this.hasBody ? transport.bodyOf(context) : undefined;
+      return this.key(params, query, principal, body, (name) => transport.headerOf(context, name));
+    } catch {
+      return undefined;
+    }
   }
 
   /** The same for a question that nobody has sent. */
   keyFor({ params, query, body, vary, principal }: AnsweredQuestion): string {
-    const { route, options } = this.settings;
+    const whose = this.settings.options.shared === true ? undefined : principal;
     const given = new Map(Object.entries(vary ?? {}).map(([name, is]) => [name.toLowerCase(), is]));
-    const text = options.idempotent === true ? JSON.stringify(body) : undefined;
+    const text = this.hasBody ? JSON.stringify(body) : undefined;
+    return this.key(params, query, whose, text, (name) => given.get(name));
+  }
+
+  private get hasBody(): boolean {
+    return this.settings.options.idempotent === true;
+  }
+
+  private key(
+    params: Values,
+    query: Values,
+    principal: string | undefined,
+    body: string | undefined,
+    headerOf: (name: string) => string | undefined,
+  ): string {
+    const { route, options } = this.settings;
+    const { schemaVersion } = options;
+    const vary = this.varyOf(headerOf, body);
+    // A request that has none of them is like one with an empty list.
     return degradeKey({
-      ...{ route, principal: options.shared === true ? undefined : principal },
-      // A request without parameters has an empty object of them.
-      ...{ params: params ?? {}, query: query ?? {} },
-      schemaVersion: options.schemaVersion,
-      vary: this.varyOf((name) => given.get(name), text),
+      ...{ route, params: params ?? {}, query: query ?? {} },
+      ...{ schemaVersion, principal, vary },
     });
   }
 

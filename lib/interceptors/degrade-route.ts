@@ -115,10 +115,19 @@ export class DegradeRoute {
   }
 
   isFailure(error: unknown, transport: DegradeTransport): boolean {
-    return this.parts.options.isFailure?.(error) ?? transport.isFailure(error);
+    const { isFailure } = this.parts.options;
+    try {
+      return isFailure === undefined ? transport.isFailure(error) : isFailure(error);
+    } catch {
+      // Who cannot judge an error has not said that it is harmless.
+      return true;
+    }
   }
 
-  /** The best answer still possible. Writes have none: a caller must not take one for a success. */
+  /**
+   * The best answer still possible. Writes have none: a caller must not take one for a success. Rejects
+   * if a function of level 4 has nothing but words.
+   */
   async substitute(
     context: ExecutionContext,
     transport: DegradeTransport,
@@ -138,9 +147,11 @@ export class DegradeRoute {
       error,
       context: subject,
     });
-    return answer === undefined || answer.value instanceof DegradeMessage
-      ? undefined
-      : { value: this.withField(answer), mark: answer };
+    if (answer === undefined) return undefined;
+    if (answer.value instanceof DegradeMessage) {
+      throw new DegradedException(reason, answer.value.text, statusOf(decision), error);
+    }
+    return { value: this.withField(answer), mark: answer };
   }
 
   /** The words that are left; undefined if the route has none. */
@@ -153,13 +164,8 @@ export class DegradeRoute {
     const isRead = this.isRead(context, transport);
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
     const text = level4 instanceof DegradeMessage ? level4.text : level4;
-    const isOwnFault = decision !== undefined && decision.tier !== 'cluster';
-    return new DegradedException(
-      reason,
-      typeof text === 'string' ? text : undefined,
-      isOwnFault ? 429 : 503,
-      error,
-    );
+    const message = typeof text === 'string' ? text : undefined;
+    return new DegradedException(reason, message, statusOf(decision), error);
   }
 
   private withField({ value, level, reason, ageMs }: FallbackAnswer): unknown {
@@ -168,6 +174,11 @@ export class DegradeRoute {
     if (field === undefined || !isObject) return value;
     return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs) } };
   }
+}
+
+/** As the guard has it: too much from this caller, or too little for all. */
+function statusOf(decision: Decision | undefined): 429 | 503 {
+  return decision === undefined || decision.tier === 'cluster' ? 503 : 429;
 }
 
 /** What a function of the application is told. */

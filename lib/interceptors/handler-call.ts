@@ -80,10 +80,12 @@ export class HandlerCall implements Awaited, Observer<unknown> {
     // Who has a part of an answer cannot be given another one.
     if (!isFailure || this.values > 0 || route.isOff) return this.caller.error(error);
     const trigger = { reason: reasonOf(error), error, storeIsAway: isStoreFault(error) };
-    void this.substitute(trigger).then((substitute) => {
-      if (substitute !== undefined) return this.deliver(substitute);
-      this.caller.error(route.words(context, transport, trigger) ?? error);
-    });
+    this.substitute(trigger)
+      .then((substitute) => {
+        if (substitute !== undefined) return this.deliver(substitute);
+        this.caller.error(route.words(context, transport, trigger) ?? error);
+      })
+      .catch((words: unknown) => this.caller.error(words));
   }
 
   /** It takes too long: first for the levels to be tried, then to be waited for at all. */
@@ -93,9 +95,12 @@ export class HandlerCall implements Awaited, Observer<unknown> {
     this.isSlow = true;
     this.wait(rest, this.route.clock.now());
     if (this.values > 0 || this.route.isOff) return;
-    void this.substitute({ reason: 'slow' }).then((substitute) => {
-      if (substitute !== undefined && !this.isSettled) this.deliver(substitute);
-    });
+    this.substitute({ reason: 'slow' })
+      .then((substitute) => {
+        if (substitute !== undefined && !this.isSettled) this.deliver(substitute);
+      })
+      // Words are no better than to wait.
+      .catch(() => undefined);
   }
 
   /** Nobody waits any more. A handler whose caller has an answer runs on, for the caches. */
@@ -118,10 +123,11 @@ export class HandlerCall implements Awaited, Observer<unknown> {
   }
 
   private giveUp(): void {
-    this.settle('failure');
-    if (this.isAnswered || this.values > 0) return;
     const { route, context, transport } = this;
-    this.isAnswered = true;
+    // One that has begun to answer is at work, however long it takes.
+    this.settle(this.values > 0 ? 'neutral' : 'failure');
+    if (this.isAnswered || this.values > 0 || route.isOff) return;
+    this.answered();
     const trigger: Trigger = { reason: 'slow' };
     this.caller.error(route.words(context, transport, trigger) ?? new DegradedException('slow'));
   }
@@ -129,16 +135,20 @@ export class HandlerCall implements Awaited, Observer<unknown> {
   private substitute(trigger: Trigger): Promise<Substitute | undefined> {
     const { route, context, transport } = this;
     const deadline = route.deadlineOf(this.startedAt);
-    return route.substitute(context, transport, trigger, deadline).catch(() => undefined);
+    return route.substitute(context, transport, trigger, deadline);
   }
 
   private deliver({ value, mark }: Substitute): void {
     if (this.isAnswered || this.caller.closed) return;
-    this.isAnswered = true;
-    this.facts = this.transport.factsOf(this.context);
+    this.answered();
     this.transport.mark(this.context, mark);
     this.caller.next(value);
     this.caller.complete();
+  }
+
+  private answered(): void {
+    this.isAnswered = true;
+    this.facts = this.transport.factsOf(this.context);
   }
 
   private wait(line: CallDeadlines | undefined, nowMicros: number): void {

@@ -20,6 +20,8 @@ import { Redis } from 'ioredis';
 import {
   Degradation,
   Degrade,
+  degradeMessage,
+  RateLimit,
   RateLimiter,
   RateLimitModule,
   type DegradeContext,
@@ -263,6 +265,70 @@ describe('methods that answer', () => {
   });
 });
 
+describe('level 4 as a function', () => {
+  it('may give words as well, and is asked for each request', async () => {
+    @Controller()
+    class Shop {
+      @Get('words')
+      @Degrade({ level4: ({ query }: DegradeContext) => degradeMessage(JSON.stringify(query)) })
+      words(): never {
+        throw new Error('down');
+      }
+
+      @Get('judged')
+      @Degrade({ level4: { is: 'helped' }, isFailure: (error) => !(error as Error).message })
+      judged(): never {
+        throw new Error('mine');
+      }
+    }
+    const app = await start([Shop]);
+    try {
+      const response = await app.get('/words?a=1');
+      expect(response.status).toBe(503);
+      expect(await response.json()).toMatchObject({ detail: '{"a":"1"}' });
+      expect((await app.get('/judged')).status).toBe(500);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+describe('a limit for every route', () => {
+  it('is handed over as well, and charged once', async () => {
+    @Controller()
+    class Shop {
+      @Get('both')
+      @RateLimit('all')
+      @RateLimit('own')
+      @Degrade({ level1: false, level2: false, level4: { is: 'default' } })
+      both(): object {
+        return { is: 'normal' };
+      }
+
+      @Get('bare')
+      bare(): object {
+        return {};
+      }
+    }
+    const policies = {
+      all: { rate: 2, period: '1d', key: 'global' as const },
+      own: { rate: 5, period: '1d', key: 'global' as const },
+    };
+    const app = await start([Shop], { policies, apply: ['all'] });
+    try {
+      const answers: unknown[] = [];
+      for (let i = 0; i < 4; i++) answers.push(await (await app.get('/both')).json());
+      const [normal, other] = [{ is: 'normal' }, { is: 'default' }];
+      expect(answers).toEqual([normal, normal, other, other]);
+      expect((await app.get('/bare')).status).toBe(429);
+      const left = await app.app.get(RateLimiter).peek({ policy: 'own', key: 'global' });
+      expect(left.remaining).toBe(3);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
 describe('operators', () => {
   let app: HttpApp;
   let stage: Stage;
@@ -300,6 +366,17 @@ describe('operators', () => {
     expect(await mark('/all')).toBe('429 as it is');
     degradation.resume('Products.all');
     expect(await mark('/all')).toBe('200 level=1; reason=limited');
+  });
+
+  it.each(['disable', 'observe'] as const)('%s: a slow handler is waited for', async (word) => {
+    degradation[word]('Products.all');
+    stage.hangs();
+    const entered = stage.entered();
+    const answer = mark('/all');
+    await entered;
+    stage.clock.advance(60_000);
+    stage.finish();
+    expect(await answer).toBe('200 as it is');
   });
 
   it('are told of names that nobody has', () => {
