@@ -12,6 +12,7 @@ export { type Clock, type Cancel } from './common/clock.js';
 export {
   currentRun,
   Protect,
+  Degrade,
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
@@ -85,6 +86,29 @@ export {
   type SplitValue,
   type Work,
 } from './protection/index.js';
+export {
+  Degradation,
+  DegradedException,
+  degradeMessage,
+  DegradeMessage,
+  DegradeModuleOptions,
+  type DegradeContext,
+  type DegradedBody,
+  type DegradeOptions,
+} from './interceptors/index.js';
+export {
+  RecoveryOptions,
+  type DegradationStats,
+  type DegradeLevel,
+  type DegradeReason,
+  type HealthProbe,
+  type RecoveryChange,
+  type RecoveryPhase,
+  type RecoveryStats,
+  type ResourceMode,
+  type ResourceOptions as DegradedResourceOptions,
+  type WarmUpReport,
+} from './degradation/index.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,

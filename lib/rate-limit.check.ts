@@ -2,6 +2,7 @@ import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
+import { checkDegradeModule } from './interceptors/index.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
@@ -33,6 +34,7 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   options.grpc = filled('grpc', options.grpc, new GrpcOptions());
   options.kafka = filled('kafka', options.kafka, new KafkaOptions());
   options.websocket = checkWebsocket(options.websocket);
+  checkDegradeModule(options.degradation);
   checkApp(options);
   checkApply(options);
   return options;

@@ -64,13 +64,17 @@ export class RateLimitExplorer implements OnModuleInit {
     );
   }
 
+  /** True for what requests or messages are sent to. */
+  serves(handler: Handler): boolean {
+    return Reflect.hasMetadata(PATH, handler) || Reflect.hasMetadata(MESSAGE_PATTERN, handler);
+  }
+
   /** Undefined for what nobody has limited. */
   private planOf(found: FoundHandler): RoutePlan | undefined {
     const { type, handler } = found;
-    const serves =
-      Reflect.hasMetadata(PATH, handler) || Reflect.hasMetadata(MESSAGE_PATTERN, handler);
     const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
-    const isLimited = this.hasDecorator(found) || isSkipped || (this.appliesToAll && serves);
+    const isLimited =
+      this.hasDecorator(found) || isSkipped || (this.appliesToAll && this.serves(handler));
     return isLimited ? this.routes.planOf(type, handler) : undefined;
   }
 
@@ -90,7 +94,7 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   /** In the order of modules and declarations, which is the same in every process of a fleet. */
-  private *handlers(): Iterable<FoundHandler> {
+  *handlers(): Iterable<FoundHandler> {
     for (const { metatype: module, controllers, providers } of this.modules.values()) {
       for (const { metatype, instance } of [...controllers.values(), ...providers.values()]) {
         const type = metatype as Class | null;

@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { degradationProviders } from './degradation.providers.js';
 import { InvalidArgumentError } from './common/errors.js';
 import { RateLimitConfig } from './config/index.js';
 import {
@@ -20,6 +21,7 @@ import {
   Waiting,
   type RoutePolicy,
 } from './guards/index.js';
+import { Degradation, DegradeRoutes, DegradeTransports } from './interceptors/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/index.js';
@@ -37,6 +39,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
+  ...[Degradation, DegradeRoutes, DegradeTransports],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */
@@ -86,7 +89,7 @@ function moduleWith(input: Provider[]): DynamicModule {
     module: RateLimitModule,
     global: true,
     imports: [DiscoveryModule],
-    providers: [...input, ...providers],
+    providers: [...input, ...providers, ...degradationProviders],
     exports: SHARED,
   };
 }

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { ConfigOptions } from './config.options.js';
 import { type PerRequest, type RoutePolicy } from './guards/index.js';
+import { type DegradeModuleOptions } from './interceptors/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/index.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -42,6 +43,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   kafka: Partial<KafkaOptions> = new KafkaOptions();
   /** How gateways treat their clients. */
   websocket: Partial<WebsocketOptions> = new WebsocketOptions();
+  /** What holds for `@Degrade`, and how resources recover. */
+  degradation: Partial<DegradeModuleOptions> = {};
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** What the types of problem+json answers begin with. */

@@ -58,7 +58,7 @@ import { WsTransport } from './transports/ws/ws.transport.js';
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 /** Options that stand over those of the application, in its tests. */
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
-const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
+export const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -69,7 +69,7 @@ class LimiterLife implements OnApplicationShutdown {
   }
 }
 
-function provide<T>(
+export function provide<T>(
   token: FactoryProvider<T>['provide'],
   inject: FactoryProvider['inject'],
   useFactory: (...args: never[]) => T,
@@ -77,7 +77,7 @@ function provide<T>(
   return { provide: token, inject: inject!, useFactory: useFactory as (...args: unknown[]) => T };
 }
 
-const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
+export const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
 
 const configProviders: Provider[] = [
   provide(

@@ -1,7 +1,7 @@
 import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
-import { Load } from '../support/http/load.js';
+import { measureCpu } from '../support/http/cpu.js';
 import { ServerProcess } from '../support/http/server-process.js';
 import { type Platform, type Variant } from '../support/http/server.js';
 import { inRounds } from '../support/rounds.js';
@@ -61,11 +61,11 @@ async function runOn(
       context.progress(platform, `preparing ${label}`);
       const server = await ServerProcess.start({ platform, variant, redisUrl });
       running.set(label, server);
-      await measure(server, WARM_UP);
+      await measureCpu(server, WARM_UP);
     }
     const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
       context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measure(running.get(label)!, REQUESTS);
+      return measureCpu(running.get(label)!, REQUESTS);
     });
     const baseline = taken.get('hand-written');
     return Array.from(taken, ([contender, values]) => {
@@ -73,18 +73,6 @@ async function runOn(
     });
   } finally {
     for (const server of running.values()) await server.stop();
-  }
-}
-
-/** Connections are made anew each time, before the clock starts: servers close those that rest. */
-async function measure(server: ServerProcess, requests: number): Promise<number> {
-  const load = await Load.on(server.url);
-  try {
-    const before = await server.cpuMicros();
-    const sent = await load.send(requests);
-    return ((await server.cpuMicros()) - before) / sent;
-  } finally {
-    load.close();
   }
 }
 

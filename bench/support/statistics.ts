@@ -19,6 +19,25 @@ export function medianRatio(values: readonly number[], baseline: readonly number
   return median(values.map((value, round) => value / (baseline[round] ?? NaN)));
 }
 
+/**
+ * Where the median of what was sampled lies with at least 95 %, by the ranks of the sample: for nine
+ * values from the second to the eighth. With fewer than six no two ranks are that sure.
+ */
+export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
+  const sorted = ascending(values);
+  const { length } = sorted;
+  let outside = 0;
+  let rank = 0;
+  for (let below = 0, ways = 1; below < length; below++) {
+    outside += 2 * ways * 0.5 ** length;
+    if (outside > 0.05) break;
+    rank = below + 1;
+    ways = (ways * (length - below)) / (below + 1);
+  }
+  const skipped = Math.max(0, rank - 1);
+  return [sorted[skipped] ?? NaN, sorted[length - 1 - skipped] ?? NaN];
+}
+
 function ascending(values: readonly number[]): Float64Array {
   return Float64Array.from(values).sort();
 }

@@ -6,6 +6,7 @@ export {
   type ProtectedMethod,
   type ProtectSettings,
 } from './protect.decorator.js';
+export { Degrade } from './degrade.decorator.js';
 export { RateLimit, type RateLimitSettings } from './rate-limit.decorator.js';
 export { RateLimitCost } from './rate-limit-cost.decorator.js';
 export { RateLimitDecision } from './rate-limit-decision.decorator.js';

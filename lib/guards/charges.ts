@@ -9,6 +9,15 @@ export interface Charge {
   readonly names: ReadonlySet<string>;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
+  /** There if the request was denied and goes on all the same, to whoever has another answer. */
+  readonly handedOver?: HandOver;
+}
+
+/** A denial that the guard has left to the interceptor of the route. */
+export interface HandOver {
+  readonly decision: Decision;
+  /** The error that the guard would have thrown. */
+  readonly rejection: () => Error;
 }
 
 /**

@@ -1,8 +1,8 @@
-export { chargeOf, keepCharge, rateLimitOf, type Charge } from './charges.js';
+export { chargeOf, keepCharge, rateLimitOf, type Charge, type HandOver } from './charges.js';
 export { GuardFailure } from './guard-failure.js';
 export { AppRateLimitGuard, ClassRateLimitGuard } from './outer-guards.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './key-options.js';
-export { NO_KEY, type KeySettings } from './key-resolver.js';
+export { NO_KEY, principalName, type KeySettings } from './key-resolver.js';
 export { PolicyCatalog } from './policy-catalog.js';
 export { Questions, type KeyWarnings } from './question.js';
 export { RateLimitFilter } from './rate-limit.filter.js';

@@ -100,7 +100,7 @@ function userReader(at: string, anonymous: KeyOption, settings: KeySettings): Ke
   const readAnonymous = compileKey(`${at}.anonymous`, anonymous, 'ip', settings);
   const { user } = settings;
   return (context, reader, route) => {
-    const name = nameOf(user === undefined ? reader.userOf(context) : user(context));
+    const name = principalName(user === undefined ? reader.userOf(context) : user(context));
     if (name !== undefined) return `user:${name}`;
     const other = readAnonymous(context, reader, route);
     return other === undefined ? undefined : ANONYMOUS + other;
@@ -108,7 +108,7 @@ function userReader(at: string, anonymous: KeyOption, settings: KeySettings): Ke
 }
 
 /** Applications keep a name, or an object with one in a few usual places. */
-function nameOf(user: unknown): string | undefined {
+export function principalName(user: unknown): string | undefined {
   if (typeof user !== 'object' || user === null) return textOf(user);
   const { id, sub, userId, username } = user as Record<string, unknown>;
   return textOf(id) ?? textOf(sub) ?? textOf(userId) ?? textOf(username);

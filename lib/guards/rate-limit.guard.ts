@@ -89,7 +89,10 @@ export class RateLimitGuard implements CanActivate {
     } else {
       const all = this.questions.all(plan, context, transport, before?.names);
       if (all.length === 0) return true;
-      if (before !== undefined) throwIfDenied(all, before, plan, context, transport);
+      if (before !== undefined) {
+        if (before.handedOver !== undefined) return true;
+        throwIfDenied(all, before, plan, context, transport);
+      }
       request = all.length === 1 ? all[0]! : all;
     }
     const answer = this.limiter.tryAcquire(request);
@@ -117,7 +120,9 @@ export class RateLimitGuard implements CanActivate {
     transport.decided(context, charge.decision!, plan);
     if (!decision.allowed) {
       const patience = transport.patienceOf?.(context);
-      if (patience === undefined) throw rejectionOf(decision, plan, context, transport);
+      if (patience === undefined) {
+        return this.deny(decision, charge, plan, context, transport, subject);
+      }
       return this.wait(patience, decision, request, plan, context, transport, subject, before);
     }
     if (decision.delayMs === 0) return true;
@@ -127,6 +132,21 @@ export class RateLimitGuard implements CanActivate {
       keepCharge(subject, charge);
       return isLetGo;
     });
+  }
+
+  /** Guards that come later, of authentication above all, still have their say. */
+  private deny(
+    decision: Decision,
+    charge: Charge,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+  ): true {
+    const rejection = (): Error => rejectionOf(decision, plan, context, transport);
+    if (!plan.handsOver || !transport.takesHandOver?.(context)) throw rejection();
+    keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
+    return true;
   }
 
   /** Denied, but not for good: until it is known, other guards of the request wait as well. */

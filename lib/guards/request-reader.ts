@@ -32,6 +32,8 @@ export interface DecisionWriter {
   answerFailure?(cause: unknown, host: ArgumentsHost): unknown;
   /** Nobody waits for an answer, so a policy's own words for a rejection would reach no one. */
   isOneWay?(context: ExecutionContext): boolean;
+  /** An interceptor of this transport can answer in the place of the handler. */
+  takesHandOver?(context: ExecutionContext): boolean;
   /** For requests that are better kept waiting for tokens than denied. */
   patienceOf?(context: ExecutionContext): Patience | undefined;
 }

@@ -29,6 +29,7 @@ export type SkipEntry = readonly string[];
 const ENTRIES = Symbol('weir:rate-limit');
 const SKIPS = Symbol('weir:skip');
 const COST = Symbol('weir:cost');
+const HANDS_OVER = Symbol('weir:hands-over');
 
 type Target = object;
 
@@ -56,4 +57,13 @@ export function setCost(target: Target, cost: PerRequest<number>): void {
 
 export function costOf(target: Target): PerRequest<number> | undefined {
   return Reflect.getMetadata(COST, target) as PerRequest<number> | undefined;
+}
+
+/** Denials of the handler, or of all handlers of a class, are left to an interceptor. */
+export function setHandsOver(target: Target): void {
+  Reflect.defineMetadata(HANDS_OVER, true, target);
+}
+
+export function handsOver(target: Target): boolean {
+  return Reflect.hasMetadata(HANDS_OVER, target);
 }

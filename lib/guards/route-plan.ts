@@ -20,6 +20,8 @@ export class RoutePlan implements RouteFacts {
     readonly choices: readonly PolicyChoice[],
     readonly usesQuota: boolean,
     readonly cost: PerRequest<number> | undefined,
+    /** Whoever is denied is answered by an interceptor. */
+    readonly handsOver: boolean,
     private readonly limiter: RateLimiter,
   ) {
     this.isEmpty = policies.length + choices.length === 0 && !usesQuota;
@@ -32,16 +34,19 @@ export class RoutePlan implements RouteFacts {
   /** The same without some of its policies. */
   without(names: ReadonlySet<string>): RoutePlan {
     if (names.size === 0) return this;
-    const { id, choices, usesQuota, cost, limiter } = this;
+    const { id, choices, usesQuota, cost, handsOver, limiter } = this;
     const rest = this.policies.filter(({ name }) => !names.has(name));
-    return new RoutePlan(id, rest, choices, usesQuota, cost, limiter);
+    return new RoutePlan(id, rest, choices, usesQuota, cost, handsOver, limiter);
   }
 
-  /** What is asked before all guards; undefined if there is nothing of the kind. */
+  /**
+   * What is asked before all guards; undefined if there is nothing of the kind. It hands nothing
+   * over: whoever is stopped there is stopped for the sake of the guards behind.
+   */
   early(): RoutePlan | undefined {
     const early = this.policies.filter((policy) => policy.early);
     if (early.length === 0) return undefined;
-    return new RoutePlan(this.id, early, [], false, this.cost, this.limiter);
+    return new RoutePlan(this.id, early, [], false, this.cost, false, this.limiter);
   }
 
   /** The limits are other ones from now on. */

@@ -4,6 +4,7 @@ import { type PolicyCatalog } from './policy-catalog.js';
 import {
   costOf,
   entriesOf,
+  handsOver,
   skipOf,
   type PolicyChoice,
   type RateLimitEntry,
@@ -66,7 +67,9 @@ export class RouteTable {
     const entries = stages.flat();
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
     for (const name of skip ?? []) this.catalog.use(name, `@SkipRateLimit on ${id}`);
-    if (skip?.length === 0 || entries.length === 0) return this.plan(id, [], [], false, undefined);
+    if (skip?.length === 0 || entries.length === 0) {
+      return this.plan(id, [], [], false, undefined, false);
+    }
     const choices = entries.map(({ what }) => what).filter((what) => typeof what === 'function');
     // The same name again is the same policy: it is asked once, where it stands closest.
     const [ofApp, ofClass, ofMethod] = stages.map((stage) => this.policiesOf(id, stage));
@@ -75,7 +78,9 @@ export class RouteTable {
     if (choices.length > 0) this.catalog.useAll(`the choice of ${id}`);
     const cost = costOf(handler) ?? costOf(type);
     const usesQuota = this.usesQuota(`@RateLimit() on ${id}`, entries);
-    const plan = this.plan(id, [...policies.values()], choices, usesQuota, cost);
+    const isHandedOver = handsOver(handler) || handsOver(type);
+    const all = [...policies.values()];
+    const plan = this.plan(id, all, choices, usesQuota, cost, isHandedOver);
     plan.ofClass = plan.without(byUser(ofMethod!));
     plan.ofApp = plan.ofClass.without(byUser(ofClass!));
     return plan;
@@ -91,7 +96,9 @@ export class RouteTable {
     return policies;
   }
 
-  private plan(...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost']]) {
+  private plan(
+    ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
+  ) {
     const plan = new RoutePlan(...args, this.limiter);
     this.all.add(plan);
     return plan;

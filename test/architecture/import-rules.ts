@@ -19,7 +19,9 @@ const STOREYS: readonly (readonly string[])[] = [
   ['config'],
   ['adaptive', 'observability'],
   ['degradation', 'protection'],
-  ['guards', 'interceptors'],
+  ['guards'],
+  // Answers what a guard has handed over.
+  ['interceptors'],
   // A decorator binds the guard that it needs.
   ['decorators'],
   ['transports'],

@@ -180,6 +180,7 @@ describe('a request without a key', () => {
       choices,
       false,
       undefined,
+      false,
       limiter,
     );
     const questions = new Questions(catalog, undefined, {

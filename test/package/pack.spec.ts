@@ -139,6 +139,9 @@ describe('an app that installed the tarball', () => {
         `/api/v1/late 429 "late";q=1;w=3600 ${problem} late`,
         '/api/v1/early 401 "early";q=1;w=3600',
         `/api/v1/early 429 "early";q=1;w=3600 ${problem} early`,
+        '/api/v1/cached 200 1 application/json; charset=utf-8 ',
+        '/api/v1/cached 200 1 application/json; charset=utf-8 level=1; reason=limited',
+        `/api/v1/failing 503 busy ${problem} level=4; reason=failed`,
         '',
       ]);
     },

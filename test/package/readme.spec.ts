@@ -54,7 +54,7 @@ describe('the code in the README', () => {
 });
 
 /** Options that are groups of options. */
-const GROUPS = ['headers', 'grpc', 'kafka', 'websocket'];
+const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation'];
 
 describe('the tables in the README', () => {
   it('have as many cells in each row as in the heading', () => {

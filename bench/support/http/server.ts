@@ -3,15 +3,20 @@ import {
   Get,
   Module,
   UseGuards,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
   type INestApplication,
   type ModuleMetadata,
+  type NestInterceptor,
   type Type,
 } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
 import { Redis } from 'ioredis';
-import { RateLimit, RateLimitModule } from 'nestjs-weir';
+import { Degrade, RateLimit, RateLimitModule } from 'nestjs-weir';
+import { type Observable } from 'rxjs';
 import { HandWrittenGuard } from '../../contenders/guard/hand-written.js';
 
 export type Platform = 'express' | 'fastify';
@@ -24,6 +29,9 @@ export type Variant =
   | 'weir, a Redis client beside it'
   | 'weir on redis'
   | 'weir, route without limits'
+  | 'no-op interceptor'
+  | 'degrade'
+  | 'degrade on redis'
   | 'ThrottlerGuard';
 
 export interface ServerOptions {
@@ -39,6 +47,13 @@ const PERIOD_MS = 1000;
 const LEASE_CALL_MS = 50;
 /** The throttler keeps every hit of its period and walks them all: a short one is a kindness. */
 const THROTTLER_PERIOD_MS = 10;
+
+/** What every interceptor costs, whatever it does. */
+class NoInterceptor implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle();
+  }
+}
 
 interface Parts {
   readonly metadata: ModuleMetadata;
@@ -68,6 +83,14 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
       const store = { type: 'redis', url: redisUrl } as const;
       const metadata = { imports: [RateLimitModule.forRoot({ policies, store })] };
       return { metadata, decorate: RateLimit('api') };
+    }
+    case 'no-op interceptor':
+      return { metadata: onMemory, decorate: UseInterceptors(NoInterceptor) };
+    case 'degrade':
+      return { metadata: onMemory, decorate: Degrade() };
+    case 'degrade on redis': {
+      const store = { type: 'redis', url: redisUrl } as const;
+      return { metadata: { imports: [RateLimitModule.forRoot({ store })] }, decorate: Degrade() };
     }
     case 'ThrottlerGuard': {
       const throttlers = [{ limit: LIMIT, ttl: THROTTLER_PERIOD_MS }];

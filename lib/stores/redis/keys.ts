@@ -70,6 +70,16 @@ export class RedisKeys {
     };
   }
 
+  /** An answer of the shared cache. What follows the prefix has no brace, as everything else has. */
+  answer(key: string): string {
+    return `${this.prefix}:answer:${storable(key)}`;
+  }
+
+  /** Who probes a resource. */
+  probing(resource: string): string {
+    return `${this.prefix}:probing:${storable(resource)}`;
+  }
+
   quota(clusterId: string): QuotaKeys {
     if (!NAME.test(clusterId)) {
       throw new InvalidArgumentError('clusterId', clusterId, NAME_IN_WORDS);

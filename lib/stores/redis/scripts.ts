@@ -10,6 +10,7 @@ export interface Scripts {
   heartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
   lease(args: BinaryArgument[]): Promise<Buffer>;
   seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number, names: string]>;
+  releaseLease(leaseKey: string, mark: string): Promise<number>;
 }
 
 /**
@@ -21,11 +22,13 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat'), numberOfKeys: 1 });
   client.defineCommand('weirLease', { lua: scriptSource('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
+  client.defineCommand('weirReleaseLease', { lua: scriptSource('release-lease'), numberOfKeys: 1 });
   const commands = client as unknown as {
     weirBuckets(args: Argument[]): Promise<number[]>;
     weirHeartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
     weirLeaseBuffer(args: BinaryArgument[]): Promise<Buffer>;
     weirSeedLimits(args: BinaryArgument[]): Promise<[number, number, string]>;
+    weirReleaseLease(leaseKey: string, mark: string): Promise<number>;
   };
   return {
     // A client of the user's may be set to give numbers as texts.
@@ -37,6 +40,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       const [written, revision, names] = await commands.weirSeedLimits(args);
       return [Number(written), Number(revision), names];
     },
+    releaseLease: (leaseKey, mark) => commands.weirReleaseLease(leaseKey, mark),
   };
 }
 

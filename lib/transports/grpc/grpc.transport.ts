@@ -16,6 +16,7 @@ import { HeldStreams } from './held-streams.js';
 import {
   addressOfPeer,
   callOf,
+  hasOneRequest,
   isPassThrough,
   valueOfMessage,
   type ServerCall,
@@ -77,6 +78,11 @@ export class GrpcTransport implements Transport {
 
   answerFailure(cause: unknown, host: ArgumentsHost): unknown {
     return this.end(host, failureStatus(cause, this.logger));
+  }
+
+  /** Of calls with one request; for streams of them there is no other answer. */
+  takesHandOver(context: ExecutionContext): boolean {
+    return hasOneRequest(context);
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {

@@ -31,6 +31,11 @@ export function isPassThrough(host: ArgumentsHost): boolean {
   return host.getArgByIndex(0) === callOf(host);
 }
 
+/** False for streams of requests, and where Nest takes no part. */
+export function hasOneRequest(host: ArgumentsHost): boolean {
+  return !isPassThrough(host) && callOf(host).pause === undefined;
+}
+
 /**
  * The address in what grpc-js says of its peer: `203.0.113.7:50123`, and `2001:db8::1:50123`
  * without brackets, where only the last group is known to be the port.

@@ -62,6 +62,10 @@ export class HttpTransport implements Transport {
     this.adapterHost!.httpAdapter.reply(response, problem, body.statusCode);
   }
 
+  takesHandOver(): boolean {
+    return true;
+  }
+
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
     const response = context.getArgByIndex<HttpResponse>(1);
     const node = response.raw ?? (response as Required<HttpResponse>);

@@ -1,4 +1,5 @@
 import { type RateLimitedBody } from '../../guards/index.js';
+import { type DegradedBody } from '../../interceptors/index.js';
 
 /** Where the draft's problem types will be registered; they are not yet. */
 export const PROBLEM_BASE = 'https://iana.org/assignments/http-problem-types#';
@@ -26,5 +27,27 @@ export function problemOf(body: RateLimitedBody, base: string): Problem {
     code,
     retryAfterMs,
     ...(policy !== undefined && { 'violated-policies': [policy] }),
+  };
+}
+
+export interface DegradedProblem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly degraded: { readonly level: 4; readonly reason: string };
+}
+
+/** For requests that are left with words. */
+export function degradedProblemOf(body: DegradedBody, base: string): DegradedProblem {
+  const { statusCode: status, message, code, reason } = body;
+  return {
+    type: base + (status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity'),
+    title: status === 429 ? 'Too many requests' : 'Temporarily reduced capacity',
+    status,
+    detail: message,
+    code,
+    degraded: { level: 4, reason },
   };
 }

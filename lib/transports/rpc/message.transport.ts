@@ -83,6 +83,10 @@ export class MessageTransport implements Transport {
     return isEventHandler(context.getHandler()) || wantsNoReply(messageContextOf(context)) === true;
   }
 
+  takesHandOver(context: ExecutionContext): boolean {
+    return !this.isOneWay(context);
+  }
+
   /**
    * A request is told its error. An event ends like one that was handled, and with a value: Kafka
    * takes an error, or no value at all, for a reason to deliver the event again and again.

@@ -1,10 +1,10 @@
-// Two limited routes behind a prefix and a version; asks each twice and prints what they answer.
+// Limited and degraded routes behind a prefix and a version; asks each twice and prints the answers.
 require('reflect-metadata');
 const process = require('node:process');
 const { Controller, Get, Module, UnauthorizedException } = require('@nestjs/common');
 const { UseGuards, VersioningType } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
-const { RateLimit, RateLimitModule } = require('nestjs-weir');
+const { Degrade, degradeMessage, RateLimit, RateLimitModule } = require('nestjs-weir');
 
 /** A 429 of a route with this guard came from before all guards. */
 class Bouncer {
@@ -21,13 +21,29 @@ class Routes {
   early() {
     return 'early';
   }
+
+  cached() {
+    return { call: ++calls };
+  }
+
+  failing() {
+    throw new Error('down');
+  }
 }
+let calls = 0;
 decorate('late', Get('late'), RateLimit('late'));
 decorate('early', Get('early'), UseGuards(Bouncer), RateLimit('early'));
+decorate('cached', Get('cached'), RateLimit('cached'), Degrade());
+const words = { level4: degradeMessage('busy') };
+decorate('failing', Get('failing'), Degrade(words));
 Controller({ version: '1' })(Routes);
 
 class App {}
-const policies = { late: { rate: '1/h' }, early: { rate: '1/h', early: true } };
+const policies = {
+  late: { rate: '1/h' },
+  early: { rate: '1/h', early: true },
+  cached: { rate: '1/h' },
+};
 Module({ imports: [RateLimitModule.forRoot({ policies })], controllers: [Routes] })(App);
 
 const adapters = {
@@ -46,7 +62,15 @@ async function main() {
   app.enableVersioning({ type: VersioningType.URI });
   await app.listen(0, '127.0.0.1');
   for (const path of ['late', 'late', 'early', 'early']) await ask(app, `/api/v1/${path}`);
+  for (const path of ['cached', 'cached', 'failing']) await askDegraded(app, `/api/v1/${path}`);
   await app.close();
+}
+
+async function askDegraded(app, path) {
+  const response = await globalThis.fetch((await app.getUrl()) + path);
+  const { call, detail } = await response.json();
+  const parts = [response.headers.get('content-type'), response.headers.get('x-degraded')];
+  print([path, response.status, call ?? detail, ...parts].join(' '));
 }
 
 async function ask(app, path) {

@@ -1,0 +1,84 @@
+import { startRedis } from '../../test/support/redis-server.js';
+import { stopAll } from '../../test/support/processes.js';
+import { atMost } from '../support/bars.js';
+import { measureCpu } from '../support/http/cpu.js';
+import { ServerProcess } from '../support/http/server-process.js';
+import { type Platform, type Variant } from '../support/http/server.js';
+import { inRounds } from '../support/rounds.js';
+import { medianInterval, medianRatio } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+
+const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
+const NOTHING = 'no-op interceptor';
+const VARIANTS: readonly [label: string, variant: Variant][] = [
+  [NOTHING, 'no-op interceptor'],
+  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  [`${NOTHING} again`, 'no-op interceptor'],
+  ['@Degrade', 'degrade'],
+  ['@Degrade on redis', 'degrade on redis'],
+];
+const REQUESTS = 8000;
+const WARM_UP = 16_000;
+const CPU = 'server CPU µs/request';
+const BOUND = 1.05;
+
+export const degradation: Suite = {
+  name: 'degradation',
+  about: 'a route that answers by itself while caches are warm, with @Degrade and without',
+
+  async run(context) {
+    const redis = await startRedis();
+    try {
+      const series: Series[] = [];
+      for (const platform of PLATFORMS) series.push(...(await runOn(platform, redis.url, context)));
+      return { series, bars: barsOf(series), notes: series.flatMap(intervalOf) };
+    } finally {
+      await stopAll();
+    }
+  },
+};
+
+async function runOn(
+  platform: Platform,
+  redisUrl: string,
+  context: SuiteContext,
+): Promise<Series[]> {
+  const running = new Map<string, ServerProcess>();
+  try {
+    for (const [label, variant] of VARIANTS) {
+      context.progress(platform, `preparing ${label}`);
+      const server = await ServerProcess.start({ platform, variant, redisUrl });
+      running.set(label, server);
+      await measureCpu(server, WARM_UP);
+    }
+    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
+      context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
+      return measureCpu(running.get(label)!, REQUESTS);
+    });
+    const baseline = taken.get(NOTHING);
+    return Array.from(taken, ([contender, values]) => {
+      return { case: platform, contender, metric: CPU, values, baseline };
+    });
+  } finally {
+    for (const server of running.values()) await server.stop();
+  }
+}
+
+function barsOf(series: readonly Series[]): Bar[] {
+  return series
+    .filter(({ contender }) => contender.startsWith('@Degrade'))
+    .map(({ case: platform, contender, values, baseline }) =>
+      atMost(
+        `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
+        medianRatio(values, baseline!),
+        BOUND,
+      ),
+    );
+}
+
+/** One line for each ratio: where the median of so many rounds lies nineteen times out of twenty. */
+function intervalOf({ case: platform, contender, values, baseline }: Series): string[] {
+  if (contender === NOTHING) return [];
+  const [low, high] = medianInterval(values.map((value, round) => value / baseline![round]!));
+  return [`${platform}, ${contender}: ratio within ${low.toFixed(3)}…${high.toFixed(3)}.`];
+}

@@ -1,0 +1,30 @@
+import { type Clock } from './common/clock.js';
+import { type DegradationParts } from './degradation/index.js';
+import { RedisStoreOptions, type StoreInput } from './limiter/options.js';
+import {
+  connectionBeside,
+  MemorySharedCache,
+  RedisProbeLease,
+  RedisSharedCache,
+} from './stores/index.js';
+import { connectRedis } from './stores/redis/connection.js';
+
+/**
+ * Where a fleet keeps answers and agrees on who probes: in the store that it shares, by a connection of
+ * its own, so that a large answer never stands in front of a decision.
+ */
+export function openAnswers(
+  store: StoreInput | undefined,
+  clock: Clock,
+): Pick<DegradationParts, 'shared' | 'lease'> {
+  if (typeof store !== 'object' || store.type !== 'redis') {
+    return { shared: new MemorySharedCache(clock) };
+  }
+  const { prefix = new RedisStoreOptions().prefix } = store;
+  const client =
+    store.client === undefined ? connectRedis(store).client : connectionBeside(store.client);
+  return {
+    shared: new RedisSharedCache({ client, prefix, isOwned: true }, clock),
+    lease: new RedisProbeLease({ client, prefix }, clock),
+  };
+}

@@ -1,0 +1,121 @@
+import { Logger, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { ModuleRef, type HttpAdapterHost } from '@nestjs/core';
+import { SystemClock, type Clock } from './common/clock.js';
+import { newNodeId } from './common/ids.js';
+import { DegradationCore } from './degradation/index.js';
+import { DegradeExplorer } from './degrade.explorer.js';
+import { RouteTable } from './guards/index.js';
+import {
+  checkDegradeModule,
+  Controllers,
+  Degradation,
+  DegradedFilter,
+  DegradeInterceptor,
+  DegradeRoutes,
+  DegradeTransports,
+  isBoundTwice,
+  type DegradeRoutesParts,
+  type DegradeSettings,
+} from './interceptors/index.js';
+import { openAnswers } from './answer-stores.js';
+import { RateLimitExplorer } from './rate-limit.explorer.js';
+import { type RateLimitModuleOptions } from './rate-limit.options.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
+import { GrpcDegradeTransport } from './transports/grpc/grpc-degrade.transport.js';
+import { HttpDegradeTransport } from './transports/http/http-degrade.transport.js';
+import { PROBLEM_BASE } from './transports/http/problem.js';
+import { NestDegradeTransports } from './transports/nest-degrade-transports.js';
+import { MessageDegradeTransport } from './transports/rpc/message-degrade.transport.js';
+
+/** Everything that `@Degrade` needs, made once for an application, when the first one is met. */
+class DegradeParts implements OnApplicationShutdown {
+  readonly routes = new DegradeRoutes(() => this.routeParts());
+  private readonly clock: Clock;
+  private readonly settings: DegradeSettings;
+  private opened: DegradationCore | undefined;
+  private made: DegradeRoutesParts | undefined;
+
+  constructor(
+    private readonly options: RateLimitModuleOptions,
+    private readonly table: RouteTable,
+    private readonly modules: ModuleRef,
+  ) {
+    this.clock = options.clock ?? new SystemClock();
+    this.settings = checkDegradeModule(options.degradation);
+  }
+
+  get core(): DegradationCore {
+    const { clock, options } = this;
+    return (this.opened ??= new DegradationCore({
+      ...{ options: this.settings.core, clock, nodeId: options.nodeId ?? newNodeId() },
+      ...openAnswers(options.store, clock),
+    }));
+  }
+
+  onApplicationShutdown(): void {
+    this.routes.close();
+    this.opened?.close();
+  }
+
+  private routeParts(): DegradeRoutesParts {
+    const { core, clock, table, settings, options } = this;
+    const { recoveries, caches, fallbacks } = core;
+    return (this.made ??= {
+      ...{ table, recoveries, caches, fallbacks, clock, ...settings },
+      controllers: new Controllers(this.modules),
+      isBoundTwice,
+      user: options.user,
+      namespace: typeof options.app === 'string' ? `${options.app}:` : '',
+      refused: refusals(),
+    });
+  }
+}
+
+export const degradationProviders: Provider[] = [
+  provide(
+    DegradeParts,
+    [OPTIONS, RouteTable, ModuleRef],
+    (options: RateLimitModuleOptions, table: RouteTable, modules: ModuleRef) =>
+      new DegradeParts(options, table, modules),
+  ),
+  provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
+  provide(
+    Degradation,
+    [DegradeParts],
+    (parts: DegradeParts) => new Degradation(() => parts.core, parts.routes),
+  ),
+  provide(DegradeTransports, [OPTIONS, OPTIONAL_ADAPTER], transportsOf),
+  DegradeInterceptor,
+  DegradedFilter,
+  provide(
+    DegradeExplorer,
+    [RateLimitExplorer, DegradeRoutes],
+    (explorer: RateLimitExplorer, routes: DegradeRoutes) => new DegradeExplorer(explorer, routes),
+  ),
+];
+
+function transportsOf(
+  { problemBase = PROBLEM_BASE }: RateLimitModuleOptions,
+  adapterHost: HttpAdapterHost | undefined,
+): DegradeTransports {
+  return new NestDegradeTransports({
+    http: new HttpDegradeTransport(adapterHost, problemBase),
+    grpc: new GrpcDegradeTransport(),
+    rpc: new MessageDegradeTransport(),
+  });
+}
+
+/** Once for each route: what is refused once is refused again. */
+function refusals(): (route: string) => void {
+  const logger = new Logger('RateLimitModule');
+  const told = new Set<string>();
+  return (route) => {
+    if (told.has(route)) return;
+    told.add(route);
+    logger.warn(
+      `${route}: its answers are not kept for levels 1 and 2. They are over 1 MiB, no JSON, or ` +
+        "instances of classes: for these say with 'revive' how they are made of plain data, or " +
+        'return plain objects.',
+    );
+  };
+}

@@ -1,0 +1,46 @@
+/** Whose answers a cache may keep and give for a request. */
+export type Cacheability =
+  /** The caller's own: the principal is part of the key. */
+  | 'own'
+  /** Everybody's: the key has no principal. */
+  | 'shared'
+  /** None: levels 1 and 2 are left out, and nothing is stored. */
+  | 'none';
+
+export interface CallerFacts {
+  /** The request has Authorization, a cookie or a user. */
+  readonly hasCredentials: boolean;
+  /** Who the caller is, where that could be found out. */
+  readonly principal: string | undefined;
+  /** The route says that its answers are the same for all. */
+  readonly shared: boolean;
+}
+
+/** A request that may be somebody's, nobody knows whose, could get another's answer. */
+export function cacheability({ hasCredentials, principal, shared }: CallerFacts): Cacheability {
+  if (shared) return 'shared';
+  if (principal !== undefined && principal !== '') return 'own';
+  return hasCredentials ? 'none' : 'shared';
+}
+
+export interface AnswerFacts {
+  /** Of HTTP; undefined where there is none. */
+  readonly status?: number;
+  /** The answer sets cookies. */
+  readonly setCookie?: boolean;
+  readonly cacheControl?: string | number | readonly string[];
+  /** It was no normal answer itself. */
+  readonly degraded?: boolean;
+}
+
+/** Whether an answer may be kept for others, or for later. */
+export function mayStore({ status, setCookie, cacheControl, degraded }: AnswerFacts): boolean {
+  if (degraded === true || setCookie === true) return false;
+  if (status !== undefined && status !== 200) return false;
+  return cacheControl === undefined || !forbids(String(cacheControl));
+}
+
+/** `private="set-cookie"` is private as well. */
+function forbids(cacheControl: string): boolean {
+  return /(?:^|[\s,])(?:private|no-store)(?:$|[\s,=])/i.test(cacheControl);
+}

@@ -1,0 +1,71 @@
+import { LRUCache } from 'lru-cache';
+import { type SchemaVersion } from '../stores/index.js';
+
+/** An answer as the process keeps it: text, which nobody can change under another's hands. */
+export interface ProcessEntry {
+  readonly text: string;
+  readonly bytes: number;
+  readonly v: SchemaVersion;
+  readonly kind: string;
+  /** When it was stored, on the monotonic clock. */
+  readonly at: number;
+}
+
+/** What an entry takes beside its text, roughly. */
+const OVERHEAD_BYTES = 200;
+
+/** Level 2: bounded in entries and in bytes, so that keys of any number do not fill the memory. */
+export class ProcessCache {
+  private entries: LRUCache<string, ProcessEntry>;
+
+  constructor(
+    private maxEntries: number,
+    private maxBytes: number,
+  ) {
+    this.entries = cacheOf(maxEntries, maxBytes);
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get bytes(): number {
+    return this.entries.calculatedSize;
+  }
+
+  /** What is no older than that; older entries are dropped when they are met. */
+  get(key: string, now: number, ttlMs: number): ProcessEntry | undefined {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return undefined;
+    if (now - entry.at <= ttlMs * 1000) return entry;
+    this.entries.delete(key);
+    return undefined;
+  }
+
+  set(key: string, entry: ProcessEntry): void {
+    this.entries.set(key, entry);
+  }
+
+  /** Keeps of what is there the newest that fits. */
+  resize(maxEntries: number, maxBytes: number): void {
+    if (maxEntries === this.maxEntries && maxBytes === this.maxBytes) return;
+    const before = this.entries;
+    this.maxEntries = maxEntries;
+    this.maxBytes = maxBytes;
+    this.entries = cacheOf(maxEntries, maxBytes);
+    for (const key of before.rkeys()) {
+      const entry = before.peek(key);
+      if (entry !== undefined) this.entries.set(key, entry);
+    }
+  }
+
+  clear(): void {
+    this.entries.clear();
+  }
+}
+
+function cacheOf(max: number, maxSize: number): LRUCache<string, ProcessEntry> {
+  const sizeCalculation = ({ bytes }: ProcessEntry, key: string): number =>
+    bytes + key.length + OVERHEAD_BYTES;
+  return new LRUCache({ max, maxSize, sizeCalculation });
+}

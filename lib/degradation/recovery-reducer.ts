@@ -1,0 +1,189 @@
+import {
+  type Admission,
+  type CallOutcome,
+  type RecoveryPhase,
+  type TripCause,
+} from './contract.js';
+import {
+  isProbeDue,
+  leaseMs,
+  percentOf,
+  timeMatters,
+  WHOLE,
+  type RecoveryEvent,
+  type RecoveryRules,
+  type RecoveryState,
+} from './recovery-state.js';
+
+/** Without a result a probe says nothing; the next one need not wait as long. */
+const SOON = 0.1;
+
+/**
+ * The way back of a resource, as a pure function of what happens and when:
+ *
+ *     normal → degraded → probing → ramp 10 → 30 → 50 → 100 % → normal
+ *
+ * Three invariants. At most one probe has a permit, and a permit ends with its lease whatever
+ * becomes of the call. Each phase has an epoch, and results of another one do not count. Nothing
+ * here waits for a timer: what time changes is found out when somebody looks.
+ */
+export function reduce(
+  state: RecoveryState,
+  event: RecoveryEvent,
+  now: number,
+  rules: RecoveryRules,
+): RecoveryState {
+  switch (event.type) {
+    case 'time':
+      return onTime(state, now, rules);
+    case 'request':
+      return state.phase === 'ramp' ? countRequest(state, rules) : state;
+    case 'probe':
+      return isProbeDue(state, now) ? takePermit(state, now, rules) : state;
+    case 'postpone':
+      return isProbeDue(state, now)
+        ? { ...state, nextProbeAt: probeAt(state, now, rules, SOON) }
+        : state;
+    case 'trip':
+      return isTrippable(state) ? degrade(state, event.cause, now, rules) : state;
+    case 'settled':
+      return onResult(state, event.admission, event.outcome, now, rules);
+    case 'force':
+      return {
+        ...enter(state, 'forced', now),
+        level: event.level,
+        cause: 'operator',
+        observing: false,
+      };
+    case 'disable':
+      return { ...enter(state, 'disabled', now), observing: false };
+    case 'observe':
+      return onObserve(state, now);
+    case 'resume':
+      return onResume(state, now);
+  }
+}
+
+function onTime(state: RecoveryState, now: number, rules: RecoveryRules): RecoveryState {
+  if (now < timeMatters(state, rules)) return state;
+  return state.phase === 'ramp'
+    ? nextStage(state, now, rules)
+    : degrade(state, 'relapse', now, rules);
+}
+
+function onResult(
+  state: RecoveryState,
+  { kind, epoch, permit }: Pick<Admission, 'kind' | 'epoch' | 'permit'>,
+  outcome: CallOutcome,
+  now: number,
+  rules: RecoveryRules,
+): RecoveryState {
+  if (epoch !== state.epoch) return state;
+  if (state.phase === 'probing' && kind === 'probe' && permit === state.permit && permit !== 0) {
+    return onProbe(state, outcome, now, rules);
+  }
+  if (state.phase === 'ramp' && kind === 'ramped') return onSample(state, outcome, now, rules);
+  return state;
+}
+
+function onProbe(
+  state: RecoveryState,
+  outcome: CallOutcome,
+  now: number,
+  rules: RecoveryRules,
+): RecoveryState {
+  if (outcome === 'failure' || now >= state.permitUntil) {
+    return degrade(state, 'relapse', now, rules);
+  }
+  if (outcome === 'neutral') {
+    return { ...state, permit: 0, nextProbeAt: probeAt(state, now, rules, SOON) };
+  }
+  const streak = state.streak + 1;
+  if (streak >= rules.successThreshold) return beginStage(enter(state, 'ramp', now), 0, now);
+  return { ...state, permit: 0, streak, nextProbeAt: probeAt(state, now, rules) };
+}
+
+function onSample(
+  state: RecoveryState,
+  outcome: CallOutcome,
+  now: number,
+  rules: RecoveryRules,
+): RecoveryState {
+  if (outcome === 'neutral') return state;
+  const samples = state.samples + 1;
+  const failures = state.failures + (outcome === 'failure' ? 1 : 0);
+  // A part of few calls would be less than one call: it is the part of the least volume then.
+  if (failures > rules.tolerance * Math.max(samples, rules.minSamples)) {
+    return degrade(state, 'relapse', now, rules);
+  }
+  return onTime({ ...state, samples, failures }, now, rules);
+}
+
+function nextStage(state: RecoveryState, now: number, rules: RecoveryRules): RecoveryState {
+  const next = state.stage + 1;
+  if (next < rules.steps.length) return beginStage(state, next, now);
+  return { ...enter(state, 'normal', now), cause: undefined };
+}
+
+/** The first request of a stage passes, and of n requests the share of n, rounded up. */
+function beginStage(state: RecoveryState, stage: number, now: number): RecoveryState {
+  return { ...state, stage, since: now, samples: 0, failures: 0, owed: WHOLE - 1 };
+}
+
+/** Carries the remainder over, so that of any number of requests exactly the percentage passes. */
+function countRequest(state: RecoveryState, rules: RecoveryRules): RecoveryState {
+  const owed = state.owed + percentOf(state, rules);
+  return { ...state, owed: owed >= WHOLE ? owed - WHOLE : owed };
+}
+
+function takePermit(state: RecoveryState, now: number, rules: RecoveryRules): RecoveryState {
+  const probing = state.phase === 'probing' ? state : enter(state, 'probing', now);
+  const permit = state.permits + 1;
+  return { ...probing, permit, permits: permit, permitUntil: now + leaseMs(rules) * 1000 };
+}
+
+function degrade(
+  state: RecoveryState,
+  cause: TripCause,
+  now: number,
+  rules: RecoveryRules,
+): RecoveryState {
+  const degraded = enter(state, 'degraded', now);
+  return { ...degraded, cause, nextProbeAt: probeAt(degraded, now, rules) };
+}
+
+function onObserve(state: RecoveryState, now: number): RecoveryState {
+  const isOverruled = state.phase === 'forced' || state.phase === 'disabled';
+  const machine = isOverruled ? { ...enter(state, 'normal', now), cause: undefined } : state;
+  return { ...machine, observing: true };
+}
+
+/** Nobody knows how the resource fares that was forced: probes find out, the first one at once. */
+function onResume(state: RecoveryState, now: number): RecoveryState {
+  if (state.phase === 'forced') return { ...enter(state, 'degraded', now), nextProbeAt: now };
+  if (state.phase === 'disabled') return { ...enter(state, 'normal', now), cause: undefined };
+  return state.observing ? { ...state, observing: false } : state;
+}
+
+/** A new phase has an epoch of its own, and nothing of the old one's counts. */
+function enter(state: RecoveryState, phase: RecoveryPhase, now: number): RecoveryState {
+  const fresh = {
+    level: undefined,
+    permit: 0,
+    streak: 0,
+    stage: 0,
+    samples: 0,
+    failures: 0,
+    owed: 0,
+  };
+  return { ...state, ...fresh, phase, epoch: state.epoch + 1, since: now };
+}
+
+function isTrippable({ phase }: RecoveryState): boolean {
+  return phase === 'normal' || phase === 'probing' || phase === 'ramp';
+}
+
+function probeAt(state: RecoveryState, now: number, rules: RecoveryRules, part = 1): number {
+  const factor = rules.jitter(state.epoch + state.permits);
+  return now + rules.probeIntervalMs * part * factor * 1000;
+}

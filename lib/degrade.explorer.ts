@@ -1,0 +1,26 @@
+import { type OnModuleInit } from '@nestjs/common';
+import { bindInnermost, degradeOf, type DegradeRoutes } from './interceptors/index.js';
+import { type FoundHandler, type RateLimitExplorer } from './rate-limit.explorer.js';
+
+/** Looks at every `@Degrade` at start, so that what is wrong with one is known then. */
+export class DegradeExplorer implements OnModuleInit {
+  constructor(
+    private readonly explorer: RateLimitExplorer,
+    private readonly routes: DegradeRoutes,
+  ) {
+    // Nest puts routes together before it initialises modules.
+    for (const { type, handler } of this.handlers()) bindInnermost(type, handler);
+  }
+
+  onModuleInit(): void {
+    for (const { type, handler } of this.handlers()) this.routes.of(type, handler);
+  }
+
+  private *handlers(): Iterable<FoundHandler> {
+    for (const found of this.explorer.handlers()) {
+      const { type, handler } = found;
+      const isServed = degradeOf(type) !== undefined && this.explorer.serves(handler);
+      if (isServed || degradeOf(handler) !== undefined) yield found;
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import { RequestMethod } from '@nestjs/common';
+import { durationMs } from '../common/duration.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { plainObject, rejectUnknown } from '../common/validate.js';
+import { type DegradeOptions } from './degrade-options.js';
+
+const KNOWN: readonly (keyof DegradeOptions)[] = [
+  ...(['resource', 'level1', 'level2', 'level3', 'level4', 'blockHandler', 'fallback'] as const),
+  ...(['deadline', 'slow', 'shared', 'vary', 'principal', 'schemaVersion', 'field'] as const),
+  ...(['coreFields', 'idempotent', 'revive', 'isFailure'] as const),
+];
+const METHOD_OPTIONS = ['level3', 'blockHandler', 'fallback'] as const;
+
+/** Where Nest keeps what a handler is. */
+const PATH = 'path';
+const VERB = 'method';
+const SSE = '__sse__';
+const ROUTE_ARGUMENTS = '__routeArguments__';
+const PASSTHROUGH = '__responsePassthrough__';
+const PATTERN = 'microservices:pattern';
+const HANDLER_TYPE = 'microservices:handler_type';
+const EVENT = 2;
+/** The parameters `@Res()` and `@Next()` as Nest numbers them. */
+const OWN_ANSWER = /^[12]:/;
+
+type Class = abstract new (...args: never[]) => unknown;
+
+/** What can be said of the options before anything is known of the route. */
+export function checkDegradeOptions(at: string, options: DegradeOptions): void {
+  plainObject(at, options, 'an object');
+  rejectUnknown(at, options, KNOWN);
+  for (const name of ['level1', 'level2'] as const) {
+    const value = options[name];
+    if (value !== undefined && value !== false) durationMs(value, `${at}.${name}`);
+  }
+  for (const name of ['deadline', 'slow'] as const) {
+    if (options[name] !== undefined) durationMs(options[name], `${at}.${name}`);
+  }
+  for (const name of ['shared', 'idempotent'] as const) expect(at, options, name, 'boolean');
+  for (const name of ['principal', 'revive', 'isFailure'] as const) {
+    expect(at, options, name, 'function');
+  }
+  for (const name of ['resource', 'field', ...METHOD_OPTIONS] as const) {
+    expect(at, options, name, 'string');
+    if (options[name] === '') throw new InvalidArgumentError(`${at}.${name}`, '', 'a name');
+  }
+  for (const name of ['vary', 'coreFields'] as const) checkList(`${at}.${name}`, options[name]);
+}
+
+/** Why a handler cannot be answered for; undefined if it can. */
+export function whyNot(type: Class, handler: object, name: string): string | undefined {
+  const isHttp = Reflect.hasMetadata(PATH, handler);
+  if (!isHttp && !Reflect.hasMetadata(PATTERN, handler)) {
+    return 'a handler of HTTP, gRPC or messages';
+  }
+  if (Reflect.hasMetadata(SSE, handler)) return 'a handler with one answer, not @Sse()';
+  if (Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT) {
+    return 'a handler that somebody waits for, not @EventPattern()';
+  }
+  if (isStream(handler)) return 'a call with one request, not a stream of them';
+  if (isHttp && answersByItself(type, name)) {
+    return 'a handler that returns its answer: use @Res({ passthrough: true })';
+  }
+  return undefined;
+}
+
+/** The methods it names have to be there, and a write can have none of them. */
+export function checkRoute(
+  at: string,
+  type: Class,
+  handler: object,
+  options: DegradeOptions,
+  own: DegradeOptions,
+): void {
+  for (const option of METHOD_OPTIONS) {
+    const method = options[option];
+    if (method === undefined) continue;
+    const prototype = type.prototype as Record<string, unknown>;
+    if (typeof prototype[method] !== 'function') {
+      throw new InvalidArgumentError(`${at}.${option}`, method, `a method of ${type.name}`);
+    }
+  }
+  if (options.idempotent === true || !isWrite(handler)) return;
+  const fake = (['level1', 'level2', ...METHOD_OPTIONS] as const).find((name) => own[name]);
+  if (fake === undefined) return;
+  throw new InvalidArgumentError(
+    `${at}.${fake}`,
+    own[fake],
+    'only level4: this handler writes, and nothing else than it can tell a success. ' +
+      "'idempotent: true' says that it only reads",
+  );
+}
+
+function isWrite(handler: object): boolean {
+  const verb = Reflect.getMetadata(VERB, handler) as RequestMethod | undefined;
+  const { GET, HEAD, ALL, OPTIONS } = RequestMethod;
+  return Reflect.hasMetadata(PATTERN, handler)
+    ? !Reflect.hasMetadata(PATH, handler)
+    : ![GET, HEAD, ALL, OPTIONS].includes(verb ?? GET);
+}
+
+function isStream(handler: object): boolean {
+  const patterns = (Reflect.getMetadata(PATTERN, handler) ?? []) as { streaming?: string }[];
+  return [patterns].flat().some(({ streaming = 'no_stream' }) => streaming !== 'no_stream');
+}
+
+function answersByItself(type: Class, name: string): boolean {
+  if (Reflect.getMetadata(PASSTHROUGH, type, name) === true) return false;
+  const parameters = (Reflect.getMetadata(ROUTE_ARGUMENTS, type, name) ?? {}) as object;
+  return Object.keys(parameters).some((key) => OWN_ANSWER.test(key));
+}
+
+function expect(
+  at: string,
+  options: DegradeOptions,
+  name: keyof DegradeOptions,
+  kind: 'boolean' | 'function' | 'string',
+): void {
+  const value = options[name];
+  if (value === undefined || typeof value === kind) return;
+  const what = { boolean: 'true or false', function: 'a function', string: 'a name' }[kind];
+  throw new InvalidArgumentError(`${at}.${name}`, value, what);
+}
+
+function checkList(at: string, list: unknown): void {
+  if (list === undefined) return;
+  if (Array.isArray(list) && list.every((one) => typeof one === 'string' && one !== '')) return;
+  throw new InvalidArgumentError(at, list, 'a list of names');
+}

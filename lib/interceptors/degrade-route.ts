@@ -1,0 +1,196 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type Clock } from '../common/clock.js';
+import {
+  type DegradeLevel,
+  type DegradeReason,
+  type FallbackAnswer,
+  type Fallbacks,
+  type FallbackLevels,
+  type ResourceRecovery,
+} from '../degradation/index.js';
+import { type Decision } from '../limiter/decision.js';
+import { type CallDeadlines } from './call-deadlines.js';
+import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
+import { type DegradeMark, type DegradeTransport } from './degrade-transport.js';
+import { DegradedException } from './degraded.exception.js';
+import { type AnswerKeys } from './answer-keys.js';
+import { type RouteAnswers } from './route-answers.js';
+
+/** Why a request is not answered by its handler. */
+export interface Trigger {
+  readonly reason: DegradeReason;
+  readonly error?: unknown;
+  readonly decision?: Decision;
+  /** The level that an operator wants to see. */
+  readonly level?: DegradeLevel;
+  /** Redis is what failed. */
+  readonly storeIsAway?: boolean;
+}
+
+/** What a caller gets in the place of the handler's answer. */
+export interface Substitute {
+  readonly value: unknown;
+  readonly mark: DegradeMark;
+}
+
+/** What the functions of levels 3 and 4 are made a context from. */
+export interface FallbackSubject {
+  readonly context: ExecutionContext;
+  readonly transport: DegradeTransport;
+  readonly decision: Decision | undefined;
+}
+
+/** The levels of a route, by what asks for them: `level3` may have a namesake for each. */
+export interface RouteLevels {
+  readonly usual: FallbackLevels;
+  readonly limited: FallbackLevels;
+  readonly failed: FallbackLevels;
+}
+
+/** How long a handler is waited for; undefined where it is waited for as long as it takes. */
+export interface RoutePatience {
+  /** Until the levels are tried. */
+  readonly slow: CallDeadlines | undefined;
+  /** From then on until it is given up. */
+  readonly rest: CallDeadlines | undefined;
+}
+
+export interface DegradeRouteParts {
+  readonly id: string;
+  readonly options: DegradeOptions;
+  readonly recovery: ResourceRecovery;
+  readonly fallbacks: Fallbacks;
+  readonly levels: RouteLevels;
+  readonly keys: AnswerKeys;
+  readonly answers: RouteAnswers;
+  readonly reads: RoutePatience;
+  readonly writes: RoutePatience;
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  /** True where `@Degrade` stands on the class and on the method: the inner one of the two answers. */
+  readonly isBoundTwice: boolean;
+}
+
+/** Everything that there is to say about the answers of one handler. */
+export class DegradeRoute {
+  readonly id: string;
+  readonly recovery: ResourceRecovery;
+  readonly clock: Clock;
+  readonly answers: RouteAnswers;
+  readonly isBoundTwice: boolean;
+
+  constructor(private readonly parts: DegradeRouteParts) {
+    this.id = parts.id;
+    this.recovery = parts.recovery;
+    this.clock = parts.clock;
+    this.answers = parts.answers;
+    this.isBoundTwice = parts.isBoundTwice;
+  }
+
+  get keys(): AnswerKeys {
+    return this.parts.keys;
+  }
+
+  get levels(): FallbackLevels {
+    return this.parts.levels.usual;
+  }
+
+  isRead(context: ExecutionContext, transport: DegradeTransport): boolean {
+    return this.parts.options.idempotent ?? transport.isRead(context);
+  }
+
+  patienceOf(isRead: boolean): RoutePatience {
+    return isRead ? this.parts.reads : this.parts.writes;
+  }
+
+  /** The instant by which a request that began then has its answer. */
+  deadlineOf(startedAt: number): number {
+    return startedAt + this.parts.deadlineMs * 1000;
+  }
+
+  /** An operator has said that nobody is to be helped. */
+  get isOff(): boolean {
+    const { recovery } = this;
+    return recovery.phase === 'disabled' || recovery.stats().observing;
+  }
+
+  isFailure(error: unknown, transport: DegradeTransport): boolean {
+    const { isFailure } = this.parts.options;
+    try {
+      return isFailure === undefined ? transport.isFailure(error) : isFailure(error);
+    } catch {
+      // Who cannot judge an error has not said that it is harmless.
+      return true;
+    }
+  }
+
+  /**
+   * The best answer still possible. Writes have none: a caller must not take one for a success. Rejects
+   * if a function of level 4 has nothing but words.
+   */
+  async substitute(
+    context: ExecutionContext,
+    transport: DegradeTransport,
+    { reason, error, decision, level, storeIsAway }: Trigger,
+    deadline: number,
+  ): Promise<Substitute | undefined> {
+    if (!this.isRead(context, transport)) return undefined;
+    const { fallbacks, levels, keys } = this.parts;
+    const subject: FallbackSubject = { context, transport, decision };
+    const answer = await fallbacks.answer({
+      levels: reason === 'limited' ? levels.limited : error ? levels.failed : levels.usual,
+      key: keys.keyOf(context, transport),
+      reason,
+      deadline,
+      level,
+      storeIsAway,
+      error,
+      context: subject,
+    });
+    if (answer === undefined) return undefined;
+    if (answer.value instanceof DegradeMessage) {
+      throw new DegradedException(reason, answer.value.text, statusOf(decision), error);
+    }
+    return { value: this.withField(answer), mark: answer };
+  }
+
+  /** The words that are left; undefined if the route has none. */
+  words(
+    context: ExecutionContext,
+    transport: DegradeTransport,
+    { reason, error, decision }: Trigger,
+  ): DegradedException | undefined {
+    const { level4 } = this.parts.options;
+    const isRead = this.isRead(context, transport);
+    if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
+    const text = level4 instanceof DegradeMessage ? level4.text : level4;
+    const message = typeof text === 'string' ? text : undefined;
+    return new DegradedException(reason, message, statusOf(decision), error);
+  }
+
+  private withField({ value, level, reason, ageMs }: FallbackAnswer): unknown {
+    const { field } = this.parts.options;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (field === undefined || !isObject) return value;
+    return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs) } };
+  }
+}
+
+/** As the guard has it: too much from this caller, or too little for all. */
+function statusOf(decision: Decision | undefined): 429 | 503 {
+  return decision === undefined || decision.tier === 'cluster' ? 503 : 429;
+}
+
+/** What a function of the application is told. */
+export function degradeContext(
+  { context, transport, decision }: FallbackSubject,
+  level: DegradeLevel,
+  reason: DegradeReason,
+  error: unknown,
+  remainingMs: number,
+): DegradeContext {
+  return {
+    ...transport.partsOf(context),
+    ...{ reason, error, decision, level, context, remainingMs },
+  };
+}

@@ -1,0 +1,123 @@
+import { type Clock } from '../common/clock.js';
+import { durationMs } from '../common/duration.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradation/index.js';
+import { type RouteTable } from '../guards/index.js';
+import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
+import { CallDeadlines } from './call-deadlines.js';
+import { type Controllers } from './controllers.js';
+import { checkRoute, whyNot } from './degrade-check.js';
+import { degradeOf } from './degrade-metadata.js';
+import { type DegradeOptions } from './degrade-options.js';
+import { DegradeRoute, type RoutePatience } from './degrade-route.js';
+import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
+import { levelsOf } from './route-levels.js';
+
+export interface DegradeRoutesParts extends RouteAnswersParts {
+  readonly table: Pick<RouteTable, 'planOf'>;
+  readonly recoveries: Pick<Recoveries, 'of'>;
+  readonly fallbacks: Fallbacks;
+  readonly probes: Readonly<Record<string, HealthProbe>>;
+  readonly controllers: Controllers;
+  readonly user: AnswerKeySettings['user'];
+  /** Tells the answers of applications apart that share a store. */
+  readonly namespace: string;
+  /** The decorator stands on the class and on the method. */
+  readonly isBoundTwice: (type: object, handler: object) => boolean;
+  readonly deadlineMs: number;
+  readonly slowMs: number;
+  readonly clock: Clock;
+}
+
+type Class = abstract new (...args: never[]) => unknown;
+/** A function; its own type says nothing about how it is called. */
+type Handler = object & { readonly name: string };
+
+/** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
+export class DegradeRoutes {
+  private readonly routes = new WeakMap<Class, Map<Handler, DegradeRoute | undefined>>();
+  private readonly byId = new Map<string, DegradeRoute>();
+  private readonly lines = new Map<number, CallDeadlines>();
+
+  /** Who has no `@Degrade` needs nothing of it: the parts are made for the first route. */
+  constructor(private readonly parts: () => DegradeRoutesParts) {}
+
+  /** Undefined for a handler that has no other answer than its own. */
+  of(type: Class, handler: Handler): DegradeRoute | undefined {
+    let routes = this.routes.get(type);
+    if (routes === undefined)
+      this.routes.set(type, (routes = new Map<Handler, DegradeRoute | undefined>()));
+    const known = routes.get(handler);
+    if (known !== undefined || routes.has(handler)) return known;
+    const route = this.make(type, handler);
+    routes.set(handler, route);
+    if (route !== undefined) this.byId.set(route.id, route);
+    return route;
+  }
+
+  /** By its id, `Class.method`. */
+  get(id: string): DegradeRoute {
+    const route = this.byId.get(id);
+    if (route !== undefined) return route;
+    const known = [...this.byId.keys()].sort().join(', ');
+    throw new InvalidArgumentError('route', id, `one of the routes with @Degrade: ${known}`);
+  }
+
+  close(): void {
+    for (const line of this.lines.values()) line.close();
+  }
+
+  private make(type: Class, handler: Handler): DegradeRoute | undefined {
+    const ofClass = degradeOf(type);
+    const own = degradeOf(handler);
+    if (own === undefined && ofClass === undefined) return undefined;
+    const parts = this.parts();
+    const { id } = parts.table.planOf(type, handler);
+    const at = `@Degrade on ${id}`;
+    const why = whyNot(type, handler, id.slice(id.lastIndexOf('.') + 1));
+    // What a class says is meant for those of its handlers that it fits.
+    if (why !== undefined && own === undefined) return undefined;
+    if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
+    const options = { ...ofClass, ...own };
+    checkRoute(at, type, handler, options, own ?? {});
+    const resource = options.resource ?? id;
+    const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
+    const levels = levelsOf(recovery.resource, options, parts.controllers);
+    const keys = new AnswerKeys({ route: parts.namespace + id, options, user: parts.user });
+    return new DegradeRoute({
+      ...{ id, options, recovery, levels, keys },
+      fallbacks: parts.fallbacks,
+      clock: parts.clock,
+      answers: new RouteAnswers(id, keys, levels.usual, parts),
+      ...this.patience(at, options, parts),
+      isBoundTwice: parts.isBoundTwice(type, handler),
+    });
+  }
+
+  /** To cut a write short tells nobody whether it was done, so it has to be asked for. */
+  private patience(at: string, { slow, deadline }: DegradeOptions, parts: DegradeRoutesParts) {
+    const ownDeadlineMs = deadline && durationMs(deadline, `${at}.deadline`);
+    const deadlineMs = ownDeadlineMs || parts.deadlineMs;
+    const slowMs = slow ? durationMs(slow, `${at}.slow`) : Math.min(parts.slowMs, deadlineMs / 2);
+    if (slowMs >= deadlineMs) {
+      throw new InvalidArgumentError(
+        `${at}.slow`,
+        slow,
+        `less than the deadline, ${deadlineMs} ms`,
+      );
+    }
+    const line = (patienceMs: number): CallDeadlines => this.line(patienceMs, parts.clock);
+    const reads = { slow: line(slowMs), rest: line(deadlineMs - slowMs) };
+    const slowWrite = ownDeadlineMs ? line(ownDeadlineMs) : undefined;
+    const writes: RoutePatience = { slow: slowWrite, rest: undefined };
+    return { deadlineMs, reads, writes };
+  }
+
+  private line(patienceMs: number, clock: Clock): CallDeadlines {
+    let line = this.lines.get(patienceMs);
+    if (line === undefined) {
+      this.lines.set(patienceMs, (line = new CallDeadlines(patienceMs, clock)));
+    }
+    return line;
+  }
+}

@@ -1,0 +1,96 @@
+import {
+  Inject,
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { Observable, of } from 'rxjs';
+import { type Admission } from '../degradation/index.js';
+import { chargeOf, subjectOf, type HandOver } from '../guards/index.js';
+import { DegradeRoutes } from './degrade-routes.js';
+import { type DegradeRoute, type Trigger } from './degrade-route.js';
+import { DegradeTransports, type DegradeTransport } from './degrade-transport.js';
+import { DegradedException } from './degraded.exception.js';
+import { HandlerCall } from './handler-call.js';
+
+const ENTERED = Symbol('weir:degrade-entered');
+
+/** Answers in the place of a handler that is not to run, fails, or is too slow. */
+@Injectable()
+export class DegradeInterceptor implements NestInterceptor {
+  constructor(
+    @Inject(DegradeRoutes) private readonly routes: DegradeRoutes,
+    @Inject(DegradeTransports) private readonly transports: DegradeTransports,
+  ) {}
+
+  intercept(
+    context: ExecutionContext,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const route = this.routes.of(context.getClass(), context.getHandler());
+    const subject = subjectOf(context);
+    const handedOver = chargeOf(subject)?.handedOver;
+    const transport = this.transports.of(context);
+    if (route === undefined || transport === undefined) return untouched(handedOver, next);
+    if (route.isBoundTwice && !entersAgain(subject)) return next.handle();
+    if (handedOver !== undefined) return limited(route, context, transport, handedOver);
+    const admission = route.recovery.admit();
+    if (admission.kind === 'degraded') return held(route, context, transport, admission);
+    return new Observable((caller) => {
+      const call = new HandlerCall(route, context, transport, admission, caller);
+      call.begin(next.handle().subscribe(call));
+      return () => call.abandon();
+    });
+  }
+}
+
+/** What cannot be answered here is as if nobody had said that it could. */
+function untouched(handedOver: HandOver | undefined, next: CallHandler): Observable<unknown> {
+  if (handedOver !== undefined) throw handedOver.rejection();
+  return next.handle();
+}
+
+function entersAgain(subject: object): boolean {
+  const marked = subject as { [ENTERED]?: true };
+  if (marked[ENTERED] === true) return true;
+  marked[ENTERED] = true;
+  return false;
+}
+
+function limited(
+  route: DegradeRoute,
+  context: ExecutionContext,
+  transport: DegradeTransport,
+  { decision, rejection }: HandOver,
+): Promise<Observable<unknown>> {
+  if (route.isOff) throw rejection();
+  const storeIsAway = decision.source === 'fallback';
+  const trigger: Trigger = { reason: 'limited', decision, storeIsAway };
+  return inPlace(route, context, transport, trigger, rejection);
+}
+
+function held(
+  route: DegradeRoute,
+  context: ExecutionContext,
+  transport: DegradeTransport,
+  { reason = 'degraded', level }: Admission,
+): Promise<Observable<unknown>> {
+  const trigger: Trigger = { reason, level };
+  return inPlace(route, context, transport, trigger, () => new DegradedException(reason));
+}
+
+/** The handler does not run: what the levels have, the route's words, or the error. */
+async function inPlace(
+  route: DegradeRoute,
+  context: ExecutionContext,
+  transport: DegradeTransport,
+  trigger: Trigger,
+  error: () => Error,
+): Promise<Observable<unknown>> {
+  const deadline = route.deadlineOf(route.clock.now());
+  const substitute = await route.substitute(context, transport, trigger, deadline);
+  if (substitute === undefined) throw route.words(context, transport, trigger) ?? error();
+  transport.mark(context, substitute.mark);
+  return of(substitute.value);
+}

@@ -1,0 +1,47 @@
+/** Which form of an answer a cache holds. A route that changes its form names another version. */
+export type SchemaVersion = string | number;
+
+/** An answer as caches keep it. */
+export interface Envelope {
+  readonly v: SchemaVersion;
+  /** When it was stored: wall-clock milliseconds. */
+  readonly t: number;
+  /** What sort of answer it is. Who expects another sort does not take it. */
+  readonly kind: string;
+  readonly body: unknown;
+}
+
+/** An envelope as text, made once for all caches that take it. */
+export interface SealedEnvelope {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/** How a cache fared so far. */
+export interface SharedCacheStats {
+  readonly hits: number;
+  readonly misses: number;
+  /** What was there and was no envelope of ours. */
+  readonly unreadable: number;
+  readonly stored: number;
+  /** Larger than the store takes. */
+  readonly tooBig: number;
+  /** Not written because enough writes were on their way, or there was no connection. */
+  readonly dropped: number;
+  readonly failedWrites: number;
+}
+
+/** Answers that a fleet shares. */
+export interface SharedCache {
+  /**
+   * What is stored under the key; undefined where there is nothing of use. Rejects with a
+   * StoreUnavailableError if the store does not answer in time.
+   */
+  get(key: string, timeoutMs: number): Promise<Envelope | undefined>;
+  /** Stores without being waited for: it neither delays nor throws. False if it was refused. */
+  set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean;
+  /** Reads that still occupy the store, those that nobody waits for any more included. */
+  readonly reading: number;
+  stats(): SharedCacheStats;
+  close(): void;
+}

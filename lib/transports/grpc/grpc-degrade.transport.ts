@@ -1,0 +1,93 @@
+import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { throwError } from 'rxjs';
+import {
+  isServerFault,
+  type AnswerFacts,
+  type DegradedException,
+  type DegradeMark,
+  type DegradeTransport,
+  type RequestParts,
+} from '../../interceptors/index.js';
+import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
+import { callOf, type ServerCall } from './server-calls.js';
+import { addTrailer } from './trailers.js';
+
+const DEGRADED = 'x-degraded';
+/** UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
+const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
+/** What an answer of HTTP would be: there is nothing else to say of one that came back. */
+const FINE: AnswerFacts = { status: 200, setCookie: false, cacheControl: undefined };
+
+/** Calls with one request, answered in the place of their handler. */
+export class GrpcDegradeTransport implements DegradeTransport {
+  /** A method's name does not tell whether it only reads. */
+  isRead(): boolean {
+    return false;
+  }
+
+  hasCredentials(context: ExecutionContext): boolean {
+    const { metadata } = callOf(context);
+    return ['authorization', 'cookie', 'x-api-key'].some((name) => metadata.get(name).length > 0);
+  }
+
+  userOf(context: ExecutionContext): unknown {
+    return callOf(context).user;
+  }
+
+  headerOf(context: ExecutionContext, name: string): string | undefined {
+    const values = callOf(context).metadata.get(name);
+    return values.length === 0 ? undefined : values.map(String).join(',');
+  }
+
+  questionOf(context: ExecutionContext): string {
+    return this.bodyOf(context) ?? '';
+  }
+
+  bodyOf(context: ExecutionContext): string | undefined {
+    return JSON.stringify(context.getArgByIndex(0));
+  }
+
+  partsOf(context: ExecutionContext): RequestParts {
+    const body: unknown = context.getArgByIndex(0);
+    return { request: callOf(context), params: undefined, query: undefined, body };
+  }
+
+  factsOf(): AnswerFacts {
+    return FINE;
+  }
+
+  isAborted(context: ExecutionContext): boolean {
+    return callOf(context).cancelled;
+  }
+
+  isFailure(error: unknown): boolean {
+    if (error instanceof HttpException) return isServerFault(error);
+    const code = codeOf(error);
+    return code === undefined || FAULTS.has(code);
+  }
+
+  mark(context: ExecutionContext, { level, reason, ageMs }: DegradeMark): void {
+    const age = level > 2 ? '' : `; age=${Math.max(0, Math.floor(ageMs / 1000))}`;
+    addTrailer(callOf(context), DEGRADED, `level=${level}; reason=${reason}${age}`);
+  }
+
+  answer({ body }: DegradedException, host: ArgumentsHost): unknown {
+    const { statusCode, message, reason } = body;
+    const metadata = new (metadataClassOf(callOf(host)))();
+    metadata.set(DEGRADED, `level=4; reason=${reason}`);
+    const code = statusCode === 429 ? RESOURCE_EXHAUSTED : UNAVAILABLE;
+    return throwError(() => ({ code, message, details: message, metadata }));
+  }
+}
+
+/** Of a status that a handler threw, or that Nest has wrapped into an RpcException. */
+function codeOf(error: unknown): number | undefined {
+  const { getError } = error as { getError?: () => unknown };
+  const status = typeof getError === 'function' ? getError.call(error) : error;
+  const code = (status as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'number' ? code : undefined;
+}
+
+function metadataClassOf({ metadata }: ServerCall): MetadataClass {
+  return metadata.constructor as MetadataClass;
+}

@@ -1,0 +1,31 @@
+import { DegradationCore, type FallbackRequest } from '../../lib/degradation/index.js';
+import { type DegradationInput } from '../../lib/degradation/index.js';
+import { MemorySharedCache, type SharedCache } from '../../lib/stores/index.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+export interface House {
+  readonly clock: ManualClock;
+  readonly core: DegradationCore;
+}
+
+/** A core on a clock of our own; level 1 in memory unless it is given. */
+export function house(
+  options: DegradationInput = {},
+  { clock = new ManualClock(), shared }: { clock?: ManualClock; shared?: SharedCache } = {},
+): House {
+  const core = new DegradationCore({
+    options,
+    clock,
+    nodeId: 'a',
+    shared: shared ?? new MemorySharedCache(clock),
+  });
+  return { clock, core };
+}
+
+/** A limited request with 200 ms left. */
+export function request(
+  { clock }: Pick<House, 'clock'>,
+  part: Partial<FallbackRequest> & Pick<FallbackRequest, 'levels'>,
+): FallbackRequest {
+  return { key: 'k', reason: 'limited', deadline: clock.now() + 200_000, ...part };
+}

@@ -1,0 +1,110 @@
+import { CallDeadlines, type Awaited } from '../../lib/interceptors/call-deadlines.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+const PATIENCE_MS = 100;
+
+describe('calls that may take equally long', () => {
+  let clock: ManualClock;
+  let deadlines: CallDeadlines;
+  let timers: number;
+  let overdue: string[];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    timers = 0;
+    overdue = [];
+    deadlines = new CallDeadlines(PATIENCE_MS, {
+      now: () => clock.now(),
+      after: (ms, task) => {
+        timers++;
+        return clock.after(ms, task);
+      },
+    });
+  });
+
+  function begin(name: string): Awaited {
+    const call: Awaited = {
+      overdueAt: 0,
+      before: undefined,
+      after: undefined,
+      overdue: () => overdue.push(name),
+    };
+    deadlines.add(call, clock.now());
+    return call;
+  }
+
+  it('are overdue each at its own time', () => {
+    begin('a');
+    clock.advance(30);
+    begin('b');
+    clock.advance(69);
+    expect(overdue).toEqual([]);
+    clock.advance(1);
+    expect(overdue).toEqual(['a']);
+    clock.advance(29);
+    expect(overdue).toEqual(['a']);
+    clock.advance(1);
+    expect(overdue).toEqual(['a', 'b']);
+  });
+
+  it('are not overdue when they have ended, wherever they stood', () => {
+    const calls = ['a', 'b', 'c', 'd', 'e'].map(begin);
+    for (const at of [2, 0, 4]) deadlines.remove(calls[at]!);
+    clock.advance(PATIENCE_MS);
+    expect(overdue).toEqual(['b', 'd']);
+  });
+
+  it('may be taken out twice, and after their time', () => {
+    const [a, b] = [begin('a'), begin('b')];
+    deadlines.remove(a);
+    deadlines.remove(a);
+    clock.advance(PATIENCE_MS);
+    deadlines.remove(b);
+    begin('c');
+    clock.advance(PATIENCE_MS);
+    expect(overdue).toEqual(['b', 'c']);
+  });
+
+  it('share a timer', () => {
+    for (let i = 0; i < 1000; i++) {
+      deadlines.remove(begin(`${i}`));
+      clock.advance(1);
+    }
+    expect(timers).toBeLessThan(25);
+  });
+
+  it('need no timer when there are none', () => {
+    deadlines.remove(begin('a'));
+    clock.advance(PATIENCE_MS);
+    expect(timers).toBe(1);
+    clock.advance(10 * PATIENCE_MS);
+    expect(timers).toBe(1);
+  });
+
+  it('may begin and end others when they are overdue', () => {
+    const others: Awaited[] = [];
+    const call: Awaited = {
+      overdueAt: 0,
+      before: undefined,
+      after: undefined,
+      overdue: () => {
+        overdue.push('first');
+        deadlines.remove(others[0]!);
+        begin('later');
+      },
+    };
+    deadlines.add(call, clock.now());
+    others.push(begin('other'));
+    clock.advance(PATIENCE_MS);
+    expect(overdue).toEqual(['first']);
+    clock.advance(PATIENCE_MS);
+    expect(overdue).toEqual(['first', 'later']);
+  });
+
+  it('are forgotten when it is closed', () => {
+    begin('a');
+    deadlines.close();
+    clock.advance(PATIENCE_MS);
+    expect(overdue).toEqual([]);
+  });
+});
