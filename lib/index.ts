@@ -13,8 +13,19 @@ export {
   ConfigConflictError,
   ConfigRefusedError,
   ConfigStagedError,
+  ConfigSyntaxError,
+  FileSource,
+  FileSourceOptions,
   RateLimitConfig,
   UnknownRevisionError,
+  checkDocument,
+  checkLayer,
+  diff,
+  type AdaptiveDocument,
+  type AlertsDocument,
+  type AppDocument,
+  type CheckOptions,
+  type ClusterDocument,
   type ConfigChange,
   type ConfigConsumer,
   type ConfigDiff,
@@ -22,9 +33,15 @@ export {
   type ConfigLayer,
   type ConfigRefusal,
   type ConfigSnapshot,
+  type ConfigSource,
+  type DegradationDocument,
   type OwnLayer,
   type PastRevision,
+  type PolicyDocument,
+  type ProfileDocument,
+  type ProtectionDocument,
   type RollbackOptions,
+  type TextFormat,
   type UpdateOptions,
   type ValidateOptions,
 } from './config/index.js';
@@ -85,29 +102,6 @@ export {
   UnknownPolicyError,
   type ConfigIssue,
 } from './common/errors.js';
-export { diff, type ConfigDiff } from './config/document/index.js';
-export {
-  checkDocument,
-  checkLayer,
-  type AdaptiveDocument,
-  type AlertsDocument,
-  type AppDocument,
-  type CheckOptions,
-  type ClusterDocument,
-  type ConfigDocument,
-  type ConfigLayer,
-  type DegradationDocument,
-  type PolicyDocument,
-  type ProfileDocument,
-  type ProtectionDocument,
-} from './config/schema/index.js';
-export {
-  ConfigSyntaxError,
-  FileSource,
-  FileSourceOptions,
-  type ConfigSource,
-  type TextFormat,
-} from './config/sources/index.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';
 export { type RateLimiterEvents } from './limiter/events.js';
 export {
