@@ -77,9 +77,10 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   private code(): OwnLayer {
-    const { quota, configVersion: version } = this.options;
-    const document = documentOf(withoutUndefined({ policies: this.catalog.govern(), quota }));
-    return { document: document as ConfigLayer, ...(version !== undefined && { version }) };
+    const { quota, protection, degradation, configVersion: version } = this.options;
+    const limits = documentOf(withoutUndefined({ policies: this.catalog.govern(), quota }));
+    const document = { ...limits, ...plainParts({ protection, degradation }) } as ConfigLayer;
+    return { document, ...(version !== undefined && { version }) };
   }
 
   private async openFile(): Promise<OwnLayer | undefined> {
@@ -107,4 +108,18 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
 
 function layerOf({ version, ...document }: ConfigLayer): OwnLayer {
   return { document, ...(typeof version === 'number' && { version }) };
+}
+
+/** What is kept in the process: a document has no functions, nor what a route is built with. */
+const OF_CODE = ['deadline', 'slow', 'probes'];
+
+function plainParts({
+  protection,
+  degradation,
+}: Pick<RateLimitModuleOptions, 'protection' | 'degradation'>): object {
+  const routes = Object.entries(degradation).filter(([name]) => !OF_CODE.includes(name));
+  const parts = { protection, degradation: Object.fromEntries(routes) };
+  const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
+  // Which is what JSON leaves out: undefined and functions.
+  return JSON.parse(JSON.stringify(Object.fromEntries(written))) as object;
 }

@@ -2,7 +2,8 @@ import { Logger, type OnApplicationShutdown, type Provider } from '@nestjs/commo
 import { ModuleRef, type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock, type Clock } from './common/clock.js';
 import { newNodeId } from './common/ids.js';
-import { DegradationCore } from './degradation/index.js';
+import { type ConfigConsumer, type ConfigSnapshot } from './config/index.js';
+import { DegradationCore, type DegradationInput } from './degradation/index.js';
 import { DegradeExplorer } from './degrade.explorer.js';
 import { RouteTable } from './guards/index.js';
 import {
@@ -28,10 +29,11 @@ import { NestDegradeTransports } from './transports/nest-degrade-transports.js';
 import { MessageDegradeTransport } from './transports/rpc/message-degrade.transport.js';
 
 /** Everything that `@Degrade` needs, made once for an application, when the first one is met. */
-class DegradeParts implements OnApplicationShutdown {
+export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
   readonly routes = new DegradeRoutes(() => this.routeParts());
   private readonly clock: Clock;
   private readonly settings: DegradeSettings;
+  private figures: DegradationInput;
   private opened: DegradationCore | undefined;
   private made: DegradeRoutesParts | undefined;
 
@@ -42,12 +44,23 @@ class DegradeParts implements OnApplicationShutdown {
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
+    this.figures = this.settings.core;
+  }
+
+  prepare({ document }: ConfigSnapshot): () => void {
+    const { degradation = {} } = document;
+    const { core } = checkDegradeModule({ ...this.options.degradation, ...degradation });
+    const commit = this.opened?.prepare(core);
+    return () => {
+      this.figures = core;
+      commit?.();
+    };
   }
 
   get core(): DegradationCore {
     const { clock, options } = this;
     return (this.opened ??= new DegradationCore({
-      ...{ options: this.settings.core, clock, nodeId: options.nodeId ?? newNodeId() },
+      ...{ options: this.figures, clock, nodeId: options.nodeId ?? newNodeId() },
       ...openAnswers(options.store, clock),
     }));
   }

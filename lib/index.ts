@@ -146,29 +146,6 @@ export {
   UnknownPolicyError,
   type ConfigIssue,
 } from './common/errors.js';
-export { diff, type ConfigDiff } from './config/document/index.js';
-export {
-  checkDocument,
-  checkLayer,
-  type AdaptiveDocument,
-  type AlertsDocument,
-  type AppDocument,
-  type CheckOptions,
-  type ClusterDocument,
-  type ConfigDocument,
-  type ConfigLayer,
-  type DegradationDocument,
-  type PolicyDocument,
-  type ProfileDocument,
-  type ProtectionDocument,
-} from './config/schema/index.js';
-export {
-  ConfigSyntaxError,
-  FileSource,
-  FileSourceOptions,
-  type ConfigSource,
-  type TextFormat,
-} from './config/sources/index.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';
 export { type RateLimiterEvents } from './limiter/events.js';
 export {

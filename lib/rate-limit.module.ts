@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { configProviders } from './config.providers.js';
 import { degradationProviders } from './degradation.providers.js';
 import { InvalidArgumentError } from './common/errors.js';
 import { RateLimitConfig } from './config/index.js';
@@ -89,7 +90,7 @@ function moduleWith(input: Provider[]): DynamicModule {
     module: RateLimitModule,
     global: true,
     imports: [DiscoveryModule],
-    providers: [...input, ...providers, ...degradationProviders],
+    providers: [...input, ...providers, ...degradationProviders, ...configProviders],
     exports: SHARED,
   };
 }

@@ -14,8 +14,6 @@ import {
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
-import { RateLimitConfig, type VersionedConfig } from './config/index.js';
-import { ConfigLife, openConfig } from './config.life.js';
 import {
   AppRateLimitGuard,
   PolicyCatalog,
@@ -30,7 +28,6 @@ import {
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
-import { LimitsConsumer } from './limits.consumer.js';
 import { Protection } from './protection/index.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
@@ -78,35 +75,6 @@ export function provide<T>(
 }
 
 export const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
-
-const configProviders: Provider[] = [
-  provide(
-    LimitsConsumer,
-    [OPTIONS, RateLimiter, PolicyCatalog, RouteTable, RateLimitHeaders],
-    (
-      { app }: RateLimitModuleOptions,
-      limiter: RateLimiter,
-      catalog: PolicyCatalog,
-      routes: RouteTable,
-      headers: RateLimitHeaders,
-    ) => {
-      const fixed = typeof app === 'string' ? app : undefined;
-      return new LimitsConsumer(limiter, catalog, routes, headers, fixed);
-    },
-  ),
-  provide(RateLimitConfig, [OPTIONS, RateLimiter], openConfig),
-  provide(
-    ConfigLife,
-    [RateLimitConfig, OPTIONS, RateLimiter, PolicyCatalog, LimitsConsumer],
-    (
-      config: VersionedConfig,
-      options: RateLimitModuleOptions,
-      limiter: RateLimiter,
-      catalog: PolicyCatalog,
-      limits: LimitsConsumer,
-    ) => new ConfigLife(config, options, limiter, catalog, [limits]),
-  ),
-];
 
 /** The parts of the module, each a plain class that is put together here and nowhere else. */
 export const providers: Provider[] = [
@@ -201,7 +169,6 @@ export const providers: Provider[] = [
     (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
       new EarlyLimits(guard, transports, applicationId),
   ),
-  ...configProviders,
   provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(

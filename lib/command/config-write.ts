@@ -88,20 +88,17 @@ export const configRollback: Command = {
 
 type Change = (config: VersionedConfig) => Promise<ConfigSnapshot>;
 
-/** Joins the fleet for a moment, as a process without code or file of its own. */
+/** Visits the fleet, without code or file of its own. */
 async function change(store: OpenStore, isJson: boolean, output: Output, make: Change) {
   const { config, clock } = store;
   const warn = (text: string) => output.error(text);
   const report = { info: () => undefined, warn, error: warn };
   const nodeId = `weir-${newIncarnation()}`;
-  const fleet = new VersionedConfig({ store: config, clock, nodeId, report, pollMs: 60_000 });
+  const fleet = new VersionedConfig({ store: config, clock, nodeId, report, isVisitor: true });
   try {
     await fleet.start();
     const before = fleet.current();
-    const after = await make(fleet);
-    const { staged } = fleet.current();
-    const isWaiting = staged?.revision === after.revision;
-    tell(before, { ...after, staged: isWaiting ? staged : undefined }, isJson, output);
+    tell(before, await make(fleet), isJson, output);
     return DONE;
   } finally {
     await fleet.close();

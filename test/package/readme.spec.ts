@@ -121,6 +121,10 @@ describe('the tables in the README', () => {
       new weir.ProtectionMissingError('r', 'C.m'),
       new weir.InvalidConfigError([]),
       new weir.ConfigSyntaxError('file', 'x'),
+      new weir.ConfigConflictError(1, 2),
+      new weir.ConfigStagedError(1, 0),
+      new weir.ConfigRefusedError(new Error('x')),
+      new weir.UnknownRevisionError(1),
     ];
     const exported = Object.values(weir).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(

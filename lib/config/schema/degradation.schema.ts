@@ -52,8 +52,6 @@ export const degradationSchema = group({
   level1Ttl: field(duration(), 'How old an answer of the shared cache may be', '30s'),
   level2Ttl: field(duration(), 'How old an answer of the process cache may be', '5m'),
   level1Timeout: field(duration(), 'How long the shared cache is waited for', '50ms'),
-  deadline: field(duration(), 'By then one of the levels has answered'),
-  maxValueBytes: field(whole(), 'Larger answers are not cached', 1_048_576),
   refreshAfter: field(
     ratio(),
     'A normal answer is stored again after this part of level1Ttl',

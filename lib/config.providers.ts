@@ -1,0 +1,57 @@
+import { type Provider } from '@nestjs/common';
+import { RateLimitConfig, type ConfigSnapshot, type VersionedConfig } from './config/index.js';
+import { ConfigLife, openConfig } from './config.life.js';
+import { DegradeParts } from './degradation.providers.js';
+import { PolicyCatalog, RouteTable } from './guards/index.js';
+import { RateLimiter } from './limiter/rate-limiter.js';
+import { LimitsConsumer } from './limits.consumer.js';
+import { Protection } from './protection/index.js';
+import { type RateLimitModuleOptions } from './rate-limit.options.js';
+import { OPTIONS, provide } from './rate-limit.providers.js';
+import { RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+
+/** What changes while the service runs, and who has to know. */
+export const configProviders: Provider[] = [
+  provide(
+    LimitsConsumer,
+    [OPTIONS, RateLimiter, PolicyCatalog, RouteTable, RateLimitHeaders],
+    (
+      { app }: RateLimitModuleOptions,
+      limiter: RateLimiter,
+      catalog: PolicyCatalog,
+      routes: RouteTable,
+      headers: RateLimitHeaders,
+    ) => {
+      const fixed = typeof app === 'string' ? app : undefined;
+      return new LimitsConsumer(limiter, catalog, routes, headers, fixed);
+    },
+  ),
+  provide(RateLimitConfig, [OPTIONS, RateLimiter], openConfig),
+  provide(
+    ConfigLife,
+    [
+      RateLimitConfig,
+      OPTIONS,
+      RateLimiter,
+      PolicyCatalog,
+      LimitsConsumer,
+      Protection,
+      DegradeParts,
+    ],
+    (
+      config: VersionedConfig,
+      options: RateLimitModuleOptions,
+      limiter: RateLimiter,
+      catalog: PolicyCatalog,
+      limits: LimitsConsumer,
+      protection: Protection,
+      degradation: DegradeParts,
+    ) => {
+      const resources = {
+        prepare: ({ document }: ConfigSnapshot) => protection.prepare(document.protection ?? {}),
+      };
+      const consumers = [limits, resources, degradation];
+      return new ConfigLife(config, options, limiter, catalog, consumers);
+    },
+  ),
+];
