@@ -56,7 +56,7 @@ function patchOf(random: (below: number) => number, number: number): ConfigLayer
 }
 
 /** Every update changes something. */
-const whole = (number: number): ConfigLayer => ({ version: number });
+const whole = (number: number): ConfigLayer => ({ version: number + 1 });
 
 async function everyoneOn(nodes: readonly ConfigNode[], revision: number): Promise<void> {
   await until(() => nodes.every((node) => node.revision === revision), {
@@ -92,7 +92,7 @@ describe('five processes on one Redis', () => {
     }
     expect(refusals).toEqual([]);
     const last = await nodes[0]!.update(
-      { ...documentOf(LAST_STEP), profile: 'normal', version: UPDATES },
+      { ...documentOf(LAST_STEP), profile: 'normal', version: UPDATES + 1 },
       UPDATES,
     );
     const { revision } = last as { revision: number };

@@ -29,6 +29,7 @@ export class FileSource implements ConfigSource {
   /** What was read last: a hash, or why it could not be read. */
   private seen: string | undefined;
   private isLooking = false;
+  private reads = 0;
 
   constructor(
     readonly path: string,
@@ -40,6 +41,7 @@ export class FileSource implements ConfigSource {
 
   async read(): Promise<unknown> {
     this.seen = undefined;
+    this.reads++;
     try {
       const text = await this.steadyText();
       this.seen = hash(text);
@@ -47,6 +49,8 @@ export class FileSource implements ConfigSource {
     } catch (error) {
       this.seen ??= markOf(error);
       throw error;
+    } finally {
+      this.reads--;
     }
   }
 
@@ -55,11 +59,12 @@ export class FileSource implements ConfigSource {
   }
 
   private async look(changed: () => void): Promise<void> {
-    if (this.isLooking) return;
+    // Who is reading will see it.
+    if (this.isLooking || this.reads > 0) return;
     this.isLooking = true;
     try {
       const mark = await this.text().then(hash, markOf);
-      if (mark !== this.seen) changed();
+      if (mark !== this.seen && this.reads === 0) changed();
     } finally {
       this.isLooking = false;
     }
