@@ -10,7 +10,6 @@ import {
   MemoryStore,
   RedisStore,
   type BucketTable,
-  type RemoteStore,
 } from '../stores/index.js';
 import { Attempt } from './attempt.js';
 import { type BoundLimit } from './bound-limit.js';
