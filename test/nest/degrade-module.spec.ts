@@ -470,12 +470,12 @@ describe('level 1 on Redis', () => {
     const client = new Redis(redis.url);
     try {
       await app.app.get(RateLimiter).ready();
-      // The limiter's connection, and the one that asks.
+      // The limiter's connection, the one that hears of changes, and the one that asks.
       expect(
         String(await client.client('LIST'))
           .trim()
           .split('\n'),
-      ).toHaveLength(2);
+      ).toHaveLength(3);
     } finally {
       client.disconnect();
       await app.close();

@@ -41,6 +41,7 @@ export class RedisConfig implements ConfigStore {
   /** A client's own prefix goes before keys, and not before channels. */
   private readonly channel: string;
   private connecting: Promise<void> | undefined;
+  private wasReady = false;
   private closed = false;
 
   constructor(
@@ -126,9 +127,11 @@ export class RedisConfig implements ConfigStore {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
-      if (client.status === 'end') throw new StoreUnavailableError('no connection');
+      // The first connection is worth a wait; of one that was lost nobody knows when it is back.
+      if (this.wasReady || client.status === 'end') throw new StoreUnavailableError('no connection');
       await inTime(this.connected(), timeoutMs, this.clock);
     }
+    this.wasReady = true;
     return inTime(question(), timeoutMs, this.clock);
   }
 
