@@ -1,13 +1,13 @@
 // A process that holds one server and tells how much CPU time it has used.
 import { serve, type ServerOptions } from './server.js';
 
-export type ServerRequest = { readonly serve: ServerOptions } | 'cpu';
+export type ServerRequest = { readonly serve: ServerOptions } | 'cpu' | 'cpu without gc';
 export type ServerReply =
   { readonly url: string } | { readonly cpuMicros: number } | { readonly failed: string };
 
 async function answer(request: ServerRequest): Promise<ServerReply> {
-  if (request !== 'cpu') return { url: await serve(request.serve) };
-  globalThis.gc?.();
+  if (typeof request === 'object') return { url: await serve(request.serve) };
+  if (request === 'cpu') globalThis.gc?.();
   const { user, system } = process.cpuUsage();
   return { cpuMicros: user + system };
 }
