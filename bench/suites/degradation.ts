@@ -17,8 +17,9 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['@Degrade', 'degrade'],
   ['@Degrade on redis', 'degrade on redis'],
 ];
-const REQUESTS = 8000;
-const WARM_UP = 16_000;
+/** Enough for what is left behind to be collected on the way. */
+const REQUESTS = 16_000;
+const WARM_UP = 32_000;
 const CPU = 'server CPU µs/request';
 const BOUND = 1.05;
 
@@ -49,11 +50,11 @@ async function runOn(
       context.progress(platform, `preparing ${label}`);
       const server = await ServerProcess.start({ platform, variant, redisUrl });
       running.set(label, server);
-      await measureCpu(server, WARM_UP);
+      await measureCpu(server, WARM_UP, 'as it runs');
     }
     const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
       context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measureCpu(running.get(label)!, REQUESTS);
+      return measureCpu(running.get(label)!, REQUESTS, 'as it runs');
     });
     const baseline = taken.get(NOTHING);
     return Array.from(taken, ([contender, values]) => {

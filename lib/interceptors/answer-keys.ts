@@ -100,9 +100,10 @@ export class AnswerKeys {
     if (options.shared === true) return undefined;
     try {
       const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
-      const principal = principalName(who);
+      const isSomebody = (who ?? undefined) !== undefined;
+      const principal = isSomebody ? principalName(who) : undefined;
       if (principal !== undefined) return principal;
-      const hasCredentials = (who ?? undefined) !== undefined || transport.hasCredentials(context);
+      const hasCredentials = isSomebody || transport.hasCredentials(context);
       const whose = cacheability({ hasCredentials, principal, shared: false });
       return whose === 'none' ? NOBODY_KNOWS : undefined;
     } catch {

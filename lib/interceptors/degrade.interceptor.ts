@@ -38,9 +38,7 @@ export class DegradeInterceptor implements NestInterceptor {
     const admission = route.recovery.admit();
     if (admission.kind === 'degraded') return held(route, context, transport, admission);
     return new Observable((caller) => {
-      const call = new HandlerCall(route, context, transport, admission, caller);
-      call.begin(next.handle().subscribe(call));
-      return () => call.abandon();
+      next.handle().subscribe(new HandlerCall(route, context, transport, admission, caller));
     });
   }
 }

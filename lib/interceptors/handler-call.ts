@@ -1,5 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type Observer, type Subscriber, type Subscription } from 'rxjs';
+import { Subscriber } from 'rxjs';
 import { type Admission, type CallOutcome } from '../degradation/index.js';
 import { type Awaited, type CallDeadlines } from './call-deadlines.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
@@ -12,8 +12,11 @@ const NOTHING = Symbol('nothing');
 /**
  * A request whose handler runs. What the handler says goes on as it comes. If it fails or does not
  * come in time the levels are asked, and what it says later only fills the caches.
+ *
+ * It stands between the handler and the caller as an operator does: one more subscriber of its own
+ * would cost as much as all the rest of it.
  */
-export class HandlerCall implements Awaited, Observer<unknown> {
+export class HandlerCall extends Subscriber<unknown> implements Awaited {
   overdueAt = 0;
   before: Awaited | undefined;
   after: Awaited | undefined;
@@ -21,7 +24,6 @@ export class HandlerCall implements Awaited, Observer<unknown> {
   private readonly isRead: boolean;
   /** In which it waits now. */
   private line: CallDeadlines | undefined;
-  private handler: Subscription | undefined;
   private values = 0;
   /** What is said first, while it may be all: it is kept before anybody else can change it. */
   private held: unknown = NOTHING;
@@ -39,19 +41,20 @@ export class HandlerCall implements Awaited, Observer<unknown> {
     private readonly admission: Admission,
     private readonly caller: Subscriber<unknown>,
   ) {
+    super(caller);
     this.startedAt = route.clock.now();
     this.isRead = route.isRead(context, transport);
     this.wait(route.patienceOf(this.isRead).slow, this.startedAt);
   }
 
-  begin(handler: Subscription): void {
-    this.handler = handler;
-  }
-
-  next(value: unknown): void {
+  protected override _next(value: unknown): void {
     const { route, context, transport } = this;
     this.pass();
-    if (++this.values > 1 || !this.isRead || !route.answers.isDue(context, transport)) {
+    if (
+      ++this.values > 1 ||
+      !this.isRead ||
+      !route.answers.isDue(context, transport, this.startedAt)
+    ) {
       return this.tell(value);
     }
     this.held = value;
@@ -59,7 +62,7 @@ export class HandlerCall implements Awaited, Observer<unknown> {
     queueMicrotask(() => this.pass());
   }
 
-  complete(): void {
+  protected override _complete(): void {
     const { route, context, transport, held } = this;
     const isAborted = transport.isAborted(context);
     this.settle(isAborted ? 'neutral' : 'success');
@@ -68,15 +71,16 @@ export class HandlerCall implements Awaited, Observer<unknown> {
       route.answers.keep(held, facts, context, transport);
     }
     this.pass();
-    if (!this.isAnswered) this.caller.complete();
+    if (this.isAnswered) this.unsubscribe();
+    else this.caller.complete();
   }
 
-  error(error: unknown): void {
+  protected override _error(error: unknown): void {
     const { route, context, transport } = this;
     const isFailure = !transport.isAborted(context) && route.isFailure(error, transport);
     this.settle(isFailure ? 'failure' : 'neutral');
     this.pass();
-    if (this.isAnswered) return;
+    if (this.isAnswered) return this.unsubscribe();
     // Who has a part of an answer cannot be given another one.
     if (!isFailure || this.values > 0 || route.isOff) return this.caller.error(error);
     const trigger = { reason: reasonOf(error), error, storeIsAway: isStoreFault(error) };
@@ -104,10 +108,11 @@ export class HandlerCall implements Awaited, Observer<unknown> {
   }
 
   /** Nobody waits any more. A handler whose caller has an answer runs on, for the caches. */
-  abandon(): void {
-    if (this.isAnswered || this.isSettled) return;
+  override unsubscribe(): void {
+    if (this.isAnswered && !this.isStopped) return;
+    super.unsubscribe();
+    if (this.isSettled) return;
     this.isAnswered = true;
-    this.handler?.unsubscribe();
     this.settle('neutral');
   }
 

@@ -1,5 +1,4 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type Clock } from '../common/clock.js';
 import { mayStore, type AnswerStore, type FallbackLevels } from '../degradation/index.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
@@ -7,7 +6,6 @@ import { DueAnswers } from './due-answers.js';
 
 export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
-  readonly clock: Pick<Clock, 'now'>;
   /** Told of a route with an answer that the caches do not take. */
   readonly refused: (route: string) => void;
 }
@@ -32,11 +30,11 @@ export class RouteAnswers {
   }
 
   /** Whether the answer to a request is worth a look. Nothing is put into a key or into JSON for it. */
-  isDue(context: ExecutionContext, transport: DegradeTransport): boolean {
+  isDue(context: ExecutionContext, transport: DegradeTransport, nowMicros: number): boolean {
     if (!this.isKept) return false;
     const question = this.keys.questionOf(context, transport);
     if (question === undefined) return false;
-    return this.due.isDue(question, this.parts.clock.now(), LOOK_EVERY_MICROS);
+    return this.due.isDue(question, nowMicros, LOOK_EVERY_MICROS);
   }
 
   keep(

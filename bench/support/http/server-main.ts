@@ -1,7 +1,7 @@
 // A process that holds one server and tells how much CPU time it has used.
 import { serve, type ServerOptions } from './server.js';
 
-export type ServerRequest = { readonly serve: ServerOptions } | 'cpu';
+export type ServerRequest = { readonly serve: ServerOptions } | 'cpu' | 'cpu without gc';
 export type ServerReply =
   { readonly url: string } | { readonly cpuMicros: number } | { readonly failed: string };
 

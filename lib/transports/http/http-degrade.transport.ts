@@ -16,6 +16,9 @@ interface DegradableRequest extends HttpRequest {
   /** Express changes `url` inside of routers. */
   readonly originalUrl?: string;
   readonly url: string;
+  readonly raw?: { readonly rawHeaders?: readonly string[] };
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders?: readonly string[];
   readonly params?: unknown;
   readonly query?: unknown;
   readonly body?: unknown;
@@ -27,7 +30,13 @@ interface DegradableResponse extends HttpResponse {
 }
 
 /** What says that a request is somebody's, even if nobody knows whose. */
-const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'] as const;
+const CREDENTIALS: readonly string[] = [
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'x-api-key',
+];
+const LENGTHS: ReadonlySet<number> = new Set(CREDENTIALS.map(({ length }) => length));
 
 /** Requests of Express and Fastify, answered in the place of their handler. */
 export class HttpDegradeTransport implements DegradeTransport {
@@ -42,8 +51,14 @@ export class HttpDegradeTransport implements DegradeTransport {
   }
 
   hasCredentials(context: ExecutionContext): boolean {
-    const { headers } = requestOf(context);
-    for (const name of CREDENTIALS) if (headers[name] !== undefined) return true;
+    const request = requestOf(context);
+    const { rawHeaders } = request.raw ?? request;
+    if (rawHeaders === undefined) return CREDENTIALS.some((name) => name in request.headers);
+    // Node puts the object of headers together when it is first asked for; here nobody may have.
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const name = rawHeaders[i]!;
+      if (LENGTHS.has(name.length) && CREDENTIALS.includes(name.toLowerCase())) return true;
+    }
     return false;
   }
 
