@@ -1,12 +1,12 @@
 // A process that holds one server and tells how much CPU time it has used.
 import { serve, type ServerOptions } from './server.js';
 
-export type ServerRequest = { readonly serve: ServerOptions } | 'cpu' | 'cpu without gc';
+export type ServerRequest = { readonly serve: ServerOptions } | 'cpu';
 export type ServerReply =
   { readonly url: string } | { readonly cpuMicros: number } | { readonly failed: string };
 
 async function answer(request: ServerRequest): Promise<ServerReply> {
-  if (request !== 'cpu') return { url: await serve(request.serve) };
+  if (typeof request === 'object') return { url: await serve(request.serve) };
   const { user, system } = process.cpuUsage();
   return { cpuMicros: user + system };
 }
