@@ -67,16 +67,18 @@ async function runOn(
 }
 
 function barsOf(series: readonly Series[]): Bar[] {
-  return series
-    // On Redis the limiter is at work as well, which the one without does not have.
-    .filter(({ contender }) => contender === '@Degrade')
-    .map(({ case: platform, contender, values, baseline }) =>
-      atMost(
-        `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
-        medianRatio(values, baseline!),
-        BOUND,
-      ),
-    );
+  return (
+    series
+      // On Redis the limiter is at work as well, which the one without does not have.
+      .filter(({ contender }) => contender === '@Degrade')
+      .map(({ case: platform, contender, values, baseline }) =>
+        atMost(
+          `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
+          medianRatio(values, baseline!),
+          BOUND,
+        ),
+      )
+  );
 }
 
 /** One line for each ratio: where the median of so many rounds lies nineteen times out of twenty. */
