@@ -19,7 +19,8 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
 ];
 /** Enough for what is left behind to be collected on the way. */
 const REQUESTS = 16_000;
-const WARM_UP = 32_000;
+/** V8 goes on optimising for some seconds, the longer the more code there is. */
+const WARM_UP = 96_000;
 const CPU = 'server CPU µs/request';
 const BOUND = 1.05;
 
@@ -66,15 +67,18 @@ async function runOn(
 }
 
 function barsOf(series: readonly Series[]): Bar[] {
-  return series
-    .filter(({ contender }) => contender.startsWith('@Degrade'))
-    .map(({ case: platform, contender, values, baseline }) =>
-      atMost(
-        `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
-        medianRatio(values, baseline!),
-        BOUND,
-      ),
-    );
+  return (
+    series
+      // On Redis the limiter is at work as well, which the one without does not have.
+      .filter(({ contender }) => contender === '@Degrade')
+      .map(({ case: platform, contender, values, baseline }) =>
+        atMost(
+          `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
+          medianRatio(values, baseline!),
+          BOUND,
+        ),
+      )
+  );
 }
 
 /** One line for each ratio: where the median of so many rounds lies nineteen times out of twenty. */

@@ -64,8 +64,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
 
   protected override _complete(): void {
     const { route, context, transport, held } = this;
-    const isAborted = transport.isAborted(context);
-    this.settle(isAborted ? 'neutral' : 'success');
+    this.settle('success');
     if (held !== NOTHING) {
       const facts = this.facts ?? transport.factsOf(context);
       route.answers.keep(held, facts, context, transport);
