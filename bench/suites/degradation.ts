@@ -51,11 +51,11 @@ async function runOn(
       context.progress(platform, `preparing ${label}`);
       const server = await ServerProcess.start({ platform, variant, redisUrl });
       running.set(label, server);
-      await measureCpu(server, WARM_UP, 'as it runs');
+      await measureCpu(server, WARM_UP);
     }
     const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
       context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measureCpu(running.get(label)!, REQUESTS, 'as it runs');
+      return measureCpu(running.get(label)!, REQUESTS);
     });
     const baseline = taken.get(NOTHING);
     return Array.from(taken, ([contender, values]) => {

@@ -1,11 +1,10 @@
 import { HttpException } from '@nestjs/common';
-import { RateLimitError, StoreUnavailableError } from '../common/errors.js';
+import { StoreUnavailableError } from '../common/errors.js';
 import { type DegradeReason } from '../degradation/index.js';
+import { DeadlineExceededError, ProtectionRejectedError } from '../protection/index.js';
 
 /** The first status that is the server's own fault. */
 const SERVER_ERROR = 500;
-/** What protection throws when it does not let a call through. */
-const OPEN: ReadonlySet<string> = new Set(['BREAKER_OPEN', 'CIRCUIT_OPEN', 'BULKHEAD_FULL']);
 
 /** What callers did wrong says nothing about the service. Anything else that is thrown does. */
 export function isServerFault(error: unknown): boolean {
@@ -13,7 +12,9 @@ export function isServerFault(error: unknown): boolean {
 }
 
 export function reasonOf(error: unknown): DegradeReason {
-  return error instanceof RateLimitError && OPEN.has(error.code) ? 'open' : 'failed';
+  if (error instanceof DeadlineExceededError) return 'slow';
+  // A breaker, a bulkhead or a rate did not let a call of the handler through.
+  return error instanceof ProtectionRejectedError ? 'open' : 'failed';
 }
 
 /** Level 1 lives in the same store. */

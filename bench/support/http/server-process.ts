@@ -24,12 +24,9 @@ export class ServerProcess {
     return server;
   }
 
-  /**
-   * CPU time used so far. With a collection of garbage first, all that was left behind is paid for; but
-   * V8 then throws its optimised code away, and most of what is measured is how it is made anew.
-   */
-  async cpuMicros(collects: 'with gc' | 'as it runs'): Promise<number> {
-    const reply = await this.ask(collects === 'with gc' ? 'cpu' : 'cpu without gc');
+  /** CPU time used so far. Nothing is collected first: V8 would throw its optimised code away. */
+  async cpuMicros(): Promise<number> {
+    const reply = await this.ask('cpu');
     return 'cpuMicros' in reply ? reply.cpuMicros : NaN;
   }
 
