@@ -98,13 +98,20 @@ function userReader(at: string, anonymous: KeyOption, settings: KeySettings): Ke
     throw new InvalidArgumentError(`${at}.anonymous`, anonymous, 'a key that needs no user');
   }
   const readAnonymous = compileKey(`${at}.anonymous`, anonymous, 'ip', settings);
-  const { user } = settings;
   return (context, reader, route) => {
-    const name = principalName(user === undefined ? reader.userOf(context) : user(context));
+    const name = callerOf(context, reader, settings);
     if (name !== undefined) return `user:${name}`;
     const other = readAnonymous(context, reader, route);
     return other === undefined ? undefined : ANONYMOUS + other;
   };
+}
+
+export function callerOf(
+  context: ExecutionContext,
+  reader: RequestReader,
+  { user }: KeySettings,
+): string | undefined {
+  return principalName(user === undefined ? reader.userOf(context) : user(context));
 }
 
 /** Applications keep a name, or an object with one in a few usual places. */

@@ -2,13 +2,15 @@ import { Injectable, type ExecutionContext } from '@nestjs/common';
 import { RateLimitGuard } from './rate-limit.guard.js';
 
 // Guards of the application run before those of a class, and these before those of a method. Who
-// calls may be found out in between, so each leaves policies by user to the one that they stand at.
+// calls may be found out in between: as long as it is not known, each leaves policies by user to
+// the one that they stand at. Once it is, all are asked together, and it is all or nothing again.
 
 /** The guard of a class. */
 @Injectable()
 export class ClassRateLimitGuard extends RateLimitGuard {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.check(this.planOf(context).ofClass, context);
+    const plan = this.planOf(context);
+    return this.check(this.partOf(plan, plan.ofClass, context), context);
   }
 }
 
@@ -16,6 +18,7 @@ export class ClassRateLimitGuard extends RateLimitGuard {
 @Injectable()
 export class AppRateLimitGuard extends RateLimitGuard {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.check(this.planOf(context).ofApp, context);
+    const plan = this.planOf(context);
+    return this.check(this.partOf(plan, plan.ofApp, context), context);
   }
 }

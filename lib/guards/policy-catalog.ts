@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { type KeySettings } from './key-resolver.js';
+import { type ExecutionContext } from '@nestjs/common';
+import { callerOf, type KeySettings } from './key-resolver.js';
+import { type RequestReader } from './request-reader.js';
 import { splitPolicy, type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
@@ -77,6 +79,16 @@ export class PolicyCatalog {
   /** A function will choose among policies, and nobody knows which. */
   useAll(where: string): void {
     this.chooser ??= where;
+  }
+
+  /** The caller's name; undefined as long as there is none. */
+  callerOf(context: ExecutionContext, reader: RequestReader): string | undefined {
+    try {
+      return callerOf(context, reader, this.settings);
+    } catch {
+      // Whoever asks for the key of such a request is told.
+      return undefined;
+    }
   }
 
   has(name: string): boolean {

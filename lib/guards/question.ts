@@ -56,6 +56,11 @@ export class Questions {
     return requests;
   }
 
+  /** Whether the application can say by now who is calling. */
+  knowsCaller(context: ExecutionContext, reader: RequestReader): boolean {
+    return this.catalog.callerOf(context, reader) !== undefined;
+  }
+
   private chosen(
     { policy: name, key, tier, cost }: PolicyUse,
     plan: RoutePlan,

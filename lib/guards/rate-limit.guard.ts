@@ -40,6 +40,12 @@ export class RateLimitGuard implements CanActivate {
     return this.routes.planOf(context.getClass(), context.getHandler());
   }
 
+  /** `part` is what can be asked without a caller's name. */
+  protected partOf(plan: RoutePlan, part: RoutePlan, context: ExecutionContext): RoutePlan {
+    if (part === plan) return plan;
+    return this.questions.knowsCaller(context, this.transports.of(context)) ? plan : part;
+  }
+
   /** The same for a plan that is only a part of the route's. */
   check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
     if (plan.isEmpty) return true;
