@@ -118,7 +118,7 @@ describe('startProxy', () => {
     client.send('QUIT');
     await until(() => client.closed);
     expect(client.received).toBe('+OK\r\n');
-    expect(proxy.stats.openConnections).toBe(0);
+    await until(() => proxy.stats.openConnections === 0);
   });
 
   it('leaves nothing open after close', async () => {
