@@ -15,22 +15,18 @@ interface Spreading {
   readonly failed: (error: Error) => void;
 }
 
-/** Processes that are told of changes, and one more from which they are told. */
+/** Processes that are told of changes, by the first of them. */
 export class ConfigFleet {
   private spreading: Spreading | undefined;
   private number = 0;
 
-  private constructor(
-    private readonly members: readonly ChildProcess[],
-    private readonly teller: ChildProcess,
-  ) {
+  private constructor(private readonly members: readonly ChildProcess[]) {
     members.forEach((member, index) => this.listen(member, index));
-    this.listen(teller, members.length);
   }
 
   static async start(url: string, size: number): Promise<ConfigFleet> {
     const children: ChildProcess[] = [];
-    for (let n = 0; n <= size; n++) {
+    for (let n = 0; n < size; n++) {
       const child = fork(MAIN, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
       children.push(child);
       const opened = once(child, 'message') as Promise<[MemberReport]>;
@@ -38,7 +34,7 @@ export class ConfigFleet {
       const [report] = await opened;
       if (report.report !== 'opened') throw new Error(JSON.stringify(report));
     }
-    return new ConfigFleet(children.slice(0, size), children[size]!);
+    return new ConfigFleet(children);
   }
 
   /** Microseconds from the call to the last of all having it. */
@@ -51,12 +47,12 @@ export class ConfigFleet {
         resolve(micros);
       };
       this.spreading = { number, got: new Map(), done, failed: reject };
-      this.teller.send({ order, number } satisfies MemberOrder);
+      this.members[0]!.send({ order, number } satisfies MemberOrder);
     });
   }
 
   async stop(): Promise<void> {
-    for (const child of [...this.members, this.teller]) {
+    for (const child of this.members) {
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
       await exited;
@@ -76,7 +72,7 @@ export class ConfigFleet {
     if (spreading?.number !== report.number) return;
     const { got } = spreading;
     if (report.report === 'begun') spreading.begun = report.atMicros;
-    else if (index < this.members.length) got.set(index, report.atMicros);
+    else got.set(index, report.atMicros);
     if (spreading.begun === undefined || got.size < this.members.length) return;
     spreading.done(Math.max(...got.values()) - spreading.begun);
   }
