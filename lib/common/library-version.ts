@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export function libraryVersion(): string {
   try {
     const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-    return String((JSON.parse(file) as { version?: unknown }).version ?? '');
+    return (JSON.parse(file) as { version: string }).version;
   } catch {
     return '';
   }

@@ -24,7 +24,7 @@ export const RULES = libraryVersion();
 export function snapshotOfRecord(record: ConfigRecord): ConfigSnapshot {
   const { revision, rules, hash } = record;
   if (rules !== undefined && rules === RULES && RULES !== '') {
-    const next = snapshot(effective(joined(record) as ConfigDocument), revision);
+    const next = snapshot(effective(joined(record)), revision);
     if (next.hash === hash) return next;
   }
   return snapshotOf(record, revision);

@@ -154,7 +154,9 @@ export class VersionedConfig extends RateLimitConfig {
     return pastRevisions(await this.settings.store.history(count + 1), count);
   }
 
-  nodes(): Promise<NodeAck[]> {
+  /** What this process has still to say comes first: whoever has just made a change looks for it. */
+  async nodes(): Promise<NodeAck[]> {
+    await this.turns.take(() => this.acks.now());
     return this.settings.store.acknowledgements();
   }
 

@@ -5,17 +5,11 @@ import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
 import { LeaseDesk } from '../local/lease-desk.js';
-import {
-  CallKind,
-  MemoryStore,
-  RedisStore,
-  type BucketTable,
-  type RemoteStore,
-} from '../stores/index.js';
+import { CallKind, MemoryStore, RedisStore, type BucketTable } from '../stores/index.js';
 import { Attempt } from './attempt.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision, type DecisionSource } from './decision.js';
-import { EventHub, type RateLimiterEvents } from './events.js';
+import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import {
   checkLimiterOptions,
   checkStore,
@@ -61,7 +55,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly desk: LeaseDesk | undefined;
   private readonly policies: PolicyBook;
   private readonly quotaBook: QuotaBook | undefined;
-  private readonly events = new EventHub();
+  private readonly events = newLimiterEvents();
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
   private readonly stopSweep: Cancel;
