@@ -9,6 +9,7 @@
 -- ARGV[5]  how many records the history keeps at most
 -- ARGV[6]  and how many bytes
 -- ARGV[7]  the channel on which the new revision is told
+-- ARGV[8]  how many bytes a record may have that is told whole
 -- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
 --          the milliseconds now
 
@@ -16,7 +17,7 @@ local config, history = KEYS[1], KEYS[2]
 local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
 local id, body = ARGV[3], ARGV[4]
 local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
-local channel = ARGV[7]
+local channel, most_told = ARGV[7], tonumber(ARGV[8])
 
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -48,6 +49,11 @@ while records > most_records or (bytes > most_bytes and records > 1) do
   bytes = redis.call('HINCRBY', config, 'history_bytes', -#oldest)
   records = records - 1
 end
+-- Who has the record before it need not read this one.
+local message = string.format('%.0f', revision)
+if #record <= most_told then
+  message = string.format('{"after":"%s","record":', stored[2] or '') .. record .. '}'
+end
 -- Only a hint: who may not publish may still write.
-redis.pcall('PUBLISH', channel, string.format('%.0f', revision))
+redis.pcall('PUBLISH', channel, message)
 return { 1, revision, now_ms }

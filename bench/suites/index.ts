@@ -1,4 +1,5 @@
 import { type Suite } from '../support/suite.js';
+import { config } from './config.js';
 import { degradation } from './degradation.js';
 import { footprint } from './footprint.js';
 import { guard } from './guard.js';
@@ -12,5 +13,5 @@ import { redis } from './redis.js';
 /** Every suite, in the order in which they run. A new one is a file beside this and a line here. */
 export const suites: readonly Suite[] = [
   ...[memory, footprint, redis, quota, guard, http],
-  ...[protection, degradation, outage],
+  ...[config, protection, degradation, outage],
 ];

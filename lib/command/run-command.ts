@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { RateLimitError } from '../common/errors.js';
+import { libraryVersion } from '../common/library-version.js';
 import { nearest } from '../common/nearest.js';
 import { UsageError } from '../simulation/index.js';
 import { DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
@@ -24,7 +24,7 @@ export const COMMANDS: readonly Command[] = [
 export async function runCommand(args: readonly string[], output: Output): Promise<number> {
   const [first = '--help'] = args;
   if (first === '--help' || first === 'help' || first === '-h') return tell(output, overview());
-  if (first === '--version' || first === '-v') return tell(output, version());
+  if (first === '--version' || first === '-v') return tell(output, libraryVersion());
   const command = COMMANDS.find(({ name }) => isNamed(name, args));
   if (command === undefined) return misused(output, unknown(args));
   const rest = args.slice(command.name.split(' ').length);
@@ -78,9 +78,4 @@ function unknown(args: readonly string[]): string {
   const meant = nearest(args.slice(0, 2).join(' '), names) ?? nearest(args[0]!, names);
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`;
   return `There is no command '${asked}'.${hint} Try weir --help.`;
-}
-
-function version(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(file) as { version: string }).version;
 }

@@ -14,7 +14,7 @@ import {
   type ConfigSnapshot,
 } from './rate-limit-config.js';
 import { type Report } from './report.js';
-import { snapshotOf } from './snapshot.js';
+import { snapshotOf, snapshotOfRecord } from './snapshot.js';
 
 /**
  * The configuration of this process. A revision goes through two phases: everything that works with
@@ -136,7 +136,7 @@ export class AppliedConfig {
   private prepared(record: ConfigRecord): { next: ConfigSnapshot; commit: () => void } | undefined {
     const { revision } = record;
     try {
-      const next = snapshotOf(record, revision);
+      const next = snapshotOfRecord(record);
       return { next, commit: this.prepare(next) };
     } catch (error) {
       // It replaces what was staged, though it is of no use here.

@@ -1,10 +1,10 @@
 import { InvalidConfigError } from '../common/errors.js';
-import { type ConfigLayers, type RevisionKind } from '../stores/index.js';
+import { type ConfigDraft, type ConfigLayers, type RevisionKind } from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
 import { ConfigConflictError, ConfigRefusedError, ConfigStagedError } from './config-errors.js';
 import { MOST_RACES, type ConfigSync } from './config-sync.js';
 import { type ConfigSnapshot, type RollbackOptions } from './rate-limit-config.js';
-import { snapshotOf } from './snapshot.js';
+import { RULES, snapshotOf } from './snapshot.js';
 
 /** A change to be written: its layers, and what is said of them. */
 export interface Change {
@@ -13,6 +13,12 @@ export interface Change {
   readonly allowEmpty: boolean;
   readonly options: RollbackOptions;
   layersOver(layers: ConfigLayers): ConfigLayers;
+}
+
+/** A change as it would be written, and what follows from it. */
+interface Made {
+  readonly draft: ConfigDraft;
+  readonly next: ConfigSnapshot;
 }
 
 /**
@@ -26,18 +32,40 @@ export class ConfigChanges {
   ) {}
 
   async write(change: Change): Promise<ConfigSnapshot> {
-    const { kind, effectiveAtMs, allowEmpty, options } = change;
+    const early = this.madeWithoutReading(change);
+    if (early !== undefined && (await this.sync.change(early.draft))) {
+      return this.written(early.next);
+    }
     for (let races = 0; races < MOST_RACES; races++) {
       await this.sync.run();
-      this.mustBeFree(change);
-      const layers = change.layersOver(this.sync.layers);
-      const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty });
-      this.mustFit(next);
-      const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
-      const draft = this.sync.draft(layers, kind, next.hash, said);
+      const { draft, next } = this.made(change);
       if (await this.sync.change(draft)) return this.written(next);
     }
-    throw new ConfigConflictError(options.expectedRevision ?? 0, this.sync.revision);
+    throw new ConfigConflictError(change.options.expectedRevision ?? 0, this.sync.revision);
+  }
+
+  /**
+   * What is known here is nearly always what is stored, and the store takes nothing if it is not.
+   * Only a refusal has to be about what is stored: for that it is read.
+   */
+  private madeWithoutReading(change: Change): Made | undefined {
+    if (!this.sync.isCurrent) return undefined;
+    try {
+      return this.made(change);
+    } catch {
+      return undefined;
+    }
+  }
+
+  private made(change: Change): Made {
+    const { kind, effectiveAtMs, allowEmpty, options } = change;
+    this.mustBeFree(change);
+    const layers = change.layersOver(this.sync.layers);
+    const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty });
+    this.mustFit(next);
+    const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
+    const checked = { hash: next.hash, rules: RULES };
+    return { next, draft: this.sync.draft(layers, kind, checked, said) };
   }
 
   /** What is not in use yet says so by being staged. */

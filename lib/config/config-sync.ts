@@ -7,17 +7,21 @@ import {
   type ConfigStore,
   type RevisionKind,
   type StoredConfig,
+  type ToldRecord,
 } from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
-import { snapshotOf } from './snapshot.js';
+import { RULES, snapshotOf } from './snapshot.js';
 import { type StoreTime } from './store-time.js';
 
 /** Each lost race means that somebody else got through. After so many the next poll goes on. */
 export const MOST_RACES = 16;
+
+/** A document, and by which rules it was found to be right. */
+type Checked = Pick<ConfigDraft, 'hash' | 'rules'>;
 
 /** Something to be written, and what to do when it is. */
 interface Intent {
@@ -74,6 +78,25 @@ export class ConfigSync {
     return revision > this.stored;
   }
 
+  /** Whether what is known here is, as far as anybody has told, what is stored. */
+  get isCurrent(): boolean {
+    return this.newest?.revision === this.stored && this.heardOf <= this.stored;
+  }
+
+  /**
+   * Takes a record that was told, if it follows on the one that is known here: then it is what
+   * reading would give. False if only reading can say what holds.
+   */
+  told({ record, after }: ToldRecord): boolean {
+    const { newest } = this;
+    if (newest?.id === record.id) return true;
+    const follows = this.isCurrent && newest?.id === after && record.revision > this.stored;
+    if (!follows || record.kind === 'restore') return false;
+    this.stored = record.revision;
+    this.learn({ current: record, previous: newest });
+    return true;
+  }
+
   async run(): Promise<void> {
     for (let races = 0; races < MOST_RACES; races++) {
       const intent = this.intentOn(await this.read());
@@ -96,10 +119,11 @@ export class ConfigSync {
   draft(
     { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
-    hash: string,
+    { hash, rules }: Checked,
     { by = this.nodeId, effectiveAtMs = 0 }: { by?: string; effectiveAtMs?: number } = {},
   ): ConfigDraft {
-    return { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
+    const checked = rules === undefined ? { hash } : { hash, rules };
+    return { id: randomUUID(), kind, by, effectiveAtMs, ...checked, code, file, patch };
   }
 
   private async read(): Promise<StoredConfig> {
@@ -143,14 +167,14 @@ export class ConfigSync {
     this.applied.refuse({ revision: newest.revision, kind: 'lost', reason });
     const used = this.applied.record ?? newest;
     this.owed = this.applied.staged;
-    return { draft: this.draft(used, 'restore', used.hash) };
+    return { draft: this.draft(used, 'restore', used) };
   }
 
   private owing(): Intent | undefined {
     const { owed, newest } = this;
     this.owed = undefined;
     if (owed === undefined || newest?.kind !== 'restore' || newest.by !== this.nodeId) return;
-    return { draft: this.draft(owed, 'restore', owed.hash, owed) };
+    return { draft: this.draft(owed, 'restore', owed, owed) };
   }
 
   private publishing(): Intent | undefined {
@@ -160,7 +184,7 @@ export class ConfigSync {
     try {
       const next = snapshotOf(layers, this.stored + 1);
       this.applied.prepare(next);
-      const draft = this.draft(layers, kind, next.hash);
+      const draft = this.draft(layers, kind, { hash: next.hash, rules: RULES });
       return { draft, written: () => this.own.published(publication) };
     } catch (error) {
       this.own.withdrawn(inWords(error));

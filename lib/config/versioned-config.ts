@@ -1,7 +1,14 @@
 import { type Cancel } from '../common/clock.js';
 import { InvalidConfigError, StoreUnavailableError, type ConfigIssue } from '../common/errors.js';
 import { later } from '../common/later.js';
-import { MOST_REVISIONS, type ConfigLayers, type NodeAck } from '../stores/index.js';
+import {
+  MOST_REVISIONS,
+  type ConfigLayers,
+  type NodeAck,
+  type NodeReport,
+  type ToldRecord,
+} from '../stores/index.js';
+import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
 import { inWords, UnknownRevisionError } from './config-errors.js';
@@ -33,8 +40,6 @@ import { Turns } from './turns.js';
 
 const JITTER = 0.2;
 const DEFAULT_HISTORY = 20;
-/** A node counts for so many polls after it was last heard of. */
-const POLLS_TO_LIVE = 4;
 
 /** The configuration of one process of the fleet: whatever it does with the store is done in turn. */
 export class VersionedConfig extends RateLimitConfig {
@@ -44,6 +49,7 @@ export class VersionedConfig extends RateLimitConfig {
   private readonly sync: ConfigSync;
   private readonly changes: ConfigChanges;
   private readonly turns = new Turns();
+  private readonly acks: Acknowledger;
   private readonly random: () => number;
   private readonly pollMs: number;
   private unsubscribe: Cancel = () => {};
@@ -52,7 +58,6 @@ export class VersionedConfig extends RateLimitConfig {
   private lookIsDue = false;
   private isAway = false;
   private closed = false;
-  private acknowledged = '';
 
   constructor(private readonly settings: ConfigSettings) {
     super();
@@ -64,6 +69,8 @@ export class VersionedConfig extends RateLimitConfig {
     this.time = new StoreTime(clock);
     this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId);
     this.changes = new ConfigChanges(this.sync, this.applied);
+    const said = (): NodeReport => this.applied.nodeReport(nodeId);
+    this.acks = new Acknowledger(settings, this.turns, this.pollMs, said);
     for (const consumer of consumers) this.applied.consume(consumer);
   }
 
@@ -85,7 +92,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.own.set('file', own.file);
     snapshotOf(this.own.all(), 0);
     // First listen, then read: what is written in between is heard.
-    this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));
+    this.unsubscribe = await this.settings.store.subscribe((...hint) => this.hinted(...hint));
     await this.turns.take(() => this.look());
     try {
       if (this.applied.snapshot === undefined) this.applied.useOwn(this.own.all());
@@ -102,6 +109,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.unsubscribe();
     this.cancelPoll();
     this.cancelSwap();
+    this.acks.close();
     await this.turns.over();
     await this.settings.store.withdraw(this.settings.nodeId).catch(() => {});
     await this.settings.store.close();
@@ -146,7 +154,9 @@ export class VersionedConfig extends RateLimitConfig {
     return pastRevisions(await this.settings.store.history(count + 1), count);
   }
 
-  nodes(): Promise<NodeAck[]> {
+  /** What this process has still to say comes first: whoever has just made a change looks for it. */
+  async nodes(): Promise<NodeAck[]> {
+    await this.turns.take(() => this.acks.now());
     return this.settings.store.acknowledgements();
   }
 
@@ -172,12 +182,20 @@ export class VersionedConfig extends RateLimitConfig {
   private change(change: Change): Promise<ConfigSnapshot> {
     if (this.closed) return Promise.reject(CLOSED);
     const written = this.turns.take(() => this.changes.write(change));
-    void this.turns.take(() => this.afterwards(false));
+    void this.turns.take(() => this.afterChange());
     return written;
   }
 
-  private hinted(revision: number | undefined): void {
-    if (revision === undefined || revision !== this.sync.revision) this.lookSoon();
+  private hinted(revision?: number, told?: ToldRecord): void {
+    if (revision !== undefined && revision === this.sync.revision) return;
+    if (told === undefined || this.closed || this.isAway) this.lookSoon();
+    else void this.turns.take(() => this.take(told));
+  }
+
+  /** A message may save the reading; it never stands in for it. */
+  private async take(told: ToldRecord): Promise<void> {
+    if (this.closed) return;
+    await (this.sync.told(told) ? this.afterChange() : this.look());
   }
 
   /** Whatever comes while a look waits for its turn is seen by it too. */
@@ -206,7 +224,8 @@ export class VersionedConfig extends RateLimitConfig {
       if (!this.isAway) this.tellAway(error);
       this.isAway = true;
     }
-    await this.afterwards(isPoll);
+    this.swapLater();
+    if (!this.isAway) await this.acks.now({ again: isPoll });
   }
 
   private tellAway(error: unknown): void {
@@ -216,18 +235,10 @@ export class VersionedConfig extends RateLimitConfig {
     );
   }
 
-  private async afterwards(isPoll: boolean): Promise<void> {
+  private afterChange(): Promise<void> {
     this.swapLater();
-    const report = this.applied.nodeReport(this.settings.nodeId);
-    const text = JSON.stringify(report);
-    if (this.settings.isVisitor || this.closed || this.isAway) return;
-    if (text === this.acknowledged && !isPoll) return;
-    try {
-      await this.settings.store.acknowledge(report, POLLS_TO_LIVE * this.pollMs);
-      this.acknowledged = text;
-    } catch {
-      // The next poll says it again.
-    }
+    this.acks.soon();
+    return Promise.resolve();
   }
 
   private swapLater(): void {

@@ -5,8 +5,7 @@ import {
   type TokenRequest,
   type TokenResponse,
 } from '../algorithms/quota/index.js';
-import { InvalidArgumentError } from '../common/errors.js';
-import { oneOf } from '../common/validate.js';
+import { EventHub } from '../common/event-hub.js';
 import { type NodeMode } from '../local/quota-node.js';
 import { type StoreSwitch } from '../stores/index.js';
 
@@ -41,39 +40,7 @@ const EVENTS: readonly (keyof RateLimiterEvents)[] = [
   'revision',
 ];
 
-type Listener<E> = (event: E) => void;
+/** Those who listen to a limiter. */
+export type LimiterEvents = EventHub<RateLimiterEvents>;
 
-/** Listeners by event. One that throws does not keep the others, or a decision, from happening. */
-export class EventHub {
-  private readonly listeners = new Map<keyof RateLimiterEvents, Set<Listener<never>>>();
-
-  on<N extends keyof RateLimiterEvents>(
-    name: N,
-    listener: Listener<RateLimiterEvents[N]>,
-  ): () => void {
-    oneOf('event', name, EVENTS);
-    if (typeof listener !== 'function') {
-      throw new InvalidArgumentError('listener', listener, 'a function');
-    }
-    let listeners = this.listeners.get(name);
-    if (listeners === undefined) this.listeners.set(name, (listeners = new Set()));
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }
-
-  /** Whether anybody listens; for events that are work to put together. */
-  has(name: keyof RateLimiterEvents): boolean {
-    return (this.listeners.get(name)?.size ?? 0) > 0;
-  }
-
-  emit<N extends keyof RateLimiterEvents>(name: N, event: RateLimiterEvents[N]): void {
-    for (const listener of this.listeners.get(name) ?? []) {
-      try {
-        (listener as Listener<RateLimiterEvents[N]>)(event);
-      } catch (error) {
-        // The listener's fault, told where such faults are told; the limiter goes on.
-        process.emitWarning(error instanceof Error ? error : String(error));
-      }
-    }
-  }
-}
+export const newLimiterEvents = (): LimiterEvents => new EventHub<RateLimiterEvents>(EVENTS);

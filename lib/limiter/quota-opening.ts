@@ -11,7 +11,7 @@ import { newIncarnation } from '../common/ids.js';
 import { type AppTank } from '../local/app-tank.js';
 import { type QuotaNodeEvents } from '../local/quota-node.js';
 import { MemoryQuota, RedisQuota, type RedisStore } from '../stores/index.js';
-import { type EventHub } from './events.js';
+import { type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
 import { QuotaBook } from './quota-book.js';
 import { type CheckedQuota } from './quota-options.js';
@@ -26,7 +26,7 @@ export function openQuota(
   remote: RedisStore | undefined,
   nodeId: string,
   clock: Clock,
-  events: EventHub,
+  events: LimiterEvents,
 ): QuotaBook {
   const { clusterId, figures } = quota;
   const told = eventsOf(clock, events);
@@ -42,7 +42,7 @@ export function openQuota(
 }
 
 /** What the local tier tells, as the events of the limiter. */
-function eventsOf(clock: Clock, events: EventHub): QuotaNodeEvents {
+function eventsOf(clock: Clock, events: LimiterEvents): QuotaNodeEvents {
   return {
     mode: (app, mode) => events.emit('mode', { app, mode }),
     epoch: (epoch) => events.emit('epoch', { epoch }),
@@ -62,7 +62,7 @@ function adjustment({ app, share, guaranteed, burst, isOverloaded }: AppTank) {
 function tellSettled(
   tanks: readonly AppTank[],
   clock: Clock,
-  events: EventHub,
+  events: LimiterEvents,
   call: QuotaCall,
   reply: QuotaReply,
 ): void {

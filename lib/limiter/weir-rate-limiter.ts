@@ -9,7 +9,7 @@ import { CallKind, MemoryStore, RedisStore, type BucketTable } from '../stores/i
 import { Attempt } from './attempt.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision, type DecisionSource } from './decision.js';
-import { EventHub, type RateLimiterEvents } from './events.js';
+import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import {
   checkLimiterOptions,
   checkStore,
@@ -55,7 +55,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly desk: LeaseDesk | undefined;
   private readonly policies: PolicyBook;
   private readonly quotaBook: QuotaBook | undefined;
-  private readonly events = new EventHub();
+  private readonly events = newLimiterEvents();
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
   private readonly stopSweep: Cancel;

@@ -1,11 +1,18 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { type ConfigDraft, type ConfigRecord, type NodeAck } from './config-store.js';
+import {
+  type ConfigDraft,
+  type ConfigRecord,
+  type NodeAck,
+  type ToldRecord,
+} from './config-store.js';
 
 /** A configuration is read by people; one that is larger than this is a mistake. */
 export const LARGEST_RECORD_BYTES = 1024 * 1024;
 /** Of the history the newest are kept: so many, and no more than so many bytes. */
 export const MOST_REVISIONS = 1000;
 export const MOST_HISTORY_BYTES = 16 * LARGEST_RECORD_BYTES;
+/** A larger record is not sent to everybody who listens: who needs it reads it. */
+export const MOST_TOLD_BYTES = 64 * 1024;
 /** What a node has to say about a refusal; its log says the rest. */
 const LONGEST_REASON = 500;
 
@@ -32,6 +39,13 @@ export function decodeRecord(text: string, revision: number): ConfigRecord | str
 /** The records among these texts; a text that somebody spoilt is left out. */
 export function readableRecords(texts: readonly string[]): ConfigRecord[] {
   return texts.map(parsed).filter(isRecord);
+}
+
+/** The record in a message, if it is one that was sent by a writer. */
+export function toldRecord(message: string): ToldRecord | undefined {
+  const value = parsed(message);
+  if (!isObject(value) || typeof value.after !== 'string') return undefined;
+  return isRecord(value.record) ? { record: value.record, after: value.after } : undefined;
 }
 
 export function readableAcks(texts: readonly string[]): NodeAck[] {

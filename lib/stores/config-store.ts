@@ -37,6 +37,8 @@ export interface ConfigDraft extends ConfigLayers {
   readonly effectiveAtMs: number;
   /** Of the document that follows from the layers. */
   readonly hash: string;
+  /** The rules by which its writer has found that document to be right. */
+  readonly rules?: string;
 }
 
 /** A revision as it is stored: whole, and never changed. */
@@ -58,6 +60,13 @@ export interface StoredConfig {
   readonly damage?: string;
   /** The store's clock. */
   readonly nowMs: number;
+}
+
+/** A record as it is told to those who listen. */
+export interface ToldRecord {
+  readonly record: ConfigRecord;
+  /** The id of the record that it replaced. */
+  readonly after: string;
 }
 
 export interface WrittenConfig {
@@ -104,9 +113,10 @@ export interface ConfigStore {
   withdraw(node: string): Promise<void>;
   acknowledgements(): Promise<NodeAck[]>;
   /**
-   * `hint` is called with each revision that is written, or without one when some may have been
-   * missed. Hints may be lost, late or doubled. Resolves to a function that ends it.
+   * `hint` is called with each revision that is written, and its record if it is not too large to
+   * be told; or without one when some may have been missed. Hints may be lost, late or doubled.
+   * Resolves to a function that ends it.
    */
-  subscribe(hint: (revision?: number) => void): Promise<() => void>;
+  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void>;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as weir from 'nestjs-weir';
 import {
+  ConfigOptions,
   HeaderOptions,
   MemoryStoreOptions,
   PolicyOptions,
@@ -54,7 +55,7 @@ describe('the code in the README', () => {
 });
 
 /** Options that are groups of options. */
-const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation'];
+const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation', 'config'];
 
 describe('the tables in the README', () => {
   it('have as many cells in each row as in the heading', () => {
@@ -81,7 +82,15 @@ describe('the tables in the README', () => {
       Object.fromEntries(
         Object.entries(new RateLimitModuleOptions()).filter(([name]) => !GROUPS.includes(name)),
       ),
-      [...GROUPS, 'store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+      [
+        ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user'],
+        ...['problemBase', 'nodeId', 'clock', 'configVersion'],
+      ],
+    ],
+    [
+      'Limits that change while the service runs',
+      new ConfigOptions(),
+      ['file', 'source', 'service'],
     ],
   ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
     const table = tableBelow(readme, heading);
@@ -125,6 +134,7 @@ describe('the tables in the README', () => {
       new weir.ConfigStagedError(1, 0),
       new weir.ConfigRefusedError(new Error('x')),
       new weir.UnknownRevisionError(1),
+      new weir.RestartNeededError('field', 1, 'x'),
     ];
     const exported = Object.values(weir).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(

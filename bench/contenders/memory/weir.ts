@@ -1,4 +1,4 @@
-import { createRateLimiter, type Decision, type RateLimiter } from 'nestjs-weir';
+import { createRateLimiter, type Decision, type PolicyInput, type RateLimiter } from 'nestjs-weir';
 import { type Contender, type ContenderOptions } from '../contender.js';
 import { weirPolicy } from '../weir-policy.js';
 
@@ -25,9 +25,20 @@ class Weir implements Contender<Answer> {
 }
 
 export function createWeir(options: ContenderOptions): Contender {
-  const limiter = createRateLimiter({
-    store: { type: 'memory', maxKeys: 2_000_000 },
-    policies: { api: weirPolicy(options) },
-  });
+  return new Weir(limiterOf(weirPolicy(options)));
+}
+
+/** The same limit, but one that was put in place of another while the limiter was in use. */
+export function createChangedWeir(options: ContenderOptions): Contender {
+  const policy = weirPolicy(options);
+  const limiter = limiterOf({ ...policy, rate: options.limit / 2 });
+  limiter.prepare({ revision: 1, policies: { api: policy } })();
   return new Weir(limiter);
+}
+
+function limiterOf(policy: PolicyInput): RateLimiter {
+  return createRateLimiter({
+    store: { type: 'memory', maxKeys: 2_000_000 },
+    policies: { api: policy },
+  });
 }

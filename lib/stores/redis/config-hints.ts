@@ -1,6 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { later } from '../../common/later.js';
+import { toldRecord } from '../config-record.js';
+import { type ToldRecord } from '../config-store.js';
 import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
 
 /**
@@ -19,7 +21,7 @@ export class ConfigHints {
     private readonly client: Redis | Cluster,
     private readonly channel: string,
     private readonly clock: Pick<Clock, 'every'>,
-    private readonly hint: (revision?: number) => void,
+    private readonly hint: (revision?: number, told?: ToldRecord) => void,
   ) {
     this.connect();
   }
@@ -58,10 +60,11 @@ export class ConfigHints {
     }
   }
 
-  /** Only a number says something; whatever else is sent, reading finds out what holds. */
+  /** A record or its number says something; whatever else is sent, reading finds out what holds. */
   private told(message: string): void {
-    const revision = Number(message);
-    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision);
+    const told = toldRecord(message);
+    const revision = told?.record.revision ?? Number(message);
+    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision, told);
     else this.hint();
   }
 

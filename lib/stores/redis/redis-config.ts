@@ -6,6 +6,7 @@ import {
   encodeDraft,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
+  MOST_TOLD_BYTES,
   readableAcks,
   readableRecords,
   shortened,
@@ -17,6 +18,7 @@ import {
   type NodeAck,
   type NodeReport,
   type StoredConfig,
+  type ToldRecord,
   type WrittenConfig,
 } from '../config-store.js';
 import { ConfigHints } from './config-hints.js';
@@ -69,7 +71,7 @@ export class RedisConfig implements ConfigStore {
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
@@ -105,7 +107,7 @@ export class RedisConfig implements ConfigStore {
     return readableAcks(await this.ask(() => this.scripts.acks(acks, ackDeadlines)));
   }
 
-  subscribe(hint: (revision?: number) => void): Promise<() => void> {
+  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
     const hints = new ConfigHints(this.settings.client, this.channel, this.clock, hint);
     this.subscriptions.add(hints);
     return Promise.resolve(() => {

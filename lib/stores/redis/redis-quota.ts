@@ -34,6 +34,12 @@ export interface RedisQuotaSettings {
 const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
 
 /**
+ * A change comes to all processes at the same moment: those that have it leave the machine to the
+ * others first. Measured: writing at once doubled the time until the last of five had changed over.
+ */
+const TOLD_AFTER_MS = 20;
+
+/**
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
@@ -56,9 +62,11 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
     return this.ask(() => this.send(call));
   }
 
+  /** The next call would tell Redis before it asks for anything; without one it is told soon. */
   apply(figures: QuotaFigures, revision: number): void {
-    this.publish(figures, revision).catch(() => {
-      // The next call tries again before it asks for anything.
+    this.record.apply(figures, revision);
+    this.clock.after(TOLD_AFTER_MS, () => {
+      if (!this.record.isCurrent) this.ask(() => this.record.sync()).catch(() => {});
     });
   }
 
