@@ -1,5 +1,6 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { type RecoveryStats } from 'nestjs-weir';
+import { type VitalFigures } from '../../sample/06-product-page/vitals.js';
 import { until } from '../support/until.js';
 import { RunningSample } from './running-sample.js';
 
@@ -22,18 +23,12 @@ export interface Answer {
   readonly tookMs: number;
 }
 
-interface Spread {
-  readonly count: number;
-  readonly p999Ms: number;
-  readonly maxMs: number;
-}
-
 export interface PageState {
   readonly switches: Readonly<Record<string, string>>;
   readonly recovery: RecoveryStats;
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly deadlineMs: number;
-  readonly vitals: { readonly loopDelay: Spread; readonly answers: Spread };
+  readonly vitals: VitalFigures;
 }
 
 /** The sample of the product page, and what callers, operators and onlookers see of it. */
