@@ -1,11 +1,10 @@
 import { HttpException } from '@nestjs/common';
-import { RateLimitError, StoreUnavailableError } from '../common/errors.js';
+import { StoreUnavailableError } from '../common/errors.js';
 import { type DegradeReason } from '../degradation/index.js';
+import { ProtectionRejectedError } from '../protection/index.js';
 
 /** The first status that is the server's own fault. */
 const SERVER_ERROR = 500;
-/** What protection throws when it does not let a call through. */
-const OPEN: ReadonlySet<string> = new Set(['BREAKER_OPEN', 'CIRCUIT_OPEN', 'BULKHEAD_FULL']);
 
 /** What callers did wrong says nothing about the service. Anything else that is thrown does. */
 export function isServerFault(error: unknown): boolean {
@@ -13,7 +12,12 @@ export function isServerFault(error: unknown): boolean {
 }
 
 export function reasonOf(error: unknown): DegradeReason {
-  return error instanceof RateLimitError && OPEN.has(error.code) ? 'open' : 'failed';
+  return error instanceof ProtectionRejectedError ? 'open' : 'failed';
+}
+
+/** There was no room for the call: a matter of how many there are, not of how the resource fares. */
+export function isCrowdedOut(error: unknown): boolean {
+  return error instanceof ProtectionRejectedError && error.reason !== 'open';
 }
 
 /** Level 1 lives in the same store. */

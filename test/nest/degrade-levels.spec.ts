@@ -1,6 +1,6 @@
-import { Degradation, RateLimiter } from 'nestjs-weir';
+import { BreakerOpenError, Degradation, RateLimiter } from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
-import { BrokenCircuit, OFFERED, type Offer } from './degrade-routes.js';
+import { OFFERED, type Offer } from './degrade-routes.js';
 import { Stage } from './degrade-stage.js';
 import { WIRES, type Answer, type DegradeWire } from './degrade-wires.js';
 
@@ -21,7 +21,7 @@ const TRIGGERS: Readonly<
     return wire.ask(offer);
   },
   open(wire, stage, offer) {
-    stage.throws(new BrokenCircuit());
+    stage.throws(new BreakerOpenError('db', 1000));
     return wire.ask(offer);
   },
   async slow(wire, stage, offer) {

@@ -3,7 +3,6 @@ import {
   Degrade,
   degradeMessage,
   RateLimit,
-  RateLimitError,
   type DegradeContext,
   type DegradeOptions,
   type RateLimitModuleInput,
@@ -25,15 +24,6 @@ export const OFFERS = {
 
 export type Offer = keyof typeof OFFERS;
 export const OFFERED = Object.keys(OFFERS) as Offer[];
-
-/** As a breaker throws it that does not let a call through. */
-export class BrokenCircuit extends RateLimitError {
-  readonly code = 'BREAKER_OPEN';
-
-  constructor() {
-    super('the circuit is open');
-  }
-}
 
 /** Nothing is left of it from the start, so whoever is asked to take from it is denied. */
 const CLOSED = { rate: 1, period: '1d', key: 'global' } as const;
