@@ -53,5 +53,19 @@ export default defineConfig(
       },
     },
   },
+  {
+    // Runs in a browser.
+    files: ['sample/*/page/*.js'],
+    languageOptions: {
+      globals: {
+        document: 'readonly',
+        fetch: 'readonly',
+        location: 'readonly',
+        performance: 'readonly',
+        setInterval: 'readonly',
+        URLSearchParams: 'readonly',
+      },
+    },
+  },
   prettier,
 );

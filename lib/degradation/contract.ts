@@ -212,4 +212,6 @@ export interface AnswerStore {
 export interface Fallbacks {
   /** The best answer that there is by the deadline. Never rejects; undefined if there is none. */
   answer(request: FallbackRequest): Promise<FallbackAnswer | undefined>;
+  /** The route had words where no level had an answer. `wasAsked`: the levels were asked before. */
+  gaveWords(reason: DegradeReason, wasAsked: boolean): void;
 }

@@ -3,6 +3,7 @@ import { type AnswerCaches, type Cached } from './answer-caches.js';
 import {
   LEVELS,
   type DegradeLevel,
+  type DegradeReason,
   type FallbackAnswer,
   type FallbackLevels,
   type FallbackRequest,
@@ -49,6 +50,10 @@ export class FallbackChain implements Fallbacks {
     }
     this.counts.unansweredFor(request.reason);
     return undefined;
+  }
+
+  gaveWords(reason: DegradeReason, wasAsked: boolean): void {
+    this.counts.worded(reason, wasAsked);
   }
 
   /** Figures that were checked: what comes back puts them into effect, and cannot fail. */

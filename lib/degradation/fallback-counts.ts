@@ -28,6 +28,12 @@ export class FallbackCounts {
     this.unanswered[reason]++;
   }
 
+  /** Level 4 in words: callers are told that it is one. */
+  worded(reason: DegradeReason, wasUnanswered: boolean): void {
+    if (wasUnanswered) this.unanswered[reason]--;
+    this.answers[4][reason]++;
+  }
+
   fault(fault: FallbackFault): void {
     this.faults[fault]++;
   }

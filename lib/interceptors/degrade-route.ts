@@ -114,6 +114,12 @@ export class DegradeRoute {
     return recovery.phase === 'disabled' || recovery.stats().observing;
   }
 
+  /** The level that an operator wants all to see. */
+  get pinnedLevel(): DegradeLevel | undefined {
+    const { recovery } = this;
+    return recovery.phase === 'forced' ? recovery.stats().level : undefined;
+  }
+
   isFailure(error: unknown, transport: DegradeTransport): boolean {
     const { isFailure } = this.parts.options;
     try {
@@ -154,17 +160,19 @@ export class DegradeRoute {
     return { value: this.withField(answer), mark: answer };
   }
 
-  /** The words that are left; undefined if the route has none. */
+  /** The words that are left, and now are given; undefined if the route has none. */
   words(
     context: ExecutionContext,
     transport: DegradeTransport,
     { reason, error, decision }: Trigger,
   ): DegradedException | undefined {
-    const { level4 } = this.parts.options;
+    const { options, fallbacks } = this.parts;
+    const { level4 } = options;
     const isRead = this.isRead(context, transport);
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
     const text = level4 instanceof DegradeMessage ? level4.text : level4;
     const message = typeof text === 'string' ? text : undefined;
+    fallbacks.gaveWords(reason, isRead);
     return new DegradedException(reason, message, statusOf(decision), error);
   }
 

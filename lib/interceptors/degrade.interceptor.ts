@@ -64,7 +64,7 @@ function limited(
 ): Promise<Observable<unknown>> {
   if (route.isOff) throw rejection();
   const storeIsAway = decision.source === 'fallback';
-  const trigger: Trigger = { reason: 'limited', decision, storeIsAway };
+  const trigger: Trigger = { reason: 'limited', decision, storeIsAway, level: route.pinnedLevel };
   return inPlace(route, context, transport, trigger, rejection);
 }
 

@@ -17,6 +17,11 @@ export function reasonOf(error: unknown): DegradeReason {
   return error instanceof ProtectionRejectedError ? 'open' : 'failed';
 }
 
+/** There was no room for the call: a matter of how many there are, not of how the resource fares. */
+export function isCrowdedOut(error: unknown): boolean {
+  return error instanceof ProtectionRejectedError && error.reason !== 'open';
+}
+
 /** Level 1 lives in the same store. */
 export function isStoreFault(error: unknown): boolean {
   return error instanceof StoreUnavailableError;

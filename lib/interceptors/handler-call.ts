@@ -5,7 +5,7 @@ import { type Awaited, type CallDeadlines } from './call-deadlines.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
-import { isStoreFault, reasonOf } from './failures.js';
+import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
 
 const NOTHING = Symbol('nothing');
 
@@ -77,7 +77,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
   protected override _error(error: unknown): void {
     const { route, context, transport } = this;
     const isFailure = !transport.isAborted(context) && route.isFailure(error, transport);
-    this.settle(isFailure ? 'failure' : 'neutral');
+    this.settle(isFailure && !isCrowdedOut(error) ? 'failure' : 'neutral');
     this.pass();
     if (this.isAnswered) return this.unsubscribe();
     // Who has a part of an answer cannot be given another one.

@@ -1,0 +1,185 @@
+import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
+import { freePort } from '../support/free-port.js';
+import { startRedis, stopAll } from '../support/index.js';
+import { until } from '../support/until.js';
+import { ProductPage, UPSTREAMS } from './product-page.js';
+
+beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+afterAll(stopAll);
+
+const all = (mode: string): Record<string, string> =>
+  Object.fromEntries(UPSTREAMS.map((name) => [name, mode]));
+
+/** Turns everything back, and asks until the page is normal again. */
+async function recover(page: ProductPage): Promise<void> {
+  await page.turn({ ...all('normal'), limit: 'large', operator: 'resume' });
+  await until(
+    async () => {
+      await page.ask('1', 'recovers');
+      return (await page.state()).recovery.phase === 'normal';
+    },
+    { timeoutMs: 60_000, what: 'the page to recover' },
+  );
+}
+
+describe.each(['memory', 'redis'])('the product page on %s', (store) => {
+  let page: ProductPage;
+
+  beforeAll(async () => {
+    const redisUrl = store === 'redis' ? (await startRedis()).url : '';
+    page = await ProductPage.start({
+      PORT: String(await freePort()),
+      REDIS_URL: redisUrl,
+      ...{ PACE_MS: '150', UPSTREAM_MS: '20' },
+    });
+  }, 60_000);
+
+  beforeEach(() => recover(page), 70_000);
+
+  it('level 0: has all that four services know', async () => {
+    const { status, level, headers, body } = await page.ask('1', 'ada');
+    expect([status, level, headers['cache-status'], headers.age]).toEqual([
+      200,
+      0,
+      undefined,
+      undefined,
+    ]);
+    expect(body).toMatchObject({ id: '1', viewer: 'ada', recommendations: { viewer: 'ada' } });
+    expect(body.reviews).toHaveLength(100);
+    expect(body.sales).toEqual({ today: expect.any(Number), total: expect.any(Number) });
+  });
+
+  it('level 1: who is over the limit gets the answer of a moment ago, whole', async () => {
+    const { body: whole } = await page.ask('1', 'eager');
+    await page.turn({ limit: 'small' });
+    const { status, headers, body } = await page.askUntil(1, '1', 'eager');
+    expect([status, headers['x-degraded']]).toEqual([200, 'level=1; reason=limited']);
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers.age).toMatch(/^\d+$/);
+    expect(Number(headers.age)).toBeLessThanOrEqual(30);
+    expect(headers['cache-status']).toMatch(/^weir; hit; ttl=\d+; detail=level1$/);
+    expect(body).toEqual(whole);
+  });
+
+  it('level 2: the answer of this process, and its age', async () => {
+    const { body: whole } = await page.ask('1', 'ada');
+    if (store === 'redis') await page.turn({ redis: 'off', ...all('dead') });
+    else await page.turn({ operator: 'force 2' });
+    const { status, headers, body } = await page.askUntil(2, '1', 'ada');
+    if (store === 'redis') await page.turn({ redis: 'on' });
+    expect(status).toBe(200);
+    expect(headers['x-degraded']).toMatch(/^level=2; reason=(forced|failed|open|degraded)$/);
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['cache-status']).toMatch(/^weir; hit; ttl=\d+; detail=level2$/);
+    expect(Number(headers.age)).toBeLessThanOrEqual(300);
+    expect(body).toEqual(whole);
+  });
+
+  it.each(['dead', 'slow'])(
+    'level 3: the reviews are %s and no cache knows the product',
+    async (mode) => {
+      await page.turn({ reviews: mode });
+      const { status, level, headers, body } = await page.ask(page.unknownProduct(), 'ada');
+      expect([status, level]).toEqual([200, 3]);
+      expect(headers['cache-control']).toBe('no-store');
+      expect([headers.age, headers['cache-status']]).toEqual([undefined, undefined]);
+      expect(Object.keys(body).sort()).toEqual(['id', 'image', 'name', 'price', 'viewer']);
+    },
+  );
+
+  it.each(['dead', 'slow'])('level 4: all are %s, and there are words', async (mode) => {
+    await page.turn(all(mode));
+    const { status, level, headers, body } = await page.ask(page.unknownProduct(), 'ada');
+    expect([status, level]).toEqual([503, 4]);
+    expect(headers['content-type']).toContain('application/problem+json');
+    expect(headers['cache-control']).toBe('no-store');
+    expect(body.detail).toBe('The product cannot be loaded at the moment. Please try again later.');
+  });
+
+  it('comes back by probes and every stage, and a stage lets its part through', async () => {
+    const before = await page.state();
+    await page.turn({ reviews: 'dead' });
+    await until(
+      async () => {
+        await page.ask('1', 'ada');
+        return (await page.state()).recovery.phase === 'degraded';
+      },
+      { timeoutMs: 20_000, what: 'the page to be degraded' },
+    );
+    expect((await page.ask('1', 'ada')).level).toBeGreaterThan(0);
+    await recover(page);
+    const { recovery } = await page.state();
+    expect(recovery.recovered).toBe(before.recovery.recovered + 1);
+    expect(recovery.probes.succeeded).toBeGreaterThanOrEqual(before.recovery.probes.succeeded + 3);
+    expect(recovery.stages.map(({ percent }) => percent)).toEqual([10, 30, 50, 100]);
+    for (const { percent, admitted, held, entered } of recovery.stages) {
+      // Rounded up, once for each time that it was entered.
+      expect(admitted).toBeGreaterThanOrEqual(1);
+      expect(admitted).toBeLessThanOrEqual(((admitted + held) * percent) / 100 + entered);
+    }
+    expect((await page.ask('1', 'ada')).level).toBe(0);
+  }, 120_000);
+
+  it('never shows one user the answer of another, at any level', async () => {
+    const users = ['ada', 'bob'];
+    for (const user of users) await page.ask('7', user);
+    for (const operator of ['force 1', 'force 2', 'force 3']) {
+      await page.turn({ operator });
+      const answers = await Promise.all(
+        users.map(async (user) => ({ user, ...(await page.ask('7', user)) })),
+      );
+      for (const { user, level, body } of answers) {
+        expect([level, body.viewer]).toEqual([Number(operator.at(-1)), user]);
+        if (level < 3) expect(body.recommendations).toMatchObject({ viewer: user });
+      }
+      // What one of them has in the caches is not there for a third.
+      const other = await page.ask('7', `new-${operator}`);
+      expect([other.level, other.body.viewer]).toEqual([3, `new-${operator}`]);
+    }
+  });
+
+  it('does as operators say', async () => {
+    await page.turn({ operator: 'disable', reviews: 'dead' });
+    expect((await page.ask('1', 'ada')).status).toBe(500);
+    await page.turn({ operator: 'observe' });
+    expect((await page.ask('1', 'ada')).status).toBe(500);
+    expect((await page.state()).recovery.observing).toBe(true);
+  });
+
+  it('says which switches there are, and turns none if one is wrong', async () => {
+    expect(await page.turn({ base: 'dead', nonsense: 'on' }, 400)).toMatchObject({
+      message: expect.stringContaining('reviews') as string,
+    });
+    expect(await page.turn({ base: 'dead', sales: 'asleep' }, 400)).toMatchObject({
+      message: '"sales" can be one of: normal, slow, dead.',
+    });
+    const { switches } = await page.state();
+    expect(switches).toEqual({
+      ...all('normal'),
+      limit: 'large',
+      ...(store === 'redis' && { redis: 'on' }),
+    });
+  });
+
+  it('is a page with nothing from elsewhere', async () => {
+    for (const [path, type] of [
+      ['/', 'text/html'],
+      ['/page.css', 'text/css'],
+      ['/page.js', 'text/javascript'],
+      ['/show.js', 'text/javascript'],
+      ['/product.svg', 'image/svg+xml'],
+    ]) {
+      const response = await fetch(page.url + path);
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(response.headers.get('content-type')).toContain(type);
+      expect((await response.text()).replace('http://www.w3.org/2000/svg', '')).not.toMatch(
+        /https?:/,
+      );
+    }
+  });
+
+  it('ends when it is asked to', async () => {
+    expect(await page.stop()).toBe('SIGTERM');
+    expect(page.written).not.toMatch(/ERROR(?!.*\[ExceptionsHandler\])/);
+  });
+});
