@@ -106,6 +106,7 @@ export class VersionedConfig extends RateLimitConfig {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
+    this.settings.store.leave();
     this.unsubscribe();
     this.cancelPoll();
     this.cancelSwap();

@@ -109,6 +109,8 @@ export interface ConfigStore {
   history(count: number): Promise<ConfigRecord[]>;
   /** Notes what a node says; it counts for `ttlMs`. */
   acknowledge(report: NodeReport, ttlMs: number): Promise<void>;
+  /** From now on nobody waits for a store that is away. */
+  leave(): void;
   /** A node that leaves does not count any longer. */
   withdraw(node: string): Promise<void>;
   acknowledgements(): Promise<NodeAck[]>;

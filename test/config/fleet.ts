@@ -70,6 +70,10 @@ export class Wire implements ConfigStore {
     return this.store.acknowledge(...args);
   }
 
+  leave(): void {
+    this.store.leave();
+  }
+
   withdraw(node: string) {
     return this.store.withdraw(node);
   }
@@ -194,6 +198,7 @@ export class Fleet {
     write: (...args) => this.store.write(...args),
     history: (count) => this.store.history(count),
     acknowledge: (...args) => this.store.acknowledge(...args),
+    leave: () => this.store.leave(),
     withdraw: (node) => this.store.withdraw(node),
     acknowledgements: () => this.store.acknowledgements(),
     subscribe: (hint) => this.store.subscribe(hint),

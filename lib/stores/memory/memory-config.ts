@@ -76,6 +76,8 @@ export class MemoryConfig implements ConfigStore {
     return Promise.resolve();
   }
 
+  leave(): void {}
+
   withdraw(node: string): Promise<void> {
     this.acks.delete(node);
     return Promise.resolve();

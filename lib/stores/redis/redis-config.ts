@@ -43,13 +43,17 @@ export class RedisConfig implements ConfigStore {
   /** A client's own prefix goes before keys, and not before channels. */
   private readonly channel: string;
   private connecting: Promise<void> | undefined;
-  private wasReady = false;
+  private isLeaving = false;
+  /** Rejects those who wait for a connection when nobody needs it any more. */
+  private giveUp: (error: Error) => void = () => {};
+  private readonly left = new Promise<never>((_, reject) => (this.giveUp = reject));
   private closed = false;
 
   constructor(
     private readonly settings: RedisConfigSettings,
     private readonly clock: Pick<Clock, 'after' | 'every'>,
   ) {
+    this.left.catch(() => {});
     this.scripts = defineConfigScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).config();
     this.channel = (settings.client.options.keyPrefix ?? '') + this.keys.channel;
@@ -94,6 +98,11 @@ export class RedisConfig implements ConfigStore {
     );
   }
 
+  leave(): void {
+    this.isLeaving = true;
+    this.giveUp(new StoreUnavailableError('no connection'));
+  }
+
   /** Without its deadline a node does not count; what it said goes with it. */
   async withdraw(node: string): Promise<void> {
     const { client } = this.settings;
@@ -129,11 +138,11 @@ export class RedisConfig implements ConfigStore {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
-      // The first connection is worth a wait; of one that was lost nobody knows when it is back.
-      if (this.wasReady || client.status === 'end') throw new StoreUnavailableError('no connection');
-      await inTime(this.connected(), timeoutMs, this.clock);
+      if (this.isLeaving || client.status === 'end') {
+        throw new StoreUnavailableError('no connection');
+      }
+      await inTime(Promise.race([this.connected(), this.left]), timeoutMs, this.clock);
     }
-    this.wasReady = true;
     return inTime(question(), timeoutMs, this.clock);
   }
 
