@@ -1,5 +1,5 @@
 import { RateLimitError } from '../common/errors.js';
-import { libraryVersion } from '../common/library-version.js';
+import { libraryVersion } from '../config/library-version.js';
 import { nearest } from '../common/nearest.js';
 import { UsageError } from '../simulation/index.js';
 import { DONE, FAILED, MISUSED, type Command, type Output } from './command.js';

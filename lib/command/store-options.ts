@@ -1,5 +1,6 @@
 import { SystemClock } from '../common/clock.js';
 import { StoreUnavailableError } from '../common/errors.js';
+import { UsageError } from '../simulation/index.js';
 import { RedisStoreOptions } from '../limiter/options.js';
 import { connectRedis, type RedisConnection } from '../stores/redis/connection.js';
 import { RedisConfig } from '../stores/index.js';
@@ -41,6 +42,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const url = values.url ?? process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
   const prefix = values.prefix ?? new RedisStoreOptions().prefix;
+  mustBeAddress(url);
   const connection = connect(url, values['redis-cluster'] ?? false);
   const clock = new SystemClock();
   const { client } = connection;
@@ -53,6 +55,14 @@ export async function withStore<T>(
     await config.close();
     client.disconnect();
   }
+}
+
+/** The client takes nearly every text for the name of a host or a file. */
+function mustBeAddress(url: string): void {
+  if (/^rediss?:\/\/./.test(url)) return;
+  throw new UsageError(
+    `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${withoutPassword(url)}'.`,
+  );
 }
 
 function connect(url: string, isCluster: boolean): RedisConnection {

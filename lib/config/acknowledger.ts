@@ -7,7 +7,7 @@ import { type Turns } from './turns.js';
 /** A node counts for so many polls after it was last heard of. */
 const POLLS_TO_LIVE = 4;
 /** Measured: with five processes on two cores, acknowledging at once made the last a third later. */
-const ACKNOWLEDGED_AFTER_MS = 20;
+export const ACKNOWLEDGED_AFTER_MS = 20;
 
 type Settings = Pick<ConfigSettings, 'store' | 'clock' | 'isVisitor'>;
 

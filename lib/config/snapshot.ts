@@ -1,4 +1,4 @@
-import { libraryVersion } from '../common/library-version.js';
+import { libraryVersion } from './library-version.js';
 import { type ConfigLayers, type ConfigRecord } from '../stores/index.js';
 import { deepFreeze, effective, hashOf, NORMAL_PROFILE } from './document/index.js';
 import { joined } from './layers.js';

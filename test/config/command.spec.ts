@@ -167,6 +167,17 @@ describe('the command line', () => {
     expect(err).toContain(message);
   });
 
+  it.each(['nonsense', 'http://x', 'redis:/x', '127.0.0.1:6379'])(
+    'says what an address looks like if it is %s',
+    async (url) => {
+      const { code, err } = await command('status', '--url', url);
+      expect(code).toBe(2);
+      expect(err).toContain(
+        `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${url}'.`,
+      );
+    },
+  );
+
   it('says which Redis cannot be reached, without its password', async () => {
     const { code, err } = await command('status', '--url', 'redis://me:secret@127.0.0.1:1');
     expect([code, err]).toEqual([

@@ -51,6 +51,16 @@ describe('a configuration in Redis', () => {
     return { config, store, refusals, rate: () => rateOf(config.current()) };
   }
 
+  function countReads(store: RedisConfig): () => number {
+    const read = store.read.bind(store);
+    let count = 0;
+    store.read = (...args) => {
+      count++;
+      return read(...args);
+    };
+    return () => count;
+  }
+
   const listeners = async (): Promise<number> =>
     ((await admin.pubsub('NUMSUB', CHANNEL)) as [string, number])[1];
 
@@ -62,6 +72,64 @@ describe('a configuration in Redis', () => {
     expect(b.config.current().revision).toBe(revision);
     await until(() => a.config.isEveryoneOn(revision));
     expect((await a.config.nodes()).map(({ node }) => node).sort()).toEqual(['a', 'b']);
+  });
+
+  it('is told whole: who has the revision before it reads nothing', async () => {
+    const [a, b] = [await open('a'), await open('b')];
+    await until(async () => (await listeners()) === 2);
+    // What the subscription itself asked for is over once the node has had another turn.
+    await b.config.nodes();
+    const reads = countReads(b.store);
+    await a.config.update(limitOf(200));
+    await until(() => b.rate() === '200/s');
+    expect(reads()).toBe(0);
+  });
+
+  it('is read where the message does not follow on what is known', async () => {
+    const a = await open('a');
+    await until(async () => (await listeners()) === 1);
+    await a.config.update(limitOf(200));
+    const [record] = await a.config.history(1);
+    const forged = { ...record, ...{ id: 'forged', revision: 3 }, patch: limitOf(1) };
+    await admin.publish(CHANNEL, JSON.stringify({ after: 'somebody else', record: forged }));
+    await admin.publish(CHANNEL, JSON.stringify({ after: record!.id, record: { revision: 3 } }));
+    await a.config.update({ policies: { api: { burst: 300 } } });
+    expect([a.config.current().revision, a.rate()]).toEqual([3, '200/s']);
+    expect(a.refusals).toEqual([]);
+  });
+
+  it('tells only the number of a large one, and it is read', async () => {
+    const [a, b] = [await open('a'), await open('b')];
+    await until(async () => (await listeners()) === 2);
+    const names = Array.from({ length: 2000 }, (_, n) => `policy-with-a-long-name-${n}`);
+    const policies = Object.fromEntries(names.map((name) => [name, { rate: 1 }]));
+    const reads = countReads(b.store);
+    const { revision } = await a.config.update({ policies });
+    await until(() => b.config.current().revision === revision);
+    expect(reads()).toBeGreaterThan(0);
+  });
+
+  it('is checked again if it is not what its writer has checked', async () => {
+    const a = await open('a');
+    await a.config.update(limitOf(200));
+    const text = (await admin.hget(CONFIG, 'current'))!;
+    await admin.hset(CONFIG, 'current', text.replace('"200/s"', '"-5/s"'));
+    const b = await open('b');
+    await until(() => b.refusals.length > 0);
+    expect(b.refusals[0]).toMatchObject({ revision: 2, kind: 'invalid' });
+    expect(b.refusals[0]!.reason).toContain('policies.api.rate');
+  });
+
+  it('is refused only over what is stored, not over what was known', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const [a, b] = [await open('a'), await open('b', proxy.url)];
+    proxy.dropPushes(true);
+    await a.config.update({ policies: { late: { rate: 5 } } });
+    // Neither the revision nor the policy has reached b yet.
+    await b.config.update({ policies: { late: { burst: 9 } } }, { expectedRevision: 2 });
+    expect(b.config.current()).toMatchObject({ revision: 3 });
+    expect(b.config.current().document.policies).toMatchObject({ late: { rate: 5, burst: 9 } });
+    await proxy.close();
   });
 
   it('reaches others within a poll where messages are not allowed', async () => {

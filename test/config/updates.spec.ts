@@ -3,6 +3,7 @@ import {
   ConfigStagedError,
   type ConfigLayer,
 } from '../../lib/config/index.js';
+import { ACKNOWLEDGED_AFTER_MS } from '../../lib/config/acknowledger.js';
 import { errorWith } from '../support/errors.js';
 import { Fleet, limitOf, ONE_POLL_MS } from './fleet.js';
 
@@ -172,6 +173,9 @@ describe('a configuration that changes while it is in use', () => {
     await a.config.update(limitOf(300));
     await fleet.settle();
     expect([b.revision, b.rate]).toEqual([3, '300/s']);
+    // It says so a little later.
+    expect(await a.config.isEveryoneOn(3)).toBe(false);
+    await fleet.clock.advanceAsync(ACKNOWLEDGED_AFTER_MS);
     expect(await a.config.isEveryoneOn(3)).toBe(true);
   });
 
@@ -212,10 +216,11 @@ describe('a configuration that changes while it is in use', () => {
         });
       }
       const staged = { revision: 1, status: 'staged', about: 2 };
+      await fleet.clock.advanceAsync(ACKNOWLEDGED_AFTER_MS);
       expect(await a.config.nodes()).toMatchObject([staged, staged]);
       // Away from the store it still knows when.
       b.wire.isDown = true;
-      await fleet.clock.advanceAsync(59_999);
+      await fleet.clock.advanceAsync(59_999 - ACKNOWLEDGED_AFTER_MS);
       expect([a.rate, b.rate]).toEqual(['100/s', '100/s']);
       await fleet.clock.advanceAsync(2);
       expect([a.rate, b.rate]).toEqual(['200/s', '200/s']);

@@ -15,6 +15,7 @@ import {
   type NodeAck,
   type NodeReport,
   type StoredConfig,
+  type ToldRecord,
   type WrittenConfig,
 } from '../config-store.js';
 
@@ -29,7 +30,7 @@ export class MemoryConfig implements ConfigStore {
   /** Newest first. */
   private entries: Entry[] = [];
   private readonly acks = new Map<string, { readonly text: string; readonly untilMs: number }>();
-  private readonly hints = new Set<(revision?: number) => void>();
+  private readonly hints = new Set<(revision?: number, told?: ToldRecord) => void>();
 
   constructor(private readonly clock: Pick<Clock, 'now' | 'epochMs'>) {}
 
@@ -60,7 +61,8 @@ export class MemoryConfig implements ConfigStore {
     const revision = Math.max(expectedRevision, above) + 1;
     const text = `{"revision":${revision},"atMs":${nowMs},${body.slice(1)}`;
     this.entries = trimmed([{ revision, id: draft.id, text }, ...this.entries]);
-    for (const hint of this.hints) queueMicrotask(() => hint(revision));
+    const told = { record: recordOf(this.entries[0]!), after: current?.id ?? '' };
+    for (const hint of this.hints) queueMicrotask(() => hint(revision, told));
     return { written: true, revision, nowMs };
   }
 
@@ -89,7 +91,7 @@ export class MemoryConfig implements ConfigStore {
     return Promise.resolve(readableAcks([...this.acks.values()].map(({ text }) => text)));
   }
 
-  subscribe(hint: (revision?: number) => void): Promise<() => void> {
+  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
     this.hints.add(hint);
     return Promise.resolve(() => void this.hints.delete(hint));
   }
