@@ -460,7 +460,14 @@ describe('level 1 on Redis', () => {
       expect(local.headers.get('x-degraded')).toMatch(/^level=2/);
     } finally {
       client.disconnect();
-      await Promise.all(apps.map((app) => app.close()));
+      let isClosed = false;
+      const closing = Promise.all(apps.map((app) => app.close())).finally(() => (isClosed = true));
+      // Calls to a Redis that is gone are given up in time, and time is in our hands.
+      await until(() => {
+        for (const { clock } of stages) clock.advance(1000);
+        return isClosed;
+      });
+      await closing;
     }
   });
 
