@@ -5,13 +5,7 @@ import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
 import { LeaseDesk } from '../local/lease-desk.js';
-import {
-  CallKind,
-  MemoryStore,
-  RedisStore,
-  type BucketTable,
-  type RemoteStore,
-} from '../stores/index.js';
+import { CallKind, MemoryStore, RedisStore, type BucketTable } from '../stores/index.js';
 import { Attempt } from './attempt.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision, type DecisionSource } from './decision.js';
