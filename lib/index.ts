@@ -126,6 +126,7 @@ export {
   type RecoveryPhase,
   type RecoveryStats,
   type ResourceMode,
+  type TripCause,
   type ResourceOptions as DegradedResourceOptions,
   type WarmUpReport,
 } from './degradation/index.js';

@@ -5,6 +5,7 @@ import {
   type DegradeLevel,
   type Recovery,
   type RecoveryChange,
+  type TripCause,
   type WarmUpReport,
 } from '../degradation/index.js';
 import { type AnsweredQuestion } from './answer-keys.js';
@@ -35,6 +36,11 @@ export class Degradation {
   /** Back to what the resource's health says. After `force` the way leads through probes. */
   resume(resource: string): void {
     this.of(resource).resume();
+  }
+
+  /** Says that the resource is in trouble, for what cause; it comes back by probes and the ramp. */
+  trip(resource: string, cause: TripCause = 'operator'): void {
+    this.of(resource).trip(cause);
   }
 
   /** Calls back for every change of a resource's state; the result stops that. */

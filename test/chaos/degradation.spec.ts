@@ -6,8 +6,8 @@ import { ProductPage, UPSTREAMS } from '../sample/product-page.js';
 import { note } from './note.js';
 
 const USERS = ['ada', 'bob', 'cleo', 'dan', 'eve', 'fay'];
-/** Fifty requests a second, of which each makes four upstream. */
-const ASK_EVERY_MS = 20;
+/** Some sixty requests a second, of which each makes four upstream. */
+const ASK_EVERY_MS = 15;
 
 const all = (mode: string): Record<string, string> =>
   Object.fromEntries(UPSTREAMS.map((name) => [name, mode]));
@@ -36,7 +36,7 @@ describe('the product page under load, when everything goes wrong', () => {
     page = await ProductPage.start({
       PORT: String(await freePort()),
       REDIS_URL: redis.url,
-      ...{ PACE_MS: '300', UPSTREAM_MS: '20' },
+      ...{ PACE_MS: '150', UPSTREAM_MS: '20' },
     });
   }, BUILD_TIMEOUT_MS);
   afterAll(stopAll);

@@ -379,6 +379,19 @@ describe('operators', () => {
     expect(await answer).toBe('200 as it is');
   });
 
+  it('may say that a resource is in trouble', async () => {
+    degradation.trip('Products.all', 'breaker');
+    expect(await mark('/all')).toBe('200 level=3; reason=degraded');
+    degradation.trip('Products.level4');
+    const causes = degradation.stats().resources.map(({ resource, cause }) => [resource, cause]);
+    expect(causes).toEqual(
+      expect.arrayContaining([
+        ['Products.all', 'breaker'],
+        ['Products.level4', 'operator'],
+      ]),
+    );
+  });
+
   it('are told of names that nobody has', () => {
     expect(() => degradation.force('Products.al')).toThrow(/one of .*Products\.all/);
   });

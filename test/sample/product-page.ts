@@ -1,4 +1,4 @@
-import { Agent, request, type IncomingHttpHeaders } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { type RecoveryStats } from 'nestjs-weir';
 import { type VitalFigures } from '../../sample/06-product-page/vitals.js';
 import { until } from '../support/until.js';
@@ -27,6 +27,7 @@ export interface PageState {
   readonly switches: Readonly<Record<string, string>>;
   readonly recovery: RecoveryStats;
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly upstreams: readonly { readonly name: string; readonly breaker: string }[];
   readonly deadlineMs: number;
   readonly vitals: VitalFigures;
 }
@@ -58,34 +59,18 @@ export class ProductPage {
   }
 
   /** Rejects unless a whole answer came. */
-  ask(product: string, user: string): Promise<Answer> {
-    const { agent } = this;
+  async ask(product: string, user: string): Promise<Answer> {
     const startedMs = performance.now();
-    return new Promise((resolve, reject) => {
-      const headers = { 'x-user': user };
-      const asked = request(`${this.url}/products/${product}`, { agent, headers }, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (part: string) => (text += part));
-        response.once('close', () => {
-          const tookMs = performance.now() - startedMs;
-          if (!response.complete) return reject(new Error('the answer was cut off'));
-          try {
-            resolve({ ...answerOf(response, text), tookMs });
-          } catch (error) {
-            reject(error as Error);
-          }
-        });
-      });
-      asked.once('error', reject);
-      asked.end();
-    });
+    const { response, text } = await this.get(`/products/${product}`, { 'x-user': user });
+    return { ...answerOf(response, text), tookMs: performance.now() - startedMs };
   }
 
-  /** The first answer of that level. */
-  askUntil(level: number, product: string, user: string): Promise<Answer> {
+  /** The first answer of that level: on a machine that stands still for a while one may be of a later one. */
+  askUntil(level: number, product: string | (() => string), user: string): Promise<Answer> {
     return until(
       async () => {
-        const answer = await this.ask(product, user);
+        const id = typeof product === 'string' ? product : product();
+        const answer = await this.ask(id, user);
         return answer.level === level ? answer : undefined;
       },
       { timeoutMs: 20_000, what: `an answer of level ${level}` },
@@ -112,12 +97,28 @@ export class ProductPage {
     this.agent.destroy();
     return this.sample.stop();
   }
+
+  private get(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<{ readonly response: IncomingMessage; readonly text: string }> {
+    const { agent } = this;
+    return new Promise((resolve, reject) => {
+      const asked = request(this.url + path, { agent, headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => (text += part));
+        response.once('close', () => {
+          if (response.complete) resolve({ response, text });
+          else reject(new Error('the answer was cut off'));
+        });
+      });
+      asked.once('error', reject);
+      asked.end();
+    });
+  }
 }
 
-function answerOf(
-  { statusCode, headers }: { statusCode?: number; headers: IncomingHttpHeaders },
-  text: string,
-): Omit<Answer, 'tookMs'> {
+function answerOf({ statusCode, headers }: IncomingMessage, text: string): Omit<Answer, 'tookMs'> {
   const [, level = '0'] = /^level=(\d); /.exec(String(headers['x-degraded'] ?? '')) ?? [];
   return { status: statusCode!, level: Number(level), headers, body: JSON.parse(text) as Product };
 }
