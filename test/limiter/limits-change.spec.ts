@@ -47,7 +47,7 @@ describe('a change of limits', () => {
     ['an option that is none', { revision: 1, policies: { p: { rat: 1 } } }, 'UNKNOWN_OPTION'],
     ['a name that is none', { revision: 1, policies: { 'p:q': { rate: 1 } } }, 'INVALID_ARGUMENT'],
     ['no revision', { policies: {} }, 'INVALID_ARGUMENT'],
-    ['revision 0', { revision: 0, policies: {} }, 'INVALID_ARGUMENT'],
+    ['a revision below 0', { revision: -1, policies: {} }, 'INVALID_ARGUMENT'],
     ['no policies', { revision: 1 }, 'INVALID_ARGUMENT'],
     ['something else', { revision: 1, policies: {}, polices: {} }, 'UNKNOWN_OPTION'],
     ['nothing', undefined, 'INVALID_ARGUMENT'],
