@@ -46,7 +46,7 @@ export class ProductPage {
     env: Readonly<Record<string, string>> & { PORT: string },
   ): Promise<ProductPage> {
     const sample = await RunningSample.start('06-product-page', env, 'the way back');
-    return new ProductPage(sample, `http://localhost:${env.PORT}`);
+    return new ProductPage(sample, `http://127.0.0.1:${env.PORT}`);
   }
 
   get written(): string {
