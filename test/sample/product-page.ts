@@ -34,7 +34,8 @@ export interface PageState {
 
 /** The sample of the product page, and what callers, operators and onlookers see of it. */
 export class ProductPage {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 200 });
+  // All connections take turns, so that none is idle for long enough to be closed.
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 200, scheduling: 'fifo' });
   private unknown = 1000;
 
   private constructor(
@@ -46,7 +47,7 @@ export class ProductPage {
     env: Readonly<Record<string, string>> & { PORT: string },
   ): Promise<ProductPage> {
     const sample = await RunningSample.start('06-product-page', env, 'the way back');
-    return new ProductPage(sample, `http://localhost:${env.PORT}`);
+    return new ProductPage(sample, `http://127.0.0.1:${env.PORT}`);
   }
 
   get written(): string {
@@ -63,6 +64,11 @@ export class ProductPage {
     const startedMs = performance.now();
     const { response, text } = await this.get(`/products/${product}`, { 'x-user': user });
     return { ...answerOf(response, text), tookMs: performance.now() - startedMs };
+  }
+
+  /** Opens so many connections, as those have who have been looking at the page for a while. */
+  async connect(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.get('/state', {})));
   }
 
   /** The first answer of that level: on a machine that stands still for a while one may be of a later one. */
