@@ -91,7 +91,6 @@ function barsOf(platform: Platform, series: readonly Series[]): Bar[] {
     bar('weir', 'hand-written', 1 + noise),
     bar('weir, route without limits', 'no limits', 1 + noise),
     bar('weir on redis', 'weir', 1.05),
-    bar('weir on redis', 'weir, a Redis client beside it', 1.05),
     ...(platform === 'fastify' ? [bar('weir', 'ThrottlerGuard', 0.75)] : []),
   ];
 }

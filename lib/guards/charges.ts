@@ -32,18 +32,21 @@ interface Charged {
 
 /** For the rare request that nothing can be put on. */
 const sealed = new WeakMap<object, Charge>();
+/** To ask each request whether it is one of these would cost more than to look where it is. */
+let isAnySealed = false;
 
 export function chargeOf(subject: object): Charge | undefined {
-  return (subject as Charged)[CHARGE] ?? sealedCharge(subject);
+  const charge = (subject as Charged)[CHARGE];
+  return charge === undefined && isAnySealed ? sealed.get(subject) : charge;
 }
 
 export function keepCharge(subject: object, charge: Charge): void {
-  if (Object.isExtensible(subject)) (subject as Charged)[CHARGE] = charge;
-  else sealed.set(subject, charge);
-}
-
-function sealedCharge(subject: object): Charge | undefined {
-  return Object.isExtensible(subject) ? undefined : sealed.get(subject);
+  try {
+    (subject as Charged)[CHARGE] = charge;
+  } catch {
+    isAnySealed = true;
+    sealed.set(subject, charge);
+  }
 }
 
 /** What was decided before, and what is new, as if all had been asked at once. */
