@@ -1,12 +1,10 @@
 import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
-import { measureCpu } from '../support/http/cpu.js';
-import { ServerProcess } from '../support/http/server-process.js';
+import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
-import { inRounds } from '../support/rounds.js';
 import { medianInterval, medianRatio } from '../support/statistics.js';
-import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { type Bar, type Series, type Suite } from '../support/suite.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const NOTHING = 'no-op interceptor';
@@ -21,7 +19,6 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
 const REQUESTS = 16_000;
 /** V8 goes on optimising for some seconds, the longer the more code there is. */
 const WARM_UP = 96_000;
-const CPU = 'server CPU µs/request';
 const BOUND = 1.05;
 
 export const degradation: Suite = {
@@ -32,39 +29,16 @@ export const degradation: Suite = {
     const redis = await startRedis();
     try {
       const series: Series[] = [];
-      for (const platform of PLATFORMS) series.push(...(await runOn(platform, redis.url, context)));
+      const load = { variants: VARIANTS, warmUp: WARM_UP, requests: REQUESTS, baseline: NOTHING };
+      for (const platform of PLATFORMS) {
+        series.push(...(await serverContest(platform, load, redis.url, context)));
+      }
       return { series, bars: barsOf(series), notes: series.flatMap(intervalOf) };
     } finally {
       await stopAll();
     }
   },
 };
-
-async function runOn(
-  platform: Platform,
-  redisUrl: string,
-  context: SuiteContext,
-): Promise<Series[]> {
-  const running = new Map<string, ServerProcess>();
-  try {
-    for (const [label, variant] of VARIANTS) {
-      context.progress(platform, `preparing ${label}`);
-      const server = await ServerProcess.start({ platform, variant, redisUrl });
-      running.set(label, server);
-      await measureCpu(server, WARM_UP);
-    }
-    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
-      context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measureCpu(running.get(label)!, REQUESTS);
-    });
-    const baseline = taken.get(NOTHING);
-    return Array.from(taken, ([contender, values]) => {
-      return { case: platform, contender, metric: CPU, values, baseline };
-    });
-  } finally {
-    for (const server of running.values()) await server.stop();
-  }
-}
 
 function barsOf(series: readonly Series[]): Bar[] {
   return (

@@ -1,12 +1,10 @@
 import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
-import { measureCpu } from '../support/http/cpu.js';
-import { ServerProcess } from '../support/http/server-process.js';
+import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
-import { inRounds } from '../support/rounds.js';
 import { medianRatio } from '../support/statistics.js';
-import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { type Bar, type Series, type Suite } from '../support/suite.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const VARIANTS: readonly [label: string, variant: Variant][] = [
@@ -24,7 +22,6 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
 /** Enough that what a round begins with, its connections and the first collection, is no part of it. */
 const REQUESTS = 30_000;
 const WARM_UP = 30_000;
-const CPU = 'server CPU µs/request';
 /** What two runs of the same thing may differ by on a quiet machine. */
 const NOISE = 0.05;
 
@@ -36,7 +33,15 @@ export const http: Suite = {
     const redis = await startRedis();
     try {
       const series: Series[] = [];
-      for (const platform of PLATFORMS) series.push(...(await runOn(platform, redis.url, context)));
+      const load = {
+        variants: VARIANTS,
+        warmUp: WARM_UP,
+        requests: REQUESTS,
+        baseline: 'hand-written',
+      };
+      for (const platform of PLATFORMS) {
+        series.push(...(await serverContest(platform, load, redis.url, context)));
+      }
       return {
         series,
         bars: PLATFORMS.flatMap((platform) => barsOf(platform, series)),
@@ -49,32 +54,6 @@ export const http: Suite = {
     }
   },
 };
-
-async function runOn(
-  platform: Platform,
-  redisUrl: string,
-  context: SuiteContext,
-): Promise<Series[]> {
-  const running = new Map<string, ServerProcess>();
-  try {
-    for (const [label, variant] of VARIANTS) {
-      context.progress(platform, `preparing ${label}`);
-      const server = await ServerProcess.start({ platform, variant, redisUrl });
-      running.set(label, server);
-      await measureCpu(server, WARM_UP);
-    }
-    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
-      context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measureCpu(running.get(label)!, REQUESTS);
-    });
-    const baseline = taken.get('hand-written');
-    return Array.from(taken, ([contender, values]) => {
-      return { case: platform, contender, metric: CPU, values, baseline };
-    });
-  } finally {
-    for (const server of running.values()) await server.stop();
-  }
-}
 
 function barsOf(platform: Platform, series: readonly Series[]): Bar[] {
   const valuesOf = (contender: string): readonly number[] =>
