@@ -2,12 +2,12 @@ import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestj
 import { throwError } from 'rxjs';
 import {
   isServerFault,
-  type AnswerFacts,
   type DegradedException,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
+import { PayloadDegrade } from '../payload-degrade.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
 import { callOf, type ServerCall } from './server-calls.js';
 import { addTrailer } from './trailers.js';
@@ -15,16 +15,9 @@ import { addTrailer } from './trailers.js';
 const DEGRADED = 'x-degraded';
 /** UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
 const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
-/** What an answer of HTTP would be: there is nothing else to say of one that came back. */
-const FINE: AnswerFacts = { status: 200, setCookie: false, cacheControl: undefined };
 
 /** Calls with one request, answered in the place of their handler. */
-export class GrpcDegradeTransport implements DegradeTransport {
-  /** A method's name does not tell whether it only reads. */
-  isRead(): boolean {
-    return false;
-  }
-
+export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTransport {
   hasCredentials(context: ExecutionContext): boolean {
     const { metadata } = callOf(context);
     return ['authorization', 'cookie', 'x-api-key'].some((name) => metadata.get(name).length > 0);
@@ -39,21 +32,9 @@ export class GrpcDegradeTransport implements DegradeTransport {
     return values.length === 0 ? undefined : values.map(String).join(',');
   }
 
-  questionOf(context: ExecutionContext): string {
-    return this.bodyOf(context) ?? '';
-  }
-
-  bodyOf(context: ExecutionContext): string | undefined {
-    return JSON.stringify(context.getArgByIndex(0));
-  }
-
   partsOf(context: ExecutionContext): RequestParts {
     const body: unknown = context.getArgByIndex(0);
     return { request: callOf(context), params: undefined, query: undefined, body };
-  }
-
-  factsOf(): AnswerFacts {
-    return FINE;
   }
 
   isAborted(context: ExecutionContext): boolean {

@@ -2,24 +2,17 @@ import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestj
 import { throwError, type Observable } from 'rxjs';
 import {
   isServerFault,
-  type AnswerFacts,
   type DegradedException,
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
+import { PayloadDegrade } from '../payload-degrade.js';
 import { messageContextOf } from './message-context.js';
 import { messageHeaderOf } from './message-headers.js';
 import { ownValueAt } from './own-value.js';
 
-const FINE: AnswerFacts = { status: 200, setCookie: false, cacheControl: undefined };
-
 /** Messages that want an answer, answered in the place of their handler. */
-export class MessageDegradeTransport implements DegradeTransport {
-  /** A pattern does not tell whether its handler only reads. */
-  isRead(): boolean {
-    return false;
-  }
-
+export class MessageDegradeTransport extends PayloadDegrade implements DegradeTransport {
   hasCredentials(context: ExecutionContext): boolean {
     return ['authorization', 'cookie', 'x-api-key'].some(
       (name) => this.headerOf(context, name) !== undefined,
@@ -34,21 +27,9 @@ export class MessageDegradeTransport implements DegradeTransport {
     return messageHeaderOf(messageContextOf(context), name);
   }
 
-  questionOf(context: ExecutionContext): string {
-    return this.bodyOf(context) ?? '';
-  }
-
-  bodyOf(context: ExecutionContext): string | undefined {
-    return JSON.stringify(context.getArgByIndex(0));
-  }
-
   partsOf(context: ExecutionContext): RequestParts {
     const body: unknown = context.getArgByIndex(0);
     return { request: messageContextOf(context), params: undefined, query: undefined, body };
-  }
-
-  factsOf(): AnswerFacts {
-    return FINE;
   }
 
   /** A broker does not say who has gone; and what was asked over TCP may as well be finished. */
