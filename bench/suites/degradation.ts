@@ -3,7 +3,7 @@ import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
 import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
-import { medianInterval, medianRatio } from '../support/statistics.js';
+import { compare } from '../support/statistics.js';
 import { type Bar, type Series, type Suite } from '../support/suite.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
@@ -16,9 +16,8 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['@Degrade on redis', 'degrade on redis'],
 ];
 /** Enough for what is left behind to be collected on the way. */
-const REQUESTS = 16_000;
-/** V8 goes on optimising for some seconds, the longer the more code there is. */
-const WARM_UP = 96_000;
+const REQUESTS = 5000;
+const WARM_UP = 30_000;
 const BOUND = 1.05;
 
 export const degradation: Suite = {
@@ -48,16 +47,16 @@ function barsOf(series: readonly Series[]): Bar[] {
       .map(({ case: platform, contender, values, baseline }) =>
         atMost(
           `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
-          medianRatio(values, baseline!),
+          compare(values, baseline!).ratio,
           BOUND,
         ),
       )
   );
 }
 
-/** One line for each ratio: where the median of so many rounds lies nineteen times out of twenty. */
+/** One line for each ratio: where it lies nineteen times out of twenty. */
 function intervalOf({ case: platform, contender, values, baseline }: Series): string[] {
   if (contender === NOTHING) return [];
-  const [low, high] = medianInterval(values.map((value, round) => value / baseline![round]!));
+  const { low, high } = compare(values, baseline!);
   return [`${platform}, ${contender}: ratio within ${low.toFixed(3)}…${high.toFixed(3)}.`];
 }

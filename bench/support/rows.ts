@@ -1,4 +1,4 @@
-import { median, medianRatio } from './statistics.js';
+import { compare, median, medianRatio } from './statistics.js';
 import { type Series } from './suite.js';
 
 /** A series in brief: a line of the table, and of the JSON file. */
@@ -22,6 +22,11 @@ export function toRow(suite: string, series: Series): Row {
     median: median(series.values),
     min: Math.min(...series.values),
     max: Math.max(...series.values),
-    ratio: series.baseline === undefined ? null : medianRatio(series.values, series.baseline),
+    ratio: ratioOf(series),
   };
+}
+
+function ratioOf({ values, baseline, isUnpaired }: Series): number | null {
+  if (baseline === undefined) return null;
+  return isUnpaired ? compare(values, baseline).ratio : medianRatio(values, baseline);
 }

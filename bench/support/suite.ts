@@ -13,6 +13,8 @@ export interface Series {
   readonly values: readonly number[];
   /** The same figure of the floor or baseline, round by round; without it there is no ratio. */
   readonly baseline?: readonly number[];
+  /** The figures are those of other processes in each round: no two of a round belong together. */
+  readonly isUnpaired?: boolean;
 }
 
 /** A contender that could not take part, and why: a gap in a table must explain itself. */

@@ -1,4 +1,5 @@
 import { inRounds } from '../rounds.js';
+import { median } from '../statistics.js';
 import { type Series, type SuiteContext } from '../suite.js';
 import { measureCpu } from './cpu.js';
 import { ServerProcess } from './server-process.js';
@@ -8,35 +9,55 @@ export const CPU = 'server CPU µs/request';
 
 export interface ServerLoad {
   readonly variants: readonly (readonly [label: string, variant: Variant])[];
-  /** Requests to each server before the first round, and in each round. */
+  /** Requests to each server before it is measured, and in each turn. */
   readonly warmUp: number;
   readonly requests: number;
   /** The label that the others are compared with. */
   readonly baseline: string;
 }
 
-/** One server for each variant, all at once, and the load on one after the other in each round. */
+/** A disturbance of the machine is shorter than all turns of a server together. */
+const TURNS = 5;
+
+/**
+ * In each round one new server for each variant, all at once, and the load on one after the other
+ * in turns. New ones, because two processes of the same code differ: V8 optimises each in another
+ * way. So it takes several to know what the code costs, however long one of them is measured.
+ */
 export async function serverContest(
   platform: Platform,
-  { variants, warmUp, requests, baseline }: ServerLoad,
+  load: ServerLoad,
   redisUrl: string,
   context: SuiteContext,
 ): Promise<Series[]> {
+  const taken = new Map(load.variants.map(([label]) => [label, [] as number[]]));
+  for (let round = 0; round < context.rounds; round++) {
+    context.progress(platform, `round ${round + 1} of ${context.rounds}`);
+    const costs = await oneRound(platform, load, redisUrl);
+    for (const [label, cost] of costs) taken.get(label)!.push(cost);
+  }
+  const baseline = taken.get(load.baseline);
+  return Array.from(taken, ([contender, values]) => {
+    return { case: platform, contender, metric: CPU, values, baseline, isUnpaired: true };
+  });
+}
+
+async function oneRound(
+  platform: Platform,
+  { variants, warmUp, requests }: ServerLoad,
+  redisUrl: string,
+): Promise<Map<string, number>> {
   const running = new Map<string, ServerProcess>();
   try {
     for (const [label, variant] of variants) {
-      context.progress(platform, `preparing ${label}`);
       const server = await ServerProcess.start({ platform, variant, redisUrl });
       running.set(label, server);
       await measureCpu(server, warmUp);
     }
-    const taken = await inRounds([...running.keys()], context.rounds, (label, round) => {
-      context.progress(platform, `round ${round + 1} of ${context.rounds}, ${label}`);
-      return measureCpu(running.get(label)!, requests);
-    });
-    return Array.from(taken, ([contender, values]) => {
-      return { case: platform, contender, metric: CPU, values, baseline: taken.get(baseline) };
-    });
+    const turns = await inRounds([...running.keys()], TURNS, (label) =>
+      measureCpu(running.get(label)!, requests),
+    );
+    return new Map(Array.from(turns, ([label, costs]) => [label, median(costs)]));
   } finally {
     for (const server of running.values()) await server.stop();
   }
