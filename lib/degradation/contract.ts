@@ -100,8 +100,11 @@ export interface ResourceRecovery {
   readonly percent: number;
   /** Decides at once; allocates nothing while all is well. */
   admit(): Admission;
-  /** What came of a call that was admitted. Of a late or doubled result only the permit is freed. */
-  settled(admission: Admission, outcome: CallOutcome, durationMs: number): void;
+  /**
+   * What came of a call that was admitted, and when: now, unless somebody has just looked at the
+   * clock. Of a late or doubled result only the permit is freed.
+   */
+  settled(admission: Admission, outcome: CallOutcome, durationMs: number, nowMicros?: number): void;
   /** Something outside says that the resource is in trouble. */
   trip(cause: TripCause): void;
   /** All requests get a fallback, of that level if one is given, until `resume()`. */

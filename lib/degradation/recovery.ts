@@ -102,14 +102,19 @@ export class Recovery implements ResourceRecovery {
     }
   }
 
-  settled(admitted: Admission, outcome: CallOutcome, durationMs: number): void {
+  settled(
+    admitted: Admission,
+    outcome: CallOutcome,
+    durationMs: number,
+    nowMicros = this.clock.now(),
+  ): void {
     if (admitted.epoch !== this.state.epoch) {
       if (admitted.epoch !== 0) this.counts.late++;
       return;
     }
     const isSlow = durationMs > this.rules.slowMs;
     if (admitted.kind === 'normal') {
-      if (outcome !== 'neutral') this.watch(outcome === 'failure', isSlow);
+      if (outcome !== 'neutral') this.watch(nowMicros, outcome === 'failure', isSlow);
       return;
     }
     const verdict = isSlow && outcome === 'success' ? 'failure' : outcome;
@@ -224,8 +229,8 @@ export class Recovery implements ResourceRecovery {
     this.dispatch({ type: 'time' });
   }
 
-  private watch(isFailure: boolean, isSlow: boolean): void {
-    const cause = this.window.record(this.clock.now(), isFailure, isSlow);
+  private watch(nowMicros: number, isFailure: boolean, isSlow: boolean): void {
+    const cause = this.window.record(nowMicros, isFailure, isSlow);
     if (cause !== undefined) this.trip(cause);
   }
 

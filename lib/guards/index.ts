@@ -13,6 +13,7 @@ export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
 export { RoutePlan } from './route-plan.js';
 export { RouteOptions, type AppliedPolicy, type RoutePolicy } from './route-policy.js';
+export { ByHandler, type Class, type Handler } from './by-handler.js';
 export { RouteTable, type RouteTableSettings } from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { Waiting } from './waiting.js';

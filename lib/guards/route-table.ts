@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { ByHandler, type Class, type Handler } from './by-handler.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import {
   costOf,
@@ -19,16 +20,12 @@ export interface RouteTableSettings {
   readonly hasQuota: boolean;
 }
 
-type Class = abstract new (...args: never[]) => unknown;
-/** A function; its own type says nothing about how it is called. */
-type Handler = object & { readonly name: string };
-
 /**
  * The plan of every handler, made when it is first asked for: requests may come before a module is
  * initialised. At start all are made once, so that what is wrong with one is known by then.
  */
 export class RouteTable {
-  private readonly plans = new WeakMap<Class, Map<Handler, RoutePlan>>();
+  private readonly plans = new ByHandler((type, handler) => this.makePlan(type, handler));
   private readonly all = new Set<RoutePlan>();
   private readonly ids = new Set<string>();
 
@@ -39,11 +36,7 @@ export class RouteTable {
   ) {}
 
   planOf(type: Class, handler: Handler): RoutePlan {
-    let plans = this.plans.get(type);
-    if (plans === undefined) this.plans.set(type, (plans = new Map<Handler, RoutePlan>()));
-    let plan = plans.get(handler);
-    if (plan === undefined) plans.set(handler, (plan = this.makePlan(type, handler)));
-    return plan;
+    return this.plans.of(type, handler);
   }
 
   /** The limits are other ones from now on. */

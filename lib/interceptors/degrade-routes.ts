@@ -2,7 +2,7 @@ import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradation/index.js';
-import { type RouteTable } from '../guards/index.js';
+import { ByHandler, type Class, type Handler, type RouteTable } from '../guards/index.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { CallDeadlines } from './call-deadlines.js';
 import { type Controllers } from './controllers.js';
@@ -29,13 +29,9 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly clock: Clock;
 }
 
-type Class = abstract new (...args: never[]) => unknown;
-/** A function; its own type says nothing about how it is called. */
-type Handler = object & { readonly name: string };
-
 /** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
 export class DegradeRoutes {
-  private readonly routes = new WeakMap<Class, Map<Handler, DegradeRoute | undefined>>();
+  private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
   private readonly lines = new Map<number, CallDeadlines>();
 
@@ -44,15 +40,7 @@ export class DegradeRoutes {
 
   /** Undefined for a handler that has no other answer than its own. */
   of(type: Class, handler: Handler): DegradeRoute | undefined {
-    let routes = this.routes.get(type);
-    if (routes === undefined)
-      this.routes.set(type, (routes = new Map<Handler, DegradeRoute | undefined>()));
-    const known = routes.get(handler);
-    if (known !== undefined || routes.has(handler)) return known;
-    const route = this.make(type, handler);
-    routes.set(handler, route);
-    if (route !== undefined) this.byId.set(route.id, route);
-    return route;
+    return this.routes.of(type, handler);
   }
 
   /** By its id, `Class.method`. */
@@ -84,7 +72,7 @@ export class DegradeRoutes {
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
     const keys = new AnswerKeys({ route: parts.namespace + id, options, user: parts.user });
-    return new DegradeRoute({
+    const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
       fallbacks: parts.fallbacks,
       clock: parts.clock,
@@ -92,6 +80,8 @@ export class DegradeRoutes {
       ...this.patience(at, options, parts),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });
+    this.byId.set(id, route);
+    return route;
   }
 
   /** To cut a write short tells nobody whether it was done, so it has to be asked for. */

@@ -5,7 +5,7 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { Observable, of } from 'rxjs';
+import { Observable, of, Subscriber, type Subscription } from 'rxjs';
 import { type Admission } from '../degradation/index.js';
 import { chargeOf, subjectOf, type HandOver } from '../guards/index.js';
 import { DegradeRoutes } from './degrade-routes.js';
@@ -37,9 +37,26 @@ export class DegradeInterceptor implements NestInterceptor {
     if (handedOver !== undefined) return limited(route, context, transport, handedOver);
     const admission = route.recovery.admit();
     if (admission.kind === 'degraded') return held(route, context, transport, admission);
-    return new Observable((caller) => {
-      next.handle().subscribe(new HandlerCall(route, context, transport, admission, caller));
-    });
+    return new Attended((caller) =>
+      next.handle().subscribe(new HandlerCall(route, context, transport, admission, caller)),
+    );
+  }
+}
+
+type Attend = (caller: Subscriber<unknown>) => Subscription;
+
+/**
+ * What a handler says, with somebody in between. Nest comes with a subscriber, which needs nothing
+ * around it; whoever comes with less goes the long way.
+ */
+class Attended extends Observable<unknown> {
+  constructor(private readonly attend: Attend) {
+    super(attend);
+  }
+
+  override subscribe(caller?: unknown, error?: unknown, complete?: unknown): Subscription {
+    if (caller instanceof Subscriber) return this.attend(caller as Subscriber<unknown>);
+    return super.subscribe(caller as never, error as never, complete as never);
   }
 }
 

@@ -17,18 +17,19 @@ const NOTHING = Symbol('nothing');
  * would cost as much as all the rest of it.
  */
 export class HandlerCall extends Subscriber<unknown> implements Awaited {
+  // All fields have a value from the start, so that all calls look alike to V8.
   overdueAt = 0;
-  before: Awaited | undefined;
-  after: Awaited | undefined;
+  before: Awaited | undefined = undefined;
+  after: Awaited | undefined = undefined;
   private readonly startedAt: number;
   private readonly isRead: boolean;
   /** In which it waits now. */
-  private line: CallDeadlines | undefined;
+  private line: CallDeadlines | undefined = undefined;
   private values = 0;
   /** What is said first, while it may be all: it is kept before anybody else can change it. */
   private held: unknown = NOTHING;
   /** What was to be said of the answer before another was given. */
-  private facts: AnswerFacts | undefined;
+  private facts: AnswerFacts | undefined = undefined;
   private isSlow = false;
   private isSettled = false;
   /** The caller needs nothing more: what comes now comes too late for it. */
@@ -165,6 +166,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
     if (this.isSettled) return;
     this.isSettled = true;
     const { recovery, clock } = this.route;
-    recovery.settled(this.admission, outcome, (clock.now() - this.startedAt) / 1000);
+    const now = clock.now();
+    recovery.settled(this.admission, outcome, (now - this.startedAt) / 1000, now);
   }
 }
