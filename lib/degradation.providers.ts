@@ -47,8 +47,11 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     this.figures = this.settings.core;
   }
 
-  prepare({ document }: ConfigSnapshot): () => void {
+  prepare({ document }: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void {
     const { degradation = {} } = document;
+    if (previous !== undefined && previous.document.degradation === document.degradation) {
+      return () => {};
+    }
     const { core } = checkDegradeModule({ ...this.options.degradation, ...degradation });
     const commit = this.opened?.prepare(core);
     return () => {

@@ -16,6 +16,14 @@ import {
 import { type Report } from './report.js';
 import { snapshotOf, snapshotOfRecord } from './snapshot.js';
 
+/** A snapshot that everything has prepared for, as things stood then. */
+interface Prepared {
+  readonly next: ConfigSnapshot;
+  readonly commit: () => void;
+  readonly from: ConfigSnapshot | undefined;
+  readonly consumers: number;
+}
+
 /**
  * The configuration of this process. A revision goes through two phases: everything that works with
  * it prepares, and may refuse; then all change over, one after another, with nothing in between. So
@@ -28,6 +36,7 @@ export class AppliedConfig {
   private applied: ConfigSnapshot | undefined;
   private waiting: ConfigRecord | undefined;
   private refusal: ConfigRefusal | undefined;
+  private ready: Prepared | undefined;
   /** The record that is applied; none for revision 0. */
   record: ConfigRecord | undefined;
 
@@ -48,15 +57,16 @@ export class AppliedConfig {
   }
 
   /** Throws if a part of this process cannot work with it; changes nothing. */
-  prepare(next: ConfigSnapshot): () => void {
-    const commits = Array.from(this.consumers, (one) => one.prepare(next, this.applied));
-    return () => commits.forEach((commit) => this.commit(commit));
+  prepare(next: ConfigSnapshot): Prepared {
+    const from = this.applied;
+    const commits = Array.from(this.consumers, (one) => one.prepare(next, from));
+    const commit = (): void => commits.forEach((one) => this.commit(one));
+    return (this.ready = { next, commit, from, consumers: commits.length });
   }
 
   /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
   useOwn(layers: ConfigLayers): void {
-    const next = snapshotOf(layers, 0);
-    this.swap(this.prepare(next), next, undefined);
+    this.swap(this.prepare(snapshotOf(layers, 0)), undefined);
   }
 
   /** The same for what has changed later: it may be of no use, then what was stays. */
@@ -120,7 +130,7 @@ export class AppliedConfig {
 
   private apply(record: ConfigRecord): void {
     const prepared = this.prepared(record);
-    if (prepared !== undefined) this.swap(prepared.commit, prepared.next, record);
+    if (prepared !== undefined) this.swap(prepared, record);
   }
 
   /** Whatever would keep it from being used is told now, and not at the moment it takes effect. */
@@ -133,11 +143,10 @@ export class AppliedConfig {
     this.report.info(`revision ${record.revision} by ${record.by} takes effect at ${at}`);
   }
 
-  private prepared(record: ConfigRecord): { next: ConfigSnapshot; commit: () => void } | undefined {
+  private prepared(record: ConfigRecord): Prepared | undefined {
     const { revision } = record;
     try {
-      const next = snapshotOfRecord(record);
-      return { next, commit: this.prepare(next) };
+      return this.readyFor(record) ?? this.prepare(snapshotOfRecord(record, this.applied));
     } catch (error) {
       // It replaces what was staged, though it is of no use here.
       this.setWaiting(undefined);
@@ -146,8 +155,18 @@ export class AppliedConfig {
     }
   }
 
-  private swap(commit: () => void, to: ConfigSnapshot, record: ConfigRecord | undefined): void {
+  /** Who writes a revision has prepared for it before. */
+  private readyFor({ revision, hash }: ConfigRecord): Prepared | undefined {
+    const { ready, applied, consumers } = this;
+    const isFor = ready?.next.revision === revision && ready.next.hash === hash;
+    return isFor && ready.from === applied && ready.consumers === consumers.size
+      ? ready
+      : undefined;
+  }
+
+  private swap({ commit, next: to }: Prepared, record: ConfigRecord | undefined): void {
     const from = this.applied;
+    this.ready = undefined;
     commit();
     this.applied = to;
     this.record = record;

@@ -61,7 +61,9 @@ export class ConfigChanges {
     const { kind, effectiveAtMs, allowEmpty, options } = change;
     this.mustBeFree(change);
     const layers = change.layersOver(this.sync.layers);
-    const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty });
+    const next = snapshotOf(layers, this.sync.revision + 1, {
+      ...{ allowEmpty, known: this.applied.snapshot },
+    });
     this.mustFit(next);
     const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
     const checked = { hash: next.hash, rules: RULES };

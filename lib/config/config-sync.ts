@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
+import { deepFreeze } from '../common/immutable.js';
 import {
   type ConfigDraft,
   type ConfigLayers,
@@ -11,6 +12,7 @@ import {
 } from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
+import { shared } from './document/index.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
@@ -144,12 +146,13 @@ export class ConfigSync {
   }
 
   private learn(stored: Pick<StoredConfig, 'current' | 'previous'>): void {
-    const { current } = stored;
+    // Code and file hardly ever change: they are joined once, as long as they are the same objects.
+    const current = stored.current && deepFreeze(shared(this.newest, stored.current));
     if (current !== undefined) {
       this.own.restored(this.newest, current);
       this.newest = current;
     }
-    this.applied.adopt(stored, this.time.nowMs());
+    this.applied.adopt({ ...stored, ...(current && { current }) }, this.time.nowMs());
   }
 
   /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */
@@ -182,7 +185,8 @@ export class ConfigSync {
     if (publication === undefined) return undefined;
     const { layers, kind } = publication;
     try {
-      const next = snapshotOf(layers, this.stored + 1);
+      const known = this.applied.snapshot;
+      const next = snapshotOf(layers, this.stored + 1, { allowEmpty: true, known });
       this.applied.prepare(next);
       const draft = this.draft(layers, kind, { hash: next.hash, rules: RULES });
       return { draft, written: () => this.own.published(publication) };

@@ -1,4 +1,10 @@
-import { type ConfigLayers, type JsonObject, type VersionedLayer } from '../stores/index.js';
+import { deepFreeze, remembered } from '../common/immutable.js';
+import {
+  type ConfigLayers,
+  type JsonObject,
+  type LayersByService,
+  type VersionedLayer,
+} from '../stores/index.js';
 import { hashOf, mergePatch, mergePatches } from './document/index.js';
 import { patchBetween } from './patch-between.js';
 import { type ConfigLayer } from './schema/index.js';
@@ -18,9 +24,14 @@ export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
 
 /** The document that follows from layers, the profile not yet applied. */
 export function joined({ code, file, patch }: ConfigLayers): JsonObject {
-  const below = [...byName(code), ...byName(file)].map(({ document }) => document ?? {});
-  return [...below, patch].reduce<unknown>(mergePatch, {}) as JsonObject;
+  return mergePatch(below(code, file), patch) as JsonObject;
 }
+
+/** Updates leave it as it is. */
+const below = remembered((code: LayersByService, file: LayersByService): JsonObject => {
+  const documents = [...byName(code), ...byName(file)].map(({ document }) => document ?? {});
+  return deepFreeze(documents.reduce<unknown>(mergePatch, {}) as JsonObject);
+});
 
 /** In an order that is the same everywhere. */
 function byName(layers: ConfigLayers['code']): VersionedLayer[] {
@@ -46,8 +57,8 @@ export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers 
  * that starts with them does not undo it; if they have changed since, the patch makes up for it.
  */
 export function rolledBack(layers: ConfigLayers, to: ConfigLayers): ConfigLayers {
-  const below = ({ code, file }: ConfigLayers): string => hashOf({ code, file });
-  if (below(layers) === below(to)) return { ...layers, patch: to.patch };
+  const ground = ({ code, file }: ConfigLayers): string => hashOf({ code, file });
+  if (ground(layers) === ground(to)) return { ...layers, patch: to.patch };
   const patch = patchBetween(joined({ ...layers, patch: {} }), joined(to)) as JsonObject;
   return { ...layers, patch };
 }

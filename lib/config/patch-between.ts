@@ -7,7 +7,8 @@ export function patchBetween(before: unknown, after: unknown): unknown {
   for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) patch[name] = null;
   for (const [name, value] of Object.entries(after)) {
     const old = Object.hasOwn(before, name) ? before[name] : undefined;
-    if (canonicalJson(old) !== canonicalJson(value)) patch[name] = patchBetween(old, value);
+    if (old === value || canonicalJson(old) === canonicalJson(value)) continue;
+    patch[name] = patchBetween(old, value);
   }
   return patch;
 }

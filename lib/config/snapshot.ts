@@ -1,17 +1,23 @@
-import { libraryVersion } from './library-version.js';
+import { deepFreeze } from '../common/immutable.js';
 import { type ConfigLayers, type ConfigRecord } from '../stores/index.js';
-import { deepFreeze, effective, hashOf, NORMAL_PROFILE } from './document/index.js';
+import { effective, hashOf, NORMAL_PROFILE, shared } from './document/index.js';
 import { joined } from './layers.js';
+import { libraryVersion } from './library-version.js';
 import { type ConfigSnapshot } from './rate-limit-config.js';
 import { checkDocument, type CheckOptions, type ConfigDocument } from './schema/index.js';
+
+export interface SnapshotOptions extends CheckOptions {
+  /** A snapshot from before: what is still the same is taken from it. */
+  readonly known?: ConfigSnapshot | undefined;
+}
 
 /** What follows from layers; throws an InvalidConfigError if that is not valid as a whole. */
 export function snapshotOf(
   layers: ConfigLayers,
   revision: number,
-  options: CheckOptions = { allowEmpty: true },
+  { known, ...options }: SnapshotOptions = { allowEmpty: true },
 ): ConfigSnapshot {
-  return snapshot(effective(checkDocument(joined(layers), options)), revision);
+  return snapshot(effective(checkDocument(whole(layers, known), options)), revision, known);
 }
 
 /** Names the rules of this library: each version has its own. Empty if the version is not known. */
@@ -21,20 +27,26 @@ export const RULES = libraryVersion();
  * What follows from a record. The rules were applied when it was written: if they are the same ones,
  * and the hash says that it is the same document, the outcome is known.
  */
-export function snapshotOfRecord(record: ConfigRecord): ConfigSnapshot {
+export function snapshotOfRecord(record: ConfigRecord, known?: ConfigSnapshot): ConfigSnapshot {
   const { revision, rules, hash } = record;
   if (rules !== undefined && rules === RULES && RULES !== '') {
-    const next = snapshot(effective(joined(record)), revision);
+    const next = snapshot(effective(whole(record, known)), revision, known);
     if (next.hash === hash) return next;
   }
-  return snapshotOf(record, revision);
+  return snapshotOf(record, revision, { allowEmpty: true, known });
 }
 
-function snapshot(document: ConfigDocument, revision: number): ConfigSnapshot {
+/** The profile not yet laid on top. */
+function whole(layers: ConfigLayers, known: ConfigSnapshot | undefined): ConfigDocument {
+  return deepFreeze(shared(known?.document, joined(layers)) as ConfigDocument);
+}
+
+function snapshot(
+  document: ConfigDocument,
+  revision: number,
+  known: ConfigSnapshot | undefined,
+): ConfigSnapshot {
   const profile = document.profile ?? NORMAL_PROFILE;
-  return Object.freeze({
-    ...{ revision, profile },
-    document: deepFreeze(document),
-    hash: hashOf(document),
-  });
+  const same = deepFreeze(shared(known?.document, document));
+  return Object.freeze({ revision, profile, document: same, hash: hashOf(same) });
 }

@@ -140,7 +140,10 @@ export class VersionedConfig extends RateLimitConfig {
     try {
       const layer = checkLayer(input, { allowEmpty: as === 'patch', name: as });
       const layers = patched(as === 'patch' ? this.sync.layers : NO_LAYERS, layer);
-      this.applied.prepare(snapshotOf(layers, this.sync.revision + 1, { allowEmpty: false }));
+      const known = this.applied.snapshot;
+      this.applied.prepare(
+        snapshotOf(layers, this.sync.revision + 1, { allowEmpty: false, known }),
+      );
       return [];
     } catch (error) {
       if (error instanceof InvalidConfigError) return error.issues;

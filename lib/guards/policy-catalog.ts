@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../common/errors.js';
+import { isImmutable } from '../common/immutable.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type ExecutionContext } from '@nestjs/common';
@@ -13,6 +14,8 @@ export class PolicyCatalog {
   private readonly written = new Map<string, RoutePolicy>();
   /** Those that a document decides about: not what a route brings along after the start. */
   private readonly governed = new Set<string>();
+  /** As the document has them that is in force. */
+  private given: ReadonlyMap<string, RoutePolicy> = new Map();
   /** Who names a policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
   private chooser: string | undefined;
@@ -54,11 +57,15 @@ export class PolicyCatalog {
    */
   prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
     this.checkUses(document);
-    const next = Object.entries(document).map(([name, given]) => this.reapply(name, given));
+    const changed = Object.entries(document).filter(
+      ([name, given]) => !isImmutable(given) || this.given.get(name) !== given,
+    );
+    const next = changed.map(([name, given]) => this.reapply(name, given));
     return () => {
       for (const name of this.governed) {
         if (document[name] === undefined) this.policies.delete(name);
       }
+      this.given = new Map(Object.entries(document));
       for (const applied of next) {
         this.governed.add(applied.name);
         const before = this.policies.get(applied.name);

@@ -7,6 +7,8 @@ import { type CheckedPolicy } from './policy-options.js';
 /** A policy that decides. */
 export interface BoundPolicy {
   readonly name: string;
+  /** What it was made of. */
+  readonly checked: CheckedPolicy;
   readonly tiers: ReadonlyMap<string, BoundLimit>;
   readonly base: BoundLimit;
   readonly counters: LimitCounters;
@@ -25,6 +27,7 @@ export class PolicyBinder {
 
   /** In the place of the policy that was there `before`, if there was one. */
   bind(policy: CheckedPolicy, before: BoundPolicy | undefined, now: number): BoundPolicy {
+    if (before?.checked === policy) return before;
     const counters = before?.counters ?? noCounts();
     const tiers = new Map<string, BoundLimit>();
     for (const [tier, limit] of policy.limits) {
@@ -32,7 +35,13 @@ export class PolicyBinder {
       tiers.set(tier, this.bindTier(policy, tier, limit, counters, old, now));
     }
     if (before !== undefined) this.release(before, tiers);
-    return { name: policy.name, tiers, base: tiers.get(policy.defaultTier)!, counters };
+    return {
+      name: policy.name,
+      checked: policy,
+      tiers,
+      base: tiers.get(policy.defaultTier)!,
+      counters,
+    };
   }
 
   /** Ends the limits of a policy that no tier of `kept` has taken over. */

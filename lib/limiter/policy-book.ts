@@ -89,25 +89,31 @@ export class PolicyBook {
   install(set: readonly CheckedPolicy[], revision: number): ReadonlySet<string> {
     const now = this.clock.now();
     const { policies, governed, binder } = this;
-    const before = new Set(this.limits());
+    const ended = new Set<string>();
     const names = new Set(set.map(({ name }) => name));
     for (const name of governed) {
       if (names.has(name)) continue;
-      binder.release(policies.get(name)!);
+      const policy = policies.get(name)!;
+      binder.release(policy);
+      for (const { id } of policy.tiers.values()) ended.add(id);
       policies.delete(name);
       governed.delete(name);
     }
     for (const policy of set) {
       const { name } = policy;
-      const bound = binder.bind(policy, policies.get(name), now);
+      const before = policies.get(name);
+      const bound = binder.bind(policy, before, now);
       for (const limit of bound.tiers.values()) limit.revision = revision;
-      policies.set(name, bound);
       governed.add(name);
+      if (bound === before) continue;
+      for (const [tier, limit] of before?.tiers ?? []) {
+        if (bound.tiers.get(tier) !== limit) ended.add(limit.id);
+      }
+      policies.set(name, bound);
     }
     this.revision = revision;
     this.latest = NO_POLICY;
-    for (const limit of this.limits()) before.delete(limit);
-    return new Set(Array.from(before, ({ id }) => id));
+    return ended;
   }
 
   info(name: string): PolicyInfo | undefined {

@@ -1,6 +1,7 @@
 import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/index.js';
 import { durationMs, parseRate, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { remembered } from '../common/immutable.js';
 import {
   oneOf,
   plainObject,
@@ -89,6 +90,11 @@ const KNOWN_OPTIONS: readonly string[] = [
 ];
 
 export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
+  return checked(input, name);
+}
+
+/** Most policies of a change are as they were. */
+const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => {
   const at = `policies.${name}`;
   if (!NAME.test(name)) {
     throw new InvalidArgumentError('policies', name, 'names of up to 64 letters, digits and _ . -');
@@ -127,7 +133,7 @@ export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
     }
   }
   return { name, options, limits, defaultTier };
-}
+});
 
 /** An option that the algorithm does not look at would be an option that silently does nothing. */
 function rejectIdle(at: string, input: PolicyInput, options: PolicyOptions): void {

@@ -1,4 +1,4 @@
-import { type QuotaFigures, type QuotaStatus } from '../algorithms/quota/index.js';
+import { type QuotaStatus } from '../algorithms/quota/index.js';
 import { type Clock } from '../common/clock.js';
 import {
   CostExceedsLimitError,
@@ -28,6 +28,9 @@ export class QuotaBook extends ClusterQuota {
   private tanks: ReadonlyMap<string, AppTank>;
   private latest: AppTank | undefined;
   private revision = 0;
+  /** What is in effect, and what it was made of. */
+  private checked: CheckedQuota;
+  private plan: QuotaPlan;
 
   constructor(
     quota: CheckedQuota,
@@ -40,7 +43,9 @@ export class QuotaBook extends ClusterQuota {
   ) {
     super();
     this.clusterId = quota.clusterId;
-    const { apps, tuning } = planOf(quota);
+    this.checked = quota;
+    this.plan = planOf(quota);
+    const { apps, tuning } = this.plan;
     const tanks = Array.from(apps, ([app, figures], index) => newTank(index, app, figures));
     for (const tank of tanks) this.known.set(tank.app, tank);
     this.tanks = new Map(this.known);
@@ -61,11 +66,19 @@ export class QuotaBook extends ClusterQuota {
     if (!Number.isSafeInteger(revision) || revision < this.revision) {
       throw new InvalidArgumentError('revision', revision, `${this.revision} or a later one`);
     }
-    const plan = planOf(checked);
-    return () => this.commit(plan, checked.figures, revision);
+    const plan = checked === this.checked ? this.plan : planOf(checked);
+    return () => {
+      const added = plan === this.plan ? [] : this.commit(plan);
+      this.checked = checked;
+      this.plan = plan;
+      this.revision = revision;
+      this.store.apply(checked.figures, revision);
+      this.node.change(plan.tuning, added, revision);
+    };
   }
 
-  private commit({ apps, tuning }: QuotaPlan, figures: QuotaFigures, revision: number): void {
+  /** Returns the apps that were not there before. */
+  private commit({ apps }: QuotaPlan): AppTank[] {
     const now = this.clock.now();
     const added: AppTank[] = [];
     for (const [app, tank] of this.known) if (!apps.has(app)) tank.retire(now);
@@ -80,9 +93,7 @@ export class QuotaBook extends ClusterQuota {
     }
     this.tanks = new Map(Array.from(this.known).filter(([app]) => apps.has(app)));
     this.latest = undefined;
-    this.revision = revision;
-    this.store.apply(figures, revision);
-    this.node.change(tuning, added, revision);
+    return added;
   }
 
   decide(request: QuotaRequest): Decision | Promise<Decision> {

@@ -7,6 +7,7 @@ import {
 } from '../algorithms/quota/index.js';
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { remembered } from '../common/immutable.js';
 import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
 
 /** The resource that all apps share. The initial values are the defaults. */
@@ -74,7 +75,7 @@ const KNOWN_LOCAL = ['reserveTarget', ...Object.keys(new LocalOptions())];
 /** The part of the cluster's depth that the guaranteed buckets may fill together. */
 const MOST_STOCK = 0.9;
 
-export function checkQuota(input: QuotaOptions): CheckedQuota {
+export const checkQuota = remembered((input: QuotaOptions): CheckedQuota => {
   plainObject('quota', input, 'an object with apps');
   rejectUnknown('quota', input, KNOWN_QUOTA);
   const { clusterId = 'default', maxCost = 1 } = input;
@@ -101,7 +102,7 @@ export function checkQuota(input: QuotaOptions): CheckedQuota {
   };
   if (cluster !== undefined) checkTogether(cluster, figures);
   return { clusterId, figures, local };
-}
+});
 
 function checkCluster(input: Partial<ClusterOptions>): ClusterFigures {
   plainObject('quota.cluster', input, 'an object with a capacity');

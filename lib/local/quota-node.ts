@@ -38,6 +38,8 @@ const JITTER = 0.2;
 const FAILURES_TO_OFFLINE = 3;
 const FIRST_PROBE_MICROS = 100_000;
 const LONGEST_PROBE_MICROS = 2_000_000;
+/** All processes of a machine change over at once: what can wait does not keep the others from it. */
+const SETTLED_AFTER_MICROS = 20_000;
 
 /**
  * The local tier: decides from leased tokens, in process and at once, and keeps the lease in step
@@ -125,7 +127,7 @@ export class QuotaNode {
       tank.reportAt = this.plan.reportLevel(tank, now);
     }
     // What apps that are gone have left goes back, and the store's word on the new limits comes.
-    this.arm(now);
+    this.arm(now + SETTLED_AFTER_MICROS);
   }
 
   modeOf(tank: AppTank): NodeMode {

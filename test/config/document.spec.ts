@@ -1,13 +1,14 @@
 import fc from 'fast-check';
+import { deepFreeze } from '../../lib/common/immutable.js';
 import {
   canonicalJson,
-  deepFreeze,
   diff,
   effective,
   hashOf,
   isEmptyDiff,
   mergePatch,
   mergePatches,
+  shared,
   type ConfigDiff,
 } from '../../lib/config/document/index.js';
 
@@ -216,10 +217,27 @@ describe('the hash', () => {
   });
 });
 
-describe('deepFreeze', () => {
-  it('reaches what is inside', () => {
-    const frozen = deepFreeze({ a: [{ b: 1 }] });
-    expect(() => (frozen.a[0]!.b = 2)).toThrow(TypeError);
-    expect(() => frozen.a.push({ b: 1 })).toThrow(TypeError);
+describe('shared', () => {
+  it('says the same as what was given', () => {
+    fc.assert(
+      fc.property(documents, documents, (known, value) => {
+        expect(shared(deepFreeze(known), value)).toEqual(value);
+      }),
+    );
+  });
+
+  it('is what was known, and no copy of it, wherever that says the same', () => {
+    fc.assert(
+      fc.property(documents, patches, (document, patch) => {
+        const known = deepFreeze(document) as Record<string, unknown>;
+        const next = JSON.parse(JSON.stringify(mergePatch(known, patch))) as typeof known;
+        const made = shared(known, next) as typeof known;
+        for (const [name, part] of Object.entries(made)) {
+          const isKnown = canonicalJson(part) === canonicalJson(known[name]);
+          expect(part === known[name]).toBe(isKnown);
+        }
+        expect(shared(known, JSON.parse(JSON.stringify(known)))).toBe(known);
+      }),
+    );
   });
 });

@@ -46,7 +46,7 @@ describe('a node whose quota changes', () => {
     stand.tanks[1]!.retire(stand.clock.now());
     stand.node.change(TUNING, [], 1);
     stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a']), ['a', 'b'], 1));
-    stand.clock.advance(10);
+    stand.clock.advance(30);
     expect(stand.tanks[1]!.tokens).toBe(0);
     expect(stand.outstanding(1)).toBe(0);
     for (let i = 0; i < 5; i++) {
@@ -102,7 +102,7 @@ describe('a node whose quota changes', () => {
     tank.change({ ...SAME, guaranteed: 20_000 }, clock.now());
     stand.node.change(TUNING, [], 2);
     stand.store = 'by hand';
-    clock.advance(10);
+    clock.advance(30);
     await settle();
     expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(4500, -2);
     stand.ledger.change(clock.now(), compileQuota(figuresOf(['a']), ['a'], 2));

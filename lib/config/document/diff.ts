@@ -23,6 +23,7 @@ export function diff(before: unknown, after: unknown): ConfigDiff {
 }
 
 function compare(at: readonly string[], before: unknown, after: unknown, found: Open<ConfigDiff>) {
+  if (before === after) return;
   if (!isObject(before) || !isObject(after)) {
     if (isSame(before, after)) return;
     const path = pathText(at);
@@ -38,7 +39,7 @@ function compare(at: readonly string[], before: unknown, after: unknown, found: 
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  return a === b || canonicalJson(a) === canonicalJson(b);
+  return canonicalJson(a) === canonicalJson(b);
 }
 
 export const isEmptyDiff = ({ added, removed, changed }: ConfigDiff): boolean =>

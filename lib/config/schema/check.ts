@@ -1,14 +1,14 @@
 import { InvalidConfigError, type ConfigIssue } from '../../common/errors.js';
+import { deepFreeze, isImmutable } from '../../common/immutable.js';
 import { nearest } from '../../common/nearest.js';
-import { deepFreeze } from '../document/canonical.js';
 import { effective, NORMAL_PROFILE } from '../document/effective.js';
 import { isObject } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
 import { SECTIONS, type ConfigDocument } from './document.schema.js';
 import { issue } from './issue.js';
-import { plainJson, withoutNulls } from './plain-json.js';
+import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
 import { ruleIssues, type IsSound } from './rule-issues.js';
-import { shapeIssues, type LocatedIssue } from './shape-issues.js';
+import { keepShape, shapeIssues, type LocatedIssue } from './shape-issues.js';
 
 export interface CheckOptions {
   /** A document that configures nothing is refused unless this is set. */
@@ -25,7 +25,9 @@ export type ConfigLayer = { readonly [name: string]: unknown };
  * `InvalidConfigError` with everything that is wrong.
  */
 export function checkDocument(value: unknown, options: CheckOptions = {}): ConfigDocument {
-  return checked(value, options, documentIssues) as ConfigDocument;
+  const document = checked(value, options, documentIssues) as ConfigDocument;
+  keepShape(document);
+  return document;
 }
 
 /**
@@ -39,7 +41,7 @@ export function checkLayer(value: unknown, options: CheckOptions = {}): ConfigLa
 type FindIssues = (copy: unknown, options: CheckOptions) => ConfigIssue[];
 
 function checked(value: unknown, options: CheckOptions, find: FindIssues): unknown {
-  const { copy, issues, isComplete } = plainJson(value ?? {});
+  const { copy, issues, isComplete } = isImmutable(value) ? asItIs(value) : plainJson(value ?? {});
   const left = new Set(issues.map(({ path }) => path));
   // What is no JSON is not in the copy, and must not be missed there a second time.
   const found = isComplete ? find(copy, options).filter(({ path }) => !left.has(path)) : [];
@@ -47,6 +49,11 @@ function checked(value: unknown, options: CheckOptions, find: FindIssues): unkno
     throw new InvalidConfigError([...issues, ...found], options.name);
   }
   return deepFreeze(copy);
+}
+
+/** Only what was copied and found right is ever made immutable. */
+function asItIs(copy: unknown): PlainCopy {
+  return { copy, issues: [], isComplete: true };
 }
 
 function layerIssues(copy: unknown, { allowEmpty }: CheckOptions): ConfigIssue[] {

@@ -1,3 +1,4 @@
+import { deepFreeze, isImmutable, remembered } from '../../common/immutable.js';
 import { type PolicyInput } from '../../limiter/policy-options.js';
 import { type LocalOptions, type QuotaOptions } from '../../limiter/quota-options.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
@@ -19,23 +20,30 @@ export function limitsOf(document: ConfigDocument): Limits {
 }
 
 /** Without what only requests have to do with. */
-function limitOf(policy: PolicyDocument): PolicyInput {
+const limitOf = remembered((policy: PolicyDocument): PolicyInput => {
   const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
-  return limit;
-}
+  return isImmutable(policy) ? deepFreeze(limit) : limit;
+});
+
+type Apps = NonNullable<ConfigDocument['apps']>;
 
 function quotaOf({ cluster, apps }: ConfigDocument): QuotaOptions | undefined {
   if (apps === undefined && cluster?.capacity === undefined) return undefined;
+  return quotaWith(apps ?? {}, cluster);
+}
+
+const quotaWith = remembered((apps: Apps, cluster: ConfigDocument['cluster']): QuotaOptions => {
   const { id, capacity, burstRatio, reservedRatio, maxCost, ...local } = cluster ?? {};
   const figures = present({ capacity, burstRatio, reservedRatio });
-  return present({
+  const quota = present({
     cluster: Object.keys(figures).length === 0 ? undefined : figures,
     clusterId: id,
-    apps: apps ?? {},
+    apps,
     maxCost,
     local: Object.keys(local).length === 0 ? undefined : (local as Partial<LocalOptions>),
   }) as unknown as QuotaOptions;
-}
+  return isImmutable(apps) ? deepFreeze(quota) : quota;
+});
 
 function present<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type ConfigIssue } from '../../common/errors.js';
+import { remembered } from '../../common/immutable.js';
 import { checkPolicy, type PolicyInput } from '../../limiter/policy-options.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { isObject } from '../document/json.js';
@@ -20,7 +21,7 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
   const { policies, quota } = limitsOf(sound);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
   return [
-    ...Object.keys(policies).flatMap((name) => policyIssues(name, policies[name]!)),
+    ...Object.keys(policies).flatMap((name) => policyIssues(policies[name]!, name)),
     ...Object.keys(policies).flatMap((name) => routeIssues(name, sound.policies![name]!)),
     ...(quota === undefined ? [] : quotaIssues(quota, isWhole)),
     ...otherRules(sound),
@@ -41,7 +42,7 @@ function soundPart(document: ConfigDocument, isSound: IsSound): ConfigDocument {
 /** Sections in which one entry may be wrong and the others right. */
 const BY_NAME = ['policies', 'apps', 'protection'];
 
-function policyIssues(name: string, policy: PolicyInput): ConfigIssue[] {
+const policyIssues = remembered((policy: PolicyInput, name: string): readonly ConfigIssue[] => {
   const prefix = `policies.${name}`;
   return faultsOf(
     (input) => checkPolicy(name, input),
@@ -49,7 +50,7 @@ function policyIssues(name: string, policy: PolicyInput): ConfigIssue[] {
     (field) => segmentsBelow(prefix, ['policies', name], field),
     2,
   );
-}
+});
 
 /** How a policy is applied is compiled where requests are; what can be seen beforehand is seen here. */
 function routeIssues(name: string, { early, key, anonymous }: PolicyDocument): ConfigIssue[] {
@@ -65,7 +66,7 @@ function routeIssues(name: string, { early, key, anonymous }: PolicyDocument): C
 }
 
 /** Each app by itself first: the sum of all says nothing while one of them is wrong. */
-function quotaIssues(quota: QuotaOptions, isWhole: boolean): ConfigIssue[] {
+const quotaIssues = remembered((quota: QuotaOptions, isWhole: boolean): readonly ConfigIssue[] => {
   const alone = Object.keys(quota.apps).flatMap((name) =>
     faultsOf(
       (app) => checkQuota({ apps: { [name]: app } }),
@@ -76,7 +77,7 @@ function quotaIssues(quota: QuotaOptions, isWhole: boolean): ConfigIssue[] {
   );
   const isReady = isWhole && alone.length === 0;
   return isReady ? faultsOf(checkQuota, quota, quotaSegments, 0) : alone;
-}
+});
 
 const LOCAL_FIELDS = /^quota\.(?:cluster|local)\.(\w+)$/;
 

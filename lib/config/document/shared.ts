@@ -1,0 +1,27 @@
+import { canonicalJson } from './canonical.js';
+import { isObject, own } from './json.js';
+
+/**
+ * A value that says the same as the given one, made of the parts of a known one wherever these say
+ * what is wanted. So what has not changed is the same object, and whoever has worked with it before
+ * can tell by that. Neither argument is changed.
+ */
+export function shared<T>(known: unknown, value: T): T {
+  if (known === value) return value;
+  if (isObject(value) && isObject(known)) return sharedFields(known, value) as T;
+  const isSameList = Array.isArray(value) && canonicalJson(known) === canonicalJson(value);
+  return isSameList ? (known as T) : value;
+}
+
+function sharedFields(known: Record<string, unknown>, value: Record<string, unknown>): object {
+  const names = Object.keys(value);
+  let isSame = names.length === Object.keys(known).length;
+  let copy: Record<string, unknown> | undefined;
+  for (const name of names) {
+    const before = own(known, name);
+    const part = shared(before, value[name]);
+    if (part !== before || before === undefined) isSame = false;
+    if (part !== value[name]) (copy ??= { ...value })[name] = part;
+  }
+  return isSame ? known : (copy ?? value);
+}
