@@ -1,11 +1,18 @@
 import { stringify } from 'yaml';
-import { diff, isEmptyDiff, type ConfigDiff } from '../config/index.js';
+import {
+  diff,
+  isEmptyDiff,
+  mergePatch,
+  type ConfigDiff,
+  type ConfigDocument,
+} from '../config/index.js';
 import { pastRevisions } from '../config/past-revisions.js';
 import { UsageError } from '../simulation/index.js';
 import { type ConfigRecord } from '../stores/index.js';
 import { readArguments, wholeOption } from './arguments.js';
-import { DONE, type Command, type Output } from './command.js';
+import { DONE, FAILED, type Command, type Output } from './command.js';
 import { atPath, pathOf } from './document-path.js';
+import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { documentIn, documentNamed, isRevision, readStored } from './stored-config.js';
 import { inLine, inTime, table } from './table.js';
@@ -66,7 +73,12 @@ export const configDiff: Command = {
       const changes = isSince ? diff(first, second ?? current) : diff(current, first);
       if (values.json) output.log(JSON.stringify(changes, null, 2));
       else tellDiff(changes, output);
-      return DONE;
+      if (isSince) return DONE;
+      const laidOver = mergePatch(current, first) as ConfigDocument;
+      const objection = (await RunningQuotas.of(config)).objectionTo(laidOver);
+      if (objection === undefined) return DONE;
+      output.error(`running processes would refuse it: ${objection.message}`);
+      return FAILED;
     });
   },
 };

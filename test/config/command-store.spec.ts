@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createRateLimiter } from 'nestjs-weir';
+import { createRateLimiter, type QuotaOptions } from 'nestjs-weir';
 import { runCommand } from '../../lib/command/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { RedisConfig } from '../../lib/stores/index.js';
+import { RedisConfig, type NodeReport } from '../../lib/stores/index.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { makeTempDir } from '../support/processes.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
@@ -21,6 +21,15 @@ async function weir(...args: string[]): Promise<{ code: number; out: string; err
     error: (text) => (err += `${text}\n`),
   });
   return { code, out, err };
+}
+
+/** What processes say of themselves, without the processes. */
+async function acknowledge(...reports: NodeReport[]): Promise<void> {
+  const { client } = connectRedis({ url: redis.url });
+  const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());
+  for (const report of reports) await store.acknowledge(report, 60_000);
+  await store.close();
+  client.disconnect();
 }
 
 const json = async (...args: string[]): Promise<never> =>
@@ -154,11 +163,10 @@ it('says that nothing is there', async () => {
 it('shows who is on which revision, and how the quota stands', async () => {
   await weir('config', 'set', 'policies.api.rate', '5');
   await weir('config', 'set', 'policies.api.rate', '6');
-  const { client } = connectRedis({ url: redis.url });
-  const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());
-  await store.acknowledge({ node: 'a', revision: 2, status: 'applied' }, 60_000);
-  const refusal = { status: 'refused', about: 2, reason: 'no such policy' } as const;
-  await store.acknowledge({ node: 'b', revision: 1, ...refusal }, 60_000);
+  await acknowledge(
+    { node: 'a', revision: 2, status: 'applied' },
+    { node: 'b', revision: 1, status: 'refused', about: 2, reason: 'no such policy' },
+  );
   const limiter = createRateLimiter({
     store: { type: 'redis', url: redis.url },
     quota: { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } },
@@ -184,6 +192,104 @@ it('shows who is on which revision, and how the quota stands', async () => {
     quota: { capacity: 1000, apps: { checkout: { guaranteed: 500 } } },
   });
   await limiter.close();
-  await store.close();
-  client.disconnect();
+});
+
+describe('what no running process could follow', () => {
+  const quota = { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } };
+
+  /** What a process with that quota says of another. */
+  async function refusalOf(other: QuotaOptions | undefined, own?: QuotaOptions): Promise<string> {
+    const limiter = createRateLimiter(own === undefined ? {} : { quota: own });
+    try {
+      limiter.prepare({ revision: 1, policies: {}, ...(other && { quota: other }) });
+      return 'nothing';
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      await limiter.close();
+    }
+  }
+
+  function fileOf(document: object): string {
+    const file = join(makeTempDir(), 'weir.json');
+    writeFileSync(file, JSON.stringify(document));
+    return file;
+  }
+
+  it('is another cluster: set, patch and rollback refuse it in the words of the process', async () => {
+    await weir(
+      'config',
+      'set',
+      '--patch',
+      fileOf({ ...quota, cluster: { id: 'other', capacity: 9e3 } }),
+    );
+    await weir('config', 'set', 'cluster.id', 'null');
+    await acknowledge({ node: 'a', revision: 2, status: 'applied' });
+    const told = {
+      code: 1,
+      out: '',
+      err: `the configuration was refused: ${await refusalOf({ ...quota, clusterId: 'other' }, quota)}\n`,
+    };
+    expect(told.err).toContain('quota.clusterId: expected "default", as at the start');
+    expect(await weir('config', 'set', 'cluster.id', 'other')).toEqual(told);
+    const file = fileOf({ cluster: { id: 'other' }, policies: { api: { rate: 5 } } });
+    expect(await weir('config', 'set', '--patch', file)).toEqual(told);
+    expect(await weir('config', 'rollback', '1')).toEqual(told);
+    expect(await json('config', 'get')).toMatchObject({ revision: 2 });
+    expect((await weir('config', 'set', 'cluster.id', 'default')).code).toBe(0);
+  });
+
+  it('is shown by diff, with the reason, as a failure', async () => {
+    await weir('config', 'set', '--patch', fileOf(quota));
+    await acknowledge({ node: 'a', revision: 1, status: 'applied' });
+    const { code, out, err } = await weir(
+      'config',
+      'diff',
+      fileOf({ ...quota, cluster: { id: 'eu', capacity: 9e3 } }),
+    );
+    expect(out).toContain('+  cluster.id                "eu"');
+    expect([code, err]).toEqual([
+      1,
+      'running processes would refuse it: quota.clusterId: expected "default", as at the start: ' +
+        'other values need a restart, got "eu"\n',
+    ]);
+    // Laid over what holds it leaves the quota as it is.
+    expect(await weir('config', 'diff', fileOf({ policies: { api: { rate: 5 } } }))).toMatchObject({
+      code: 0,
+      err: '',
+    });
+  });
+
+  it('is a quota where there was none, or none where there was one', async () => {
+    await weir('config', 'set', 'policies.api.rate', '5');
+    await acknowledge({ node: 'a', revision: 1, status: 'applied' });
+    const added = await weir('config', 'set', '--patch', fileOf(quota));
+    expect([added.code, added.err]).toEqual([
+      1,
+      `the configuration was refused: ${await refusalOf(quota)}\n`,
+    ]);
+    await withRedis(redis.port, (client) => client.flushall());
+    await weir('config', 'set', '--patch', fileOf({ ...quota, policies: { api: { rate: 5 } } }));
+    await acknowledge({ node: 'a', revision: 1, status: 'applied' });
+    const removed = await weir('config', 'set', '--patch', fileOf({ apps: null, cluster: null }));
+    expect([removed.code, removed.err]).toEqual([
+      1,
+      `the configuration was refused: ${await refusalOf(undefined, quota)}\n`,
+    ]);
+  });
+
+  it('may be set while none runs, and taken back if some have refused it since', async () => {
+    await weir('config', 'set', '--patch', fileOf(quota));
+    expect((await weir('config', 'set', 'cluster.id', 'other')).code).toBe(0);
+    const refused = { status: 'refused', about: 2, reason: 'another cluster' } as const;
+    await acknowledge({ node: 'a', revision: 1, ...refused });
+    expect((await weir('config', 'set', 'cluster.capacity', '2000')).err).toContain('"default"');
+    expect((await weir('config', 'rollback', '1')).code).toBe(0);
+    // Of processes before and after a deploy each can follow its own.
+    await acknowledge({ node: 'b', revision: 2, status: 'applied' });
+    expect((await weir('config', 'set', 'cluster.id', 'other')).code).toBe(0);
+    expect((await weir('config', 'set', 'cluster.id', 'third')).err).toContain(
+      'expected "default" or "other", as at the start',
+    );
+  });
 });
