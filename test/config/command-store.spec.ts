@@ -152,12 +152,48 @@ it('says what a file would change', async () => {
 it('says that nothing is there', async () => {
   expect((await weir('config', 'get')).out).toBe('# nothing is stored\n{}\n');
   expect((await weir('config', 'history')).out).toBe('nothing is stored\n');
-  expect((await weir('config', 'get', 'policies.api')).err).toContain(
-    'policies.api: there is nothing',
-  );
+  expect(await weir('config', 'get', 'policies.api')).toEqual({
+    code: 1,
+    out: '',
+    err: 'there is nothing at policies.api: the configuration is empty\n',
+  });
   expect((await weir('status')).out).toBe(
     'configuration: nothing is stored\nno process has said which revision it is on\n\ncluster default: no quota\n',
   );
+});
+
+it.each([
+  ['policies.api.rat', 'did you mean policies.api.rate?'],
+  ['polices.api', 'did you mean policies.api?'],
+  ['policies["a.c"].rate', 'did you mean policies["a.b"].rate?'],
+  ['policies.api.rate.limit', 'did you mean policies.api.rate?'],
+  ['policies.something-else.rate', 'policies has api, a.b'],
+  ['some.unknown.path', 'the configuration has policies'],
+  ['policies.api.tiers.vip.and.much.more.than.anybody.has.ever.asked.for', 'policies.api has rate'],
+])('says of a path where nothing is what there is instead: %s', async (path, hint) => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', 'policies["a.b"].rate', '5');
+  expect(await weir('config', 'get', path)).toEqual({
+    code: 1,
+    out: '',
+    err: `there is nothing at ${path}; ${hint}\n`,
+  });
+});
+
+it('fails without a lesson in how to use it if a revision is not there', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  expect(await weir('config', 'diff', '99')).toEqual({
+    code: 1,
+    out: '',
+    err: 'revision 99 is not in the history\n',
+  });
+  await withRedis(redis.port, (client) => client.hset('weir:{config}:current', 'current', '{'));
+  const { code, out, err } = await weir('config', 'get');
+  expect([code, out, err]).toEqual([
+    1,
+    '',
+    expect.stringMatching(/^revision 1 cannot be read: .*\n$/),
+  ]);
 });
 
 it('shows who is on which revision, and how the quota stands', async () => {
