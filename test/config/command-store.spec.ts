@@ -2,11 +2,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRateLimiter, type QuotaOptions } from 'nestjs-weir';
 import { runCommand } from '../../lib/command/index.js';
+import { clusterAt } from '../../lib/command/store-options.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisConfig, type NodeReport } from '../../lib/stores/index.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { makeTempDir } from '../support/processes.js';
-import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
+import {
+  startRedis,
+  startRedisCluster,
+  stopAll,
+  withRedis,
+  type RedisCluster,
+  type RedisProcess,
+} from '../support/index.js';
 
 let redis: RedisProcess;
 
@@ -14,9 +22,11 @@ beforeAll(async () => (redis = await startRedis()));
 beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
 afterAll(stopAll);
 
-async function weir(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+const weir = (...args: string[]) => command(...args, '--url', redis.url);
+
+async function command(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ['', ''];
-  const code = await runCommand([...args, '--url', redis.url], {
+  const code = await runCommand(args, {
     log: (text) => (out += `${text}\n`),
     error: (text) => (err += `${text}\n`),
   });
@@ -327,5 +337,90 @@ describe('what no running process could follow', () => {
     expect((await weir('config', 'set', 'cluster.id', 'third')).err).toContain(
       'expected "default" or "other", as at the start',
     );
+  });
+});
+
+describe('on a Redis Cluster', () => {
+  let cluster: RedisCluster;
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ masters: 3, replicasPerMaster: 0 });
+    for (const { port } of cluster.nodes) {
+      await withRedis(port, (client) =>
+        client.call('ACL', 'SETUSER', 'ann', 'on', '>p@ss/word', '~*', '&*', '+@all'),
+      );
+    }
+  });
+
+  /** Any node leads to the others. */
+  const onCluster = (node: number, ...args: string[]) =>
+    command(
+      ...args,
+      '--url',
+      `redis://ann:p%40ss%2Fword@127.0.0.1:${cluster.nodes[node]!.port}`,
+      '--redis-cluster',
+    );
+
+  it('does what it does elsewhere, by way of any node', async () => {
+    const set = await onCluster(0, 'config', 'set', 'policies.api.rate', '5', '--by', 'ann');
+    expect(set).toMatchObject({ code: 0, err: '' });
+    expect(set.out).toContain('revision 1\n');
+    await onCluster(1, 'config', 'set', 'policies.api.rate', '6', '--by', 'ben');
+    expect((await onCluster(2, 'config', 'get', 'policies.api')).out).toContain('rate: 6\n');
+    expect((await onCluster(0, 'config', 'diff', '1')).out).toContain('~  policies.api.rate');
+    const { out: history } = await onCluster(1, 'config', 'history', '--json');
+    expect(JSON.parse(history)).toMatchObject([
+      { revision: 2, by: 'ben' },
+      { revision: 1, by: 'ann' },
+    ]);
+    expect((await onCluster(2, 'config', 'rollback', '1')).out).toContain('revision 3\n');
+  });
+
+  it('shows the quota and who is on which revision', async () => {
+    const quota = { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } };
+    const nodes = [...cluster.nodes];
+    const limiter = createRateLimiter({ store: { type: 'redis', cluster: { nodes } }, quota });
+    await limiter.ready();
+    await limiter.tryAcquire({ app: 'checkout' });
+    const { code, out } = await onCluster(1, 'status');
+    expect([code, out]).toEqual([0, expect.stringContaining('cluster default: not overloaded')]);
+    expect(out).toMatch(/checkout +500/);
+    await limiter.close();
+  });
+
+  it('takes encryption and the address of IPv6 from the URL', () => {
+    expect(clusterAt('rediss://:s%20cret@[::1]:7001')).toEqual({
+      nodes: [{ host: '::1', port: 7001 }],
+      options: { redisOptions: { password: 's cret', tls: {} } },
+    });
+    expect(clusterAt('redis://ann:100%@redis.local')).toEqual({
+      nodes: [{ host: 'redis.local', port: 6379 }],
+      options: { redisOptions: { username: 'ann', password: '100%' } },
+    });
+  });
+
+  it('does not take what is no address', async () => {
+    for (const url of ['redis://[', 'redis://a:b:c', 'localhost']) {
+      const { code, err } = await command('config', 'get', '--url', url, '--redis-cluster');
+      expect([code, err]).toEqual([2, expect.stringContaining(`The address must be like`)]);
+    }
+  });
+
+  it('says what to add if the address is taken for that of a single server', async () => {
+    const results = await Promise.all(
+      cluster.nodes.map(({ port }) =>
+        command('config', 'get', '--url', `redis://127.0.0.1:${port}`),
+      ),
+    );
+    const failed = results.filter(({ code }) => code !== 0);
+    expect(failed).toHaveLength(2);
+    for (const { code, err } of failed) {
+      expect([code, err]).toEqual([
+        1,
+        expect.stringMatching(
+          /^store unavailable: redis:[^ ]+ MOVED \d+ [^ ]+; .*add --redis-cluster\n$/,
+        ),
+      ]);
+    }
   });
 });
