@@ -1,9 +1,10 @@
-import { Controller, Get, Module } from '@nestjs/common';
+import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  Protect,
   RateLimit,
   RateLimitConfig,
   RateLimiter,
@@ -29,14 +30,32 @@ class ShopController {
   }
 }
 
+@Injectable()
+class StockService {
+  @Protect('db')
+  read(): Promise<string> {
+    return Promise.resolve('stock');
+  }
+
+  @Protect('mail', { rate: 'mails' })
+  mail(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
 const apps: NestExpressApplication[] = [];
 
 async function start(options: RateLimitModuleInput = {}): Promise<NestExpressApplication> {
   @Module({
     imports: [
-      RateLimitModule.forRoot({ policies: { browse: { rate: 3, period: '1h' } }, ...options }),
+      RateLimitModule.forRoot({
+        policies: { browse: { rate: 3, period: '1h' }, mails: { rate: 9 } },
+        protection: { db: {} },
+        ...options,
+      }),
     ],
     controllers: [ShopController],
+    providers: [StockService],
   })
   class AppModule {}
   const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: false });
@@ -94,6 +113,25 @@ describe('the configuration of an application', () => {
     expect(config.current().revision).toBe(1);
     expect(app.get(RateLimiter).revision).toBe(1);
     expect((await ask(app, '/browse')).status).toBe(200);
+  });
+
+  it('gives a resource the policy that comes with it, and no other takes it away', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const config = app.get(RateLimitConfig);
+    const stock = (): Promise<string> => app.get(StockService).read();
+    const rate = 'reads';
+    await config.update({ policies: { reads: { rate: 1 } }, protection: { db: { rate } } });
+    expect(await stock()).toBe('stock');
+    await expect(stock()).rejects.toMatchObject({ code: 'PROTECTION_REJECTED' });
+    await expect(config.update({ policies: { reads: null } })).rejects.toThrow(
+      'protection.db.rate: expected the name of one of the policies',
+    );
+    // One that only the code names is in no document.
+    await expect(config.update({ policies: { mails: null } })).rejects.toThrow(
+      /protection\.mail\.rate: unknown policy "mails"; the limiter has .*"reads"/,
+    );
+    await config.update({ policies: { reads: null }, protection: { db: { rate: null } } });
+    expect(await stock()).toBe('stock');
   });
 
   it('follows a file', async () => {
