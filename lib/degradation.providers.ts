@@ -48,12 +48,14 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
   }
 
   prepare({ document }: ConfigSnapshot): () => void {
-    const { degradation = {} } = document;
-    const { core } = checkDegradeModule({ ...this.options.degradation, ...degradation });
-    const commit = this.opened?.prepare(core);
+    const { probes } = this.options.degradation;
+    const { core, patience } = checkDegradeModule({ ...document.degradation, probes });
+    const commitCore = this.opened?.prepare(core);
+    const commitPatience = this.routes.prepare(patience);
     return () => {
       this.figures = core;
-      commit?.();
+      commitCore?.();
+      commitPatience();
     };
   }
 
