@@ -1,4 +1,13 @@
-import { Controller, Get, Injectable, Module } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  UnauthorizedException,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { writeFileSync } from 'node:fs';
@@ -30,6 +39,28 @@ class ShopController {
   }
 }
 
+/** Callers say who they are; whoever does not stays outside. */
+class Login implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context
+      .switchToHttp()
+      .getRequest<{ headers: { 'x-user'?: string }; user?: string }>();
+    request.user = request.headers['x-user'];
+    if (request.user === undefined) throw new UnauthorizedException();
+    return true;
+  }
+}
+
+@Controller('members')
+@UseGuards(Login)
+class MembersController {
+  @RateLimit('visits')
+  @Get()
+  visit(): string {
+    return 'ok';
+  }
+}
+
 @Injectable()
 class StockService {
   @Protect('db')
@@ -43,18 +74,24 @@ class StockService {
   }
 }
 
+const QUOTA = { app: 'shop', quota: { apps: { shop: { guaranteed: 100 } } } };
+
 const apps: NestExpressApplication[] = [];
 
 async function start(options: RateLimitModuleInput = {}): Promise<NestExpressApplication> {
   @Module({
     imports: [
       RateLimitModule.forRoot({
-        policies: { browse: { rate: 3, period: '1h' }, mails: { rate: 9 } },
+        policies: {
+          browse: { rate: 3, period: '1h' },
+          visits: { rate: 1, period: '1h' },
+          mails: { rate: 9 },
+        },
         protection: { db: {} },
         ...options,
       }),
     ],
-    controllers: [ShopController],
+    controllers: [ShopController, MembersController],
     providers: [StockService],
   })
   class AppModule {}
@@ -113,6 +150,42 @@ describe('the configuration of an application', () => {
     expect(config.current().revision).toBe(1);
     expect(app.get(RateLimiter).revision).toBe(1);
     expect((await ask(app, '/browse')).status).toBe(200);
+  });
+
+  it('asks a policy when its key can be known, also if that has changed', async () => {
+    const app = await start({ clock: new ManualClock(), apply: 'quota', ...QUOTA });
+    const config = app.get(RateLimitConfig);
+    const visit = async (...users: (string | undefined)[]) => {
+      const all: number[] = [];
+      for (const user of users) {
+        const headers: Record<string, string> = user === undefined ? {} : { 'x-user': user };
+        all.push((await fetch(`${await app.getUrl()}/members`, { headers })).status);
+      }
+      return all;
+    };
+    // By address it is asked before anybody has to say who they are.
+    expect(await visit(undefined, undefined, 'ann')).toEqual([401, 429, 429]);
+    await config.update({ policies: { visits: { key: 'user' } } });
+    expect(await visit(undefined, 'ann', undefined, 'ben', 'ann')).toEqual([
+      401, 200, 401, 200, 429,
+    ]);
+    await config.update({ policies: { visits: { key: ['route', 'ip'] } } });
+    expect(await visit(undefined, undefined, 'cid')).toEqual([401, 429, 429]);
+  });
+
+  it('tells the new figures of policies that are asked early, or before others', async () => {
+    const policies = {
+      browse: { rate: 3, period: '1h', early: true },
+      visits: { rate: 1, period: '1h', key: 'user' },
+      mails: { rate: 9 },
+    } as const;
+    const app = await start({ clock: new ManualClock(), policies, apply: ['browse'] });
+    const told = async (path: string) => (await ask(app, path)).headers.get('ratelimit-policy');
+    expect(await told('/browse')).toBe('"browse";q=3;w=3600');
+    expect(await told('/members')).toBe('"browse";q=3;w=3600');
+    await app.get(RateLimitConfig).update({ policies: { browse: { period: '2h' } } });
+    expect(await told('/browse')).toBe('"browse";q=3;w=7200');
+    expect(await told('/members')).toBe('"browse";q=3;w=7200');
   });
 
   it('gives a resource the policy that comes with it, and no other takes it away', async () => {
