@@ -20,6 +20,7 @@ import {
   RateLimitModule,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
+import { runCommand } from '../../lib/command/index.js';
 import { startRedis, stopAll, until } from '../support/index.js';
 import { makeTempDir } from '../support/processes.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -223,8 +224,8 @@ describe('the configuration of an application', () => {
     const redis = await startRedis();
     const store = { type: 'redis', url: redis.url } as const;
     const [one, other] = [
-      await start({ store, nodeId: 'one' }),
-      await start({ store, nodeId: 'other' }),
+      await start({ store, nodeId: 'one', ...QUOTA }),
+      await start({ store, nodeId: 'other', ...QUOTA }),
     ];
     const { revision } = await one
       .get(RateLimitConfig)
@@ -238,5 +239,19 @@ describe('the configuration of an application', () => {
     expect((await ask(other, '/browse')).headers.get('ratelimit-policy')).toBe(
       '"browse";q=50;w=3600',
     );
+    // What they cannot follow is refused by them and by the command line in the same words.
+    const refusal = await one
+      .get(RateLimitConfig)
+      .update({ cluster: { id: 'eu' } })
+      .catch((error: Error) => error.message);
+    expect(refusal).toMatch(/quota\.clusterId: expected "default", as at the start/);
+    const told: string[] = [];
+    const output = {
+      log: (text: string) => told.push(text),
+      error: (text: string) => told.push(text),
+    };
+    const command = ['config', 'set', 'cluster.id', 'eu', '--url', redis.url];
+    expect([await runCommand(command, output), told]).toEqual([1, [refusal]]);
+    expect(one.get(RateLimitConfig).current().revision).toBe(revision);
   });
 });
