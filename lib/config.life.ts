@@ -110,15 +110,12 @@ function layerOf({ version, ...document }: ConfigLayer): OwnLayer {
   return { document, ...(typeof version === 'number' && { version }) };
 }
 
-/** What is kept in the process: a document has no functions, nor what a route is built with. */
-const OF_CODE = ['deadline', 'slow', 'probes'];
-
 function plainParts({
   protection,
   degradation,
 }: Pick<RateLimitModuleOptions, 'protection' | 'degradation'>): object {
-  const routes = Object.entries(degradation).filter(([name]) => !OF_CODE.includes(name));
-  const parts = { protection, degradation: Object.fromEntries(routes) };
+  const { probes: _functions, ...figures } = degradation;
+  const parts = { protection, degradation: figures };
   const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
   // Which is what JSON leaves out: undefined and functions.
   return JSON.parse(JSON.stringify(Object.fromEntries(written))) as object;

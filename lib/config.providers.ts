@@ -48,7 +48,8 @@ export const configProviders: Provider[] = [
       degradation: DegradeParts,
     ) => {
       const resources = {
-        prepare: ({ document }: ConfigSnapshot) => protection.prepare(document.protection ?? {}),
+        prepare: ({ document }: ConfigSnapshot) =>
+          protection.prepare(document.protection ?? {}, catalog.namesWith(document.policies ?? {})),
       };
       const consumers = [limits, resources, degradation];
       return new ConfigLife(config, options, limiter, catalog, consumers);

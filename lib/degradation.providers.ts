@@ -48,15 +48,16 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
   }
 
   prepare({ document }: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void {
-    const { degradation = {} } = document;
-    if (previous !== undefined && previous.document.degradation === document.degradation) {
-      return () => {};
-    }
-    const { core } = checkDegradeModule({ ...this.options.degradation, ...degradation });
-    const commit = this.opened?.prepare(core);
+    const { degradation } = document;
+    if (previous !== undefined && previous.document.degradation === degradation) return () => {};
+    const { probes } = this.options.degradation;
+    const { core, patience } = checkDegradeModule({ ...degradation, probes });
+    const commitCore = this.opened?.prepare(core);
+    const commitPatience = this.routes.prepare(patience);
     return () => {
       this.figures = core;
-      commit?.();
+      commitCore?.();
+      commitPatience();
     };
   }
 

@@ -1,11 +1,18 @@
 import { stringify } from 'yaml';
-import { diff, isEmptyDiff, type ConfigDiff } from '../config/index.js';
+import {
+  diff,
+  isEmptyDiff,
+  mergePatch,
+  type ConfigDiff,
+  type ConfigDocument,
+} from '../config/index.js';
 import { pastRevisions } from '../config/past-revisions.js';
-import { UsageError } from '../simulation/index.js';
 import { type ConfigRecord } from '../stores/index.js';
 import { readArguments, wholeOption } from './arguments.js';
-import { DONE, type Command, type Output } from './command.js';
-import { atPath, pathOf } from './document-path.js';
+import { DONE, FAILED, type Command, type Output } from './command.js';
+import { CommandFailedError } from './errors.js';
+import { atPath, insteadOf, pathOf } from './document-path.js';
+import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { documentIn, documentNamed, isRevision, readStored } from './stored-config.js';
 import { inLine, inTime, table } from './table.js';
@@ -21,8 +28,7 @@ export const configGet: Command = {
       const { holding, waiting } = await readStored(config);
       const document = documentIn(holding);
       const [path] = words;
-      const part = path === undefined ? document : atPath(document, pathOf(path));
-      if (part === undefined) throw new UsageError(`${path}: there is nothing`);
+      const part = path === undefined ? document : partOf(document, path);
       const revision = holding?.revision ?? 0;
       const profile = document.profile ?? 'normal';
       if (values.json) {
@@ -45,6 +51,13 @@ export const configGet: Command = {
   },
 };
 
+function partOf(document: object, path: string): unknown {
+  const names = pathOf(path);
+  const part = atPath(document, names);
+  if (part !== undefined) return part;
+  throw new CommandFailedError(`there is nothing at ${path}${insteadOf(document, names)}`);
+}
+
 function headline(record: ConfigRecord | undefined, profile: string): string {
   if (record === undefined) return 'nothing is stored';
   const { revision, kind, by, atMs } = record;
@@ -66,7 +79,12 @@ export const configDiff: Command = {
       const changes = isSince ? diff(first, second ?? current) : diff(current, first);
       if (values.json) output.log(JSON.stringify(changes, null, 2));
       else tellDiff(changes, output);
-      return DONE;
+      if (isSince) return DONE;
+      const laidOver = mergePatch(current, first) as ConfigDocument;
+      const objection = (await RunningQuotas.of(config)).objectionTo(laidOver);
+      if (objection === undefined) return DONE;
+      output.error(`running processes would refuse it: ${objection.message}`);
+      return FAILED;
     });
   },
 };

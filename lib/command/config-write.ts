@@ -7,6 +7,7 @@ import { DONE, type Command, type Output } from './command.js';
 import { tellDiff } from './config-read.js';
 import { patchAt, pathOf } from './document-path.js';
 import { readDocument } from './read-document.js';
+import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { inTime } from './table.js';
 
@@ -94,7 +95,9 @@ async function change(store: OpenStore, isJson: boolean, output: Output, make: C
   const warn = (text: string) => output.error(text);
   const report = { info: () => undefined, warn, error: warn };
   const nodeId = `weir-${newIncarnation()}`;
-  const fleet = new VersionedConfig({ store: config, clock, nodeId, report, isVisitor: true });
+  const consumers = [await RunningQuotas.of(config)];
+  const settings = { store: config, clock, nodeId, report, consumers, isVisitor: true };
+  const fleet = new VersionedConfig(settings);
   try {
     await fleet.start();
     const before = fleet.current();

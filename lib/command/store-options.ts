@@ -1,8 +1,13 @@
+import { unescape } from 'node:querystring';
 import { SystemClock } from '../common/clock.js';
 import { StoreUnavailableError } from '../common/errors.js';
 import { UsageError } from '../simulation/index.js';
 import { RedisStoreOptions } from '../limiter/options.js';
-import { connectRedis, type RedisConnection } from '../stores/redis/connection.js';
+import {
+  connectRedis,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from '../stores/redis/connection.js';
 import { RedisConfig } from '../stores/index.js';
 
 /** Where the fleet keeps what it shares. */
@@ -59,24 +64,33 @@ export async function withStore<T>(
 
 /** The client takes nearly every text for the name of a host or a file. */
 function mustBeAddress(url: string): void {
-  if (/^rediss?:\/\/./.test(url)) return;
+  if (/^rediss?:\/\/./.test(url) && URL.canParse(url)) return;
   throw new UsageError(
     `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${withoutPassword(url)}'.`,
   );
 }
 
 function connect(url: string, isCluster: boolean): RedisConnection {
-  if (!isCluster) return connectRedis({ url });
-  const { hostname, port, username, password } = new URL(url);
-  const node = { host: hostname, port: Number(port || 6379) };
-  const redisOptions = { username: username || undefined, password: password || undefined };
-  return connectRedis({ cluster: { nodes: [node], options: { redisOptions } } });
+  return connectRedis(isCluster ? { cluster: clusterAt(url) } : { url });
+}
+
+/** What an address says of a node holds for all of them. */
+export function clusterAt(url: string): NonNullable<RedisConnectionOptions['cluster']> {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const redisOptions = {
+    ...(username !== '' && { username: unescape(username) }),
+    ...(password !== '' && { password: unescape(password) }),
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+  return { nodes: [{ host, port: Number(port || 6379) }], options: { redisOptions } };
 }
 
 /** What the connection complained about tells more than that there was no answer. */
 function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
-  const why = lastError?.message || error.message;
-  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}`, { cause: error });
+  const why = lastError?.message || error.message.replace(/^store unavailable: /, '');
+  const hint = /^(MOVED|ASK) /.test(why) ? '; it is a Redis Cluster: add --redis-cluster' : '';
+  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}${hint}`, { cause: error });
 }
 
 function withoutPassword(url: string): string {

@@ -1,6 +1,12 @@
-import { checkDocument, effective, snapshotOf, type ConfigDocument } from '../config/index.js';
-import { UsageError } from '../simulation/index.js';
+import {
+  checkDocument,
+  effective,
+  snapshotOf,
+  UnknownRevisionError,
+  type ConfigDocument,
+} from '../config/index.js';
 import { MOST_REVISIONS, type ConfigRecord, type ConfigStore } from '../stores/index.js';
+import { CommandFailedError } from './errors.js';
 import { readDocument } from './read-document.js';
 
 /** What is stored, and which of it holds at the moment. */
@@ -12,7 +18,9 @@ export interface Stored {
 
 export async function readStored(store: ConfigStore): Promise<Stored> {
   const { current, previous, damage, nowMs, revision } = await store.read();
-  if (damage !== undefined) throw new UsageError(`revision ${revision} cannot be read: ${damage}`);
+  if (damage !== undefined) {
+    throw new CommandFailedError(`revision ${revision} cannot be read: ${damage}`);
+  }
   const isWaiting = current !== undefined && current.effectiveAtMs > nowMs;
   return isWaiting
     ? { holding: previous, waiting: current }
@@ -31,6 +39,6 @@ export async function documentNamed(store: ConfigStore, word: string): Promise<C
   if (!isRevision(word)) return effective(checkDocument(await readDocument(word), { name: word }));
   const history = await store.history(MOST_REVISIONS);
   const record = history.find(({ revision }) => revision === Number(word));
-  if (record === undefined) throw new UsageError(`revision ${word} is not in the history`);
+  if (record === undefined) throw new UnknownRevisionError(Number(word));
   return documentIn(record);
 }

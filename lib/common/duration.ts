@@ -1,22 +1,25 @@
 import { InvalidArgumentError } from './errors.js';
 
-/** Milliseconds, or as people write them: `'250ms'`, `'60s'`, `'5m'`, `'1h'`, `'1d'`. */
+/**
+ * Milliseconds, or as people write them: `'250ms'`, `'60s'`, `'5m'`, `'1h'`, `'1d'`. A plain number and
+ * a unit; the unit alone means one of it. Units are ms, s, m, h and d, and the words sec, second, min,
+ * minute, hour and day, also in the plural.
+ */
 export type Duration = number | string;
 
-const UNIT_MS = new Map<string, number>([
-  ['ms', 1],
-  ['s', 1000],
-  ['sec', 1000],
-  ['second', 1000],
-  ['m', 60_000],
-  ['min', 60_000],
-  ['minute', 60_000],
-  ['h', 3_600_000],
-  ['hour', 3_600_000],
-  ['d', 86_400_000],
-  ['day', 86_400_000],
+const LETTERS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const WORDS_MS = {
+  ...{ sec: 1000, second: 1000, min: 60_000, minute: 60_000 },
+  ...{ hour: 3_600_000, day: 86_400_000 },
+};
+
+const UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ...Object.entries(LETTERS_MS),
+  ...Object.entries(WORDS_MS),
+  ...Object.entries(WORDS_MS).map(([word, ms]): [string, number] => [`${word}s`, ms]),
 ]);
 
+const NUMBER = /^\d+(?:\.\d+)?$/;
 const NUMBER_AND_UNIT = /^(\d+(?:\.\d+)?)?\s*([a-z]+)$/;
 
 /** The duration in milliseconds: at least one, at most a year. */
@@ -34,19 +37,18 @@ export function durationMs(value: unknown, field: string): number {
 
 const LONGEST_MS = 365 * 86_400_000;
 
-/** `'s'` alone is one second; plural units are read like singular ones. */
 function parse(text: string): number {
   const match = NUMBER_AND_UNIT.exec(text);
   if (match === null) return NaN;
-  const unit = match[2] ?? '';
-  const unitMs = UNIT_MS.get(unit) ?? UNIT_MS.get(unit.replace(/s$/, ''));
-  return unitMs === undefined ? NaN : Number(match[1] ?? 1) * unitMs;
+  const [, count = '1', unit = ''] = match;
+  return Number(count) * (UNIT_MS.get(unit) ?? NaN);
 }
 
 /** `'100/min'` as a rate and the period it is counted in. */
 export function parseRate(text: string, field: string): { rate: number; periodMs: number } {
   const slash = text.indexOf('/');
-  const rate = slash < 0 ? NaN : Number(text.slice(0, slash).trim() || NaN);
+  const count = text.slice(0, Math.max(0, slash)).trim();
+  const rate = NUMBER.test(count) ? Number(count) : NaN;
   if (!Number.isFinite(rate)) {
     throw new InvalidArgumentError(field, text, "a number or a text like '100/s' or '1000/5m'");
   }

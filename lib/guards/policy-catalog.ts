@@ -76,6 +76,12 @@ export class PolicyCatalog {
     };
   }
 
+  /** The names of all policies that the limiter has with such a document in force. */
+  namesWith(document: object): string[] {
+    const others = this.limiter.policyNames().filter((name) => !this.governed.has(name));
+    return [...new Set([...others, ...Object.keys(document)])];
+  }
+
   /** As `get`, for somebody who will need it for good. */
   use(name: string, where: string): AppliedPolicy {
     const policy = this.get(name, where);

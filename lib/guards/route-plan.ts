@@ -4,9 +4,10 @@ import { type RouteFacts } from './route-facts.js';
 import { type PolicyChoice } from './route-metadata.js';
 import { type AppliedPolicy } from './route-policy.js';
 
+export type PoliciesByName = ReadonlyMap<string, AppliedPolicy>;
+
 /** Everything that is asked for a request to one handler. */
 export class RoutePlan implements RouteFacts {
-  private readonly known = new Map<string, LimitInfo>();
   readonly isEmpty: boolean;
   /** What most routes are: one policy, and nothing that depends on the request but its key. */
   readonly single: AppliedPolicy | undefined;
@@ -23,6 +24,8 @@ export class RoutePlan implements RouteFacts {
     /** Whoever is denied is answered by an interceptor. */
     readonly handsOver: boolean,
     private readonly limiter: RateLimiter,
+    /** Shared with its parts: what one of them knows is forgotten in all. */
+    private readonly known = new Map<string, LimitInfo>(),
   ) {
     this.isEmpty = policies.length + choices.length === 0 && !usesQuota;
     const [first] = policies;
@@ -31,12 +34,10 @@ export class RoutePlan implements RouteFacts {
     this.single = isSingle && isPlain ? first : undefined;
   }
 
-  /** The same without some of its policies. */
-  without(names: ReadonlySet<string>): RoutePlan {
-    if (names.size === 0) return this;
-    const { id, choices, usesQuota, cost, handsOver, limiter } = this;
-    const rest = this.policies.filter(({ name }) => !names.has(name));
-    return new RoutePlan(id, rest, choices, usesQuota, cost, handsOver, limiter);
+  /** What has to know who is calling is left to the guard that it stands at. */
+  part(ofClass: PoliciesByName, ofMethod: PoliciesByName): void {
+    this.ofClass = this.without(byUser(ofMethod));
+    this.ofApp = this.ofClass.without(byUser(ofClass));
   }
 
   /**
@@ -46,7 +47,7 @@ export class RoutePlan implements RouteFacts {
   early(): RoutePlan | undefined {
     const early = this.policies.filter((policy) => policy.early);
     if (early.length === 0) return undefined;
-    return new RoutePlan(this.id, early, [], false, this.cost, false, this.limiter);
+    return new RoutePlan(this.id, early, [], false, this.cost, false, this.limiter, this.known);
   }
 
   /** The limits are other ones from now on. */
@@ -64,4 +65,17 @@ export class RoutePlan implements RouteFacts {
     if (info !== undefined) this.known.set(at, info);
     return info;
   }
+
+  /** The same without some of its policies. */
+  private without(names: ReadonlySet<string>): RoutePlan {
+    if (names.size === 0) return this;
+    const { id, choices, usesQuota, cost, handsOver, limiter, known } = this;
+    const rest = this.policies.filter(({ name }) => !names.has(name));
+    return new RoutePlan(id, rest, choices, usesQuota, cost, handsOver, limiter, known);
+  }
+}
+
+/** The policies that have to know who is calling. */
+function byUser(policies: PoliciesByName): Set<string> {
+  return new Set([...policies.values()].filter((one) => one.needsUser).map(({ name }) => name));
 }

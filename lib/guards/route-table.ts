@@ -26,7 +26,8 @@ export interface RouteTableSettings {
  */
 export class RouteTable {
   private readonly plans = new ByHandler((type, handler) => this.makePlan(type, handler));
-  private readonly all = new Set<RoutePlan>();
+  /** All of them, and what parts each. */
+  private readonly all = new Map<RoutePlan, () => void>();
   private readonly ids = new Set<string>();
 
   constructor(
@@ -39,9 +40,12 @@ export class RouteTable {
     return this.plans.of(type, handler);
   }
 
-  /** The limits are other ones from now on. */
+  /** The limits are other ones from now on, and so may be their keys. */
   forgetFigures(): void {
-    for (const plan of this.all) plan.forgetFigures();
+    for (const [plan, part] of this.all) {
+      plan.forgetFigures();
+      part();
+    }
   }
 
   /** What the options apply to all must be there, even if no handler has been seen yet. */
@@ -74,8 +78,9 @@ export class RouteTable {
     const isHandedOver = handsOver(handler) || handsOver(type);
     const all = [...policies.values()];
     const plan = this.plan(id, all, choices, usesQuota, cost, isHandedOver);
-    plan.ofClass = plan.without(byUser(ofMethod!));
-    plan.ofApp = plan.ofClass.without(byUser(ofClass!));
+    const part = (): void => plan.part(ofClass!, ofMethod!);
+    part();
+    this.all.set(plan, part);
     return plan;
   }
 
@@ -92,9 +97,7 @@ export class RouteTable {
   private plan(
     ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
   ) {
-    const plan = new RoutePlan(...args, this.limiter);
-    this.all.add(plan);
-    return plan;
+    return new RoutePlan(...args, this.limiter);
   }
 
   private appliedToAll(): RateLimitEntry[] {
@@ -143,11 +146,6 @@ export class RouteTable {
     this.ids.add(id);
     return id;
   }
-}
-
-/** The policies that have to know who is calling. */
-function byUser(policies: ReadonlyMap<string, AppliedPolicy>): Set<string> {
-  return new Set([...policies.values()].filter((one) => one.needsUser).map(({ name }) => name));
 }
 
 /** Leaves room for a number in what the limiter takes as a name. */

@@ -19,7 +19,7 @@ export class CallDeadlines {
   private cancel: Cancel | undefined;
 
   constructor(
-    private readonly patienceMs: number,
+    readonly patienceMs: number,
     private readonly clock: Pick<Clock, 'now' | 'after'>,
   ) {}
 
@@ -42,6 +42,10 @@ export class CallDeadlines {
     if (after === undefined) this.last = before;
     else after.before = before;
     call.before = call.after = undefined;
+  }
+
+  get isEmpty(): boolean {
+    return this.first === undefined;
   }
 
   /** Forgets all that is waited for. */

@@ -7,6 +7,7 @@ import {
   type DegradationInput,
   type HealthProbe,
 } from '../degradation/index.js';
+import { type UsualPatience } from './route-patience.js';
 
 /** What holds for every `@Degrade` that says nothing else. The initial values are the defaults. */
 export class DegradeModuleOptions extends DegradationOptions {
@@ -21,8 +22,7 @@ export class DegradeModuleOptions extends DegradationOptions {
 export type DegradeModuleInput = Partial<DegradeModuleOptions>;
 
 export interface DegradeSettings {
-  readonly deadlineMs: number;
-  readonly slowMs: number;
+  readonly patience: UsualPatience;
   readonly probes: Readonly<Record<string, HealthProbe>>;
   /** What the core is told, checked. */
   readonly core: DegradationInput;
@@ -42,7 +42,7 @@ export function checkDegradeModule(input: DegradeModuleInput, at = 'degradation'
   // A call for which the levels are tried is a slow one, unless somebody says otherwise.
   const core = { ...rest, recovery: { slow, ...withoutUndefined(rest.recovery) } };
   checkDegradation(core, at);
-  return { deadlineMs, slowMs, probes, core };
+  return { patience: { deadlineMs, slowMs }, probes, core };
 }
 
 function checkProbes(at: string, probes: DegradeModuleOptions['probes']): void {

@@ -9,12 +9,12 @@ import {
   type ResourceRecovery,
 } from '../degradation/index.js';
 import { type Decision } from '../limiter/decision.js';
-import { type CallDeadlines } from './call-deadlines.js';
 import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
 import { type DegradeMark, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { type RouteAnswers } from './route-answers.js';
+import { type CallPatience, type RoutePatience } from './route-patience.js';
 
 /** Why a request is not answered by its handler. */
 export interface Trigger {
@@ -47,14 +47,6 @@ export interface RouteLevels {
   readonly failed: FallbackLevels;
 }
 
-/** How long a handler is waited for; undefined where it is waited for as long as it takes. */
-export interface RoutePatience {
-  /** Until the levels are tried. */
-  readonly slow: CallDeadlines | undefined;
-  /** From then on until it is given up. */
-  readonly rest: CallDeadlines | undefined;
-}
-
 export interface DegradeRouteParts {
   readonly id: string;
   readonly options: DegradeOptions;
@@ -63,21 +55,22 @@ export interface DegradeRouteParts {
   readonly levels: RouteLevels;
   readonly keys: AnswerKeys;
   readonly answers: RouteAnswers;
-  readonly reads: RoutePatience;
-  readonly writes: RoutePatience;
-  readonly deadlineMs: number;
+  readonly patience: RoutePatience;
   readonly clock: Clock;
   /** True where `@Degrade` stands on the class and on the method: the inner one of the two answers. */
   readonly isBoundTwice: boolean;
 }
 
 /** Everything that there is to say about the answers of one handler. */
-export class DegradeRoute {
+export class DegradeRoute implements RoutePatience {
   readonly id: string;
   readonly recovery: ResourceRecovery;
   readonly clock: Clock;
   readonly answers: RouteAnswers;
   readonly isBoundTwice: boolean;
+  /** Other ones after a change. A request that has begun goes on with what it began with. */
+  reads: CallPatience;
+  writes: CallPatience;
 
   constructor(private readonly parts: DegradeRouteParts) {
     this.id = parts.id;
@@ -85,6 +78,12 @@ export class DegradeRoute {
     this.clock = parts.clock;
     this.answers = parts.answers;
     this.isBoundTwice = parts.isBoundTwice;
+    this.reads = parts.patience.reads;
+    this.writes = parts.patience.writes;
+  }
+
+  get options(): DegradeOptions {
+    return this.parts.options;
   }
 
   get keys(): AnswerKeys {
@@ -99,13 +98,8 @@ export class DegradeRoute {
     return this.parts.options.idempotent ?? transport.isRead(context);
   }
 
-  patienceOf(isRead: boolean): RoutePatience {
-    return isRead ? this.parts.reads : this.parts.writes;
-  }
-
-  /** The instant by which a request that began then has its answer. */
-  deadlineOf(startedAt: number): number {
-    return startedAt + this.parts.deadlineMs * 1000;
+  patienceOf(context: ExecutionContext, transport: DegradeTransport): CallPatience {
+    return this.isRead(context, transport) ? this.reads : this.writes;
   }
 
   /** An operator has said that nobody is to be helped. */

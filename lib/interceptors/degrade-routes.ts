@@ -1,17 +1,15 @@
 import { type Clock } from '../common/clock.js';
-import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradation/index.js';
 import { ByHandler, type Class, type Handler, type RouteTable } from '../guards/index.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
-import { CallDeadlines } from './call-deadlines.js';
 import { type Controllers } from './controllers.js';
 import { checkRoute, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-metadata.js';
-import { type DegradeOptions } from './degrade-options.js';
-import { DegradeRoute, type RoutePatience } from './degrade-route.js';
+import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
 import { levelsOf } from './route-levels.js';
+import { PatienceLines, type UsualPatience } from './route-patience.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly table: Pick<RouteTable, 'planOf'>;
@@ -24,8 +22,7 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly namespace: string;
   /** The decorator stands on the class and on the method. */
   readonly isBoundTwice: (type: object, handler: object) => boolean;
-  readonly deadlineMs: number;
-  readonly slowMs: number;
+  readonly patience: UsualPatience;
   readonly clock: Clock;
 }
 
@@ -33,7 +30,8 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
 export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
-  private readonly lines = new Map<number, CallDeadlines>();
+  private lines: PatienceLines | undefined;
+  private usual: UsualPatience | undefined;
 
   /** Who has no `@Degrade` needs nothing of it: the parts are made for the first route. */
   constructor(private readonly parts: () => DegradeRoutesParts) {}
@@ -51,8 +49,22 @@ export class DegradeRoutes {
     throw new InvalidArgumentError('route', id, `one of the routes with @Degrade: ${known}`);
   }
 
+  /**
+   * Checks that every route could live with another patience; what comes back puts it into effect, for
+   * requests that come then.
+   */
+  prepare(usual: UsualPatience): () => void {
+    const routes = [...this.byId.values()];
+    this.lines?.keep(routes);
+    const next = routes.map((route) => this.lines!.of(nameOf(route.id), route.options, usual));
+    return () => {
+      this.usual = usual;
+      for (const [i, route] of routes.entries()) Object.assign(route, next[i]);
+    };
+  }
+
   close(): void {
-    for (const line of this.lines.values()) line.close();
+    this.lines?.close();
   }
 
   private make(type: Class, handler: Handler): DegradeRoute | undefined {
@@ -61,7 +73,7 @@ export class DegradeRoutes {
     if (own === undefined && ofClass === undefined) return undefined;
     const parts = this.parts();
     const { id } = parts.table.planOf(type, handler);
-    const at = `@Degrade on ${id}`;
+    const at = nameOf(id);
     const why = whyNot(type, handler, id.slice(id.lastIndexOf('.') + 1));
     // What a class says is meant for those of its handlers that it fits.
     if (why !== undefined && own === undefined) return undefined;
@@ -72,42 +84,18 @@ export class DegradeRoutes {
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
     const keys = new AnswerKeys({ route: parts.namespace + id, options, user: parts.user });
+    this.lines ??= new PatienceLines(parts.clock);
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
       fallbacks: parts.fallbacks,
       clock: parts.clock,
       answers: new RouteAnswers(id, keys, levels.usual, parts),
-      ...this.patience(at, options, parts),
+      patience: this.lines.of(at, options, this.usual ?? parts.patience),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });
     this.byId.set(id, route);
     return route;
   }
-
-  /** To cut a write short tells nobody whether it was done, so it has to be asked for. */
-  private patience(at: string, { slow, deadline }: DegradeOptions, parts: DegradeRoutesParts) {
-    const ownDeadlineMs = deadline && durationMs(deadline, `${at}.deadline`);
-    const deadlineMs = ownDeadlineMs || parts.deadlineMs;
-    const slowMs = slow ? durationMs(slow, `${at}.slow`) : Math.min(parts.slowMs, deadlineMs / 2);
-    if (slowMs >= deadlineMs) {
-      throw new InvalidArgumentError(
-        `${at}.slow`,
-        slow,
-        `less than the deadline, ${deadlineMs} ms`,
-      );
-    }
-    const line = (patienceMs: number): CallDeadlines => this.line(patienceMs, parts.clock);
-    const reads = { slow: line(slowMs), rest: line(deadlineMs - slowMs) };
-    const slowWrite = ownDeadlineMs ? line(ownDeadlineMs) : undefined;
-    const writes: RoutePatience = { slow: slowWrite, rest: undefined };
-    return { deadlineMs, reads, writes };
-  }
-
-  private line(patienceMs: number, clock: Clock): CallDeadlines {
-    let line = this.lines.get(patienceMs);
-    if (line === undefined) {
-      this.lines.set(patienceMs, (line = new CallDeadlines(patienceMs, clock)));
-    }
-    return line;
-  }
 }
+
+const nameOf = (id: string): string => `@Degrade on ${id}`;

@@ -103,7 +103,7 @@ async function inPlace(
   trigger: Trigger,
   error: () => Error,
 ): Promise<Observable<unknown>> {
-  const deadline = route.deadlineOf(route.clock.now());
+  const deadline = route.clock.now() + route.reads.deadlineMs * 1000;
   const substitute = await route.substitute(context, transport, trigger, deadline);
   if (substitute === undefined) throw route.words(context, transport, trigger) ?? error();
   transport.mark(context, substitute.mark);

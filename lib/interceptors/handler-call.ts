@@ -6,6 +6,7 @@ import { type DegradeRoute, type Substitute, type Trigger } from './degrade-rout
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
 import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
+import { type CallPatience } from './route-patience.js';
 
 const NOTHING = Symbol('nothing');
 
@@ -22,7 +23,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
   before: Awaited | undefined = undefined;
   after: Awaited | undefined = undefined;
   private readonly startedAt: number;
-  private readonly isRead: boolean;
+  private readonly patience: CallPatience;
   /** In which it waits now. */
   private line: CallDeadlines | undefined = undefined;
   private values = 0;
@@ -44,8 +45,8 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
   ) {
     super(caller);
     this.startedAt = route.clock.now();
-    this.isRead = route.isRead(context, transport);
-    this.wait(route.patienceOf(this.isRead).slow, this.startedAt);
+    this.patience = route.patienceOf(context, transport);
+    this.wait(this.patience.slow, this.startedAt);
   }
 
   protected override _next(value: unknown): void {
@@ -53,7 +54,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
     this.pass();
     if (
       ++this.values > 1 ||
-      !this.isRead ||
+      !this.patience.isRead ||
       !route.answers.isDue(context, transport, this.startedAt)
     ) {
       return this.tell(value);
@@ -94,7 +95,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
 
   /** It takes too long: first for the levels to be tried, then to be waited for at all. */
   overdue(): void {
-    const { rest } = this.route.patienceOf(this.isRead);
+    const { rest } = this.patience;
     if (this.isSlow || rest === undefined) return this.giveUp();
     this.isSlow = true;
     this.wait(rest, this.route.clock.now());
@@ -139,7 +140,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
 
   private substitute(trigger: Trigger): Promise<Substitute | undefined> {
     const { route, context, transport } = this;
-    const deadline = route.deadlineOf(this.startedAt);
+    const deadline = this.startedAt + this.patience.deadlineMs * 1000;
     return route.substitute(context, transport, trigger, deadline);
   }
 

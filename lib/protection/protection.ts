@@ -117,14 +117,16 @@ export class Protection {
 
   /** That every `rate` names a policy that there is. */
   checkRates(): void {
-    for (const [name, { settings }] of this.resources) this.checkRate(name, settings);
+    const policies = this.policyNames();
+    for (const [name, { settings }] of this.resources) this.checkRate(name, settings, policies);
   }
 
   /**
    * Checks a complete set of resources, and gives what puts it into force: that is done at once and
-   * cannot fail. What has not changed keeps its state, and what code has named has to stay.
+   * cannot fail. What has not changed keeps its state, and what code has named has to stay. `policies`
+   * are those that a `rate` may name from then on, where they change as well.
    */
-  prepare(resources: ResourcesInput): () => void {
+  prepare(resources: ResourcesInput, policies: readonly string[] = this.policyNames()): () => void {
     plainObject(AT, resources, 'an object of resources by name');
     const next = new Map<string, ResourceSettings>();
     for (const name of this.ofCode.keys()) {
@@ -134,7 +136,7 @@ export class Protection {
     }
     for (const name of new Set([...this.declared.keys(), ...Object.keys(resources)])) {
       const settings = this.compile(name, this.whole(name, resources));
-      this.checkRate(name, settings);
+      this.checkRate(name, settings, policies);
       next.set(name, settings);
     }
     return () => this.commit(resources, next);
@@ -167,16 +169,19 @@ export class Protection {
     return settings;
   }
 
-  private checkRate(name: string, { rate }: ResourceSettings): void {
-    const { limiter } = this.parts;
-    if (rate === undefined || limiter!.policy(rate) !== undefined) return;
-    const { message } = new UnknownPolicyError(rate, limiter!.policyNames());
+  private checkRate(name: string, { rate }: ResourceSettings, policies: readonly string[]): void {
+    if (rate === undefined || policies.includes(rate)) return;
+    const { message } = new UnknownPolicyError(rate, policies);
     throw new InvalidArgumentError(
       `${AT}.${name}.rate`,
       rate,
       'a policy',
       `${AT}.${name}.rate: ${message}`,
     );
+  }
+
+  private policyNames(): readonly string[] {
+    return this.parts.limiter?.policyNames() ?? [];
   }
 
   private add(name: string, settings: ResourceSettings): void {

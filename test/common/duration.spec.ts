@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { durationMs, parseRate } from '../../lib/common/duration.js';
+import { DURATION_PATTERN } from '../../lib/config/schema/fields.js';
 import { InvalidArgumentError } from 'nestjs-weir';
 import { errorWith, refusal } from '../support/errors.js';
 
@@ -52,6 +53,11 @@ describe('a duration', () => {
     '1h30m',
     '366d',
     'constructor',
+    '5mss',
+    '5ss',
+    'hs',
+    '3ds',
+    '2 minutess',
     null,
     undefined,
     true,
@@ -98,6 +104,56 @@ describe('a duration', () => {
   });
 });
 
+/** Every way to write a unit; words have a plural, letters have not. */
+const UNITS = new Map([
+  ['ms', 1],
+  ...['s', 'sec', 'secs', 'second', 'seconds'].map((unit) => [unit, 1000] as const),
+  ...['m', 'min', 'mins', 'minute', 'minutes'].map((unit) => [unit, 60_000] as const),
+  ...['h', 'hour', 'hours'].map((unit) => [unit, 3_600_000] as const),
+  ...['d', 'day', 'days'].map((unit) => [unit, 86_400_000] as const),
+]);
+
+describe('what is written as a duration', () => {
+  const numbers = fc.oneof(
+    fc.constantFrom('', '0', '1', '1.5', '007', '.5', '5.', '-1', '+1', '1e3', '0x1', '1_000', '٣'),
+    fc.nat({ max: 1000 }).map(String),
+  );
+  const blanks = fc.constantFrom('', ' ', '  ', '\t');
+  const letters = fc.constantFrom(...UNITS.keys(), ...'msechdinutory', 'S', 'M', 'D', '/', '.');
+  const units = fc.oneof(
+    fc.constantFrom(...UNITS.keys()),
+    fc.constantFrom(...UNITS.keys()).map((unit) => `${unit}s`),
+    fc.array(letters, { maxLength: 3 }).map((some) => some.join('')),
+  );
+  const likely = fc.tuple(blanks, numbers, blanks, units, blanks);
+
+  it('property: is a plain number or none, and a unit, and nothing else', () => {
+    fc.assert(
+      fc.property(likely, ([before, number, gap, unit, after]) => {
+        const isForm = /^$|^[0-9]+([.][0-9]+)?$/.test(number);
+        const ms = Number(number === '' ? 1 : number) * (UNITS.get(unit.toLowerCase()) ?? NaN);
+        const isRight = isForm && ms >= 1 && ms <= YEAR_MS;
+        const text = before + number + gap + unit + after;
+        if (isRight) expect(durationMs(text, 'f')).toBe(ms);
+        else expect(() => durationMs(text, 'f')).toThrow(InvalidArgumentError);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('property: is what editors are told, but for its range, its case and blanks around it', () => {
+    const pattern = new RegExp(DURATION_PATTERN);
+    fc.assert(
+      fc.property(likely, ([, number, gap, unit]) => {
+        const isForm = /^$|^[0-9]+([.][0-9]+)?$/.test(number) && UNITS.has(unit);
+        const isUnitAlone = number === '' && gap !== '';
+        if (!isUnitAlone) expect(pattern.test(number + gap + unit)).toBe(isForm);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
 describe('a rate text', () => {
   it.each([
     ['100/s', 100, 1000],
@@ -127,6 +183,11 @@ describe('a rate text', () => {
     'Infinity/s',
     '100/parsec',
     '100 per second',
+    '1e3/s',
+    '0x10/s',
+    '+5/s',
+    '.5/s',
+    '5/mss',
   ])('%p is refused', (text) => {
     expect(() => parseRate(text, 'policies.p.rate')).toThrow(
       errorWith({ code: 'INVALID_ARGUMENT', field: 'policies.p.rate' }),

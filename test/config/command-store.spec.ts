@@ -1,12 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRateLimiter } from 'nestjs-weir';
-import { runCommand } from '../../lib/command/index.js';
-import { SystemClock } from '../../lib/common/clock.js';
-import { RedisConfig } from '../../lib/stores/index.js';
-import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { makeTempDir } from '../support/processes.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
+import { acknowledge, weirCommand } from './weir-command.js';
 
 let redis: RedisProcess;
 
@@ -14,14 +11,7 @@ beforeAll(async () => (redis = await startRedis()));
 beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
 afterAll(stopAll);
 
-async function weir(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', ''];
-  const code = await runCommand([...args, '--url', redis.url], {
-    log: (text) => (out += `${text}\n`),
-    error: (text) => (err += `${text}\n`),
-  });
-  return { code, out, err };
-}
+const weir = (...args: string[]) => weirCommand(...args, '--url', redis.url);
 
 const json = async (...args: string[]): Promise<never> =>
   JSON.parse((await weir(...args, '--json')).out) as never;
@@ -143,22 +133,58 @@ it('says what a file would change', async () => {
 it('says that nothing is there', async () => {
   expect((await weir('config', 'get')).out).toBe('# nothing is stored\n{}\n');
   expect((await weir('config', 'history')).out).toBe('nothing is stored\n');
-  expect((await weir('config', 'get', 'policies.api')).err).toContain(
-    'policies.api: there is nothing',
-  );
+  expect(await weir('config', 'get', 'policies.api')).toEqual({
+    code: 1,
+    out: '',
+    err: 'there is nothing at policies.api: the configuration is empty\n',
+  });
   expect((await weir('status')).out).toBe(
     'configuration: nothing is stored\nno process has said which revision it is on\n\ncluster default: no quota\n',
   );
 });
 
+it.each([
+  ['policies.api.rat', 'did you mean policies.api.rate?'],
+  ['polices.api', 'did you mean policies.api?'],
+  ['policies["a.c"].rate', 'did you mean policies["a.b"].rate?'],
+  ['policies.api.rate.limit', 'did you mean policies.api.rate?'],
+  ['policies.something-else.rate', 'policies has api, a.b'],
+  ['some.unknown.path', 'the configuration has policies'],
+  ['policies.api.tiers.vip.and.much.more.than.anybody.has.ever.asked.for', 'policies.api has rate'],
+])('says of a path where nothing is what there is instead: %s', async (path, hint) => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', 'policies["a.b"].rate', '5');
+  expect(await weir('config', 'get', path)).toEqual({
+    code: 1,
+    out: '',
+    err: `there is nothing at ${path}; ${hint}\n`,
+  });
+});
+
+it('fails without a lesson in how to use it if a revision is not there', async () => {
+  await weir('config', 'set', 'policies.api.rate', '5');
+  expect(await weir('config', 'diff', '99')).toEqual({
+    code: 1,
+    out: '',
+    err: 'revision 99 is not in the history\n',
+  });
+  await withRedis(redis.port, (client) => client.hset('weir:{config}:current', 'current', '{'));
+  const { code, out, err } = await weir('config', 'get');
+  expect([code, out, err]).toEqual([
+    1,
+    '',
+    expect.stringMatching(/^revision 1 cannot be read: .*\n$/),
+  ]);
+});
+
 it('shows who is on which revision, and how the quota stands', async () => {
   await weir('config', 'set', 'policies.api.rate', '5');
   await weir('config', 'set', 'policies.api.rate', '6');
-  const { client } = connectRedis({ url: redis.url });
-  const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());
-  await store.acknowledge({ node: 'a', revision: 2, status: 'applied' }, 60_000);
-  const refusal = { status: 'refused', about: 2, reason: 'no such policy' } as const;
-  await store.acknowledge({ node: 'b', revision: 1, ...refusal }, 60_000);
+  await acknowledge(
+    redis.url,
+    { node: 'a', revision: 2, status: 'applied' },
+    { node: 'b', revision: 1, status: 'refused', about: 2, reason: 'no such policy' },
+  );
   const limiter = createRateLimiter({
     store: { type: 'redis', url: redis.url },
     quota: { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } },
@@ -184,6 +210,4 @@ it('shows who is on which revision, and how the quota stands', async () => {
     quota: { capacity: 1000, apps: { checkout: { guaranteed: 500 } } },
   });
   await limiter.close();
-  await store.close();
-  client.disconnect();
 });

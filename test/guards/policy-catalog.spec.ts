@@ -42,6 +42,14 @@ describe('PolicyCatalog', () => {
     expect(catalog.get('custom', 'a test')).toMatchObject({ tier, cost });
   });
 
+  it('tells the names that there will be: not what goes, but what others have defined', () => {
+    catalog.govern();
+    limiter.define({ own: { rate: 1 } });
+    const document = { plain: { rate: 1 }, extra: { rate: 1 } };
+    expect(catalog.namesWith(document).sort()).toEqual(['extra', 'own', 'plain']);
+    expect(catalog.has('custom')).toBe(true);
+  });
+
   it('adds and forgets what nobody names', () => {
     catalog.govern();
     catalog.use('plain', 'apply');

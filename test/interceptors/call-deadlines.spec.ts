@@ -1,4 +1,5 @@
 import { CallDeadlines, type Awaited } from '../../lib/interceptors/call-deadlines.js';
+import { PatienceLines } from '../../lib/interceptors/route-patience.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const PATIENCE_MS = 100;
@@ -106,5 +107,23 @@ describe('calls that may take equally long', () => {
     deadlines.close();
     clock.advance(PATIENCE_MS);
     expect(overdue).toEqual([]);
+  });
+});
+
+describe('the lines of routes', () => {
+  const usual = (slowMs: number) => ({ slowMs, deadlineMs: 2000 });
+
+  it('are shared, and forgotten when no route and no call needs them', () => {
+    const lines = new PatienceLines(new ManualClock());
+    const [one, other] = [lines.of('a', {}, usual(500)), lines.of('b', {}, usual(500))];
+    expect(other.reads.slow).toBe(one.reads.slow);
+    const next = lines.of('a', {}, usual(600));
+    const waiting = { overdueAt: 0, before: undefined, after: undefined, overdue: () => {} };
+    one.reads.rest!.add(waiting, 0);
+    lines.keep([next]);
+    const again = lines.of('a', {}, usual(500));
+    expect(again.reads.slow).not.toBe(one.reads.slow);
+    expect(again.reads.rest).toBe(one.reads.rest);
+    expect(lines.of('a', {}, usual(600)).reads.slow).toBe(next.reads.slow);
   });
 });

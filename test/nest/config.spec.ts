@@ -1,15 +1,26 @@
-import { Controller, Get, Module } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  UnauthorizedException,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  Protect,
   RateLimit,
   RateLimitConfig,
   RateLimiter,
   RateLimitModule,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
+import { runCommand } from '../../lib/command/index.js';
 import { startRedis, stopAll, until } from '../support/index.js';
 import { makeTempDir } from '../support/processes.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -29,14 +40,60 @@ class ShopController {
   }
 }
 
+/** Callers say who they are; whoever does not stays outside. */
+class Login implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context
+      .switchToHttp()
+      .getRequest<{ headers: { 'x-user'?: string }; user?: string }>();
+    request.user = request.headers['x-user'];
+    if (request.user === undefined) throw new UnauthorizedException();
+    return true;
+  }
+}
+
+@Controller('members')
+@UseGuards(Login)
+class MembersController {
+  @RateLimit('visits')
+  @Get()
+  visit(): string {
+    return 'ok';
+  }
+}
+
+@Injectable()
+class StockService {
+  @Protect('db')
+  read(): Promise<string> {
+    return Promise.resolve('stock');
+  }
+
+  @Protect('mail', { rate: 'mails' })
+  mail(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const QUOTA = { app: 'shop', quota: { apps: { shop: { guaranteed: 100 } } } };
+
 const apps: NestExpressApplication[] = [];
 
 async function start(options: RateLimitModuleInput = {}): Promise<NestExpressApplication> {
   @Module({
     imports: [
-      RateLimitModule.forRoot({ policies: { browse: { rate: 3, period: '1h' } }, ...options }),
+      RateLimitModule.forRoot({
+        policies: {
+          browse: { rate: 3, period: '1h' },
+          visits: { rate: 1, period: '1h' },
+          mails: { rate: 9 },
+        },
+        protection: { db: {} },
+        ...options,
+      }),
     ],
-    controllers: [ShopController],
+    controllers: [ShopController, MembersController],
+    providers: [StockService],
   })
   class AppModule {}
   const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: false });
@@ -96,6 +153,61 @@ describe('the configuration of an application', () => {
     expect((await ask(app, '/browse')).status).toBe(200);
   });
 
+  it('asks a policy when its key can be known, also if that has changed', async () => {
+    const app = await start({ clock: new ManualClock(), apply: 'quota', ...QUOTA });
+    const config = app.get(RateLimitConfig);
+    const visit = async (...users: (string | undefined)[]) => {
+      const all: number[] = [];
+      for (const user of users) {
+        const headers: Record<string, string> = user === undefined ? {} : { 'x-user': user };
+        all.push((await fetch(`${await app.getUrl()}/members`, { headers })).status);
+      }
+      return all;
+    };
+    // By address it is asked before anybody has to say who they are.
+    expect(await visit(undefined, undefined, 'ann')).toEqual([401, 429, 429]);
+    await config.update({ policies: { visits: { key: 'user' } } });
+    expect(await visit(undefined, 'ann', undefined, 'ben', 'ann')).toEqual([
+      401, 200, 401, 200, 429,
+    ]);
+    await config.update({ policies: { visits: { key: ['route', 'ip'] } } });
+    expect(await visit(undefined, undefined, 'cid')).toEqual([401, 429, 429]);
+  });
+
+  it('tells the new figures of policies that are asked early, or before others', async () => {
+    const policies = {
+      browse: { rate: 3, period: '1h', early: true },
+      visits: { rate: 1, period: '1h', key: 'user' },
+      mails: { rate: 9 },
+    } as const;
+    const app = await start({ clock: new ManualClock(), policies, apply: ['browse'] });
+    const told = async (path: string) => (await ask(app, path)).headers.get('ratelimit-policy');
+    expect(await told('/browse')).toBe('"browse";q=3;w=3600');
+    expect(await told('/members')).toBe('"browse";q=3;w=3600');
+    await app.get(RateLimitConfig).update({ policies: { browse: { period: '2h' } } });
+    expect(await told('/browse')).toBe('"browse";q=3;w=7200');
+    expect(await told('/members')).toBe('"browse";q=3;w=7200');
+  });
+
+  it('gives a resource the policy that comes with it, and no other takes it away', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const config = app.get(RateLimitConfig);
+    const stock = (): Promise<string> => app.get(StockService).read();
+    const rate = 'reads';
+    await config.update({ policies: { reads: { rate: 1 } }, protection: { db: { rate } } });
+    expect(await stock()).toBe('stock');
+    await expect(stock()).rejects.toMatchObject({ code: 'PROTECTION_REJECTED' });
+    await expect(config.update({ policies: { reads: null } })).rejects.toThrow(
+      'protection.db.rate: expected the name of one of the policies',
+    );
+    // One that only the code names is in no document.
+    await expect(config.update({ policies: { mails: null } })).rejects.toThrow(
+      /protection\.mail\.rate: unknown policy "mails"; the limiter has .*"reads"/,
+    );
+    await config.update({ policies: { reads: null }, protection: { db: { rate: null } } });
+    expect(await stock()).toBe('stock');
+  });
+
   it('follows a file', async () => {
     const file = join(makeTempDir(), 'limits.yaml');
     writeFileSync(file, 'policies:\n  browse:\n    rate: 1\n');
@@ -112,8 +224,8 @@ describe('the configuration of an application', () => {
     const redis = await startRedis();
     const store = { type: 'redis', url: redis.url } as const;
     const [one, other] = [
-      await start({ store, nodeId: 'one' }),
-      await start({ store, nodeId: 'other' }),
+      await start({ store, nodeId: 'one', ...QUOTA }),
+      await start({ store, nodeId: 'other', ...QUOTA }),
     ];
     const { revision } = await one
       .get(RateLimitConfig)
@@ -127,5 +239,19 @@ describe('the configuration of an application', () => {
     expect((await ask(other, '/browse')).headers.get('ratelimit-policy')).toBe(
       '"browse";q=50;w=3600',
     );
+    // What they cannot follow is refused by them and by the command line in the same words.
+    const refusal = await one
+      .get(RateLimitConfig)
+      .update({ cluster: { id: 'eu' } })
+      .catch((error: Error) => error.message);
+    expect(refusal).toMatch(/quota\.clusterId: expected "default", as at the start/);
+    const told: string[] = [];
+    const output = {
+      log: (text: string) => told.push(text),
+      error: (text: string) => told.push(text),
+    };
+    const command = ['config', 'set', 'cluster.id', 'eu', '--url', redis.url];
+    expect([await runCommand(command, output), told]).toEqual([1, [refusal]]);
+    expect(one.get(RateLimitConfig).current().revision).toBe(revision);
   });
 });

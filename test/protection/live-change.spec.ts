@@ -78,6 +78,18 @@ describe('a change of resources', () => {
     protection.prepare({ db: { rate: 'reads' } })();
     expect(() => protection.checkRates()).not.toThrow();
   });
+
+  it('counts on the policies that there will be, if it is told of them', () => {
+    const limiter = createRateLimiter({
+      clock: new ManualClock(),
+      policies: { reads: { rate: 1 } },
+    });
+    const protection = new Protection({ db: {} }, { limiter });
+    protection.prepare({ db: { rate: 'writes' } }, ['writes'])();
+    expect(() => protection.prepare({ db: { rate: 'reads' } }, ['writes'])).toThrow(
+      'protection.db.rate: unknown policy "reads"; the limiter has "writes"',
+    );
+  });
 });
 
 describe('what decorators declare', () => {

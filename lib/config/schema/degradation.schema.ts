@@ -52,6 +52,8 @@ export const degradationSchema = group({
   level1Ttl: field(duration(), 'How old an answer of the shared cache may be', '30s'),
   level2Ttl: field(duration(), 'How old an answer of the process cache may be', '5m'),
   level1Timeout: field(duration(), 'How long the shared cache is waited for', '50ms'),
+  slow: field(duration(), 'From then on the levels are tried while the handler still runs', '1s'),
+  deadline: field(duration(), 'A request that reads has its answer by then', '2s'),
   refreshAfter: field(
     ratio(),
     'A normal answer is stored again after this part of level1Ttl',

@@ -30,7 +30,7 @@ export function choice<const T extends string>(...choices: T[]) {
 
 const A_DURATION =
   "a duration from 1 ms to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'";
-const UNITS = '(?:ms|s|sec|second|m|min|minute|h|hour|d|day)s?';
+const UNITS = 'ms|s|m|h|d|(?:sec|second|min|minute|hour|day)s?';
 /** What editors can check of a duration; its range is checked by the parser. */
 export const DURATION_PATTERN = `^(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;

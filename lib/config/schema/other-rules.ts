@@ -7,6 +7,7 @@ import { type PathSegment } from '../document/path.js';
 import { adaptiveSchema } from './adaptive.schema.js';
 import { alertsSchema } from './alerts.schema.js';
 import { defaultsOf } from './defaults.js';
+import { degradationSchema } from './degradation.schema.js';
 import { type ConfigDocument } from './document.schema.js';
 import { issue } from './issue.js';
 
@@ -14,9 +15,10 @@ type Path = readonly PathSegment[];
 
 /** The rules between fields of sections that no limiter knows. */
 export function otherRules(document: ConfigDocument): ConfigIssue[] {
-  const { adaptive, alerts, protection = {} } = document;
+  const { adaptive, alerts, degradation, protection = {} } = document;
   return [
     ...Object.keys(protection).flatMap((resource) => policyName(document, resource)),
+    ...(degradation === undefined ? [] : degradationRules(degradation)),
     ...(adaptive === undefined ? [] : adaptiveRules(adaptive)),
     ...(alerts === undefined ? [] : alertRules(alerts)),
   ];
@@ -39,6 +41,10 @@ function policyName(
 /** The settings as they will hold: what is not said has its default. */
 function filled<T>(schema: z.ZodObject, value: T): T {
   return mergePatch(defaultsOf(schema), value) as T;
+}
+
+function degradationRules(given: NonNullable<ConfigDocument['degradation']>): ConfigIssue[] {
+  return rising(['degradation'], filled(degradationSchema, given), ['slow', 'deadline']);
 }
 
 function adaptiveRules(given: NonNullable<ConfigDocument['adaptive']>): ConfigIssue[] {

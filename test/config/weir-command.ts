@@ -1,0 +1,25 @@
+import { runCommand } from '../../lib/command/index.js';
+import { SystemClock } from '../../lib/common/clock.js';
+import { RedisConfig, type NodeReport } from '../../lib/stores/index.js';
+import { connectRedis } from '../../lib/stores/redis/connection.js';
+
+/** Runs a command as `npx weir` does, without a process of its own. */
+export async function weirCommand(
+  ...args: string[]
+): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const code = await runCommand(args, {
+    log: (text) => (out += `${text}\n`),
+    error: (text) => (err += `${text}\n`),
+  });
+  return { code, out, err };
+}
+
+/** What processes say of themselves, without the processes. */
+export async function acknowledge(url: string, ...reports: NodeReport[]): Promise<void> {
+  const { client } = connectRedis({ url });
+  const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());
+  for (const report of reports) await store.acknowledge(report, 60_000);
+  await store.close();
+  client.disconnect();
+}
