@@ -8,10 +8,13 @@ export class NestTransports extends Transports {
   }
 
   of(host: ArgumentsHost): Transport {
-    const type = typeOf(host);
-    const transport = this.transports[type];
+    const transport = this.find(host);
     if (transport !== undefined) return transport;
-    throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
+    throw new Error(`nestjs-weir cannot limit requests of the type '${typeOf(host)}'`);
+  }
+
+  find(host: ArgumentsHost): Transport | undefined {
+    return this.transports[typeOf(host)];
   }
 }
 
