@@ -34,6 +34,7 @@ import { Ledger, ledgerModules, SECRET, TOLD, TROUBLES } from './ledger.js';
 import { KINDS, startMessages, startService, type Kind, type MessageApp } from './message-app.js';
 import { WIRES, type Wire } from './message-wires.js';
 import { PlainAdapter } from './plain-sockets.js';
+import { LoggedErrors } from './warnings.js';
 
 interface Question {
   readonly name: string;
@@ -53,15 +54,6 @@ beforeAll(() => Logger.overrideLogger(false));
 afterEach(async () => {
   for (const close of toClose.splice(0)) await close();
 });
-
-/** What the log has of errors. */
-function listenToErrors(): unknown[] {
-  const errors: unknown[] = [];
-  const nothing = (): void => {};
-  Logger.overrideLogger({ log: nothing, warn: nothing, error: (error) => errors.push(error) });
-  toClose.push(() => Logger.overrideLogger(false));
-  return errors;
-}
 
 @Controller()
 class Messages {
@@ -112,11 +104,13 @@ describe.each(KINDS)('messages of an application that is %s', (kind) => {
 
   it('that want no reply end in the log, as other errors do', async () => {
     const app = await messages(await WIRES.tcp!(), kind);
-    const errors = listenToErrors();
+    const log = new LoggedErrors();
+    log.start();
     await app.emit('tell', { name: 'open' });
-    await until(() => errors.length > 0, { what: 'the error of an event' });
+    await until(() => log.errors.length > 0, { what: 'the error of an event' });
     await app.send('ask', { name: 'none' });
-    expect(errors).toEqual([expect.objectContaining({ resource: 'secret-open' })]);
+    log.stop();
+    expect(log.errors).toEqual([expect.objectContaining({ resource: 'secret-open' })]);
   });
 });
 
@@ -137,8 +131,10 @@ describe('messages of Kafka', () => {
     );
     expect(await failure(app.send('ask', { name: 'open' }))).toEqual(TOLD.open);
     expect(kafka.refused).toEqual([]);
-    await app.emit('tell', { name: 'open' });
-    expect(kafka.refused).toEqual([{ status: 'error', message: 'Internal server error' }]);
+    // An event is what has no reply topic, whatever its handler.
+    for (const topic of ['tell', 'ask']) await app.emit(topic, { name: 'open' });
+    const failed = { status: 'error', message: 'Internal server error' };
+    expect(kafka.refused).toEqual([failed, failed]);
   });
 });
 

@@ -22,7 +22,7 @@ import {
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp, type Platform } from './http-apps.js';
 import { Ledger, ledgerModules, SECRET, TOLD, TROUBLES } from './ledger.js';
-import { Warnings } from './warnings.js';
+import { LoggedErrors, Warnings } from './warnings.js';
 
 interface AnyResponse {
   readonly raw?: AnyResponse;
@@ -146,9 +146,13 @@ describe.each(PLATFORMS)('what callers over %s are told', (platform) => {
 
   it('that it is over, if they have been told something else already', async () => {
     await start(platform);
+    const log = new LoggedErrors();
+    log.start();
     const response = await http.get('/begun/open');
     expect([response.status, await response.text()]).toEqual([200, 'the beginning']);
     expect(await statusOf('/ask/none')).toBe(200);
+    log.stop();
+    expect(log.errors).toEqual([]);
   });
 
   it('the same by middleware', async () => {
