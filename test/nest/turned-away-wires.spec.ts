@@ -9,7 +9,15 @@ import {
   type ExceptionFilter,
   type ModuleMetadata,
 } from '@nestjs/common';
-import { Args, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
+import {
+  Args,
+  Field,
+  GraphQLModule,
+  ObjectType,
+  Query,
+  ResolveField,
+  Resolver,
+} from '@nestjs/graphql';
 import {
   EventPattern,
   GrpcMethod,
@@ -275,7 +283,13 @@ describe('messages of sockets', () => {
   });
 });
 
-@Resolver()
+@ObjectType()
+class Page {
+  @Field(() => String)
+  title!: string;
+}
+
+@Resolver(() => Page)
 class LedgerResolver {
   constructor(@Inject(Ledger) private readonly ledger: Ledger) {}
 
@@ -283,28 +297,46 @@ class LedgerResolver {
   async ask(@Args('name', { type: () => String }) name: string): Promise<string> {
     return JSON.stringify(await this.ledger.ask(name));
   }
+
+  @Query(() => Page)
+  page(): Page {
+    return { title: 'one' };
+  }
+
+  @ResolveField(() => String, { nullable: true })
+  async entry(): Promise<string> {
+    return JSON.stringify(await this.ledger.ask('open'));
+  }
+}
+
+async function graphql(): Promise<(query: string) => Promise<[Response, string]>> {
+  const { imports, providers } = ledgerModules();
+  const module = GraphQLModule.forRoot<ApolloDriverConfig>({
+    driver: ApolloDriver,
+    autoSchemaFile: true,
+    preserveHttpStatusForExecutionErrors: false,
+    fieldResolverEnhancers: ['filters'],
+  });
+  const http = await startHttp('express', {
+    imports: [...imports, module],
+    providers: [...providers, LedgerResolver],
+  });
+  toClose.push(() => http.close());
+  return async (query) => {
+    const response = await fetch(`${http.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+    });
+    return [response, await response.text()];
+  };
 }
 
 describe('fields of GraphQL', () => {
   it('are told by an error with a code', async () => {
-    const { imports, providers } = ledgerModules();
-    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
-      driver: ApolloDriver,
-      autoSchemaFile: true,
-      preserveHttpStatusForExecutionErrors: false,
-    });
-    const http = await startHttp('express', {
-      imports: [...imports, graphql],
-      providers: [...providers, LedgerResolver],
-    });
-    toClose.push(() => http.close());
+    const ask = await graphql();
     for (const trouble of TROUBLES) {
-      const response = await fetch(`${http.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ query: `{ ask(name: "${trouble}") }` }),
-      });
-      const text = await response.text();
+      const [response, text] = await ask(`{ ask(name: "${trouble}") }`);
       const { statusCode, message, status: _status, ...extensions } = TOLD[trouble];
       expect([trouble, response.status]).toEqual([trouble, statusCode]);
       const seconds = { open: '5', full: null, limited: '30', late: null }[trouble];
@@ -312,5 +344,15 @@ describe('fields of GraphQL', () => {
       expect(JSON.parse(text)).toMatchObject({ errors: [{ message, extensions }] });
       expect(text).not.toContain(SECRET);
     }
+  });
+
+  it('and so are fields of objects, if the driver lets filters see them', async () => {
+    const ask = await graphql();
+    const [, text] = await ask('{ page { title entry } }');
+    expect(JSON.parse(text)).toMatchObject({
+      data: { page: { title: 'one', entry: null } },
+      errors: [{ message: TOLD.open.message, extensions: { code: 'BREAKER_OPEN' } }],
+    });
+    expect(text).not.toContain(SECRET);
   });
 });
