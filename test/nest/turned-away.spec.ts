@@ -13,6 +13,7 @@ import {
   type ModuleMetadata,
 } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
+import { MessagePattern } from '@nestjs/microservices';
 import {
   BreakerOpenError,
   Protection,
@@ -71,6 +72,13 @@ class LedgerController {
   }
 }
 
+/** Also takes messages, so its application may be a hybrid one. */
+@Controller('both')
+class BothController extends LedgerController {
+  @MessagePattern('ask')
+  tell(): void {}
+}
+
 @Controller('all-mine')
 @UseFilters(Mine)
 class MyController extends LedgerController {}
@@ -84,16 +92,16 @@ let http: HttpApp;
 async function start(
   platform: Platform,
   options: RateLimitModuleInput = {},
-  more: ModuleMetadata = {},
+  more: Pick<ModuleMetadata, 'providers'> = {},
   prepare?: Parameters<typeof startHttp>[2],
 ): Promise<void> {
   const { imports, providers } = ledgerModules(options);
   http = await startHttp(
     platform,
     {
-      imports: [...imports, ...(more.imports ?? [])],
+      imports,
       providers: [...providers, ...(more.providers ?? [])],
-      controllers: [LedgerController, MyController, TheirController],
+      controllers: [LedgerController, MyController, TheirController, BothController],
     },
     prepare,
   );
@@ -181,7 +189,8 @@ describe('the words of an application', () => {
   it('go before if app.useGlobalFilters has brought them', async () => {
     await start('express', {}, {}, (app) => app.useGlobalFilters(new CatchAll()));
     expect(await statusOf('/ask/open')).toBe(418);
-    expect(await statusOf('/theirs/ask/open')).toBe(503);
+    const others = ['/theirs/ask/open', '/both/ask/open'];
+    expect(await Promise.all(others.map(statusOf))).toEqual([503, 503]);
   });
 
   it('come after if they are an APP_FILTER of the module that imports RateLimitModule', async () => {
@@ -189,11 +198,16 @@ describe('the words of an application', () => {
     expect([await statusOf('/ask/open'), await statusOf('/ask/big')]).toEqual([503, 418]);
   });
 
-  it('go before if they are an APP_FILTER of a module that is imported after it', async () => {
+  it.each([
+    ['before', 503],
+    ['after', 418],
+  ])('if they are an APP_FILTER of a module that is imported %s it: %i', async (when, status) => {
     @Module({ providers: [{ provide: APP_FILTER, useClass: CatchAll }] })
     class FiltersModule {}
-    await start('express', {}, { imports: [FiltersModule] });
-    expect([await statusOf('/ask/open'), await statusOf('/ask/big')]).toEqual([418, 418]);
+    const { imports, ...rest } = ledgerModules();
+    const all = when === 'before' ? [FiltersModule, ...imports] : [...imports, FiltersModule];
+    http = await startHttp('express', { ...rest, imports: all, controllers: [LedgerController] });
+    expect([await statusOf('/ask/open'), await statusOf('/ask/big')]).toEqual([status, 418]);
   });
 });
 
