@@ -8,9 +8,10 @@ export class NestTransports extends Transports {
   }
 
   of(host: ArgumentsHost): Transport {
-    const transport = this.find(host);
+    const type = typeOf(host);
+    const transport = this.transports[type];
     if (transport !== undefined) return transport;
-    throw new Error(`nestjs-weir cannot limit requests of the type '${typeOf(host)}'`);
+    throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
   }
 
   find(host: ArgumentsHost): Transport | undefined {

@@ -27,6 +27,7 @@ import {
   Transport,
   type MicroserviceOptions,
 } from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { isRateLimitError, isUnavailableError, ProtectionRejectedError } from 'nestjs-weir';
 import { concat, defer, from, of, throwError, type Observable } from 'rxjs';
@@ -119,6 +120,22 @@ describe.each(KINDS)('messages of an application that is %s', (kind) => {
     await app.send('ask', { name: 'none' });
     log.stop();
     expect(log.errors).toEqual([expect.objectContaining({ resource: 'secret-open' })]);
+  });
+});
+
+describe('messages of a hybrid application that is under test', () => {
+  it('are told the same', async () => {
+    const wire = await WIRES.tcp!();
+    const module = Test.createTestingModule({ ...ledgerModules(), controllers: [Messages] });
+    const app = (await module.compile()).createNestApplication({ logger: false });
+    app.connectMicroservice<MicroserviceOptions>(wire.serve());
+    await app.startAllMicroservices();
+    const client = await wire.connect();
+    toClose.push(
+      () => client.close(),
+      () => app.close(),
+    );
+    expect(await failure(client.send('ask', { name: 'open' }))).toEqual(TOLD.open);
   });
 });
 

@@ -211,6 +211,15 @@ describe('the words of an application', () => {
   });
 });
 
+describe('contexts that are not known here', () => {
+  it('end with the error itself', async () => {
+    await start('express');
+    const error = new BreakerOpenError('secret-open', 1);
+    const host = { getType: () => 'console', getArgs: () => [] } as unknown as ArgumentsHost;
+    expect(() => http.app.get(ProtectionFilter).catch(error, host)).toThrow(error);
+  });
+});
+
 describe('the options of an application', () => {
   it('say what the types of problems begin with, and whether there is a Retry-After', async () => {
     await start('express', { problemBase: 'https://shop.test/', headers: { retryAfter: false } });
