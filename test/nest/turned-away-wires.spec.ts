@@ -59,7 +59,9 @@ class Mine implements ExceptionFilter {
 /** Everything that was started here, latest first. */
 const toClose: (() => unknown)[] = [];
 
-beforeAll(() => Logger.overrideLogger(false));
+beforeAll(() => {
+  Logger.overrideLogger(false);
+});
 afterEach(async () => {
   for (const close of toClose.splice(0)) await close();
 });

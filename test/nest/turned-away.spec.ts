@@ -109,7 +109,9 @@ async function start(
 
 const statusOf = async (path: string): Promise<number> => (await http.get(path)).status;
 
-beforeAll(() => Logger.overrideLogger(false));
+beforeAll(() => {
+  Logger.overrideLogger(false);
+});
 afterEach(() => http.close());
 
 describe.each(PLATFORMS)('what callers over %s are told', (platform) => {
