@@ -21,6 +21,7 @@ export {
   type RateLimitSettings,
 } from './decorators/index.js';
 export {
+  ProtectionFilter,
   RateLimitedException,
   RateLimitFilter,
   RateLimitGuard,
@@ -32,7 +33,9 @@ export {
   type PolicyChoice,
   type PolicyUse,
   type RateLimitedBody,
+  type RejectionBody,
   type RoutePolicy,
+  type UnavailableBody,
 } from './guards/index.js';
 export {
   checkDocument,
@@ -141,10 +144,11 @@ export { GrpcOptions } from './transports/grpc/grpc-options.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
 export { DroppedEvents } from './transports/rpc/dropped-events.js';
 export { KafkaOptions } from './transports/rpc/kafka-options.js';
-export { isRateLimitError } from './transports/rpc/rate-limit-errors.js';
+export { isRateLimitError, isUnavailableError } from './transports/rpc/rate-limit-errors.js';
 export { retryAfter, RetryAfterOptions } from './transports/rpc/retry-after.js';
 export {
   GraphqlRejection,
+  GraphqlUnavailable,
   type GraphqlRejectionExtensions,
 } from './transports/graphql/graphql-rejection.js';
 export { WebsocketOptions } from './transports/ws/violations.js';

@@ -14,11 +14,13 @@ import { InvalidArgumentError } from './common/errors.js';
 import { RateLimitConfig } from './config/index.js';
 import {
   PolicyCatalog,
+  ProtectionFilter,
   RateLimitFilter,
   RateLimitGuard,
   RouteTable,
   Questions,
   Transports,
+  TurnedAway,
   Waiting,
   type RoutePolicy,
 } from './guards/index.js';
@@ -26,6 +28,7 @@ import { Degradation, DegradeRoutes, DegradeTransports } from './interceptors/in
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/index.js';
+import { protectionProviders } from './protection.providers.js';
 import {
   type RateLimitModuleAsyncOptions,
   type RateLimitModuleInput,
@@ -40,6 +43,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
+  ...[ProtectionFilter, TurnedAway],
   ...[Degradation, DegradeRoutes, DegradeTransports],
 ];
 
@@ -90,7 +94,10 @@ function moduleWith(input: Provider[]): DynamicModule {
     module: RateLimitModule,
     global: true,
     imports: [DiscoveryModule],
-    providers: [...input, ...providers, ...degradationProviders, ...configProviders],
+    providers: [
+      ...[...input, ...providers, ...protectionProviders],
+      ...[...degradationProviders, ...configProviders],
+    ],
     exports: SHARED,
   };
 }

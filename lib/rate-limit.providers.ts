@@ -28,11 +28,10 @@ import {
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
-import { Protection } from './protection/index.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
-import { logProtection, ProtectionExplorer } from './rate-limit.protection.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
+import { bindToGateways } from './transports/class-filters.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
@@ -43,11 +42,11 @@ import { HttpTransport } from './transports/http/http.transport.js';
 import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
+import { EventPatterns } from './transports/rpc/event-patterns.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
-import { bindToGateways } from './transports/ws/gateway-filters.js';
 import { Violations } from './transports/ws/violations.js';
 import { WsTransport } from './transports/ws/ws.transport.js';
 
@@ -142,13 +141,6 @@ export const providers: Provider[] = [
     [OPTIONS, RateLimitHeaders, MessageTransport, OPTIONAL_ADAPTER],
     transportsOf,
   ),
-  provide(
-    ProtectionExplorer,
-    [ModulesContainer, MetadataScanner],
-    (modules: ModulesContainer, scanner: MetadataScanner) =>
-      new ProtectionExplorer(modules, scanner),
-  ),
-  provide(Protection, [OPTIONS, RateLimiter, ProtectionExplorer], protectionOf),
   RateLimitGuard,
   AppRateLimitGuard,
   RateLimitFilter,
@@ -188,18 +180,6 @@ export const providers: Provider[] = [
   ),
 ];
 
-function protectionOf(
-  { protection: resources, clock, nodeId }: RateLimitModuleOptions,
-  limiter: RateLimiter,
-  explorer: ProtectionExplorer,
-): Protection {
-  const parts = withoutUndefined({ clock, seed: nodeId });
-  const protection = new Protection(resources, { ...parts, limiter });
-  logProtection(protection, new Logger('Protection'));
-  explorer.declareIn(protection);
-  return protection;
-}
-
 function messageTransport(
   options: RateLimitModuleOptions,
   dropped: DroppedEvents,
@@ -207,7 +187,9 @@ function messageTransport(
 ): MessageTransport {
   const { maxWait } = Object.assign(new KafkaOptions(), withoutUndefined(options.kafka));
   const maxWaitMs = maxWait === 0 ? 0 : durationMs(maxWait, 'kafka.maxWait');
-  return new MessageTransport(dropped, new RmqReceipts(modules.getRpcTargetRegistry()), maxWaitMs);
+  const servers = modules.getRpcTargetRegistry();
+  const [receipts, events] = [new RmqReceipts(servers), new EventPatterns(servers)];
+  return new MessageTransport(dropped, receipts, events, maxWaitMs);
 }
 
 function transportsOf(

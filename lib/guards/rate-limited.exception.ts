@@ -1,12 +1,11 @@
 import { HttpException } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
+import { type RejectionBody } from './rejection.js';
 
-/** What a caller is told on any transport. */
-export interface RateLimitedBody {
-  readonly status: 'error';
+/** What a caller is told that was denied. */
+export interface RateLimitedBody extends RejectionBody {
   readonly statusCode: 429 | 503;
   readonly code: 'RATE_LIMITED' | 'OVERLOADED';
-  readonly message: string;
   /** Absent for the shared capacity, which is nobody's business. */
   readonly policy?: string;
   readonly retryAfterMs: number;

@@ -2,6 +2,7 @@ import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type RateLimitedException } from './rate-limited.exception.js';
 import { type RouteFacts } from './route-facts.js';
+import { type UnavailableBody } from './unavailable.js';
 
 /** What a key, a tier or a cost may depend on; the same words on every transport. */
 export interface RequestReader {
@@ -24,6 +25,8 @@ export interface DecisionWriter {
   rejection(context: ExecutionContext, decision: Decision, route: RouteFacts): RateLimitedException;
   /** Answers a denied request; what it returns is what an exception filter returns. */
   answer(exception: RateLimitedException, host: ArgumentsHost): unknown;
+  /** Answers a request that protection did not let through; `error` is not for callers to see. */
+  turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): unknown;
   /** Calls back if the caller goes away; the result stops listening. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void;
   /** What has to be done around the decision on this request; undefined if nothing. */
@@ -53,4 +56,6 @@ export type Transport = RequestReader & DecisionWriter;
 /** The transport of a context. */
 export abstract class Transports {
   abstract of(host: ArgumentsHost): Transport;
+  /** Undefined for contexts that are not known here. */
+  abstract find(host: ArgumentsHost): Transport | undefined;
 }

@@ -13,6 +13,10 @@ export class NestTransports extends Transports {
     if (transport !== undefined) return transport;
     throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
   }
+
+  find(host: ArgumentsHost): Transport | undefined {
+    return this.transports[typeOf(host)];
+  }
 }
 
 /** Nest has one type for messages and for gRPC, which are as different as can be. */

@@ -44,6 +44,7 @@ export const callGraphql =
 
 const OK = 0;
 const RESOURCE_EXHAUSTED = 8;
+const UNAVAILABLE = 14;
 
 export const callGrpc =
   (clients: GrpcClients, kind: GrpcKind): Call =>
@@ -54,14 +55,14 @@ export const callGrpc =
       headersOf(caller),
     );
     if (code === OK) return passed(replies[0]!.text);
-    if (code !== RESOURCE_EXHAUSTED) return failed({ message: details });
+    if (code !== RESOURCE_EXHAUSTED && code !== UNAVAILABLE) return failed({ message: details });
     const status = readStatus(trailers.get('grpc-status-details-bin')[0] as Buffer);
     const { reason, metadata } = status.details.ErrorInfo as {
       reason: string;
-      metadata: { policy?: string };
+      metadata?: { policy?: string };
     };
     const retryAfterMs = Number(trailers.get('retry-after-ms')[0]);
-    return failed({ code: reason, policy: metadata.policy, retryAfterMs });
+    return failed({ code: reason, policy: metadata?.policy, retryAfterMs });
   };
 
 export const callMessages =

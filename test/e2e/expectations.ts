@@ -143,6 +143,11 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     expect(await one.call('quota', small)).toEqual(OK);
   },
 
+  'who is turned away by protection is told why, and when to come back': async (one) => {
+    const told = { allowed: false, unavailable: 'BREAKER_OPEN', retryAfterMs: 7000 };
+    expect(await one.calls(['turnedAway', 'turnedAway'])).toEqual([told, told]);
+  },
+
   'a shadow denies nobody': async (one) => {
     const routes = Array<RouteName>(4).fill('watched');
     expect(await one.calls(routes)).toEqual([OK, OK, OK, OK]);

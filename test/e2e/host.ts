@@ -31,6 +31,12 @@ export const MESSAGES: Readonly<Record<NestMajor, readonly string[]>> = {
   11: ['tcp'],
 };
 
+/** Those whose requests have one answer, which may be another than their handler's. */
+export const WITH_FALLBACKS: Readonly<Record<NestMajor, readonly string[]>> = {
+  12: [...HTTP, 'gRPC Unary', ...MESSAGES[12]],
+  11: [...HTTP, 'gRPC Unary', ...MESSAGES[11]],
+};
+
 /** One process with an application on each transport, and what calls them. */
 export class Host {
   private readonly calls = new Map<string, Call>();

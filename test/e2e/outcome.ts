@@ -6,6 +6,8 @@ export interface Outcome {
   /** Of a call that was over its limit: whose rule it was, and when to come back. */
   readonly policy?: string;
   readonly retryAfterMs?: number;
+  /** Of a call that protection turned away: why. */
+  readonly unavailable?: string;
   /** Of a call that failed for another reason. */
   readonly refusal?: string;
 }
@@ -21,7 +23,7 @@ export interface Failure {
 export const passed = (text: string): Outcome => ({ allowed: true, text });
 
 export function failed({ code, policy, retryAfterMs, message }: Failure): Outcome {
-  return code === 'RATE_LIMITED'
-    ? { allowed: false, policy, retryAfterMs }
-    : { allowed: false, refusal: message };
+  if (code === 'RATE_LIMITED') return { allowed: false, policy, retryAfterMs };
+  if (code === 'BREAKER_OPEN') return { allowed: false, unavailable: code, retryAfterMs };
+  return { allowed: false, refusal: message };
 }

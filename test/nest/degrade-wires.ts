@@ -1,19 +1,11 @@
 import { join } from 'node:path';
-import {
-  Get,
-  Module,
-  NotFoundException,
-  type INestApplicationContext,
-  type Type,
-} from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Get, NotFoundException, type INestApplicationContext } from '@nestjs/common';
 import {
   ClientProxyFactory,
   GrpcMethod,
   MessagePattern,
   RpcException,
   Transport,
-  type MicroserviceOptions,
 } from '@nestjs/microservices';
 import { RateLimitModule, type DegradeOptions } from 'nestjs-weir';
 import { lastValueFrom } from 'rxjs';
@@ -21,6 +13,7 @@ import { root } from '../setup/ensure-built.js';
 import { freePort } from '../support/free-port.js';
 import { GrpcClients } from './grpc-clients.js';
 import { startHttp, type Platform } from './http-apps.js';
+import { startService } from './message-app.js';
 import { moduleOptions, productsController, type Offer } from './degrade-routes.js';
 import { type Stage } from './degrade-stage.js';
 
@@ -75,8 +68,9 @@ async function http(platform: Platform, stage: Stage): Promise<DegradeWire> {
 async function grpc(stage: Stage): Promise<DegradeWire> {
   const url = `127.0.0.1:${await freePort()}`;
   const protoPath = join(root, 'test/nest/degrade.proto');
-  const app = await startMicroservice(
+  const app = await startService(
     modulesOf(stage, (offer) => GrpcMethod('Products', capital(offer)), { idempotent: true }),
+    'stand-alone',
     { transport: Transport.GRPC, options: { url, package: 'weir.test', protoPath } },
   );
   const clients = new GrpcClients(url, protoPath);
@@ -100,8 +94,9 @@ async function grpc(stage: Stage): Promise<DegradeWire> {
 async function tcp(stage: Stage): Promise<DegradeWire> {
   const options = { host: '127.0.0.1', port: await freePort() };
   const degrade = { idempotent: true, field: 'degraded' };
-  const app = await startMicroservice(
+  const app = await startService(
     modulesOf(stage, (offer) => MessagePattern(offer), degrade),
+    'stand-alone',
     { transport: Transport.TCP, options },
   );
   const client = ClientProxyFactory.create({ transport: Transport.TCP, options });
@@ -143,18 +138,6 @@ function modulesOf(
     imports: [RateLimitModule.forRoot(moduleOptions(stage))],
     controllers: [productsController(stage, bind, degrade)],
   };
-}
-
-async function startMicroservice(metadata: object, options: MicroserviceOptions) {
-  class AppModule {}
-  Module(metadata)(AppModule);
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(AppModule as Type, {
-    ...options,
-    logger: false,
-    abortOnError: false,
-  });
-  await app.listen();
-  return app;
 }
 
 function capital(text: string): string {

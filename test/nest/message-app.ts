@@ -25,10 +25,8 @@ export async function startMessages(
   kind: Kind,
   metadata: ModuleMetadata,
 ): Promise<MessageApp> {
-  class AppModule {}
-  Module({ ...metadata, controllers: [Readiness, ...(metadata.controllers ?? [])] })(AppModule);
-  const start = kind === 'hybrid' ? startHybrid : startAlone;
-  const app = await start(AppModule, wire.serve());
+  const controllers = [Readiness, ...(metadata.controllers ?? [])];
+  const app = await startService({ ...metadata, controllers }, kind, wire.serve());
   const client = await wire.connect();
   // Brokers may take a subscription after the microservice says that it listens.
   await until(() => answersSoon(client), { what: 'the microservice to answer' });
@@ -42,6 +40,17 @@ export async function startMessages(
       await app.close();
     },
   };
+}
+
+/** The microservice alone; a hybrid one has nothing of the application's configuration. */
+export function startService(
+  metadata: ModuleMetadata,
+  kind: Kind,
+  options: MicroserviceOptions,
+): Promise<INestApplicationContext> {
+  class AppModule {}
+  Module(metadata)(AppModule);
+  return kind === 'hybrid' ? startHybrid(AppModule, options) : startAlone(AppModule, options);
 }
 
 @Controller()

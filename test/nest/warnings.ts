@@ -23,3 +23,17 @@ export class Warnings {
     warn: (text: string) => this.texts.push(text),
   };
 }
+
+/** What was logged as an error. */
+export class LoggedErrors {
+  readonly errors: unknown[] = [];
+
+  start(): void {
+    const error = (what: unknown): void => void this.errors.push(what);
+    Logger.overrideLogger({ log: nothing, warn: nothing, error });
+  }
+
+  stop(): void {
+    Logger.overrideLogger(false);
+  }
+}

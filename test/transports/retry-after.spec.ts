@@ -1,6 +1,6 @@
 import { defer, of, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { isRateLimitError, retryAfter } from 'nestjs-weir';
+import { isRateLimitError, isUnavailableError, retryAfter } from 'nestjs-weir';
 
 const denial = (retryAfterMs: number) => ({
   status: 'error',
@@ -9,6 +9,8 @@ const denial = (retryAfterMs: number) => ({
   message: 'Too many requests',
   retryAfterMs,
 });
+
+const open = { status: 'error', statusCode: 503, code: 'BREAKER_OPEN', message: 'Not now' };
 
 /** Fails with the errors in turn, then answers. */
 function service(...errors: unknown[]) {
@@ -59,6 +61,14 @@ describe('retryAfter', () => {
     });
   });
 
+  it('does the same for what protection has turned away, if a time was named', () => {
+    scheduler().run(({ expectObservable }) => {
+      const { answer } = service({ ...open, retryAfterMs: 70 });
+      expectObservable(answer.pipe(retryAfter({ jitter: 0 }))).toBe('70ms (a|)');
+      expectObservable(service(open).answer.pipe(retryAfter())).toBe('#', undefined, open);
+    });
+  });
+
   it('passes other errors on at once', () => {
     scheduler().run(({ expectObservable }) => {
       const error = { status: 'error', message: 'Internal server error' };
@@ -86,4 +96,23 @@ describe('isRateLimitError', () => {
       expect(isRateLimitError(error)).toBe(false);
     },
   );
+});
+
+describe('isUnavailableError', () => {
+  it('knows what was turned away, with and without a time', () => {
+    expect(isUnavailableError(open)).toBe(true);
+    expect(isUnavailableError({ ...open, retryAfterMs: 5 })).toBe(true);
+    expect(isUnavailableError({ ...open, statusCode: 504, code: 'DEADLINE_EXCEEDED' })).toBe(true);
+  });
+
+  it.each([
+    [undefined],
+    ['BREAKER_OPEN'],
+    [denial(1)],
+    [{ code: 'BREAKER_OPEN' }],
+    [{ ...open, retryAfterMs: 'soon' }],
+    [{ ...open, code: 'BIG_VALUE' }],
+  ])('does not take %p for one', (error) => {
+    expect(isUnavailableError(error)).toBe(false);
+  });
 });

@@ -1,14 +1,22 @@
-import { RateLimitedException, type RateLimitedBody } from '../../guards/index.js';
+import {
+  RateLimitedException,
+  type RateLimitedBody,
+  type UnavailableBody,
+} from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
+import { waitSeconds } from '../http/wait-seconds.js';
+
+type Body = RateLimitedBody | UnavailableBody;
 
 /** What GraphQL sends along with the message of an error. */
 export interface GraphqlRejectionExtensions {
-  readonly code: RateLimitedBody['code'];
-  readonly retryAfterMs: number;
+  readonly code: Body['code'];
+  /** Absent if nobody knows. */
+  readonly retryAfterMs?: number;
   readonly policy?: string;
   /** Apollo takes the answer's status and headers from here, and sends it no further. */
   readonly http: {
-    readonly status: RateLimitedBody['statusCode'];
+    readonly status: Body['statusCode'];
     readonly headers: ReadonlyMap<string, string>;
   };
 }
@@ -22,16 +30,31 @@ export class GraphqlRejection extends RateLimitedException {
 
   constructor(decision: Decision) {
     super(decision);
-    const { code, statusCode: status, policy, retryAfterMs, message } = this.body;
-    const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-    const headers = new Map([['retry-after', String(seconds)]]);
-    this.extensions = {
-      code,
-      retryAfterMs,
-      ...(policy !== undefined && { policy }),
-      http: { status, headers },
-    };
+    this.extensions = extensionsOf(this.body);
     // Nest's driver for Apollo looks for a status code in there, and would make it an internal error.
-    Object.assign(this, { response: message });
+    Object.assign(this, { response: this.body.message });
   }
+}
+
+/** What a field needs was not to be had. The cause is for the application: it is not sent. */
+export class GraphqlUnavailable extends Error {
+  readonly extensions: GraphqlRejectionExtensions;
+
+  constructor(body: UnavailableBody, cause: Error) {
+    super(body.message, { cause });
+    this.name = 'GraphqlUnavailable';
+    this.extensions = extensionsOf(body);
+  }
+}
+
+function extensionsOf(body: Body): GraphqlRejectionExtensions {
+  const { code, statusCode: status, policy, retryAfterMs } = body;
+  const headers = new Map<string, string>();
+  if (retryAfterMs !== undefined) headers.set('retry-after', String(waitSeconds(retryAfterMs)));
+  return {
+    code,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(policy !== undefined && { policy }),
+    http: { status, headers },
+  };
 }

@@ -1,15 +1,16 @@
-import { type ExecutionContext } from '@nestjs/common';
+import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import {
   keepCharge,
   type RateLimitedException,
   type RouteFacts,
   type Transport,
+  type UnavailableBody,
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
-import { GraphqlRejection } from './graphql-rejection.js';
+import { GraphqlRejection, GraphqlUnavailable } from './graphql-rejection.js';
 import { callOf, requestOf, responseOf, type OperationContext } from './operations.js';
 
 /** Fields of GraphQL operations; all fields of one operation are one request. */
@@ -71,6 +72,10 @@ export class GraphqlTransport implements Transport {
     return exception instanceof GraphqlRejection
       ? exception
       : new GraphqlRejection(exception.decision);
+  }
+
+  turnAway(body: UnavailableBody, _host: ArgumentsHost, error: Error): GraphqlUnavailable {
+    return new GraphqlUnavailable(body, error);
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {

@@ -4,7 +4,7 @@ import { RateLimitedException } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';
-import { denialStatus, PUSHBACK, RETRY_AFTER, UNKNOWN } from './grpc-status.js';
+import { rejectionStatus, PUSHBACK, RETRY_AFTER, UNKNOWN } from './grpc-status.js';
 import { type Pushback, type Pushbacks } from './pushbacks.js';
 
 /** A call that somebody is about to make. */
@@ -81,7 +81,7 @@ function nameOf(path: string, request: Acquire | undefined): string {
 function denied(decision: Decision): StatusObject {
   const { body } = new RateLimitedException(decision);
   const { domain } = new GrpcOptions();
-  const status = denialStatus(body, Metadata, { domain, deadline: Infinity });
+  const status = rejectionStatus(body, Metadata, { domain, deadline: Infinity });
   const details = `${status.details}; this call was not sent`;
   return { code: status.code, details, metadata: status.metadata as Metadata };
 }

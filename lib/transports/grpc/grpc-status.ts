@@ -1,4 +1,4 @@
-import { type RateLimitedBody } from '../../guards/index.js';
+import { type RejectionBody } from '../../guards/index.js';
 import { statusDetails } from './status-details.js';
 
 /** The metadata of grpc-js, which is no dependency: its class comes with the call. */
@@ -19,6 +19,8 @@ export interface GrpcStatus {
 
 export const CANCELLED = 1;
 export const UNKNOWN = 2;
+/** What it needed did not come in time. */
+export const DEADLINE_EXCEEDED = 4;
 /** Too much from this caller. */
 export const RESOURCE_EXHAUSTED = 8;
 /** Too little for all; clients may try again by themselves. */
@@ -40,17 +42,21 @@ export interface StatusSettings {
   readonly deadline: Date | number;
 }
 
-/** The status of a denied call, with everything that a client can act on in its trailers. */
-export function denialStatus(
-  body: RateLimitedBody,
+const CODES = { 429: RESOURCE_EXHAUSTED, 503: UNAVAILABLE, 504: DEADLINE_EXCEEDED } as const;
+
+/** The status of a rejected call, with everything that a client can act on in its trailers. */
+export function rejectionStatus(
+  body: RejectionBody,
   metadataClass: MetadataClass,
   { domain, deadline }: StatusSettings,
 ): GrpcStatus {
-  const code = body.code === 'OVERLOADED' ? UNAVAILABLE : RESOURCE_EXHAUSTED;
-  const retryAfterMs = Math.max(1, Math.ceil(body.retryAfterMs));
+  const code = CODES[body.statusCode];
   const metadata = new metadataClass();
-  metadata.set(PUSHBACK, String(pushbackMs(code, retryAfterMs, deadline)));
-  metadata.set(RETRY_AFTER, String(retryAfterMs));
+  if (body.retryAfterMs !== undefined) {
+    const retryAfterMs = Math.max(1, Math.ceil(body.retryAfterMs));
+    metadata.set(PUSHBACK, String(pushbackMs(code, retryAfterMs, deadline)));
+    metadata.set(RETRY_AFTER, String(retryAfterMs));
+  }
   metadata.set(DETAILS, statusDetails(code, body, domain));
   return { code, message: body.message, details: body.message, metadata };
 }

@@ -4,14 +4,16 @@ import {
   GuardFailure,
   RateLimitedException,
   type Around,
+  type RejectionBody,
   type RouteFacts,
   type Transport,
+  type UnavailableBody,
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { failureStatus } from './failure-status.js';
 import { type GrpcOptions } from './grpc-options.js';
-import { denialStatus, type MetadataClass } from './grpc-status.js';
+import { rejectionStatus, type MetadataClass } from './grpc-status.js';
 import { HeldStreams } from './held-streams.js';
 import {
   addressOfPeer,
@@ -70,10 +72,11 @@ export class GrpcTransport implements Transport {
   }
 
   answer({ body }: RateLimitedException, host: ArgumentsHost): unknown {
-    const call = callOf(host);
-    const settings = { domain: this.options.domain, deadline: call.getDeadline() };
-    const status = denialStatus(body, metadataClassOf(call), settings);
-    return isPassThrough(host) ? this.end(host, status) : throwError(() => status);
+    return this.reject(host, body);
+  }
+
+  turnAway(body: UnavailableBody, host: ArgumentsHost): unknown {
+    return this.reject(host, body);
   }
 
   answerFailure(cause: unknown, host: ArgumentsHost): unknown {
@@ -97,6 +100,13 @@ export class GrpcTransport implements Transport {
     if (isPassThrough(context)) return withoutPlainErrors;
     const call = callOf(context);
     return call.pause === undefined ? undefined : (decide) => this.held(call, decide);
+  }
+
+  private reject(host: ArgumentsHost, body: RejectionBody): unknown {
+    const call = callOf(host);
+    const settings = { domain: this.options.domain, deadline: call.getDeadline() };
+    const status = rejectionStatus(body, metadataClassOf(call), settings);
+    return isPassThrough(host) ? this.end(host, status) : throwError(() => status);
   }
 
   private held(call: ServerCall, decide: () => boolean | Promise<boolean>) {

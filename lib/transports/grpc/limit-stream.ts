@@ -16,7 +16,7 @@ import { RateLimitedException } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';
-import { denialStatus } from './grpc-status.js';
+import { rejectionStatus } from './grpc-status.js';
 
 /** What a message takes; undefined if it is free. */
 export type MessageQuestion<T> = (message: T) => Acquire | undefined;
@@ -34,7 +34,7 @@ export class LimitedStreamException extends RpcException {
   constructor(readonly decision: Decision) {
     const { body } = new RateLimitedException(decision);
     const { domain } = new GrpcOptions();
-    super(denialStatus(body, Metadata, { domain, deadline: Infinity }));
+    super(rejectionStatus(body, Metadata, { domain, deadline: Infinity }));
   }
 }
 

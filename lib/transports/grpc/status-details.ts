@@ -1,16 +1,17 @@
-import { type RateLimitedBody } from '../../guards/index.js';
+import { type RejectionBody } from '../../guards/index.js';
 import { ProtobufWriter } from './protobuf-writer.js';
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 
 /**
  * The google.rpc.Status that clients of many languages know how to read: when to come back
- * (RetryInfo), whose limit it was (QuotaFailure, for the caller's own), and a reason to switch on
+ * (RetryInfo, where that is known), whose limit it was (QuotaFailure, for the caller's own), and a reason to switch on
  * (ErrorInfo).
  */
-export function statusDetails(code: number, body: RateLimitedBody, domain: string): Buffer {
+export function statusDetails(code: number, body: RejectionBody, domain: string): Buffer {
   const status = new ProtobufWriter().uint(1, code).string(2, body.message);
-  status.message(3, any('RetryInfo', retryInfo(body.retryAfterMs)));
+  const { retryAfterMs } = body;
+  if (retryAfterMs !== undefined) status.message(3, any('RetryInfo', retryInfo(retryAfterMs)));
   if (body.policy !== undefined) status.message(3, any('QuotaFailure', quotaFailure(body)));
   return status.message(3, any('ErrorInfo', errorInfo(body, domain))).finish();
 }
@@ -25,12 +26,12 @@ function retryInfo(retryAfterMs: number): ProtobufWriter {
   return new ProtobufWriter().message(1, new ProtobufWriter().uint(1, seconds).uint(2, nanos));
 }
 
-function quotaFailure({ policy, message }: RateLimitedBody): ProtobufWriter {
+function quotaFailure({ policy, message }: RejectionBody): ProtobufWriter {
   const violation = new ProtobufWriter().string(1, `policy:${policy}`).string(2, message);
   return new ProtobufWriter().message(1, violation);
 }
 
-function errorInfo({ code, policy }: RateLimitedBody, domain: string): ProtobufWriter {
+function errorInfo({ code, policy }: RejectionBody, domain: string): ProtobufWriter {
   const info = new ProtobufWriter().string(1, code).string(2, domain);
   if (policy === undefined) return info;
   return info.message(3, new ProtobufWriter().string(1, 'policy').string(2, policy));

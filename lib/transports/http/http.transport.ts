@@ -1,6 +1,12 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { RateLimitedException, type RouteFacts, type Transport } from '../../guards/index.js';
+import {
+  RateLimitedException,
+  type RejectionBody,
+  type RouteFacts,
+  type Transport,
+  type UnavailableBody,
+} from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import {
   addressOf,
@@ -53,13 +59,19 @@ export class HttpTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  answer(exception: RateLimitedException, host: ArgumentsHost): void {
+  answer({ body }: RateLimitedException, host: ArgumentsHost): void {
+    this.reply(host.getArgByIndex<HttpResponse>(1), body);
+  }
+
+  /** The handler may have begun to answer; nothing can be said then but that it is over. */
+  turnAway(body: UnavailableBody, host: ArgumentsHost): void {
     const response = host.getArgByIndex<HttpResponse>(1);
-    const { body } = exception;
-    writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
-    // As a text: Nest 11 takes an object for application/json, says so in the log and in the header.
-    const problem = JSON.stringify(problemOf(body, this.problemBase));
-    this.adapterHost!.httpAdapter.reply(response, problem, body.statusCode);
+    const { httpAdapter } = this.adapterHost!;
+    if (httpAdapter.isHeadersSent(response)) return void httpAdapter.end(response);
+    const { retryAfterMs } = body;
+    if (retryAfterMs !== undefined) this.headers.writeRetryAfter(response, retryAfterMs);
+    writeHeader(response, 'Cache-Control', 'no-store');
+    this.reply(response, body);
   }
 
   takesHandOver(): boolean {
@@ -76,6 +88,13 @@ export class HttpTransport implements Transport {
     // It may have gone while the store was asked.
     if (node.destroyed === true) queueMicrotask(onClose);
     return () => node.off('close', onClose);
+  }
+
+  private reply(response: HttpResponse, body: RejectionBody): void {
+    writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
+    // As a text: Nest 11 takes an object for application/json, says so in the log and in the header.
+    const problem = JSON.stringify(problemOf(body, this.problemBase));
+    this.adapterHost!.httpAdapter.reply(response, problem, body.statusCode);
   }
 }
 

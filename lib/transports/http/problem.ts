@@ -1,5 +1,6 @@
-import { type RateLimitedBody } from '../../guards/index.js';
+import { type RejectionBody } from '../../guards/index.js';
 import { type DegradedBody } from '../../interceptors/index.js';
+import { waitSeconds } from './wait-seconds.js';
 
 /** Where the draft's problem types will be registered; they are not yet. */
 export const PROBLEM_BASE = 'https://iana.org/assignments/http-problem-types#';
@@ -11,21 +12,21 @@ export interface Problem {
   readonly status: number;
   readonly detail: string;
   readonly code: string;
-  readonly retryAfterMs: number;
+  readonly retryAfterMs?: number;
   readonly 'violated-policies'?: readonly string[];
 }
 
-export function problemOf(body: RateLimitedBody, base: string): Problem {
+export function problemOf(body: RejectionBody, base: string): Problem {
   const { statusCode: status, message, code, policy, retryAfterMs } = body;
   const isOwn = code === 'RATE_LIMITED';
-  const detail = `${message}. Try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+  const advice = retryAfterMs === undefined ? '' : ` Try again in ${waitSeconds(retryAfterMs)} s.`;
   return {
     type: base + (isOwn ? 'quota-exceeded' : 'temporary-reduced-capacity'),
     title: message,
     status,
-    detail,
+    detail: `${message}.${advice}`,
     code,
-    retryAfterMs,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(policy !== undefined && { 'violated-policies': [policy] }),
   };
 }

@@ -1,6 +1,7 @@
 import { type RouteFacts } from '../../guards/index.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
 import { writeHeader, type HttpResponse } from './http-requests.js';
+import { waitSeconds } from './wait-seconds.js';
 
 /** Which headers tell callers about their limits. The initial values are the defaults. */
 export class HeaderOptions {
@@ -8,7 +9,7 @@ export class HeaderOptions {
   draft: 'draft-10' | 'off' = 'draft-10';
   /** `X-RateLimit-Limit`, `-Remaining` and `-Reset` (seconds from now). */
   legacy = false;
-  /** `Retry-After` on denials. */
+  /** `Retry-After` on requests that are denied, or that protection has turned away. */
   retryAfter = true;
 }
 
@@ -22,16 +23,19 @@ export class RateLimitHeaders {
   constructor(private readonly options: HeaderOptions) {}
 
   write(response: HttpResponse, decision: Decision, route: RouteFacts): void {
-    const { draft, legacy, retryAfter } = this.options;
+    const { draft, legacy } = this.options;
     const { decisions } = decision;
     if (draft !== 'off') {
       if (decisions === undefined) this.writeOne(response, decision, route);
       else this.writeAll(response, decisions, route);
     }
     if (legacy) this.writeLegacy(response, decision);
-    if (retryAfter && !decision.allowed) {
-      writeHeader(response, 'Retry-After', String(Math.max(1, secondsUp(decision.retryAfterMs))));
-    }
+    if (!decision.allowed) this.writeRetryAfter(response, decision.retryAfterMs);
+  }
+
+  writeRetryAfter(response: HttpResponse, retryAfterMs: number): void {
+    if (!this.options.retryAfter) return;
+    writeHeader(response, 'Retry-After', String(waitSeconds(retryAfterMs)));
   }
 
   /** The limits are other ones from now on. */

@@ -1,13 +1,15 @@
-import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import {
   RateLimitedException,
   type Patience,
   type RouteFacts,
   type Transport,
+  type UnavailableBody,
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
+import { type EventPatterns } from './event-patterns.js';
 import { HangUps } from './hang-ups.js';
 import {
   isKafka,
@@ -22,6 +24,9 @@ import { messageHeaderOf } from './message-headers.js';
 import { ownValueAt } from './own-value.js';
 import { type RmqReceipts } from './rmq-receipts.js';
 
+/** What Nest makes of errors that are not for callers. */
+const FAILED = { status: 'error', message: 'Internal server error' };
+
 /** An event was denied; its filter has nobody to tell. */
 class DeniedEvent extends RateLimitedException {
   constructor(
@@ -35,10 +40,12 @@ class DeniedEvent extends RateLimitedException {
 /** Messages and events of TCP, Redis, NATS, MQTT, RabbitMQ and Kafka. */
 export class MessageTransport implements Transport {
   private readonly hangUps = new HangUps();
+  private readonly logger = new Logger('RateLimitModule');
 
   constructor(
     private readonly dropped: DroppedEvents,
     private readonly receipts: RmqReceipts,
+    private readonly events: EventPatterns,
     private readonly kafkaMaxWaitMs: number,
   ) {}
 
@@ -101,6 +108,16 @@ export class MessageTransport implements Transport {
     return throwError(() => exception.body);
   }
 
+  /**
+   * An event ends as it does with any other error: in the log, and with Kafka in another delivery.
+   * What was to be done has not been done.
+   */
+  turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): Observable<unknown> {
+    if (!this.isEvent(host)) return throwError(() => body);
+    this.logger.error(error);
+    return throwError(() => FAILED);
+  }
+
   /** Kafka keeps what is not consumed, so its events can wait where they are. */
   patienceOf(context: ExecutionContext): Patience | undefined {
     const message = messageContextOf(context);
@@ -118,5 +135,11 @@ export class MessageTransport implements Transport {
     const socket = socketOf(messageContextOf(context));
     if (socket === undefined || this.isOneWay(context)) return () => undefined;
     return this.hangUps.listen(socket, callback);
+  }
+
+  private isEvent(host: ArgumentsHost): boolean {
+    const message = messageContextOf(host);
+    const pattern = subjectNameOf(message);
+    return wantsNoReply(message) ?? (pattern !== undefined && this.events.has(pattern));
   }
 }

@@ -2,7 +2,7 @@ import { retry, throwError, timer, type MonoTypeOperatorFunction, type Scheduler
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import { rejectUnknown } from '../../common/validate.js';
-import { isRateLimitError } from './rate-limit-errors.js';
+import { namedWaitMs } from './rate-limit-errors.js';
 
 /** The initial values are the defaults. */
 export class RetryAfterOptions {
@@ -19,8 +19,8 @@ export class RetryAfterOptions {
 const KNOWN = [...Object.keys(new RetryAfterOptions()), 'scheduler'];
 
 /**
- * For clients of a limited service: sends a denied request again after the time that the service
- * has named. Other errors, and denials for too long or too often, are passed on.
+ * For clients of a limited service: sends a request that was denied or turned away again after the
+ * time that the service has named. Other errors, and those for too long or too often, are passed on.
  *
  * `client.send('sum', data).pipe(retryAfter())`
  */
@@ -37,10 +37,10 @@ export function retryAfter<T>(input: Partial<RetryAfterOptions> = {}): MonoTypeO
   return retry({
     count: retries,
     delay: (error: unknown) => {
-      if (!isRateLimitError(error) || error.retryAfterMs > maxWaitMs)
-        return throwError(() => error);
+      const namedMs = namedWaitMs(error);
+      if (namedMs === undefined || namedMs > maxWaitMs) return throwError(() => error);
       // Never at once, whatever the service says: the same answer would come back.
-      const waitMs = Math.max(1, error.retryAfterMs);
+      const waitMs = Math.max(1, namedMs);
       return timer(Math.ceil(waitMs + waitMs * jitter * Math.random()), scheduler);
     },
   });

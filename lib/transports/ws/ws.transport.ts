@@ -1,5 +1,11 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { keepWordlessDecision, RateLimitedException, type Transport } from '../../guards/index.js';
+import {
+  keepWordlessDecision,
+  RateLimitedException,
+  type RateLimitedBody,
+  type Transport,
+  type UnavailableBody,
+} from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../http/http-requests.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
@@ -12,10 +18,11 @@ const EVENT = 'message';
 /** What a client is told, as Nest tells it of other exceptions, with more to it. */
 export interface WsRejection {
   readonly status: 'error';
-  readonly code: 'RATE_LIMITED' | 'OVERLOADED';
+  readonly code: RateLimitedBody['code'] | UnavailableBody['code'];
   readonly message: string;
   readonly policy?: string;
-  readonly retryAfterMs: number;
+  /** Absent if nobody knows. */
+  readonly retryAfterMs?: number;
   /** Without the payload, which Nest would send back: a flood must not be answered by one. */
   readonly cause: { readonly pattern: unknown };
 }
@@ -66,26 +73,34 @@ export class WsTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  /** A client that waits for an acknowledgement gets it; Nest would leave it waiting. */
   answer({ body }: RateLimitedException, host: ArgumentsHost): void {
-    const [client, , ...rest] = host.getArgs<[Socket, unknown, ...unknown[]]>();
-    const { status, code, message, policy, retryAfterMs } = body;
-    const rejection: WsRejection = {
-      status,
-      code,
-      message,
-      ...(policy !== undefined && { policy }),
-      retryAfterMs,
-      cause: { pattern: rest.at(-1) },
-    };
-    sendEvent(client, 'exception', rejection);
-    const acknowledge = rest.find((part) => typeof part === 'function');
-    acknowledge?.(rejection);
+    reject(body, host);
+  }
+
+  turnAway(body: UnavailableBody, host: ArgumentsHost): void {
+    reject(body, host);
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
     return whenGone(socketOf(context), callback);
   }
+}
+
+/** A client that waits for an acknowledgement gets it; Nest would leave it waiting. */
+function reject(body: RateLimitedBody | UnavailableBody, host: ArgumentsHost): void {
+  const [client, , ...rest] = host.getArgs<[Socket, unknown, ...unknown[]]>();
+  const { status, code, message, policy, retryAfterMs } = body;
+  const rejection: WsRejection = {
+    status,
+    code,
+    message,
+    ...(policy !== undefined && { policy }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    cause: { pattern: rest.at(-1) },
+  };
+  sendEvent(client, 'exception', rejection);
+  const acknowledge = rest.find((part) => typeof part === 'function');
+  acknowledge?.(rejection);
 }
 
 function socketOf(context: ExecutionContext): Socket {

@@ -25,6 +25,8 @@ export const limits = (clock: ManualClock): RateLimitModuleInput => ({
     watched: perMinute(1, { shadow: true }),
     everywhere: perMinute(2, { skipIf: (context) => callerOf(context).isCounted !== true }),
   },
+  // Nobody is let through, as if an operator had said so.
+  protection: { closed: { breaker: { mode: 'forced', openFor: '7s' } } },
   apply: ['everywhere'],
   quota: { apps: { small: { guaranteed: 2 }, large: { guaranteed: 100_000 } } },
   app: (context) => callerOf(context).app ?? 'large',

@@ -9,7 +9,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Events } from './events.js';
 import { moduleOf } from './modules.js';
 import { GRPC_KINDS } from './proto.js';
-import { type Shape } from './routes.js';
+import { fallbacksOf, type Shape } from './routes.js';
 import { grpcShape, HTTP, MESSAGES } from './shapes.js';
 
 const QUIET: { logger: LogLevel[] } = { logger: ['warn', 'error', 'fatal'] };
@@ -32,7 +32,9 @@ async function serve(
 }
 
 const http = (adapter: ExpressAdapter | FastifyAdapter): Promise<string> =>
-  listen(NestFactory.create(moduleOf([HTTP], 'controllers'), adapter, QUIET));
+  listen(
+    NestFactory.create(moduleOf([HTTP], 'controllers', [], [fallbacksOf(HTTP)]), adapter, QUIET),
+  );
 
 /** What only some Nests have is only asked for when it is wanted. */
 async function start(name: string, options: MicroserviceOptions): Promise<string> {
@@ -47,9 +49,9 @@ async function start(name: string, options: MicroserviceOptions): Promise<string
     case 'graphql':
       return listen((await import('./resolvers.js')).startGraphql());
     case 'grpc':
-      return serve(GRPC_KINDS.map(grpcShape), options);
+      return serve(GRPC_KINDS.map(grpcShape), options, [fallbacksOf(grpcShape('Unary'))]);
     default:
-      return serve([MESSAGES], options, [Events]);
+      return serve([MESSAGES], options, [Events, fallbacksOf(MESSAGES)]);
   }
 }
 

@@ -1,5 +1,5 @@
 import { UseGuards, type CanActivate, type ExecutionContext, type Type } from '@nestjs/common';
-import { RateLimit, RateLimitCost, SkipRateLimit } from 'nestjs-weir';
+import { Degrade, Protect, RateLimit, RateLimitCost, SkipRateLimit } from 'nestjs-weir';
 import { type ManualClock } from '../../support/manual-clock.js';
 import { callerOf, enter } from './caller.js';
 
@@ -29,6 +29,8 @@ export const ROUTES = [
   'stacked',
   'wide',
   'counted',
+  'turnedAway',
+  'degraded',
 ] as const;
 
 export type RouteName = (typeof ROUTES)[number];
@@ -127,6 +129,12 @@ export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Typ
       return reply(input, 'ok');
     }
 
+    @route('turnedAway')
+    @Protect('closed')
+    turnedAway(input: unknown): Promise<unknown> {
+      return Promise.resolve(reply(input, 'ok'));
+    }
+
     @route('asked')
     @SkipRateLimit()
     asked(input: unknown): unknown {
@@ -181,4 +189,23 @@ export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Typ
   }
 
   return [Routes, LimitedRoutes, CountedRoutes];
+}
+
+/** What only transports with one answer to one request can have: another answer than the handler's. */
+export function fallbacksOf({ host, route, reply }: Shape): Type {
+  @host()
+  class Fallbacks {
+    @route('degraded')
+    @Degrade({ level1: false, level2: false, level3: 'simplified', idempotent: true })
+    @Protect('closed')
+    degraded(input: unknown): Promise<unknown> {
+      return Promise.resolve(reply(input, 'ok'));
+    }
+
+    simplified(): unknown {
+      return reply(undefined, 'simplified');
+    }
+  }
+
+  return Fallbacks;
 }
