@@ -13,8 +13,8 @@ import { documentIn } from './stored-config.js';
 const LOOK_BACK = 50;
 
 /**
- * The clusters whose quota the running processes keep; undefined stands for those without a quota. A
- * process has it from its start, so what suits none of them would be refused by all.
+ * The clusters whose quota the running processes keep; undefined stands for those without a quota,
+ * who take any. A process has it from its start, so what suits none of them would be refused by all.
  */
 export class RunningQuotas implements ConfigConsumer {
   private constructor(private readonly ids: ReadonlySet<string | undefined>) {}
@@ -33,9 +33,7 @@ export class RunningQuotas implements ConfigConsumer {
     if (this.ids.size === 0 || this.ids.has(id)) return undefined;
     const known = [...this.ids].filter((one) => one !== undefined).sort();
     if (id === undefined) return new RestartNeededError('quota', undefined, 'a quota');
-    if (known.length === 0) {
-      return new RestartNeededError('quota', limitsOf(document).quota, 'no quota');
-    }
+    if (known.length === 0) return undefined;
     const wanted = known.map((one) => `"${one}"`).join(' or ');
     return new RestartNeededError('quota.clusterId', id, wanted);
   }

@@ -51,12 +51,16 @@ describe('a quota that changes while the limiter runs', () => {
       expect(now(limiter.tryAcquire({ app: 'b' }))).toMatchObject({ allowed: true, limit: 4000 });
     });
 
-    it('because it is turned off, or on', () => {
+    it('because it is turned off', () => {
       const off = { code: 'RESTART_NEEDED', field: 'quota', value: undefined };
       expect(() => open().change(1, undefined)).toThrow(errorWith(off));
-      const { change } = open({ policies: { p: { rate: 1 } } });
-      expect(() => change(1, quotaOf({ a: APP }))).toThrow(/restart/);
-      expect(() => change(1, undefined)()).not.toThrow();
+    });
+
+    it('by nobody who has none: it is that of another service', () => {
+      const { limiter, change } = open({ policies: { p: { rate: 1 } } });
+      change(1, quotaOf({ a: APP }))();
+      expect(limiter.revision).toBe(1);
+      expect(() => limiter.tryAcquire({ app: 'a' })).toThrow(errorWith({ field: 'app' }));
     });
 
     it('because its revision is behind', () => {

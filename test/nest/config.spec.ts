@@ -220,6 +220,22 @@ describe('the configuration of an application', () => {
     );
   });
 
+  it('is that of all services on a Redis, whether they have a quota or not', async () => {
+    const { url } = await startRedis();
+    const store = { type: 'redis', url } as const;
+    const [withQuota, without] = [
+      await start({ ...QUOTA, store }),
+      await start({ store, config: { service: 'plain' } }),
+    ];
+    const config = without.get(RateLimitConfig);
+    await withQuota
+      .get(RateLimitConfig)
+      .update({ policies: { browse: { rate: 1, period: '1h' } } });
+    await until(async () => config.isEveryoneOn(config.current().revision));
+    expect(config.current().revision).toBe(withQuota.get(RateLimitConfig).current().revision);
+    expect(await statuses(without, '/browse', 2)).toEqual([200, 429]);
+  });
+
   it('reaches every process that shares a Redis', async () => {
     const redis = await startRedis();
     const store = { type: 'redis', url: redis.url } as const;
