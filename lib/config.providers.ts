@@ -49,7 +49,9 @@ export const configProviders: Provider[] = [
     ) => {
       const resources = {
         prepare: ({ document }: ConfigSnapshot) =>
-          protection.prepare(document.protection ?? {}, catalog.namesWith(document.policies ?? {})),
+          protection.prepare(document.protection ?? {}, () =>
+            catalog.namesWith(document.policies ?? {}),
+          ),
       };
       const consumers = [limits, resources, degradation];
       return new ConfigLife(config, options, limiter, catalog, consumers);

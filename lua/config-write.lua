@@ -10,6 +10,8 @@
 -- ARGV[6]  and how many bytes
 -- ARGV[7]  the channel on which the new revision is told
 -- ARGV[8]  how many bytes a record may have that is told whole
+-- ARGV[9]  the id of a record with the same code and file, or nothing
+-- ARGV[10] then the record without them: that is told if it replaces that one
 -- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
 --          the milliseconds now
 
@@ -18,6 +20,7 @@ local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
 local id, body = ARGV[3], ARGV[4]
 local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
 local channel, most_told = ARGV[7], tonumber(ARGV[8])
+local ground, terse = ARGV[9], ARGV[10]
 
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -51,8 +54,10 @@ while records > most_records or (bytes > most_bytes and records > 1) do
 end
 -- Who has the record before it need not read this one.
 local message = string.format('%.0f', revision)
-if #record <= most_told then
-  message = string.format('{"after":"%s","record":', stored[2] or '') .. record .. '}'
+local told = record
+if ground ~= '' and ground == stored[2] then told = head .. string.sub(terse, 2) end
+if #told <= most_told then
+  message = string.format('{"after":"%s","record":', stored[2] or '') .. told .. '}'
 end
 -- Only a hint: who may not publish may still write.
 redis.pcall('PUBLISH', channel, message)

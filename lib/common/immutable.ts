@@ -18,16 +18,16 @@ export function isImmutable(value: unknown): boolean {
  * A function of an object that does its work once for each that cannot change. It must depend on
  * nothing but its arguments, and nobody may change its result.
  */
-export function remembered<V extends object, A extends readonly unknown[], R>(
-  make: (value: V, ...others: A) => R,
-): (value: V, ...others: A) => R {
-  const results = new WeakMap<V, { readonly others: A; readonly result: R }>();
-  return (value, ...others) => {
-    if (!isImmutable(value)) return make(value, ...others);
+export function remembered<V extends object, A = undefined, R = unknown>(
+  make: (value: V, other: A) => R,
+): (value: V, ...other: undefined extends A ? [other?: A] : [other: A]) => R {
+  const results = new WeakMap<V, { readonly other: A; readonly result: R }>();
+  // A change is rare, so this runs cold: it has to be little rather than fast.
+  return ((value: V, other: A): R => {
     const known = results.get(value);
-    if (known?.others.every((one, i) => one === others[i])) return known.result;
-    const result = make(value, ...others);
-    results.set(value, { others, result });
+    if (known !== undefined && known.other === other) return known.result;
+    const result = make(value, other);
+    if (immutable.has(value)) results.set(value, { other, result });
     return result;
-  };
+  }) as never;
 }

@@ -6,7 +6,7 @@ import { type Turns } from './turns.js';
 
 /** A node counts for so many polls after it was last heard of. */
 const POLLS_TO_LIVE = 4;
-/** Measured as in redis-quota.ts: at once it seems to make the last later, but runs differ as much. */
+/** Measured as in quota-node.ts: at once it seems to make the last later, but runs differ as much. */
 export const ACKNOWLEDGED_AFTER_MS = 20;
 
 type Settings = Pick<ConfigSettings, 'store' | 'clock' | 'isVisitor'>;

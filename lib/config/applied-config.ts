@@ -6,7 +6,7 @@ import {
   type StoredConfig,
 } from '../stores/index.js';
 import { inWords } from './config-errors.js';
-import { diff } from './document/index.js';
+import { diff, type ConfigDiff } from './document/index.js';
 import {
   type ConfigChange,
   type ConfigConsumer,
@@ -15,6 +15,11 @@ import {
 } from './rate-limit-config.js';
 import { type Report } from './report.js';
 import { snapshotOf, snapshotOfRecord } from './snapshot.js';
+
+/** What the store has, as it was read or told. */
+export interface Adoption extends Pick<StoredConfig, 'current' | 'previous'> {
+  readonly isTold?: boolean;
+}
 
 /** A snapshot that everything has prepared for, as things stood then. */
 interface Prepared {
@@ -79,11 +84,11 @@ export class AppliedConfig {
   }
 
   /** Takes what the store has, unless it is known or older; stages what is not due yet. */
-  adopt({ current, previous }: Pick<StoredConfig, 'current' | 'previous'>, nowMs: number): void {
+  adopt({ current, previous, isTold = false }: Adoption, nowMs: number): void {
     if (current === undefined || !this.isNews(current)) return this.takeDue(nowMs);
     const isDue = current.effectiveAtMs <= nowMs;
     if (previous && !isDue && this.isNews(previous)) this.apply(previous);
-    if (isDue) this.apply(current);
+    if (isDue) this.apply(current, isTold);
     else this.stage(current);
     // Who has nothing yet is better off with the last revision than with none of the fleet's.
     if (this.applied === undefined && previous) this.apply(previous);
@@ -128,8 +133,8 @@ export class AppliedConfig {
     return this.refusal?.kind === 'invalid' && this.refusal.revision === revision;
   }
 
-  private apply(record: ConfigRecord): void {
-    const prepared = this.prepared(record);
+  private apply(record: ConfigRecord, isTold = false): void {
+    const prepared = this.prepared(record, isTold);
     if (prepared !== undefined) this.swap(prepared, record);
   }
 
@@ -143,10 +148,11 @@ export class AppliedConfig {
     this.report.info(`revision ${record.revision} by ${record.by} takes effect at ${at}`);
   }
 
-  private prepared(record: ConfigRecord): Prepared | undefined {
+  private prepared(record: ConfigRecord, isTold = false): Prepared | undefined {
     const { revision } = record;
     try {
-      return this.readyFor(record) ?? this.prepare(snapshotOfRecord(record, this.applied));
+      const ready = this.readyFor(record);
+      return ready ?? this.prepare(snapshotOfRecord(record, this.applied, isTold));
     } catch (error) {
       // It replaces what was staged, though it is of no use here.
       this.setWaiting(undefined);
@@ -172,11 +178,10 @@ export class AppliedConfig {
     this.record = record;
     this.refusal = undefined;
     const isOver = this.waiting !== undefined && to.revision >= this.waiting.revision;
-    this.setWaiting(isOver ? undefined : this.waiting);
+    if (this.waiting !== undefined) this.setWaiting(isOver ? undefined : this.waiting);
     if (from === undefined) return;
+    this.changes.next(changeOf(from, to, record));
     this.report.info(`revision ${to.revision} by ${record?.by ?? 'this process'} is in use`);
-    const change = { from, to, diff: diff(from.document, to.document) };
-    this.changes.next(record === undefined ? change : { ...change, record });
   }
 
   private setWaiting(record: ConfigRecord | undefined): void {
@@ -195,4 +200,19 @@ export class AppliedConfig {
       this.report.error(`a part could not change over, which is a bug: ${inWords(error)}`);
     }
   }
+}
+
+/** Most who hear of a change do not ask what it was: that is found out for the first who does. */
+function changeOf(
+  from: ConfigSnapshot,
+  to: ConfigSnapshot,
+  record: ConfigRecord | undefined,
+): ConfigChange {
+  let found: ConfigDiff | undefined;
+  return {
+    ...{ from, to, ...(record && { record }) },
+    get diff() {
+      return (found ??= diff(from.document, to.document));
+    },
+  };
 }

@@ -13,6 +13,8 @@ export interface Change {
   readonly allowEmpty: boolean;
   readonly options: RollbackOptions;
   layersOver(layers: ConfigLayers): ConfigLayers;
+  /** Throws if it is wrong in itself, whatever it is laid over. */
+  mustBeSound?(): void;
 }
 
 /** A change as it would be written, and what follows from it. */
@@ -49,12 +51,13 @@ export class ConfigChanges {
    * Only a refusal has to be about what is stored: for that it is read.
    */
   private madeWithoutReading(change: Change): Made | undefined {
-    if (!this.sync.isCurrent) return undefined;
     try {
-      return this.made(change);
+      if (this.sync.isCurrent) return this.made(change);
     } catch {
-      return undefined;
+      // Found out below, or once it is read.
     }
+    change.mustBeSound?.();
+    return undefined;
   }
 
   private made(change: Change): Made {

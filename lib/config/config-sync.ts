@@ -10,7 +10,7 @@ import {
   type StoredConfig,
   type ToldRecord,
 } from '../stores/index.js';
-import { type AppliedConfig } from './applied-config.js';
+import { type Adoption, type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
 import { shared } from './document/index.js';
 import { writeOnce } from './config-writer.js';
@@ -92,10 +92,11 @@ export class ConfigSync {
   told({ record, after }: ToldRecord): boolean {
     const { newest } = this;
     if (newest?.id === record.id) return true;
-    const follows = this.isCurrent && newest?.id === after && record.revision > this.stored;
-    if (!follows || record.kind === 'restore') return false;
+    if (newest?.id !== after || !this.isCurrent || record.revision <= this.stored) return false;
+    if (record.kind === 'restore') return false;
     this.stored = record.revision;
-    this.learn({ current: record, previous: newest });
+    const { code = newest.code, file = newest.file } = record;
+    this.learn({ current: { ...record, code, file }, previous: newest, isTold: true });
     return true;
   }
 
@@ -110,7 +111,7 @@ export class ConfigSync {
   /** Writes a draft over the stored revision; false if somebody else was faster. */
   async change(draft: ConfigDraft): Promise<boolean> {
     const above = Math.max(this.newest?.revision ?? 0, this.heardOf);
-    const answer = await writeOnce(this.store, draft, this.stored, above);
+    const answer = await writeOnce(this.store, draft, this.stored, above, this.groundOf(draft));
     if (!answer.written) return false;
     const { revision, nowMs: atMs } = answer;
     this.stored = revision;
@@ -126,6 +127,12 @@ export class ConfigSync {
   ): ConfigDraft {
     const checked = rules === undefined ? { hash } : { hash, rules };
     return { id: randomUUID(), kind, by, effectiveAtMs, ...checked, code, file, patch };
+  }
+
+  /** The record that has the same code and file, by its id. */
+  private groundOf({ code, file }: ConfigDraft): string | undefined {
+    const { newest } = this;
+    return newest?.code === code && newest.file === file ? newest.id : undefined;
   }
 
   private async read(): Promise<StoredConfig> {
@@ -145,14 +152,19 @@ export class ConfigSync {
     return this.owing() ?? this.publishing();
   }
 
-  private learn(stored: Pick<StoredConfig, 'current' | 'previous'>): void {
-    // Code and file hardly ever change: they are joined once, as long as they are the same objects.
-    const current = stored.current && deepFreeze(shared(this.newest, stored.current));
-    if (current !== undefined) {
-      this.own.restored(this.newest, current);
-      this.newest = current;
-    }
-    this.applied.adopt({ ...stored, ...(current && { current }) }, this.time.nowMs());
+  private learn({ current, ...more }: Adoption): void {
+    if (current === undefined) return this.applied.adopt({}, this.time.nowMs());
+    const record = this.onKnownGround(current);
+    this.own.restored(this.newest, record);
+    this.newest = record;
+    this.applied.adopt({ ...more, current: record }, this.time.nowMs());
+  }
+
+  /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
+  private onKnownGround(record: ConfigRecord): ConfigRecord {
+    const code = deepFreeze(shared(this.newest?.code, record.code));
+    const file = deepFreeze(shared(this.newest?.file, record.file));
+    return { ...record, code, file };
   }
 
   /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */

@@ -1,4 +1,5 @@
 import { canonicalJson } from './document/index.js';
+import { isObject } from './document/json.js';
 
 /** The merge patch that makes the second of the first. Neither may hold nulls. */
 export function patchBetween(before: unknown, after: unknown): unknown {
@@ -7,12 +8,12 @@ export function patchBetween(before: unknown, after: unknown): unknown {
   for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) patch[name] = null;
   for (const [name, value] of Object.entries(after)) {
     const old = Object.hasOwn(before, name) ? before[name] : undefined;
-    if (old === value || canonicalJson(old) === canonicalJson(value)) continue;
-    patch[name] = patchBetween(old, value);
+    if (old === value) continue;
+    const part = patchBetween(old, value);
+    const isSame = isObject(old) ? isEmpty(part) : canonicalJson(old) === canonicalJson(value);
+    if (!isSame) patch[name] = part;
   }
   return patch;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isEmpty = (part: unknown): boolean => isObject(part) && Object.keys(part).length === 0;

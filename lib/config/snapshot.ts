@@ -17,7 +17,7 @@ export function snapshotOf(
   revision: number,
   { known, ...options }: SnapshotOptions = { allowEmpty: true },
 ): ConfigSnapshot {
-  return snapshot(effective(checkDocument(whole(layers, known), options)), revision, known);
+  return snapshot(checkDocument(whole(layers, known), options), revision, known);
 }
 
 /** Names the rules of this library: each version has its own. Empty if the version is not known. */
@@ -25,12 +25,17 @@ export const RULES = libraryVersion();
 
 /**
  * What follows from a record. The rules were applied when it was written: if they are the same ones,
- * and the hash says that it is the same document, the outcome is known.
+ * and the hash says that it is the same document, the outcome is known. `isTold` is true for what its
+ * writer has just told and not put down somewhere: nobody can have laid hands on it since.
  */
-export function snapshotOfRecord(record: ConfigRecord, known?: ConfigSnapshot): ConfigSnapshot {
+export function snapshotOfRecord(
+  record: ConfigRecord,
+  known: ConfigSnapshot | undefined,
+  isTold: boolean,
+): ConfigSnapshot {
   const { revision, rules, hash } = record;
   if (rules !== undefined && rules === RULES && RULES !== '') {
-    const next = snapshot(effective(whole(record, known)), revision, known);
+    const next = snapshot(whole(record, known), revision, known, isTold ? hash : undefined);
     if (next.hash === hash) return next;
   }
   return snapshotOf(record, revision, { allowEmpty: true, known });
@@ -42,11 +47,13 @@ function whole(layers: ConfigLayers, known: ConfigSnapshot | undefined): ConfigD
 }
 
 function snapshot(
-  document: ConfigDocument,
+  joint: ConfigDocument,
   revision: number,
   known: ConfigSnapshot | undefined,
+  hash?: string,
 ): ConfigSnapshot {
-  const profile = document.profile ?? NORMAL_PROFILE;
-  const same = deepFreeze(shared(known?.document, document));
-  return Object.freeze({ revision, profile, document: same, hash: hashOf(same) });
+  const profile = joint.profile ?? NORMAL_PROFILE;
+  const laid = effective(joint);
+  const document = laid === joint ? joint : deepFreeze(shared(known?.document, laid));
+  return Object.freeze({ revision, profile, document, hash: hash ?? hashOf(document) });
 }

@@ -33,7 +33,7 @@ import {
   type UpdateOptions,
   type ValidateOptions,
 } from './rate-limit-config.js';
-import { checkLayer, type ConfigLayer } from './schema/index.js';
+import { checkLayer, plainLayer, type ConfigLayer } from './schema/index.js';
 import { snapshotOf } from './snapshot.js';
 import { StoreTime } from './store-time.js';
 import { Turns } from './turns.js';
@@ -121,9 +121,13 @@ export class VersionedConfig extends RateLimitConfig {
     checkChangeOptions(options);
     const effectiveAtMs = effectiveAtMsOf(options);
     const { allowEmpty = false } = options;
-    const checked = checkLayer(patch, { allowEmpty: true, name: 'patch' });
-    const layersOver = (layers: ConfigLayers): ConfigLayers => patched(layers, checked);
-    return this.change({ kind: 'update', effectiveAtMs, allowEmpty, options, layersOver });
+    const given = plainLayer(patch, 'patch');
+    return this.change({
+      ...{ kind: 'update', effectiveAtMs, allowEmpty, options },
+      layersOver: (layers) => patched(layers, given),
+      // All that it says is in the document that follows from it, and is checked there.
+      mustBeSound: () => void checkLayer(given, { allowEmpty: true, name: 'patch' }),
+    });
   }
 
   async rollback(revision: number, options: RollbackOptions = {}): Promise<ConfigSnapshot> {

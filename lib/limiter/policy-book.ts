@@ -90,15 +90,6 @@ export class PolicyBook {
     const now = this.clock.now();
     const { policies, governed, binder } = this;
     const ended = new Set<string>();
-    const names = new Set(set.map(({ name }) => name));
-    for (const name of governed) {
-      if (names.has(name)) continue;
-      const policy = policies.get(name)!;
-      binder.release(policy);
-      for (const { id } of policy.tiers.values()) ended.add(id);
-      policies.delete(name);
-      governed.delete(name);
-    }
     for (const policy of set) {
       const { name } = policy;
       const before = policies.get(name);
@@ -111,9 +102,24 @@ export class PolicyBook {
       }
       policies.set(name, bound);
     }
+    if (governed.size > set.length) this.remove(set, ended);
     this.revision = revision;
     this.latest = NO_POLICY;
     return ended;
+  }
+
+  /** Those that changes decide about and that are in no set any more. */
+  private remove(set: readonly CheckedPolicy[], ended: Set<string>): void {
+    const { policies, governed, binder } = this;
+    const names = new Set(set.map(({ name }) => name));
+    for (const name of governed) {
+      if (names.has(name)) continue;
+      const policy = policies.get(name)!;
+      binder.release(policy);
+      for (const { id } of policy.tiers.values()) ended.add(id);
+      policies.delete(name);
+      governed.delete(name);
+    }
   }
 
   info(name: string): PolicyInfo | undefined {

@@ -68,12 +68,12 @@ export class QuotaBook extends ClusterQuota {
     }
     const plan = checked === this.checked ? this.plan : planOf(checked);
     return () => {
-      const added = plan === this.plan ? [] : this.commit(plan);
-      this.checked = checked;
-      this.plan = plan;
       this.revision = revision;
       this.store.apply(checked.figures, revision);
-      this.node.change(plan.tuning, added, revision);
+      if (plan === this.plan) return this.node.follow(revision);
+      this.checked = checked;
+      this.plan = plan;
+      this.node.change(plan.tuning, this.commit(plan), revision);
     };
   }
 

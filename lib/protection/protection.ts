@@ -31,6 +31,9 @@ export interface ProtectionParts {
 
 const AT = 'protection';
 
+/** Asked for only if a resource has a rate. */
+type PolicyNames = () => readonly string[];
+
 /** What protects the resources of a process: its database, its caches, the services it calls. */
 export class Protection {
   private readonly resources = new Map<string, Resource>();
@@ -117,7 +120,7 @@ export class Protection {
 
   /** That every `rate` names a policy that there is. */
   checkRates(): void {
-    const policies = this.policyNames();
+    const policies = (): readonly string[] => this.policyNames();
     for (const [name, { settings }] of this.resources) this.checkRate(name, settings, policies);
   }
 
@@ -126,7 +129,7 @@ export class Protection {
    * cannot fail. What has not changed keeps its state, and what code has named has to stay. `policies`
    * are those that a `rate` may name from then on, where they change as well.
    */
-  prepare(resources: ResourcesInput, policies: readonly string[] = this.policyNames()): () => void {
+  prepare(resources: ResourcesInput, policies: PolicyNames = () => this.policyNames()): () => void {
     plainObject(AT, resources, 'an object of resources by name');
     const next = new Map<string, ResourceSettings>();
     for (const name of this.ofCode.keys()) {
@@ -144,7 +147,10 @@ export class Protection {
 
   private commit(resources: ResourcesInput, next: ReadonlyMap<string, ResourceSettings>): void {
     this.given = resources;
-    for (const name of this.resources.keys()) if (!next.has(name)) this.resources.delete(name);
+    // What a decorator has named since it was prepared stays.
+    for (const name of this.resources.keys()) {
+      if (!next.has(name) && !this.declared.has(name)) this.resources.delete(name);
+    }
     for (const [name, settings] of next) {
       const resource = this.resources.get(name);
       if (resource === undefined) this.add(name, settings);
@@ -169,9 +175,9 @@ export class Protection {
     return settings;
   }
 
-  private checkRate(name: string, { rate }: ResourceSettings, policies: readonly string[]): void {
-    if (rate === undefined || policies.includes(rate)) return;
-    const { message } = new UnknownPolicyError(rate, policies);
+  private checkRate(name: string, { rate }: ResourceSettings, policies: PolicyNames): void {
+    if (rate === undefined || policies().includes(rate)) return;
+    const { message } = new UnknownPolicyError(rate, policies());
     throw new InvalidArgumentError(
       `${AT}.${name}.rate`,
       rate,

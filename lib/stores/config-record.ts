@@ -3,6 +3,7 @@ import {
   type ConfigDraft,
   type ConfigRecord,
   type NodeAck,
+  type TerseRecord,
   type ToldRecord,
 } from './config-store.js';
 
@@ -27,6 +28,11 @@ export function encodeDraft(draft: ConfigDraft): string {
   return text;
 }
 
+/** The same without code and file, for those who know them. */
+export function encodeTerse({ code: _code, file: _file, ...draft }: ConfigDraft): string {
+  return JSON.stringify(draft);
+}
+
 /** The record in a text, or in words what is wrong with it. */
 export function decodeRecord(text: string, revision: number): ConfigRecord | string {
   const value = parsed(text);
@@ -45,7 +51,14 @@ export function readableRecords(texts: readonly string[]): ConfigRecord[] {
 export function toldRecord(message: string): ToldRecord | undefined {
   const value = parsed(message);
   if (!isObject(value) || typeof value.after !== 'string') return undefined;
-  return isRecord(value.record) ? { record: value.record, after: value.after } : undefined;
+  return isTerse(value.record) ? { record: value.record, after: value.after } : undefined;
+}
+
+/** Both or neither of code and file are there. */
+function isTerse(value: unknown): value is TerseRecord {
+  return (
+    hasHead(value) && ((value.code === undefined && value.file === undefined) || hasGround(value))
+  );
 }
 
 export function readableAcks(texts: readonly string[]): NodeAck[] {
@@ -65,14 +78,20 @@ function parsed(text: string): unknown {
 }
 
 function isRecord(value: unknown): value is ConfigRecord {
+  return hasHead(value) && hasGround(value);
+}
+
+function hasHead(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
-  const { revision, atMs, effectiveAtMs, code, file, patch } = value;
   return (
-    [revision, atMs, effectiveAtMs].every(Number.isFinite) &&
+    [value.revision, value.atMs, value.effectiveAtMs].every(Number.isFinite) &&
     [value.id, value.kind, value.by, value.hash].every((field) => typeof field === 'string') &&
-    [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer)) &&
-    isObject(patch)
+    isObject(value.patch)
   );
+}
+
+function hasGround({ code, file }: Record<string, unknown>): boolean {
+  return [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer));
 }
 
 function isLayer(value: unknown): boolean {

@@ -62,9 +62,12 @@ export interface StoredConfig {
   readonly nowMs: number;
 }
 
-/** A record as it is told to those who listen. */
+/** A record as it is told: code and file may be left out where they are those of the one before. */
+export type TerseRecord = Omit<ConfigRecord, 'code' | 'file'> &
+  Partial<Pick<ConfigRecord, 'code' | 'file'>>;
+
 export interface ToldRecord {
-  readonly record: ConfigRecord;
+  readonly record: TerseRecord;
   /** The id of the record that it replaced. */
   readonly after: string;
 }
@@ -103,8 +106,15 @@ export interface ConfigStore {
   /**
    * Replaces the record of that revision (0: none), unless somebody else did. The new revision is
    * one more than the larger of `expectedRevision` and `above`. Sending the same draft again is safe.
+   * `ground` is the id of a record with the same code and file: if it is the one that is replaced,
+   * they need not be told again.
    */
-  write(draft: ConfigDraft, expectedRevision: number, above?: number): Promise<WrittenConfig>;
+  write(
+    draft: ConfigDraft,
+    expectedRevision: number,
+    above?: number,
+    ground?: string,
+  ): Promise<WrittenConfig>;
   /** The last revisions, newest first. */
   history(count: number): Promise<ConfigRecord[]>;
   /** Notes what a node says; it counts for `ttlMs`. */

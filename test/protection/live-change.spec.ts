@@ -85,8 +85,8 @@ describe('a change of resources', () => {
       policies: { reads: { rate: 1 } },
     });
     const protection = new Protection({ db: {} }, { limiter });
-    protection.prepare({ db: { rate: 'writes' } }, ['writes'])();
-    expect(() => protection.prepare({ db: { rate: 'reads' } }, ['writes'])).toThrow(
+    protection.prepare({ db: { rate: 'writes' } }, () => ['writes'])();
+    expect(() => protection.prepare({ db: { rate: 'reads' } }, () => ['writes'])).toThrow(
       'protection.db.rate: unknown policy "reads"; the limiter has "writes"',
     );
   });

@@ -10,7 +10,7 @@ const PROCESSES = 5;
 const PER_ROUND = 20;
 const WARM_UPS = 30;
 /** What follows a change, such as telling that one has it, is over by then. */
-const PAUSE_MS = 15;
+const PAUSE_MS = 40;
 const MOST_TIMES_PUBLISH = 3;
 
 const CASE = `from the call to the last of ${PROCESSES} processes`;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { remembered } from '../../common/immutable.js';
 import { isObject } from './json.js';
 
@@ -19,5 +19,5 @@ const objectText = remembered((object: Record<string, unknown>): string => {
 
 /** The sha256 of a document, in hex: the same for documents that say the same. */
 export function hashOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+  return hash('sha256', canonicalJson(value));
 }

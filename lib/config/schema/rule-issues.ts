@@ -15,9 +15,12 @@ type Path = readonly PathSegment[];
 /** Whether the part of the document at a place has the right form, so that rules make sense of it. */
 export type IsSound = (at: Path) => boolean;
 
+/** Of a document that has the right form everywhere. */
+export const ALL_SOUND: IsSound = () => true;
+
 /** Everything that is wrong with an effective document although its form is right. */
 export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIssue[] {
-  const sound = soundPart(document, isSound);
+  const sound = isSound === ALL_SOUND ? document : soundPart(document, isSound);
   const { policies, quota } = limitsOf(sound);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
   return [
@@ -44,6 +47,7 @@ const BY_NAME = ['policies', 'apps', 'protection'];
 
 const policyIssues = remembered((policy: PolicyInput, name: string): readonly ConfigIssue[] => {
   const prefix = `policies.${name}`;
+  if (faultOf(() => checkPolicy(name, policy)) === undefined) return [];
   return faultsOf(
     (input) => checkPolicy(name, input),
     policy,

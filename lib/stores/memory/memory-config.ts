@@ -50,7 +50,12 @@ export class MemoryConfig implements ConfigStore {
     };
   }
 
-  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
+  async write(
+    draft: ConfigDraft,
+    expectedRevision: number,
+    above = 0,
+    ground = '',
+  ): Promise<WrittenConfig> {
     const body = encodeDraft(draft);
     await Promise.resolve();
     const nowMs = this.nowMs();
@@ -61,7 +66,9 @@ export class MemoryConfig implements ConfigStore {
     const revision = Math.max(expectedRevision, above) + 1;
     const text = `{"revision":${revision},"atMs":${nowMs},${body.slice(1)}`;
     this.entries = trimmed([{ revision, id: draft.id, text }, ...this.entries]);
-    const told = { record: recordOf(this.entries[0]!), after: current?.id ?? '' };
+    const { code, file, ...terse } = recordOf(this.entries[0]!);
+    const record = ground !== '' && ground === current?.id ? terse : { ...terse, code, file };
+    const told = { record, after: current?.id ?? '' };
     for (const hint of this.hints) queueMicrotask(() => hint(revision, told));
     return { written: true, revision, nowMs };
   }

@@ -54,10 +54,14 @@ export class LimitsRecord {
 
   /** Takes note; `sync` tells Redis. */
   apply(figures: QuotaFigures, revision: number): void {
-    const names = numbered(
-      this.own.names,
-      figures.apps.map(({ app }) => app),
-    );
+    const { own } = this;
+    const names =
+      figures === own.figures
+        ? own.names
+        : numbered(
+            own.names,
+            figures.apps.map(({ app }) => app),
+          );
     this.own = { figures, revision, names };
     this.isCurrent = false;
   }

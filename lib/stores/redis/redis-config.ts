@@ -4,6 +4,7 @@ import { StoreUnavailableError } from '../../common/errors.js';
 import {
   decodeRecord,
   encodeDraft,
+  encodeTerse,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
   MOST_TOLD_BYTES,
@@ -69,13 +70,19 @@ export class RedisConfig implements ConfigStore {
     return { revision, unchanged: false, ...recordsOf(current, previous, revision), nowMs };
   }
 
-  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
+  async write(
+    draft: ConfigDraft,
+    expectedRevision: number,
+    above = 0,
+    ground = '',
+  ): Promise<WrittenConfig> {
     const { config, history } = this.keys;
     const body = encodeDraft(draft);
+    const terse = ground === '' ? '' : encodeTerse(draft);
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES, ground, terse],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };

@@ -34,13 +34,6 @@ export interface RedisQuotaSettings {
 const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
 
 /**
- * A change comes to all processes at the same moment: those that have it leave the machine to the
- * others first. Measured with five processes on two busy cores: writing at once made the last of them
- * 10 to 30 % later, in each of three runs.
- */
-const TOLD_AFTER_MS = 20;
-
-/**
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
@@ -63,12 +56,9 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
     return this.ask(() => this.send(call));
   }
 
-  /** The next call would tell Redis before it asks for anything; without one it is told soon. */
+  /** The next call tells Redis before it asks for anything. */
   apply(figures: QuotaFigures, revision: number): void {
     this.record.apply(figures, revision);
-    this.clock.after(TOLD_AFTER_MS, () => {
-      if (!this.record.isCurrent) this.ask(() => this.record.sync()).catch(() => {});
-    });
   }
 
   /** Writes the limits, unless there are some of the same or of a later revision. */
