@@ -15,9 +15,6 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['@Degrade', 'degrade'],
   ['@Degrade on redis', 'degrade on redis'],
 ];
-/** Enough for what is left behind to be collected on the way. */
-const REQUESTS = 5000;
-const WARM_UP = 30_000;
 const BOUND = 1.05;
 
 export const degradation: Suite = {
@@ -28,7 +25,7 @@ export const degradation: Suite = {
     const redis = await startRedis();
     try {
       const series: Series[] = [];
-      const load = { variants: VARIANTS, warmUp: WARM_UP, requests: REQUESTS, baseline: NOTHING };
+      const load = { variants: VARIANTS, baseline: NOTHING };
       for (const platform of PLATFORMS) {
         series.push(...(await serverContest(platform, load, redis.url, context)));
       }

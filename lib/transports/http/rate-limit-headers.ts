@@ -18,7 +18,8 @@ export class HeaderOptions {
  * policies are told: the figures of a quota are those of the whole service.
  */
 export class RateLimitHeaders {
-  private readonly policies = new Map<string, string>();
+  /** By name, and by the limit of each of its tiers. */
+  private readonly policies = new Map<string, Map<number, string>>();
 
   constructor(private readonly options: HeaderOptions) {}
 
@@ -74,15 +75,18 @@ export class RateLimitHeaders {
   }
 
   /** The same for every request of a tier, so it is put together once. */
-  private policyOf({ policy, limit }: Decision, route: RouteFacts): string {
-    const at = `${policy} ${limit}`;
-    let text = this.policies.get(at);
-    if (text === undefined) {
-      const info = route.limitOf(policy, limit);
-      const window = info === undefined ? '' : `;w=${Math.max(1, secondsUp(info.windowMs))}`;
-      text = `"${policy}";q=${limit}${window}`;
-      this.policies.set(at, text);
-    }
+  private policyOf(decision: Decision, route: RouteFacts): string {
+    const known = this.policies.get(decision.policy)?.get(decision.limit);
+    return known ?? this.newPolicy(decision, route);
+  }
+
+  private newPolicy({ policy, limit }: Decision, route: RouteFacts): string {
+    const info = route.limitOf(policy, limit);
+    const window = info === undefined ? '' : `;w=${Math.max(1, secondsUp(info.windowMs))}`;
+    const text = `"${policy}";q=${limit}${window}`;
+    const tiers = this.policies.get(policy);
+    if (tiers === undefined) this.policies.set(policy, new Map([[limit, text]]));
+    else tiers.set(limit, text);
     return text;
   }
 }
