@@ -25,7 +25,7 @@ export const degradation: Suite = {
     const redis = await startRedis();
     try {
       const series: Series[] = [];
-      const load = { variants: VARIANTS, baseline: NOTHING };
+      const load = { variants: VARIANTS, baseline: NOTHING, warmUps: 3 };
       for (const platform of PLATFORMS) {
         series.push(...(await serverContest(platform, load, redis.url, context)));
       }

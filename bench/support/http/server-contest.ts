@@ -11,6 +11,8 @@ export interface ServerLoad {
   readonly variants: readonly (readonly [label: string, variant: Variant])[];
   /** The label that the others are compared with. */
   readonly baseline: string;
+  /** How many times the usual warm-up: the more code there is, the longer V8 goes on optimising. */
+  readonly warmUps?: number;
 }
 
 /** To each server, before it is measured and in each turn: a request on Express takes five times as long. */
@@ -46,7 +48,7 @@ export async function serverContest(
 
 async function oneRound(
   platform: Platform,
-  { variants }: ServerLoad,
+  { variants, warmUps = 1 }: ServerLoad,
   redisUrl: string,
 ): Promise<Map<string, number>> {
   const { warmUp, turn } = REQUESTS[platform];
@@ -55,7 +57,7 @@ async function oneRound(
     for (const [label, variant] of variants) {
       const server = await ServerProcess.start({ platform, variant, redisUrl });
       running.set(label, server);
-      await measureCpu(server, warmUp);
+      await measureCpu(server, warmUps * warmUp);
     }
     const turns = await inRounds([...running.keys()], TURNS, (label) =>
       measureCpu(running.get(label)!, turn),
