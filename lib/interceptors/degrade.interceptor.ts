@@ -37,9 +37,10 @@ export class DegradeInterceptor implements NestInterceptor {
     if (handedOver !== undefined) return limited(route, context, transport, handedOver);
     const admission = route.recovery.admit();
     if (admission.kind === 'degraded') return held(route, context, transport, admission);
-    return new Attended((caller) =>
-      next.handle().subscribe(new HandlerCall(route, context, transport, admission, caller)),
-    );
+    return new Attended((caller) => {
+      const call = new HandlerCall(route, context, transport, admission, caller);
+      return next.handle().subscribe(call.asSubscriber());
+    });
   }
 }
 

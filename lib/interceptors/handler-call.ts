@@ -1,10 +1,11 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { Subscriber } from 'rxjs';
+import { type Subscriber } from 'rxjs';
 import { type Admission, type CallOutcome } from '../degradation/index.js';
 import { type Awaited, type CallDeadlines } from './call-deadlines.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
+import { LightSubscriber } from './light-subscriber.js';
 import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
 import { type CallPatience } from './route-patience.js';
 
@@ -13,11 +14,8 @@ const NOTHING = Symbol('nothing');
 /**
  * A request whose handler runs. What the handler says goes on as it comes. If it fails or does not
  * come in time the levels are asked, and what it says later only fills the caches.
- *
- * It stands between the handler and the caller as an operator does: one more subscriber of its own
- * would cost as much as all the rest of it.
  */
-export class HandlerCall extends Subscriber<unknown> implements Awaited {
+export class HandlerCall extends LightSubscriber implements Awaited {
   // All fields have a value from the start, so that all calls look alike to V8.
   overdueAt = 0;
   before: Awaited | undefined = undefined;
@@ -43,13 +41,14 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
     private readonly admission: Admission,
     private readonly caller: Subscriber<unknown>,
   ) {
-    super(caller);
+    super();
+    caller.add(this);
     this.startedAt = route.clock.now();
     this.patience = route.patienceOf(context, transport);
     this.wait(this.patience.slow, this.startedAt);
   }
 
-  protected override _next(value: unknown): void {
+  protected heard(value: unknown): void {
     const { route, context, transport } = this;
     this.pass();
     if (
@@ -64,7 +63,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
     queueMicrotask(() => this.pass());
   }
 
-  protected override _complete(): void {
+  protected completed(): void {
     const { route, context, transport, held } = this;
     this.settle('success');
     if (held !== NOTHING) {
@@ -76,7 +75,7 @@ export class HandlerCall extends Subscriber<unknown> implements Awaited {
     else this.caller.complete();
   }
 
-  protected override _error(error: unknown): void {
+  protected failed(error: unknown): void {
     const { route, context, transport } = this;
     const isFailure = !transport.isAborted(context) && route.isFailure(error, transport);
     this.settle(isFailure && !isCrowdedOut(error) ? 'failure' : 'neutral');
