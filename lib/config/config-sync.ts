@@ -95,8 +95,10 @@ export class ConfigSync {
     if (newest?.id !== after || !this.isCurrent || record.revision <= this.stored) return false;
     if (record.kind === 'restore') return false;
     this.stored = record.revision;
+    // Of a record on known ground only the patch is new.
+    const isTold = record.code === undefined;
     const { code = newest.code, file = newest.file } = record;
-    this.learn({ current: { ...record, code, file }, previous: newest, isTold: true });
+    this.learn({ current: { ...record, code, file }, previous: newest, isTold });
     return true;
   }
 

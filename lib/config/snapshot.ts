@@ -26,7 +26,7 @@ export const RULES = libraryVersion();
 /**
  * What follows from a record. The rules were applied when it was written: if they are the same ones,
  * and the hash says that it is the same document, the outcome is known. `isTold` is true for what its
- * writer has just told and not put down somewhere: nobody can have laid hands on it since.
+ * writer has just told on ground that is known here: nobody can have laid hands on it since.
  */
 export function snapshotOfRecord(
   record: ConfigRecord,

@@ -3,26 +3,11 @@ import { join } from 'node:path';
 import { createRateLimiter, type QuotaOptions } from 'nestjs-weir';
 import { clusterAt } from '../../lib/command/store-options.js';
 import { makeTempDir } from '../support/processes.js';
-import {
-  startRedis,
-  startRedisCluster,
-  stopAll,
-  withRedis,
-  type RedisCluster,
-  type RedisProcess,
-} from '../support/index.js';
-import { acknowledge, weirCommand } from './weir-command.js';
+import { startRedisCluster, withRedis, type RedisCluster } from '../support/index.js';
+import { acknowledge, commandStand, weirCommand } from './weir-command.js';
 
-let redis: RedisProcess;
-
-beforeAll(async () => (redis = await startRedis()));
-beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
-afterAll(stopAll);
-
-const weir = (...args: string[]) => weirCommand(...args, '--url', redis.url);
-
-const json = async (...args: string[]): Promise<never> =>
-  JSON.parse((await weir(...args, '--json')).out) as never;
+const stand = commandStand();
+const { weir, json } = stand;
 
 describe('what no running process could follow', () => {
   const quota = { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } };
@@ -54,7 +39,7 @@ describe('what no running process could follow', () => {
       fileOf({ ...quota, cluster: { id: 'other', capacity: 9e3 } }),
     );
     await weir('config', 'set', 'cluster.id', 'null');
-    await acknowledge(redis.url, { node: 'a', revision: 2, status: 'applied' });
+    await acknowledge(stand.redis.url, { node: 'a', revision: 2, status: 'applied' });
     const told = {
       code: 1,
       out: '',
@@ -71,7 +56,7 @@ describe('what no running process could follow', () => {
 
   it('is shown by diff, with the reason, as a failure', async () => {
     await weir('config', 'set', '--patch', fileOf(quota));
-    await acknowledge(redis.url, { node: 'a', revision: 1, status: 'applied' });
+    await acknowledge(stand.redis.url, { node: 'a', revision: 1, status: 'applied' });
     const { code, out, err } = await weir(
       'config',
       'diff',
@@ -92,10 +77,10 @@ describe('what no running process could follow', () => {
 
   it('is no quota where there was one; but one may be added, as others may have use for it', async () => {
     await weir('config', 'set', 'policies.api.rate', '5');
-    await acknowledge(redis.url, { node: 'a', revision: 1, status: 'applied' });
+    await acknowledge(stand.redis.url, { node: 'a', revision: 1, status: 'applied' });
     expect(await refusalOf(quota)).toBe('nothing');
     expect((await weir('config', 'set', '--patch', fileOf(quota))).code).toBe(0);
-    await acknowledge(redis.url, { node: 'a', revision: 2, status: 'applied' });
+    await acknowledge(stand.redis.url, { node: 'a', revision: 2, status: 'applied' });
     const removed = await weir('config', 'set', '--patch', fileOf({ apps: null, cluster: null }));
     expect([removed.code, removed.err]).toEqual([
       1,
@@ -107,11 +92,11 @@ describe('what no running process could follow', () => {
     await weir('config', 'set', '--patch', fileOf(quota));
     expect((await weir('config', 'set', 'cluster.id', 'other')).code).toBe(0);
     const refused = { status: 'refused', about: 2, reason: 'another cluster' } as const;
-    await acknowledge(redis.url, { node: 'a', revision: 1, ...refused });
+    await acknowledge(stand.redis.url, { node: 'a', revision: 1, ...refused });
     expect((await weir('config', 'set', 'cluster.capacity', '2000')).err).toContain('"default"');
     expect((await weir('config', 'rollback', '1')).code).toBe(0);
     // Of processes before and after a deploy each can follow its own.
-    await acknowledge(redis.url, { node: 'b', revision: 2, status: 'applied' });
+    await acknowledge(stand.redis.url, { node: 'b', revision: 2, status: 'applied' });
     expect((await weir('config', 'set', 'cluster.id', 'other')).code).toBe(0);
     expect((await weir('config', 'set', 'cluster.id', 'third')).err).toContain(
       'expected "default" or "other", as at the start',

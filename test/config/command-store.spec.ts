@@ -2,19 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRateLimiter } from 'nestjs-weir';
 import { makeTempDir } from '../support/processes.js';
-import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
-import { acknowledge, weirCommand } from './weir-command.js';
+import { withRedis } from '../support/index.js';
+import { acknowledge, commandStand } from './weir-command.js';
 
-let redis: RedisProcess;
-
-beforeAll(async () => (redis = await startRedis()));
-beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
-afterAll(stopAll);
-
-const weir = (...args: string[]) => weirCommand(...args, '--url', redis.url);
-
-const json = async (...args: string[]): Promise<never> =>
-  JSON.parse((await weir(...args, '--json')).out) as never;
+const stand = commandStand();
+const { weir, json } = stand;
 
 it('sets a field, and shows what changed', async () => {
   const first = await weir('config', 'set', 'policies.api.rate', '100/min', '--by', 'ann');
@@ -168,7 +160,9 @@ it('fails without a lesson in how to use it if a revision is not there', async (
     out: '',
     err: 'revision 99 is not in the history\n',
   });
-  await withRedis(redis.port, (client) => client.hset('weir:{config}:current', 'current', '{'));
+  await withRedis(stand.redis.port, (client) =>
+    client.hset('weir:{config}:current', 'current', '{'),
+  );
   const { code, out, err } = await weir('config', 'get');
   expect([code, out, err]).toEqual([
     1,
@@ -181,12 +175,12 @@ it('shows who is on which revision, and how the quota stands', async () => {
   await weir('config', 'set', 'policies.api.rate', '5');
   await weir('config', 'set', 'policies.api.rate', '6');
   await acknowledge(
-    redis.url,
+    stand.redis.url,
     { node: 'a', revision: 2, status: 'applied' },
     { node: 'b', revision: 1, status: 'refused', about: 2, reason: 'no such policy' },
   );
   const limiter = createRateLimiter({
-    store: { type: 'redis', url: redis.url },
+    store: { type: 'redis', url: stand.redis.url },
     quota: { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } },
   });
   await limiter.ready();

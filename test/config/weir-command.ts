@@ -2,6 +2,7 @@ import { runCommand } from '../../lib/command/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisConfig, type NodeReport } from '../../lib/stores/index.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
+import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 
 /** Runs a command as `npx weir` does, without a process of its own. */
 export async function weirCommand(
@@ -13,6 +14,23 @@ export async function weirCommand(
     error: (text) => (err += `${text}\n`),
   });
   return { code, out, err };
+}
+
+/** The command line on a Redis of its own, empty before each test. */
+export function commandStand() {
+  let redis: RedisProcess;
+  beforeAll(async () => (redis = await startRedis()));
+  beforeEach(() => withRedis(redis.port, (client) => client.flushall()));
+  afterAll(stopAll);
+  const weir = (...args: string[]) => weirCommand(...args, '--url', redis.url);
+  return {
+    get redis(): RedisProcess {
+      return redis;
+    },
+    weir,
+    json: async (...args: string[]): Promise<never> =>
+      JSON.parse((await weir(...args, '--json')).out) as never,
+  };
 }
 
 /** What processes say of themselves, without the processes. */
