@@ -102,11 +102,15 @@ export class KafkaDouble extends ServerKafka {
   };
 }
 
-export async function kafkaWire(): Promise<Wire> {
+/** `made` is told of each server, for those who want to look into it. */
+export async function kafkaWire(made: (server: KafkaDouble) => void = () => {}): Promise<Wire> {
   let server: KafkaDouble;
   return {
     hasHeaders: true,
-    serve: () => ({ strategy: (server = new KafkaDouble()) }),
+    serve: () => {
+      made((server = new KafkaDouble()));
+      return { strategy: server };
+    },
     connect: async (): Promise<MessageClient> => ({
       send: (topic, data, headers = {}) => server.request(topic as string, data, headers),
       emit: (topic, data, headers = {}) => server.deliver(topic, data, headers),

@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { EventPattern, MessagePattern } from '@nestjs/microservices';
 import { DroppedEvents, RateLimit, RateLimitModule, type KafkaOptions } from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
-import { KafkaDouble } from './kafka-double.js';
+import { kafkaWire, type KafkaDouble } from './kafka-double.js';
 import { startMessages, type MessageApp } from './message-app.js';
 
 const seen: string[] = [];
@@ -29,27 +29,14 @@ describe('events of Kafka', () => {
   let app: MessageApp;
 
   const start = async (options: Partial<KafkaOptions>): Promise<void> => {
-    app = await startMessages(
-      {
-        hasHeaders: true,
-        serve: () => ({ strategy: kafka }),
-        connect: async () => ({
-          send: (topic, data) => kafka.request(topic as string, data, {}),
-          emit: (topic, data) => kafka.deliver(topic, data, {}),
-          close: async () => undefined,
-        }),
-      },
-      'stand-alone',
-      {
-        imports: [RateLimitModule.forRoot({ clock, kafka: options })],
-        controllers: [Orders],
-      },
-    );
+    app = await startMessages(await kafkaWire((server) => (kafka = server)), 'stand-alone', {
+      imports: [RateLimitModule.forRoot({ clock, kafka: options })],
+      controllers: [Orders],
+    });
   };
 
   beforeEach(() => {
     clock = new ManualClock();
-    kafka = new KafkaDouble();
     seen.length = 0;
   });
 

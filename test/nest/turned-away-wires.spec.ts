@@ -38,7 +38,7 @@ import { until } from '../support/until.js';
 import { readStatus } from './google-rpc.js';
 import { GrpcClients, type Outcome } from './grpc-clients.js';
 import { startHttp } from './http-apps.js';
-import { KafkaDouble } from './kafka-double.js';
+import { kafkaWire, type KafkaDouble } from './kafka-double.js';
 import { Ledger, ledgerModules, SECRET, TOLD, TROUBLES } from './ledger.js';
 import { KINDS, startMessages, startService, type Kind, type MessageApp } from './message-app.js';
 import { WIRES, type Wire } from './message-wires.js';
@@ -143,19 +143,8 @@ describe('messages of a hybrid application that is under test', () => {
 
 describe('messages of Kafka', () => {
   it('are delivered again if they are events, and answered if they are not', async () => {
-    const kafka = new KafkaDouble();
-    const app = await messages(
-      {
-        hasHeaders: true,
-        serve: () => ({ strategy: kafka }),
-        connect: async () => ({
-          send: (topic, data) => kafka.request(topic as string, data, {}),
-          emit: (topic, data) => kafka.deliver(topic, data, {}),
-          close: async () => undefined,
-        }),
-      },
-      'stand-alone',
-    );
+    let kafka!: KafkaDouble;
+    const app = await messages(await kafkaWire((server) => (kafka = server)), 'stand-alone');
     expect(await failure(app.send('ask', { name: 'open' }))).toEqual(TOLD.open);
     expect(kafka.refused).toEqual([]);
     // An event is what has no reply topic, whatever its handler.
