@@ -15,7 +15,7 @@ export class PolicyCatalog {
   /** Those that a document decides about: not what a route brings along after the start. */
   private readonly governed = new Set<string>();
   /** As the document has them that is in force. */
-  private given: ReadonlyMap<string, RoutePolicy> = new Map();
+  private given: Readonly<Record<string, RoutePolicy>> = {};
   /** Who names a policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
   private chooser: string | undefined;
@@ -57,15 +57,18 @@ export class PolicyCatalog {
    */
   prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
     this.checkUses(document);
-    const changed = Object.entries(document).filter(
-      ([name, given]) => !isImmutable(given) || this.given.get(name) !== given,
-    );
-    const next = changed.map(([name, given]) => this.reapply(name, given));
+    const next: AppliedPolicy[] = [];
+    for (const name of Object.keys(document)) {
+      const given = document[name]!;
+      const before = Object.hasOwn(this.given, name) ? this.given[name] : undefined;
+      const isAlike = before !== undefined && isImmutable(given) && isAppliedAlike(before, given);
+      if (!isAlike) next.push(this.reapply(name, given));
+    }
     return () => {
       for (const name of this.governed) {
         if (document[name] === undefined) this.policies.delete(name);
       }
-      this.given = new Map(Object.entries(document));
+      this.given = document;
       for (const applied of next) {
         this.governed.add(applied.name);
         const before = this.policies.get(applied.name);
@@ -142,6 +145,14 @@ export class PolicyCatalog {
       `${isEarly}, as it was`,
     );
   }
+}
+
+/** What of a policy's options a document may say about requests; the rest are figures. */
+const APPLICATION = ['key', 'anonymous', 'tier', 'cost', 'early'] as const;
+
+/** What has not changed is the same object, so lists need not be looked into. */
+function isAppliedAlike(before: RoutePolicy, given: RoutePolicy): boolean {
+  return before === given || APPLICATION.every((option) => before[option] === given[option]);
 }
 
 function functionsOf(input: RoutePolicy | undefined): Partial<RoutePolicy> {

@@ -35,6 +35,13 @@ export interface LimitCounters {
   leaseCalls: number;
 }
 
+/** The state of a configuration that all of its limits are of. */
+export interface Edition {
+  readonly revision: number;
+}
+
+const NO_EDITION: Edition = { revision: 0 };
+
 /** What limits of one limiter, or of one policy, have in common. */
 export interface LimitSurroundings {
   readonly memory: MemoryStore;
@@ -56,8 +63,6 @@ export class BoundLimit implements SharedLimit {
   readonly shadow: boolean;
   readonly maxWaiters: number;
   readonly counters: LimitCounters;
-  /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
-  revision = 0;
   /** Replaced when the limit is. */
   denials: DenyCache;
   /** Keys of which this process holds tokens; only where the store is shared. */
@@ -72,6 +77,7 @@ export class BoundLimit implements SharedLimit {
   private fallbackNodes = 0;
   /** Those that have stood for the same buckets, one after another. */
   private line: { latest: BoundLimit } = { latest: this };
+  private edition: Edition = NO_EDITION;
   private isRetired = false;
 
   constructor(
@@ -97,6 +103,16 @@ export class BoundLimit implements SharedLimit {
     this.counters = counters;
   }
 
+  /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
+  get revision(): number {
+    return this.edition.revision;
+  }
+
+  /** From now on the limit is one of a configuration, and moves on with it. */
+  belongTo(edition: Edition): void {
+    this.edition = edition;
+  }
+
   /** Whether this is what a policy says, to the last option. */
   isAs({ options }: CheckedPolicy, limit: Limit): boolean {
     return (
@@ -119,6 +135,7 @@ export class BoundLimit implements SharedLimit {
     const isSame = limit === before.limit;
     this.line = before.line;
     this.line.latest = this;
+    before.stayBehind();
     this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, limit.capacity));
     this.fallback = before.fallback;
     this.fallbackNodes = before.fallbackNodes;
@@ -139,12 +156,18 @@ export class BoundLimit implements SharedLimit {
   /** The policy, the tier or its algorithm is gone, and with it the buckets of this process. */
   retire(desk: LeaseDesk | undefined): void {
     this.isRetired = true;
+    this.stayBehind();
     this.counters.overflowed += this.overflowed;
     this.endLeases(desk);
     for (const table of [this.table, this.fallback]) {
       if (table !== undefined) this.memory.drop(table);
     }
     this.fallback = undefined;
+  }
+
+  /** Whoever still holds it must not speak of it in the name of what comes next. */
+  private stayBehind(): void {
+    this.edition = { revision: this.revision };
   }
 
   /** The limit that now stands for the same buckets. */

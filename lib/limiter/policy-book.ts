@@ -25,7 +25,7 @@ export class PolicyBook {
   private latest: BoundPolicy = NO_POLICY;
   private closed = false;
   /** Of the change that was installed last. */
-  revision = 0;
+  private readonly edition = { revision: 0 };
 
   constructor(
     policies: Readonly<Record<string, PolicyInput>>,
@@ -37,6 +37,11 @@ export class PolicyBook {
     this.binder = new PolicyBinder(memory, hasRemote, maxKeys);
     this.define(policies);
     this.governed = new Set(this.policies.keys());
+    for (const limit of this.limits()) limit.belongTo(this.edition);
+  }
+
+  get revision(): number {
+    return this.edition.revision;
   }
 
   /** The limit that a request falls under. */
@@ -88,13 +93,14 @@ export class PolicyBook {
    */
   install(set: readonly CheckedPolicy[], revision: number): ReadonlySet<string> {
     const now = this.clock.now();
-    const { policies, governed, binder } = this;
+    const { policies, governed, binder, edition } = this;
     const ended = new Set<string>();
     for (const policy of set) {
       const { name } = policy;
       const before = policies.get(name);
+      if (before?.checked === policy && governed.has(name)) continue;
       const bound = binder.bind(policy, before, now);
-      for (const limit of bound.tiers.values()) limit.revision = revision;
+      for (const limit of bound.tiers.values()) limit.belongTo(edition);
       governed.add(name);
       if (bound === before) continue;
       for (const [tier, limit] of before?.tiers ?? []) {
@@ -103,7 +109,7 @@ export class PolicyBook {
       policies.set(name, bound);
     }
     if (governed.size > set.length) this.remove(set, ended);
-    this.revision = revision;
+    edition.revision = revision;
     this.latest = NO_POLICY;
     return ended;
   }

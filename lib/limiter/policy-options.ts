@@ -7,7 +7,6 @@ import {
   plainObject,
   rejectUnknown,
   wholeAbove0,
-  withoutUndefined,
 } from '../common/validate.js';
 
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
@@ -79,6 +78,7 @@ export interface CheckedPolicy {
 const BASE_TIER = 'default';
 export const NAME = /^[\w.-]{1,64}$/;
 const MOST_SUB_WINDOWS = 120;
+const SECOND_MS = 1000;
 /** Keeps every figure that a bucket can reach a whole number below 2^53. */
 const LONGEST_FILL_MS = 100 * 365 * 86_400_000;
 const KNOWN_FIGURES: readonly (keyof LimitOptions)[] = ['rate', 'period', 'burst'];
@@ -101,24 +101,9 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
   }
   plainObject(at, input, 'an object with at least a rate');
   rejectUnknown(at, input, KNOWN_OPTIONS);
-  const options = Object.assign(new PolicyOptions(), withoutUndefined(input));
-  oneOf(`${at}.algorithm`, options.algorithm, ['token-bucket', 'leaky-bucket', 'sliding-window']);
-  oneOf(`${at}.mode`, options.mode, ['policer', 'shaper']);
-  oneOf(`${at}.scope`, options.scope, ['fleet', 'node']);
-  oneOf(`${at}.sync`, options.sync, ['auto', 'exact', 'leased']);
-  oneOf(`${at}.failureMode`, options.failureMode, ['local', 'open', 'closed']);
-  wholeAbove0(`${at}.cost`, options.cost);
-  wholeAbove0(`${at}.maxWaiters`, options.maxWaiters);
-  wholeAbove0(`${at}.subWindows`, options.subWindows, MOST_SUB_WINDOWS);
-  if (typeof options.shadow !== 'boolean') {
-    throw new InvalidArgumentError(`${at}.shadow`, options.shadow, 'true or false');
-  }
+  const options = withDefaults(at, input);
   rejectIdle(at, input, options);
   rejectUnleasable(at, options);
-  // Also where no tier takes them over.
-  if (options.period !== undefined) durationMs(options.period, `${at}.period`);
-  if (options.burst !== undefined) wholeAbove0(`${at}.burst`, options.burst);
-  if (options.maxDelay !== undefined) durationMs(options.maxDelay, `${at}.maxDelay`);
   const limits = tierLimits(at, options);
   const defaultTier = options.defaultTier ?? BASE_TIER;
   if (!limits.has(defaultTier)) {
@@ -135,17 +120,74 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
   return { name, options, limits, defaultTier };
 });
 
+type Check = (field: string, value: unknown) => void;
+
+const among =
+  (...choices: string[]): Check =>
+  (field, value) =>
+    oneOf(field, value, choices);
+
+/** What an option may be, whatever the others are; a tier's figures are looked at with the tier. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<keyof PolicyOptions, Check>([
+  ['algorithm', among('token-bucket', 'leaky-bucket', 'sliding-window')],
+  ['mode', among('policer', 'shaper')],
+  ['scope', among('fleet', 'node')],
+  ['sync', among('auto', 'exact', 'leased')],
+  ['failureMode', among('local', 'open', 'closed')],
+  ['cost', wholeAbove0],
+  ['maxWaiters', wholeAbove0],
+  ['subWindows', (field, value) => wholeAbove0(field, value, MOST_SUB_WINDOWS)],
+  ['shadow', trueOrFalse],
+  ['period', (field, value) => durationMs(value, field)],
+  ['burst', wholeAbove0],
+  ['maxDelay', (field, value) => durationMs(value, field)],
+]);
+
+function trueOrFalse(field: string, value: unknown): void {
+  if (typeof value === 'boolean') return;
+  throw new InvalidArgumentError(field, value, 'true or false');
+}
+
+/** Only what is given is checked: the defaults are right. */
+function withDefaults(at: string, input: PolicyInput): PolicyOptions {
+  const options = new PolicyOptions() as PolicyOptions & Record<string, unknown>;
+  for (const option of Object.keys(input)) {
+    const value: unknown = input[option as keyof PolicyOptions];
+    // `{ burst: undefined }` means the default, as people expect of spread options.
+    if (value === undefined) continue;
+    CHECKS.get(option)?.(`${at}.${option}`, value);
+    options[option] = value;
+  }
+  return options;
+}
+
+const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, string][] = [
+  [
+    'mode',
+    ({ algorithm }) => algorithm === 'leaky-bucket',
+    "no mode without algorithm: 'leaky-bucket'",
+  ],
+  [
+    'maxDelay',
+    ({ algorithm, mode }) => algorithm === 'leaky-bucket' && mode === 'shaper',
+    "mode: 'shaper' beside it",
+  ],
+  [
+    'subWindows',
+    ({ algorithm }) => algorithm === 'sliding-window',
+    "algorithm: 'sliding-window' beside it",
+  ],
+  [
+    'burst',
+    ({ algorithm }) => algorithm !== 'sliding-window',
+    'no burst for a sliding window',
+  ],
+];
+
 /** An option that the algorithm does not look at would be an option that silently does nothing. */
 function rejectIdle(at: string, input: PolicyInput, options: PolicyOptions): void {
-  const { algorithm, mode } = options;
-  const idle: [option: keyof PolicyOptions, isUsed: boolean, needs: string][] = [
-    ['mode', algorithm === 'leaky-bucket', "no mode without algorithm: 'leaky-bucket'"],
-    ['maxDelay', algorithm === 'leaky-bucket' && mode === 'shaper', "mode: 'shaper' beside it"],
-    ['subWindows', algorithm === 'sliding-window', "algorithm: 'sliding-window' beside it"],
-    ['burst', algorithm !== 'sliding-window', 'no burst for a sliding window'],
-  ];
-  for (const [option, isUsed, needs] of idle) {
-    if (!isUsed && input[option] !== undefined) {
+  for (const [option, isUsed, needs] of USES) {
+    if (input[option] !== undefined && !isUsed(options)) {
       throw new InvalidArgumentError(`${at}.${option}`, input[option], needs);
     }
   }
@@ -230,7 +272,7 @@ function checkRate(at: string, figures: LimitOptions): { rate: number; periodMs:
   const parsed =
     typeof rate === 'string'
       ? parseRate(rate, `${at}.rate`)
-      : { rate, periodMs: durationMs(period === undefined ? '1s' : period, `${at}.period`) };
+      : { rate, periodMs: period === undefined ? SECOND_MS : durationMs(period, `${at}.period`) };
   if (typeof parsed.rate !== 'number' || !(parsed.rate > 0) || !Number.isFinite(parsed.rate)) {
     throw new InvalidArgumentError(`${at}.rate`, rate, 'a finite number above 0');
   }

@@ -27,17 +27,17 @@ export class LeasedKeys {
   decided = 0;
   calls = 0;
   private readonly leases = new Map<string, KeyLease>();
-  private readonly hot: HotKeys | undefined;
+  /** Made for the first request: most policies of a large configuration see none. */
+  private hot: HotKeys | undefined = undefined;
   private readonly sizing: LeaseSizing;
   private closed = false;
 
   constructor(
     private shared: SharedLimit,
-    sync: 'auto' | 'leased',
+    private readonly sync: 'auto' | 'leased',
     private readonly desk: LeaseDesk,
   ) {
     this.sizing = new LeaseSizing(shared.limit, desk);
-    this.hot = sync === 'auto' ? new HotKeys(this.sizing.horizonMicros) : undefined;
   }
 
   get size(): number {
@@ -130,8 +130,11 @@ export class LeasedKeys {
   }
 
   private earns(key: string, now: number): boolean {
-    if (this.hot === undefined) return this.sizing.most() >= 1;
-    return this.sizing.most() >= LEAST_SHARE && this.hot.add(key, now) >= EARNING;
+    const { sizing } = this;
+    if (this.sync === 'leased') return sizing.most() >= 1;
+    if (sizing.most() < LEAST_SHARE) return false;
+    this.hot ??= new HotKeys(sizing.horizonMicros);
+    return this.hot.add(key, now) >= EARNING;
   }
 
   private open(key: string, cost: number, now: number): void {

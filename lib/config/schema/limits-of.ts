@@ -12,12 +12,20 @@ export interface Limits {
 
 /** The limits of an effective document, in the form in which the limiter takes them. */
 export function limitsOf(document: ConfigDocument): Limits {
-  const policies = Object.fromEntries(
-    Object.entries(document.policies ?? {}).map(([name, policy]) => [name, limitOf(policy)]),
-  );
+  const policies = policyLimits(document.policies ?? NO_POLICIES);
   const quota = quotaOf(document);
   return quota === undefined ? { policies } : { policies, quota };
 }
+
+type Policies = NonNullable<ConfigDocument['policies']>;
+
+const NO_POLICIES: Policies = deepFreeze({});
+
+const policyLimits = remembered((policies: Policies): Limits['policies'] => {
+  const limits: Record<string, PolicyInput> = {};
+  for (const name of Object.keys(policies)) limits[name] = limitOf(policies[name]!);
+  return isImmutable(policies) ? Object.freeze(limits) : limits;
+});
 
 /** Without what only requests have to do with. */
 const limitOf = remembered((policy: PolicyDocument): PolicyInput => {
