@@ -6,7 +6,7 @@ import { libraryVersion } from './library-version.js';
 import { type ConfigSnapshot } from './rate-limit-config.js';
 import { checkDocument, type CheckOptions, type ConfigDocument } from './schema/index.js';
 
-export interface SnapshotOptions extends CheckOptions {
+export interface SnapshotOptions extends Omit<CheckOptions, 'known'> {
   /** A snapshot from before: what is still the same is taken from it. */
   readonly known?: ConfigSnapshot | undefined;
 }
@@ -17,7 +17,9 @@ export function snapshotOf(
   revision: number,
   { known, ...options }: SnapshotOptions = { allowEmpty: true },
 ): ConfigSnapshot {
-  return snapshot(checkDocument(whole(layers, known), options), revision, known);
+  const joint = whole(layers, known);
+  const document = checkDocument(joint, { ...options, known: known?.document });
+  return snapshot(document, revision, known);
 }
 
 /** Names the rules of this library: each version has its own. Empty if the version is not known. */

@@ -8,13 +8,15 @@ import { SECTIONS, type ConfigDocument } from './document.schema.js';
 import { issue } from './issue.js';
 import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
 import { ALL_SOUND, ruleIssues, type IsSound } from './rule-issues.js';
-import { keepShape, shapeIssues, type LocatedIssue } from './shape-issues.js';
+import { shapeIssues, type LocatedIssue } from './shape-issues.js';
 
 export interface CheckOptions {
   /** A document that configures nothing is refused unless this is set. */
   readonly allowEmpty?: boolean;
   /** What the document is called in the message of the error. */
   readonly name?: string;
+  /** A document that was checked before, of which this one may be made for the most part. */
+  readonly known?: ConfigDocument | undefined;
 }
 
 /** A part of the configuration that is laid over what is below it; null removes. */
@@ -25,9 +27,7 @@ export type ConfigLayer = { readonly [name: string]: unknown };
  * `InvalidConfigError` with everything that is wrong.
  */
 export function checkDocument(value: unknown, options: CheckOptions = {}): ConfigDocument {
-  const document = checked(value, options, documentIssues) as ConfigDocument;
-  keepShape(document);
-  return document;
+  return checked(value, options, documentIssues) as ConfigDocument;
 }
 
 /**
@@ -69,7 +69,7 @@ function layerIssues(copy: unknown, { allowEmpty }: CheckOptions): ConfigIssue[]
 const isEmpty = (layer: object): boolean => Object.keys(layer).every((name) => name === 'version');
 
 function documentIssues(copy: unknown, options: CheckOptions): ConfigIssue[] {
-  const shape = shapeIssues(copy);
+  const shape = shapeIssues(copy, options.known);
   if (!isObject(copy))
     return copy === undefined || copy === null ? [emptyIssue()] : issuesOf(shape);
   const document = copy as ConfigDocument;

@@ -23,12 +23,14 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
   const sound = isSound === ALL_SOUND ? document : soundPart(document, isSound);
   const { policies, quota } = limitsOf(sound);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
-  return [
-    ...Object.keys(policies).flatMap((name) => policyIssues(policies[name]!, name)),
-    ...Object.keys(policies).flatMap((name) => routeIssues(name, sound.policies![name]!)),
-    ...(quota === undefined ? [] : quotaIssues(quota, isWhole)),
-    ...otherRules(sound),
-  ];
+  const issues: ConfigIssue[] = [];
+  for (const name of Object.keys(policies)) {
+    issues.push(...policyIssues(policies[name]!, name));
+    issues.push(...routeIssues(sound.policies![name]!, name));
+  }
+  if (quota !== undefined) issues.push(...quotaIssues(quota, isWhole));
+  issues.push(...otherRules(sound));
+  return issues;
 }
 
 /** Rules cannot make sense of what has the wrong form. */
@@ -57,7 +59,8 @@ const policyIssues = remembered((policy: PolicyInput, name: string): readonly Co
 });
 
 /** How a policy is applied is compiled where requests are; what can be seen beforehand is seen here. */
-function routeIssues(name: string, { early, key, anonymous }: PolicyDocument): ConfigIssue[] {
+const routeIssues = remembered((policy: PolicyDocument, name: string): readonly ConfigIssue[] => {
+  const { early, key, anonymous } = policy;
   const at = ['policies', name];
   const issues: ConfigIssue[] = [];
   if (early === true && key !== undefined && !isEarlyKey(key)) {
@@ -67,7 +70,7 @@ function routeIssues(name: string, { early, key, anonymous }: PolicyDocument): C
     issues.push(issue([...at, 'anonymous'], anonymous, 'a key that needs no user'));
   }
   return issues;
-}
+});
 
 /** Each app by itself first: the sum of all says nothing while one of them is wrong. */
 const quotaIssues = remembered((quota: QuotaOptions, isWhole: boolean): readonly ConfigIssue[] => {

@@ -6,6 +6,7 @@ import { type PathSegment } from '../document/path.js';
 import { documentSchema, type ConfigDocument } from './document.schema.js';
 import { issue } from './issue.js';
 import { fieldsAt } from './schema-fields.js';
+import { isStillRight } from './still-right.js';
 
 type Path = readonly PathSegment[];
 
@@ -15,51 +16,16 @@ export interface LocatedIssue {
   readonly issue: ConfigIssue;
 }
 
-/** Everything about the document that has the wrong form or name. */
-export function shapeIssues(document: unknown): LocatedIssue[] {
-  const { error } = documentSchema.safeParse(unknownPart(document));
+/**
+ * Everything about the document that has the wrong form or name. `known` is another document, of the
+ * right form, of which most of this one may be made.
+ */
+export function shapeIssues(document: unknown, known?: ConfigDocument): LocatedIssue[] {
+  if (known !== undefined && isStillRight(documentSchema, document, known)) return [];
+  const { error } = documentSchema.safeParse(document);
   const found =
     error === undefined ? [] : error.issues.flatMap((one) => located(one, [], document));
   return onePerPlace(found);
-}
-
-/** Parts that were found to have the right form, and where they stood. */
-const rightAt = new WeakMap<object, string>();
-
-/** Sections of many parts, of which one may change and the others stay. */
-const BY_NAME: readonly string[] = ['policies', 'apps', 'protection'];
-
-/** From now on parts of this document need not be looked at again where they stand. */
-export function keepShape(document: ConfigDocument): void {
-  for (const [section, part] of Object.entries(document)) {
-    if (!isObject(part)) continue;
-    rightAt.set(part, section);
-    if (!BY_NAME.includes(section)) continue;
-    for (const [name, one] of Object.entries(part)) {
-      if (isObject(one)) rightAt.set(one, `${section}.${name}`);
-    }
-  }
-}
-
-/** All fields may be left out, so the rest of a document is right or wrong without those parts. */
-function unknownPart(document: unknown): unknown {
-  if (!isObject(document)) return document;
-  return without(document, (section, part) => {
-    if (!BY_NAME.includes(section) || !isObject(part)) return part;
-    return without(part, (_, one) => one, `${section}.`);
-  });
-}
-
-function without(
-  parts: Record<string, unknown>,
-  restOf: (name: string, part: unknown) => unknown,
-  prefix = '',
-): Record<string, unknown> {
-  const rest: Record<string, unknown> = {};
-  for (const [name, part] of Object.entries(parts)) {
-    if (!isObject(part) || rightAt.get(part) !== prefix + name) rest[name] = restOf(name, part);
-  }
-  return rest;
 }
 
 function located(one: z.core.$ZodIssue, base: Path, document: unknown): LocatedIssue[] {
