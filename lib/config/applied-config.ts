@@ -24,9 +24,9 @@ export interface Adoption extends Pick<StoredConfig, 'current' | 'previous'> {
 /** A snapshot that everything has prepared for, as things stood then. */
 interface Prepared {
   readonly next: ConfigSnapshot;
-  readonly commit: () => void;
+  /** Of each consumer that there was. */
+  readonly commits: readonly (() => void)[];
   readonly from: ConfigSnapshot | undefined;
-  readonly consumers: number;
 }
 
 /**
@@ -64,9 +64,9 @@ export class AppliedConfig {
   /** Throws if a part of this process cannot work with it; changes nothing. */
   prepare(next: ConfigSnapshot): Prepared {
     const from = this.applied;
-    const commits = Array.from(this.consumers, (one) => one.prepare(next, from));
-    const commit = (): void => commits.forEach((one) => this.commit(one));
-    return (this.ready = { next, commit, from, consumers: commits.length });
+    const commits: (() => void)[] = [];
+    for (const consumer of this.consumers) commits.push(consumer.prepare(next, from));
+    return (this.ready = { next, commits, from });
   }
 
   /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
@@ -165,15 +165,15 @@ export class AppliedConfig {
   private readyFor({ revision, hash }: ConfigRecord): Prepared | undefined {
     const { ready, applied, consumers } = this;
     const isFor = ready?.next.revision === revision && ready.next.hash === hash;
-    return isFor && ready.from === applied && ready.consumers === consumers.size
+    return isFor && ready.from === applied && ready.commits.length === consumers.size
       ? ready
       : undefined;
   }
 
-  private swap({ commit, next: to }: Prepared, record: ConfigRecord | undefined): void {
+  private swap({ commits, next: to }: Prepared, record: ConfigRecord | undefined): void {
     const from = this.applied;
     this.ready = undefined;
-    commit();
+    for (const commit of commits) this.commit(commit);
     this.applied = to;
     this.record = record;
     this.refusal = undefined;

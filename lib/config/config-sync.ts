@@ -164,6 +164,8 @@ export class ConfigSync {
 
   /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
   private onKnownGround(record: ConfigRecord): ConfigRecord {
+    const { newest } = this;
+    if (newest?.code === record.code && newest.file === record.file) return record;
     const code = deepFreeze(shared(this.newest?.code, record.code));
     const file = deepFreeze(shared(this.newest?.file, record.file));
     return { ...record, code, file };

@@ -24,8 +24,12 @@ export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
 
 /** The document that follows from layers, the profile not yet applied. */
 export function joined({ code, file, patch }: ConfigLayers): JsonObject {
-  return mergePatch(below(code, file), patch) as JsonObject;
+  return laidOver(patch, below(code, file));
 }
+
+const laidOver = remembered((patch: JsonObject, ground: JsonObject): JsonObject => {
+  return mergePatch(ground, patch) as JsonObject;
+});
 
 /** Updates leave it as it is. */
 const below = remembered((code: LayersByService, file: LayersByService): JsonObject => {
@@ -46,10 +50,12 @@ function byName(layers: ConfigLayers['code']): VersionedLayer[] {
  * object, is said field by field.
  */
 export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers {
+  const { code, file } = layers;
   const wanted = mergePatch(joined(layers), patch);
-  const both = mergePatches(layers.patch, patch) as JsonObject;
-  const rest = patchBetween(joined({ ...layers, patch: both }), wanted);
-  return { ...layers, patch: mergePatches(both, rest) as JsonObject };
+  const both = deepFreeze(mergePatches(layers.patch, patch) as JsonObject);
+  const rest = patchBetween(joined({ code, file, patch: both }), wanted) as JsonObject;
+  const isAll = Object.keys(rest).length === 0;
+  return { code, file, patch: isAll ? both : (mergePatches(both, rest) as JsonObject) };
 }
 
 /**

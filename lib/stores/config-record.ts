@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from '../common/errors.js';
+import { remembered } from '../common/immutable.js';
 import {
   type ConfigDraft,
   type ConfigRecord,
+  type LayersByService,
   type NodeAck,
   type TerseRecord,
   type ToldRecord,
@@ -17,20 +19,27 @@ export const MOST_TOLD_BYTES = 64 * 1024;
 /** What a node has to say about a refusal; its log says the rest. */
 const LONGEST_REASON = 500;
 
-/** The draft as text, to which a store adds revision and time. */
-export function encodeDraft(draft: ConfigDraft): string {
-  const text = JSON.stringify(draft);
+/**
+ * The draft as text, to which a store adds revision and time; and the same without code and file, for
+ * those who know them.
+ */
+export function encodeDraft({ code, file, ...rest }: ConfigDraft): { body: string; terse: string } {
+  const terse = JSON.stringify(rest);
+  const ground = `"code":${groundText(code)},"file":${groundText(file)}`;
+  const body = `${terse.slice(0, -1)},${ground}}`;
+  return { body: checkedSize(body), terse };
+}
+
+/** Updates leave code and file as they are. */
+const groundText = remembered((layers: LayersByService): string => JSON.stringify(layers));
+
+function checkedSize(text: string): string {
   const bytes = Buffer.byteLength(text);
   if (bytes > LARGEST_RECORD_BYTES) {
     const limit = `at most ${LARGEST_RECORD_BYTES} bytes`;
     throw new InvalidArgumentError('config', bytes, limit, `config: ${bytes} bytes; ${limit}`);
   }
   return text;
-}
-
-/** The same without code and file, for those who know them. */
-export function encodeTerse({ code: _code, file: _file, ...draft }: ConfigDraft): string {
-  return JSON.stringify(draft);
 }
 
 /** The record in a text, or in words what is wrong with it. */

@@ -10,11 +10,14 @@ export function canonicalJson(value: unknown): string {
 }
 
 const objectText = remembered((object: Record<string, unknown>): string => {
-  const fields = Object.keys(object).filter((name) => object[name] !== undefined);
-  const texts = fields
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonicalJson(object[name])}`);
-  return `{${texts.join(',')}}`;
+  let fields = '';
+  for (const name of Object.keys(object).sort()) {
+    const value = object[name];
+    if (value === undefined) continue;
+    if (fields !== '') fields += ',';
+    fields += `${JSON.stringify(name)}:${canonicalJson(value)}`;
+  }
+  return `{${fields}}`;
 });
 
 /** The sha256 of a document, in hex: the same for documents that say the same. */

@@ -1,4 +1,4 @@
-import { isObject, namesOf, own } from './json.js';
+import { isForbidden, isObject, own } from './json.js';
 
 /**
  * JSON merge patch, RFC 7396: what the patch names is set, null removes it, objects are joined field
@@ -7,9 +7,9 @@ import { isObject, namesOf, own } from './json.js';
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const base = isObject(target) ? target : {};
-  const merged: Record<string, unknown> = {};
-  for (const name of namesOf(base)) merged[name] = base[name];
-  for (const name of namesOf(patch)) {
+  const merged = copyOf(base);
+  for (const name of Object.keys(patch)) {
+    if (isForbidden(name)) continue;
     if (patch[name] === null) delete merged[name];
     else merged[name] = mergePatch(own(base, name), patch[name]);
   }
@@ -25,8 +25,16 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
  */
 export function mergePatches(first: unknown, second: unknown): unknown {
   if (!isObject(first) || !isObject(second)) return second;
-  const merged: Record<string, unknown> = {};
-  for (const name of namesOf(first)) merged[name] = first[name];
-  for (const name of namesOf(second)) merged[name] = mergePatches(own(first, name), second[name]);
+  const merged = copyOf(first);
+  for (const name of Object.keys(second)) {
+    if (!isForbidden(name)) merged[name] = mergePatches(own(first, name), second[name]);
+  }
   return merged;
+}
+
+/** The fields of an object, without those that are none. */
+function copyOf(object: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(object)) if (!isForbidden(name)) copy[name] = object[name];
+  return copy;
 }

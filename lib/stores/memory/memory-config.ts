@@ -56,7 +56,7 @@ export class MemoryConfig implements ConfigStore {
     above = 0,
     ground = '',
   ): Promise<WrittenConfig> {
-    const body = encodeDraft(draft);
+    const { body } = encodeDraft(draft);
     await Promise.resolve();
     const nowMs = this.nowMs();
     const [current] = this.entries;

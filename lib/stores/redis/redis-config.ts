@@ -4,7 +4,6 @@ import { StoreUnavailableError } from '../../common/errors.js';
 import {
   decodeRecord,
   encodeDraft,
-  encodeTerse,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
   MOST_TOLD_BYTES,
@@ -77,12 +76,11 @@ export class RedisConfig implements ConfigStore {
     ground = '',
   ): Promise<WrittenConfig> {
     const { config, history } = this.keys;
-    const body = encodeDraft(draft);
-    const terse = ground === '' ? '' : encodeTerse(draft);
+    const { body, terse } = encodeDraft(draft);
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES, ground, terse],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES, ground, ground && terse],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
