@@ -32,28 +32,28 @@ local function whole(text)
   return 0
 end
 
-local stored = redis.call('HMGET', config, 'revision', 'id', 'current')
+local stored = redis.call('HMGET', config, 'revision', 'id', 'current', 'history_bytes')
 local current = whole(stored[1])
 if stored[2] == id then return { 1, current, now_ms } end
 if current ~= expected then return { 0, current, now_ms } end
 
 local revision = math.max(expected, above) + 1
 -- Put together as text: cjson cannot tell an empty object from an empty list.
-local head = string.format('{"revision":%.0f,"atMs":%.0f,', revision, now_ms)
+local number = string.format('%.0f', revision)
+local head = string.format('{"revision":%s,"atMs":%.0f,', number, now_ms)
 local record = head .. string.sub(body, 2)
 
-redis.call('HSET', config, 'revision', string.format('%.0f', revision), 'id', id, 'current', record)
-redis.call('HSET', config, 'previous', stored[3] or '')
-redis.call('LPUSH', history, record)
-local bytes = redis.call('HINCRBY', config, 'history_bytes', #record)
-local records = redis.call('LLEN', history)
+local records = redis.call('LPUSH', history, record)
+local bytes = #record
+if records > 1 then bytes = bytes + whole(stored[4]) end
 while records > most_records or (bytes > most_bytes and records > 1) do
-  local oldest = redis.call('RPOP', history)
-  bytes = redis.call('HINCRBY', config, 'history_bytes', -#oldest)
+  bytes = bytes - #redis.call('RPOP', history)
   records = records - 1
 end
+redis.call('HSET', config, 'revision', number, 'id', id, 'current', record,
+  'previous', stored[3] or '', 'history_bytes', string.format('%.0f', bytes))
 -- Who has the record before it need not read this one.
-local message = string.format('%.0f', revision)
+local message = number
 local told = record
 if ground ~= '' and ground == stored[2] then told = head .. string.sub(terse, 2) end
 if #told <= most_told then

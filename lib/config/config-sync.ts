@@ -98,7 +98,9 @@ export class ConfigSync {
     // Of a record on known ground only the patch is new.
     const isTold = record.code === undefined;
     const { code = newest.code, file = newest.file } = record;
-    this.learn({ current: { ...record, code, file }, previous: newest, isTold });
+    // A message is nobody else's.
+    const current = Object.assign(record, { code, file });
+    this.learn({ current, previous: newest, isTold });
     return true;
   }
 

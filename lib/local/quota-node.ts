@@ -130,13 +130,13 @@ export class QuotaNode {
       tank.reportAt = this.plan.reportLevel(tank, now);
     }
     this.follow(revision);
+    // What apps that are gone have left goes back, and the store's word on the new limits comes.
+    this.arm(now + SETTLED_AFTER_MICROS);
   }
 
-  /** The quota has another revision, and is the same or was changed. */
+  /** The same quota under another revision: the store is told of it with the next call. */
   follow(revision: number): void {
     this.revisions.apply(revision);
-    // What apps that are gone have left goes back, and the store's word on the new limits comes.
-    this.arm(this.clock.now() + SETTLED_AFTER_MICROS);
   }
 
   modeOf(tank: AppTank): NodeMode {
