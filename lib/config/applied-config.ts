@@ -3,7 +3,6 @@ import {
   type ConfigLayers,
   type ConfigRecord,
   type NodeReport,
-  type StoredConfig,
 } from '../stores/index.js';
 import { inWords } from './config-errors.js';
 import { diff, type ConfigDiff } from './document/index.js';
@@ -17,7 +16,10 @@ import { type Report } from './report.js';
 import { snapshotOf, snapshotOfRecord } from './snapshot.js';
 
 /** What the store has, as it was read or told. */
-export interface Adoption extends Pick<StoredConfig, 'current' | 'previous'> {
+export interface Adoption {
+  readonly current: ConfigRecord;
+  readonly previous?: ConfigRecord | undefined;
+  /** By its writer, on ground that is known here. */
   readonly isTold?: boolean;
 }
 
@@ -85,7 +87,7 @@ export class AppliedConfig {
 
   /** Takes what the store has, unless it is known or older; stages what is not due yet. */
   adopt({ current, previous, isTold = false }: Adoption, nowMs: number): void {
-    if (current === undefined || !this.isNews(current)) return this.takeDue(nowMs);
+    if (!this.isNews(current)) return this.takeDue(nowMs);
     const isDue = current.effectiveAtMs <= nowMs;
     if (previous && !isDue && this.isNews(previous)) this.apply(previous);
     if (isDue) this.apply(current, isTold);

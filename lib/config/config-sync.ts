@@ -10,7 +10,7 @@ import {
   type StoredConfig,
   type ToldRecord,
 } from '../stores/index.js';
-import { type Adoption, type AppliedConfig } from './applied-config.js';
+import { type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
 import { shared } from './document/index.js';
 import { writeOnce } from './config-writer.js';
@@ -100,7 +100,7 @@ export class ConfigSync {
     const { code = newest.code, file = newest.file } = record;
     // A message is nobody else's.
     const current = Object.assign(record, { code, file });
-    this.learn({ current, previous: newest, isTold });
+    this.learn(current, newest, isTold);
     return true;
   }
 
@@ -119,7 +119,7 @@ export class ConfigSync {
     if (!answer.written) return false;
     const { revision, nowMs: atMs } = answer;
     this.stored = revision;
-    this.learn({ current: { ...draft, revision, atMs } });
+    this.learn({ ...draft, revision, atMs });
     return true;
   }
 
@@ -151,17 +151,18 @@ export class ConfigSync {
   private intentOn(stored: StoredConfig): Intent | undefined {
     if (this.isLost(stored)) return this.restoring(stored);
     if (stored.damage !== undefined) return this.refuse(stored, stored.damage);
-    this.learn(stored);
+    this.learn(stored.current, stored.previous);
     if (this.waiting !== undefined) return undefined;
     return this.owing() ?? this.publishing();
   }
 
-  private learn({ current, ...more }: Adoption): void {
-    if (current === undefined) return this.applied.adopt({}, this.time.nowMs());
-    const record = this.onKnownGround(current);
-    this.own.restored(this.newest, record);
-    this.newest = record;
-    this.applied.adopt({ ...more, current: record }, this.time.nowMs());
+  private learn(stored?: ConfigRecord, previous?: ConfigRecord, isTold = false): void {
+    const nowMs = this.time.nowMs();
+    if (stored === undefined) return this.applied.takeDue(nowMs);
+    const current = this.onKnownGround(stored);
+    this.own.restored(this.newest, current);
+    this.newest = current;
+    this.applied.adopt({ current, previous, isTold }, nowMs);
   }
 
   /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
@@ -216,7 +217,7 @@ export class ConfigSync {
 
   /** Whoever has nothing yet takes the revision before it. */
   private refuse({ revision, previous }: StoredConfig, reason: string): undefined {
-    if (previous !== undefined && this.newest === undefined) this.learn({ current: previous });
+    if (previous !== undefined && this.newest === undefined) this.learn(previous);
     this.applied.refuse({ revision, kind: 'unreadable', reason });
   }
 }

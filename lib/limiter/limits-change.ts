@@ -23,5 +23,8 @@ export function checkChange(change: LimitsChange): CheckedPolicy[] {
     throw new InvalidArgumentError('change.revision', change.revision, 'a whole number from 0 on');
   }
   plainObject('policies', change.policies, 'an object of policies by name');
-  return Object.entries(change.policies).map(([name, policy]) => checkPolicy(name, policy));
+  const { policies } = change;
+  const checked: CheckedPolicy[] = [];
+  for (const name of Object.keys(policies)) checked.push(checkPolicy(name, policies[name]!));
+  return checked;
 }
