@@ -15,8 +15,8 @@ export class LimitsConsumer implements ConfigConsumer {
     private readonly app: string | undefined,
   ) {}
 
-  prepare({ revision, document }: ConfigSnapshot): () => void {
-    const limits = limitsOf(document);
+  prepare({ revision, document }: ConfigSnapshot, from?: ConfigSnapshot): () => void {
+    const limits = limitsOf(document, from?.document);
     const apps = limits.quota?.apps;
     if (this.app !== undefined && apps?.[this.app] === undefined) {
       throw new UnknownAppError(this.app, Object.keys(apps ?? {}));

@@ -58,10 +58,10 @@ export class PolicyCatalog {
   prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
     this.checkUses(document);
     const next: AppliedPolicy[] = [];
+    const before = isImmutable(document) ? this.given : {};
     for (const name of Object.keys(document)) {
       const given = document[name]!;
-      const before = Object.hasOwn(this.given, name) ? this.given[name] : undefined;
-      const isAlike = before !== undefined && isImmutable(given) && isAppliedAlike(before, given);
+      const isAlike = Object.hasOwn(before, name) && isAppliedAlike(before[name]!, given);
       if (!isAlike) next.push(this.reapply(name, given));
     }
     return () => {

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../common/errors.js';
+import { isImmutable } from '../common/immutable.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
@@ -15,8 +16,17 @@ export interface LimitsChange {
 
 const KNOWN: readonly (keyof LimitsChange)[] = ['revision', 'policies', 'quota'];
 
-/** The policies of a change, checked as those of the options are. */
-export function checkChange(change: LimitsChange): CheckedPolicy[] {
+/** A change that was found right. */
+export interface CheckedChange {
+  readonly policies: LimitsChange['policies'];
+  readonly checked: readonly CheckedPolicy[];
+}
+
+/**
+ * The policies of a change, checked as those of the options are. Most are what they were in the change
+ * before, and stand at the same place.
+ */
+export function checkChange(change: LimitsChange, before?: CheckedChange): CheckedChange {
   plainObject('change', change, 'an object with a revision and policies');
   rejectUnknown('change', change, KNOWN);
   if (!Number.isSafeInteger(change.revision) || change.revision < 0) {
@@ -24,7 +34,11 @@ export function checkChange(change: LimitsChange): CheckedPolicy[] {
   }
   plainObject('policies', change.policies, 'an object of policies by name');
   const { policies } = change;
-  const checked: CheckedPolicy[] = [];
-  for (const name of Object.keys(policies)) checked.push(checkPolicy(name, policies[name]!));
-  return checked;
+  const known = isImmutable(before?.policies) && isImmutable(policies) ? before : undefined;
+  const checked = Object.keys(policies).map((name, place) => {
+    const there = known?.checked[place];
+    const isSame = there?.name === name && known!.policies[name] === policies[name];
+    return isSame ? there : checkPolicy(name, policies[name]!);
+  });
+  return { policies, checked };
 }

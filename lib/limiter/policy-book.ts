@@ -20,6 +20,8 @@ export class PolicyBook {
   private readonly policies = new Map<string, BoundPolicy>();
   /** Those that changes decide about, because the options or an earlier change named them. */
   private readonly governed: Set<string>;
+  /** As the latest change has them. */
+  private installed: readonly CheckedPolicy[] = [];
   private readonly binder: PolicyBinder;
   /** Most requests name the same policy as the one before. */
   private latest: BoundPolicy = NO_POLICY;
@@ -95,10 +97,10 @@ export class PolicyBook {
     const now = this.clock.now();
     const { policies, governed, binder, edition } = this;
     const ended = new Set<string>();
-    for (const policy of set) {
+    for (const [place, policy] of set.entries()) {
+      if (policy === this.installed[place]) continue;
       const { name } = policy;
       const before = policies.get(name);
-      if (before?.checked === policy && governed.has(name)) continue;
       const bound = binder.bind(policy, before, now);
       for (const limit of bound.tiers.values()) limit.belongTo(edition);
       governed.add(name);
@@ -109,6 +111,7 @@ export class PolicyBook {
       policies.set(name, bound);
     }
     if (governed.size > set.length) this.remove(set, ended);
+    this.installed = set;
     edition.revision = revision;
     this.latest = NO_POLICY;
     return ended;

@@ -18,7 +18,7 @@ import {
   type RedisStoreOptions,
 } from './options.js';
 import { takeLeased } from './leased-take.js';
-import { checkChange, type LimitsChange } from './limits-change.js';
+import { checkChange, type CheckedChange, type LimitsChange } from './limits-change.js';
 import { keyOf, PolicyBook } from './policy-book.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
@@ -55,6 +55,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly desk: LeaseDesk | undefined;
   private readonly policies: PolicyBook;
   private readonly quotaBook: QuotaBook | undefined;
+  private latestChange: CheckedChange | undefined = undefined;
   private readonly events = newLimiterEvents();
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
@@ -186,13 +187,14 @@ export class WeirRateLimiter extends RateLimiter {
 
   prepare(change: LimitsChange): () => void {
     if (this.closed) throw new LimiterClosedError();
-    const policies = checkChange(change);
+    const checked = checkChange(change, this.latestChange);
     const { revision } = change;
     const commitQuota = prepareQuota(this.quotaBook, change);
     return () => {
       const isLater = revision > this.revision || this.revision === 0;
       if (this.closed || !isLater) return;
-      const changed = this.policies.install(policies, revision);
+      const changed = this.policies.install(checked.checked, revision);
+      this.latestChange = checked;
       // What goes back was leased under the old limits, and must not meet a call under the new ones.
       this.remote?.flush();
       commitQuota();

@@ -75,7 +75,7 @@ function documentIssues(copy: unknown, options: CheckOptions): ConfigIssue[] {
   const document = copy as ConfigDocument;
   const hasNothing = SECTIONS.every((name) => document[name] === undefined);
   if (hasNothing && shape.length === 0 && !options.allowEmpty) return [emptyIssue()];
-  const base = ruleIssues(document, soundness(shape, []));
+  const base = ruleIssues(document, soundness(shape, []), options.known);
   return [...issuesOf(shape), ...base, ...profileIssues(document, shape, base)];
 }
 

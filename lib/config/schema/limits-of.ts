@@ -10,9 +10,12 @@ export interface Limits {
   readonly quota?: QuotaOptions;
 }
 
-/** The limits of an effective document, in the form in which the limiter takes them. */
-export function limitsOf(document: ConfigDocument): Limits {
-  const policies = policyLimits(document.policies ?? NO_POLICIES);
+/**
+ * The limits of an effective document, in the form in which the limiter takes them. What is the same
+ * as in a known document is the same in its limits.
+ */
+export function limitsOf(document: ConfigDocument, known?: ConfigDocument): Limits {
+  const policies = policyLimits(document.policies ?? NO_POLICIES, known?.policies ?? NO_POLICIES);
   const quota = quotaOf(document);
   return quota === undefined ? { policies } : { policies, quota };
 }
@@ -21,17 +24,26 @@ type Policies = NonNullable<ConfigDocument['policies']>;
 
 const NO_POLICIES: Policies = deepFreeze({});
 
-const policyLimits = remembered((policies: Policies): Limits['policies'] => {
+const limitsOfPolicies = new WeakMap<Policies, Limits['policies']>();
+
+function policyLimits(policies: Policies, known: Policies): Limits['policies'] {
+  const found = limitsOfPolicies.get(policies);
+  if (found !== undefined) return found;
+  const before = limitsOfPolicies.get(known);
   const limits: Record<string, PolicyInput> = {};
-  for (const name of Object.keys(policies)) limits[name] = limitOf(policies[name]!);
-  return isImmutable(policies) ? Object.freeze(limits) : limits;
-});
+  for (const name of Object.keys(policies)) {
+    const policy = policies[name]!;
+    limits[name] = (policy === known[name] && before?.[name]) || limitOf(policy);
+  }
+  if (isImmutable(policies)) limitsOfPolicies.set(policies, deepFreeze(limits));
+  return limits;
+}
 
 /** Without what only requests have to do with. */
-const limitOf = remembered((policy: PolicyDocument): PolicyInput => {
+function limitOf(policy: PolicyDocument): PolicyInput {
   const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
-  return isImmutable(policy) ? deepFreeze(limit) : limit;
-});
+  return limit;
+}
 
 type Apps = NonNullable<ConfigDocument['apps']>;
 

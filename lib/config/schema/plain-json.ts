@@ -13,7 +13,7 @@ const MOST_DEPTH = 32;
  */
 export function plainJson(value: unknown): PlainCopy {
   const copying = new Copying();
-  const copy = copying.copy(value, []);
+  const copy = copying.copy(value);
   return { copy, issues: copying.issues, isComplete: !copying.isFull };
 }
 
@@ -26,32 +26,37 @@ export interface PlainCopy {
 
 class Copying {
   readonly issues: ConfigIssue[] = [];
+  /** Of what is being copied. */
+  private readonly path: PathSegment[] = [];
   private bytes = 0;
 
-  copy(value: unknown, path: readonly PathSegment[]): unknown {
+  copy(value: unknown): unknown {
     if (this.isFull) return undefined;
-    if (path.length > MOST_DEPTH) {
-      return this.refuse(path, '…', `no more than ${MOST_DEPTH} levels`);
+    if (this.path.length > MOST_DEPTH) {
+      return this.refuse('…', `no more than ${MOST_DEPTH} levels`);
     }
     this.count(2);
-    if (Array.isArray(value)) return value.map((one, i) => this.copy(one, [...path, i]));
-    if (isObject(value) && isPlain(value)) return this.copyObject(value, path);
-    if (!isScalar(value)) {
-      return this.refuse(path, value, 'a value that JSON can carry');
-    }
+    if (Array.isArray(value)) return value.map((one, place) => this.copyAt(place, one));
+    if (isObject(value) && isPlain(value)) return this.copyObject(value);
+    if (!isScalar(value)) return this.refuse(value, 'a value that JSON can carry');
     this.count(typeof value === 'string' ? Buffer.byteLength(value) + 2 : 8);
     return value;
   }
 
-  private copyObject(value: Record<string, unknown>, path: readonly PathSegment[]): unknown {
+  private copyObject(value: Record<string, unknown>): unknown {
     const copy: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
-      const at = [...path, name];
       this.count(Buffer.byteLength(name) + 4);
-      if (isForbidden(name))
-        this.issues.push(issue(at, undefined, 'another name', 'no field may be called so'));
-      else if (value[name] !== undefined) copy[name] = this.copy(value[name], at);
+      if (isForbidden(name)) this.forbid(name);
+      else if (value[name] !== undefined) copy[name] = this.copyAt(name, value[name]);
     }
+    return copy;
+  }
+
+  private copyAt(segment: PathSegment, value: unknown): unknown {
+    this.path.push(segment);
+    const copy = this.copy(value);
+    this.path.pop();
     return copy;
   }
 
@@ -68,8 +73,13 @@ class Copying {
     return this.bytes > MOST_BYTES;
   }
 
-  private refuse(path: readonly PathSegment[], value: unknown, expected: string): undefined {
-    this.issues.push(issue(path, value, expected));
+  private refuse(value: unknown, expected: string): undefined {
+    this.issues.push(issue([...this.path], value, expected));
+  }
+
+  private forbid(name: string): void {
+    const at = [...this.path, name];
+    this.issues.push(issue(at, undefined, 'another name', 'no field may be called so'));
   }
 }
 

@@ -18,15 +18,23 @@ export type IsSound = (at: Path) => boolean;
 /** Of a document that has the right form everywhere. */
 export const ALL_SOUND: IsSound = () => true;
 
-/** Everything that is wrong with an effective document although its form is right. */
-export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIssue[] {
+/**
+ * Everything that is wrong with an effective document although its form is right. Of what a known
+ * document has as well, nothing is.
+ */
+export function ruleIssues(
+  document: ConfigDocument,
+  isSound: IsSound,
+  known: ConfigDocument = {},
+): ConfigIssue[] {
   const sound = isSound === ALL_SOUND ? document : soundPart(document, isSound);
-  const { policies, quota } = limitsOf(sound);
+  const { policies, quota } = limitsOf(sound, known);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
   const issues: ConfigIssue[] = [];
   for (const name of Object.keys(policies)) {
-    issues.push(...policyIssues(policies[name]!, name));
-    issues.push(...routeIssues(sound.policies![name]!, name));
+    const policy = sound.policies![name]!;
+    if (policy === known.policies?.[name]) continue;
+    issues.push(...policyIssues(policies[name]!, name), ...routeIssues(policy, name));
   }
   if (quota !== undefined) issues.push(...quotaIssues(quota, isWhole));
   issues.push(...otherRules(sound));
@@ -47,7 +55,7 @@ function soundPart(document: ConfigDocument, isSound: IsSound): ConfigDocument {
 /** Sections in which one entry may be wrong and the others right. */
 const BY_NAME = ['policies', 'apps', 'protection'];
 
-const policyIssues = remembered((policy: PolicyInput, name: string): readonly ConfigIssue[] => {
+function policyIssues(policy: PolicyInput, name: string): readonly ConfigIssue[] {
   const prefix = `policies.${name}`;
   if (faultOf(() => checkPolicy(name, policy)) === undefined) return [];
   return faultsOf(
@@ -56,10 +64,10 @@ const policyIssues = remembered((policy: PolicyInput, name: string): readonly Co
     (field) => segmentsBelow(prefix, ['policies', name], field),
     2,
   );
-});
+}
 
 /** How a policy is applied is compiled where requests are; what can be seen beforehand is seen here. */
-const routeIssues = remembered((policy: PolicyDocument, name: string): readonly ConfigIssue[] => {
+function routeIssues(policy: PolicyDocument, name: string): readonly ConfigIssue[] {
   const { early, key, anonymous } = policy;
   const at = ['policies', name];
   const issues: ConfigIssue[] = [];
@@ -70,7 +78,7 @@ const routeIssues = remembered((policy: PolicyDocument, name: string): readonly 
     issues.push(issue([...at, 'anonymous'], anonymous, 'a key that needs no user'));
   }
   return issues;
-});
+}
 
 /** Each app by itself first: the sum of all says nothing while one of them is wrong. */
 const quotaIssues = remembered((quota: QuotaOptions, isWhole: boolean): readonly ConfigIssue[] => {
