@@ -1,9 +1,5 @@
 import { Subject } from 'rxjs';
-import {
-  type ConfigLayers,
-  type ConfigRecord,
-  type NodeReport,
-} from '../stores/index.js';
+import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/index.js';
 import { inWords } from './config-errors.js';
 import { diff, type ConfigDiff } from './document/index.js';
 import {

@@ -2,12 +2,7 @@ import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algo
 import { durationMs, parseRate, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
-import {
-  oneOf,
-  plainObject,
-  rejectUnknown,
-  wholeAbove0,
-} from '../common/validate.js';
+import { oneOf, plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 
@@ -177,11 +172,7 @@ const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, 
     ({ algorithm }) => algorithm === 'sliding-window',
     "algorithm: 'sliding-window' beside it",
   ],
-  [
-    'burst',
-    ({ algorithm }) => algorithm !== 'sliding-window',
-    'no burst for a sliding window',
-  ],
+  ['burst', ({ algorithm }) => algorithm !== 'sliding-window', 'no burst for a sliding window'],
 ];
 
 /** An option that the algorithm does not look at would be an option that silently does nothing. */

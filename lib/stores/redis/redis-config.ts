@@ -80,7 +80,14 @@ export class RedisConfig implements ConfigStore {
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, MOST_TOLD_BYTES, ground, ground && terse],
+        ...[
+          MOST_REVISIONS,
+          MOST_HISTORY_BYTES,
+          this.channel,
+          MOST_TOLD_BYTES,
+          ground,
+          ground && terse,
+        ],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
