@@ -29,8 +29,17 @@ const policy = fc.constantFrom<unknown>(
 const app = fc.constantFrom<unknown>({ guaranteed: 100 }, { guaranteed: 900 }, null, {
   burst: 'x',
 });
+const degradation = fc.constantFrom<unknown>(
+  ...[{ slow: '1s' }, { slow: 'soon' }, { slow: '3s', deadline: '2s' }, { coreFields: ['id'] }],
+  ...[{ coreFields: [] }, { coreFields: [7] }, { recovery: { steps: [10, 100] } }],
+  ...[{ recovery: { steps: [100, 10] } }, { resources: { page: { level: 3 } } }, null],
+  ...[{ resources: { page: { level: 5 } } }, { resources: { 'no name': {} } }],
+);
 const patch = fc.oneof(
-  fc.record({ policies: fc.dictionary(fc.constantFrom('api', 'web', 'new', 'no name'), policy) }),
+  fc.record({
+    policies: fc.dictionary(fc.constantFrom('api', 'web', 'new', 'no name', 'toString'), policy),
+  }),
+  fc.record({ degradation }),
   fc.record({ apps: fc.dictionary(fc.constantFrom('shop', 'search', 'cart'), app) }),
   fc.constantFrom<object>(
     ...[{ cluster: { capacity: 500 } }, { cluster: { capacity: 2000 } }, { cluster: null }],

@@ -1,8 +1,9 @@
+import fc from 'fast-check';
 import { type PolicyInput } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/index.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyBook } from '../../lib/limiter/policy-book.js';
-import { checkPolicy } from '../../lib/limiter/policy-options.js';
+import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { MemoryStore, type StoreCall } from '../../lib/stores/index.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -52,6 +53,43 @@ describe('the book of policies', () => {
     // Whoever still holds the old limit must not speak of it in the name of the new revision.
     expect([q.revision, q.limit.capacity]).toEqual([0, 100]);
     expect([library.limit('q').revision, library.limit('q').limit.capacity]).toEqual([7, 50]);
+  });
+
+  it('speaks of what was replaced or removed under the revision that had it', () => {
+    const other = { ...HOURLY, algorithm: 'sliding-window' } as const;
+    const library = new Library({ p: HOURLY, q: HOURLY, r: HOURLY });
+    library.install(3, { p: HOURLY, q: HOURLY, r: HOURLY });
+    const [p, q, r] = ['p', 'q', 'r'].map((name) => library.limit(name));
+    library.install(4, { p: { ...HOURLY, rate: 50 }, q: other });
+    library.install(5, { p: { ...HOURLY, rate: 60 }, q: other });
+    expect([p, q, r].map((one) => one!.revision)).toEqual([3, 3, 3]);
+    expect(['p', 'q'].map((name) => library.limit(name).revision)).toEqual([5, 5]);
+  });
+
+  it('comes to the same whether sets share their policies or not', () => {
+    const rates = fc.record(
+      { p: fc.integer({ min: 1, max: 3 }), q: fc.integer({ min: 1, max: 3 }), r: fc.constant(1) },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.array(rates, { maxLength: 6 }), (sets) => {
+        const library = new Library({ p: HOURLY });
+        const kept = new Map<string, CheckedPolicy>();
+        sets.forEach((set, index) => {
+          const checked = Object.entries(set).map(([name, rate]) => {
+            const id = `${name} ${rate}`;
+            if (!kept.has(id)) kept.set(id, checkPolicy(name, { rate }));
+            return kept.get(id)!;
+          });
+          library.book.install(checked, index + 1);
+          expect(library.book.names().sort()).toEqual(Object.keys(set).sort());
+          for (const [name, rate] of Object.entries(set)) {
+            const { revision, limit } = library.limit(name);
+            expect([revision, limit.capacity]).toEqual([index + 1, rate]);
+          }
+        });
+      }),
+    );
   });
 
   it('remembers denials of what stays the same, and none of what does not', () => {

@@ -111,6 +111,21 @@ describe('a node whose quota changes', () => {
     expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(18_000, -2);
   });
 
+  it('makes no call of its own for the same quota under another revision', () => {
+    const stand = new Stand();
+    stand.node.follow(1);
+    expect(stand.clock.pending).toBe(0);
+    warmUp(stand);
+    const asked = stand.calls.length;
+    stand.node.follow(2);
+    stand.clock.advance(30);
+    expect(stand.calls).toHaveLength(asked);
+    // Whoever asks for something says it along with that, and hears whether it is so.
+    stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a']), ['a'], 2));
+    stand.clock.advance(2000);
+    expect(stand.calls.length).toBeGreaterThan(asked);
+  });
+
   it('asks until the store goes by the new limits, and rests then', () => {
     const stand = new Stand();
     stand.node.change(TUNING, [], 1);
