@@ -1,6 +1,6 @@
 // The whole proof: types, lint, build, tests. With arguments only jest runs, and they are jest's.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBrokers } from './support/brokers.mjs';
 import { buildLibrary, compileRunnables } from './support/compile.mjs';
@@ -8,6 +8,19 @@ import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
 import { ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
+
+/** Fleets of processes under load, of which figures are checked: they have the machine to themselves. */
+const ALONE = 'test/(chaos/|config/five-processes)';
+
+const WORKERS = Math.min(availableParallelism(), 4);
+
+const EVERYTHING = [
+  {
+    name: 'jest',
+    args: [`--maxWorkers=${WORKERS}`, '--testPathIgnorePatterns', '/node_modules/', ALONE],
+  },
+  { name: 'jest, one suite at a time', args: ['--maxWorkers=1', ALONE] },
+];
 
 const jestArguments = process.argv.slice(2);
 const everything = jestArguments.length === 0;
@@ -29,36 +42,45 @@ await main(async () => {
   }
   const dir = mkdtempSync(join(tmpdir(), 'nestjs-weir-test-'));
   try {
-    return await jest(join(dir, 'result.json'), env);
+    const runs = everything ? EVERYTHING : [{ name: 'jest', args: jestArguments }];
+    const files = runs.map((_, index) => join(dir, `result-${index}.json`));
+    const codes = [];
+    for (const [index, { name, args }] of runs.entries()) {
+      codes.push(await jest(name, args, files[index], env));
+    }
+    const code = codes.find((one) => one !== 0) ?? 0;
+    console.log(countOf(files, code));
+    return code;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 });
 
-async function jest(resultFile, env) {
+async function jest(name, jestArgs, resultFile, env) {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   const result = ['--json', `--outputFile=${resultFile}`];
-  const args = [...flags, 'node_modules/jest/bin/jest.js', ...jestArguments, ...result];
+  const args = [...flags, 'node_modules/jest/bin/jest.js', ...jestArgs, ...result];
   let code = 0;
   try {
-    await step('jest', async () => {
+    await step(name, async () => {
       code = (await runNode(args, { inherit: true, env })).code;
-      if (code !== 0) throw new StepError('jest failed', code);
+      if (code !== 0) throw new StepError(`${name} failed`, code);
     });
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
   }
-  console.log(countOf(resultFile, code));
   return code;
 }
 
 /** The last line of the output: continuous integration reads it. */
-function countOf(resultFile, code) {
-  const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = existsSync(resultFile)
-    ? JSON.parse(readFileSync(resultFile, 'utf8'))
-    : { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0 };
-  // A suite that does not even load has no tests to count, and jest fails for reasons that are no
-  // test's; neither may read as a success.
-  const failed = Math.max(numFailedTests + numRuntimeErrorTestSuites, code === 0 ? 0 : 1);
-  return `${numPassedTests} passed, ${failed} failed`;
+function countOf(resultFiles, code) {
+  let [passed, failed] = [0, 0];
+  for (const file of resultFiles.filter(existsSync)) {
+    const result = JSON.parse(readFileSync(file, 'utf8'));
+    passed += result.numPassedTests;
+    // A suite that does not even load has no tests to count.
+    failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+  }
+  // Jest also fails for reasons that are no test's, which must not read as a success.
+  return `${passed} passed, ${Math.max(failed, code === 0 ? 0 : 1)} failed`;
 }
