@@ -3,11 +3,13 @@ import {
   Degrade,
   degradeMessage,
   RateLimit,
+  RateLimitModule,
   type DegradeContext,
   type DegradeOptions,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
 import { type Stage } from './degrade-stage.js';
+import { startHttp, type HttpApp } from './http-apps.js';
 
 const NO_CACHES = { level1: false, level2: false } as const;
 
@@ -55,4 +57,14 @@ export function productsController(
   }
   Controller()(Products);
   return Products;
+}
+
+/** An application of these controllers with limits. */
+export function startLimited(
+  controllers: Type[],
+  options: RateLimitModuleInput = {},
+  providers: Type[] = [],
+): Promise<HttpApp> {
+  const imports = [RateLimitModule.forRoot(options)];
+  return startHttp('express', { imports, controllers, providers });
 }
