@@ -1,15 +1,10 @@
-import { type ContenderName } from '../contenders/index.js';
 import { atMost, below } from '../support/bars.js';
-import { contest, type Entrant } from '../support/contest.js';
-import { type SpeedJob } from '../support/protocol.js';
+import { CPU, cpuOf, measureCalls, type Contestants } from '../support/calls.js';
 import { medianRatio } from '../support/statistics.js';
-import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { type Bar, type Series, type Suite } from '../support/suite.js';
 
 /** Of no meaning here: what is called has no key and no limit. */
 const OPTIONS = { limit: 1, periodMs: 1, keys: 1 };
-const TARGET_MS = 150;
-const CPU = 'CPU ns/call';
-const WALL = 'wall ns/call';
 
 interface ProtectionCase {
   readonly name: string;
@@ -22,7 +17,7 @@ const CASES: readonly ProtectionCase[] = [
   { name: 'breaker + bulkhead + deadline', deadline: true, mostTimesCockatiel: 0.2 },
 ];
 
-const CONTESTANTS: readonly [label: string, contender: ContenderName][] = [
+const CONTESTANTS: Contestants = [
   ['the work alone', 'protection/bare'],
   ['weir', 'protection/weir'],
   // The same thing twice: how far its ratio is from the other is how far ratios can be trusted.
@@ -38,7 +33,10 @@ export const protection: Suite = {
 
   async run(context) {
     const series: Series[] = [];
-    for (const one of CASES) series.push(...(await runCase(one, context)));
+    for (const { name, deadline } of CASES) {
+      const options = { ...OPTIONS, deadline };
+      series.push(...(await measureCalls(name, CONTESTANTS, options, 'cockatiel', context)));
+    }
     return {
       series,
       bars: CASES.flatMap((one) => barsOf(one, series)),
@@ -50,38 +48,9 @@ export const protection: Suite = {
   },
 };
 
-async function runCase(
-  { name, deadline }: ProtectionCase,
-  context: SuiteContext,
-): Promise<Series[]> {
-  const entrants = CONTESTANTS.map(([label, contender]): Entrant<SpeedJob> => {
-    const options = { ...OPTIONS, deadline };
-    const job = { kind: 'speed', contender, options, expect: 'allowed', inFlight: 1 } as const;
-    return { label, job: { ...job, targetMs: TARGET_MS } };
-  });
-  const { taken, absences } = await contest(name, entrants, context, (one) => one.measure());
-  if (absences.length > 0) throw new Error(`${absences[0]!.contender}: ${absences[0]!.reason}`);
-  return [CPU, WALL].flatMap((metric) => {
-    const byLabel = new Map(
-      Array.from(taken, ([label, measured]) => [
-        label,
-        measured.map(
-          ({ cpuNs, wallNs, decisions }) => (metric === CPU ? cpuNs : wallNs) / decisions,
-        ),
-      ]),
-    );
-    const baseline = byLabel.get('cockatiel');
-    return Array.from(byLabel, ([contender, values]) => {
-      return { case: name, contender, metric, values, baseline };
-    });
-  });
-}
-
 function barsOf({ name, mostTimesCockatiel }: ProtectionCase, series: readonly Series[]): Bar[] {
-  const valuesOf = (contender: string): readonly number[] =>
-    series.find((one) => one.case === name && one.metric === CPU && one.contender === contender)!
-      .values;
-  const times = (other: string): number => medianRatio(valuesOf('weir'), valuesOf(other));
+  const times = (other: string): number =>
+    medianRatio(cpuOf('weir', name, series), cpuOf(other, name, series));
   const againstCockatiel = ['cockatiel', 'cockatiel, its cheapest'].map((other) =>
     atMost(
       `${name}: weir ≤ ${mostTimesCockatiel} × ${other}, ${CPU}`,

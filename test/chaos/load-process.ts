@@ -1,7 +1,7 @@
-import { type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from '../setup/ensure-built.js';
-import { exited, hasExited, spawnOwned } from '../support/processes.js';
+import { ObedientProcess } from '../support/obedient-process.js';
+import { exited, hasExited } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { admissionsOf, type Admission } from './admissions.js';
 import {
@@ -17,7 +17,7 @@ const MAIN = join(root, 'build/test/chaos/process/main.js');
 const START_TIMEOUT_MS = 15_000;
 
 /** A process of the fleet, as seen from the test. */
-export class LoadProcess {
+export class LoadProcess extends ObedientProcess<Order, Report> {
   readonly admissions: Admission[] = [];
   readonly happenings: (Happening & { readonly atMicros: number })[] = [];
   /** All that it admitted before is known here. */
@@ -26,25 +26,15 @@ export class LoadProcess {
   private totals: Totals | undefined;
   private isOpen = false;
   private isPaused = false;
-  private broken = '';
-  private errors = '';
 
-  private constructor(
-    private readonly child: ChildProcess,
-    setup: ProcessSetup,
-  ) {
+  private constructor(setup: ProcessSetup) {
+    super(MAIN);
     this.apps = Object.keys(setup.quota.apps);
-    child.on('message', (report) => this.hear(report as Report));
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.errors += text));
     this.order({ order: 'open', setup });
   }
 
   static async start(setup: ProcessSetup): Promise<LoadProcess> {
-    const child = spawnOwned(process.execPath, [MAIN], {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      serialization: 'advanced',
-    });
-    const started = new LoadProcess(child, setup);
+    const started = new LoadProcess(setup);
     await started.until(() => started.isOpen, 'a process to open its limiter', START_TIMEOUT_MS);
     return started;
   }
@@ -90,24 +80,11 @@ export class LoadProcess {
     );
   }
 
-  private until<T>(condition: () => T, what: string, timeoutMs: number): Promise<NonNullable<T>> {
-    return until(
-      () => {
-        if (hasExited(this.child) && this.totals === undefined) this.broken ||= 'it ended early';
-        return this.broken ? 'broken' : condition();
-      },
-      { what, timeoutMs },
-    ).then((value) => {
-      if (this.broken) throw new Error(`${this.broken}\n${this.errors}`);
-      return value as NonNullable<T>;
-    });
+  protected get isDone(): boolean {
+    return this.totals !== undefined;
   }
 
-  private order(order: Order): void {
-    this.child.send(order, () => undefined);
-  }
-
-  private hear(report: Report): void {
+  protected hear(report: Report): void {
     switch (report.report) {
       case 'opened':
         this.isOpen = true;

@@ -1,8 +1,8 @@
-import { type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { type ConfigLayer } from 'nestjs-weir';
 import { root } from '../setup/ensure-built.js';
-import { hasExited, spawnOwned } from '../support/processes.js';
+import { ObedientProcess } from '../support/obedient-process.js';
+import { hasExited } from '../support/processes.js';
 import { until } from '../support/until.js';
 import {
   type NodeOrder,
@@ -17,7 +17,7 @@ const PATIENCE_MS = 60_000;
 type Settled = Extract<NodeReport, { report: 'updated' | 'refused' }>;
 
 /** A process of the fleet, as seen from the test. */
-export class ConfigNode {
+export class ConfigNode extends ObedientProcess<NodeOrder, NodeReport> {
   /** What it has applied, in order. */
   readonly applied: { readonly revision: number; readonly step: number }[] = [];
   /** When requests were asked and answered that passed the shared policy. */
@@ -27,22 +27,15 @@ export class ConfigNode {
   private readonly settled = new Map<number, Settled>();
   private isOpen = false;
   private totals: NodeTotals | undefined;
-  private broken = '';
-  private written = '';
 
-  private constructor(private readonly child: ChildProcess) {
-    child.on('message', (report) => this.hear(report as NodeReport));
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.written += text));
+  private constructor() {
+    super(MAIN);
   }
 
   static async start(setup: NodeSetup): Promise<ConfigNode> {
-    const child = spawnOwned(process.execPath, [MAIN], {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      serialization: 'advanced',
-    });
-    const node = new ConfigNode(child);
+    const node = new ConfigNode();
     node.order({ order: 'open', setup });
-    await node.until(() => node.isOpen, `${setup.nodeId} to start`);
+    await node.until(() => node.isOpen, `${setup.nodeId} to start`, PATIENCE_MS);
     return node;
   }
 
@@ -56,32 +49,21 @@ export class ConfigNode {
 
   async update(patch: ConfigLayer, number: number): Promise<Settled> {
     this.order({ order: 'update', patch, number });
-    return this.until(() => this.settled.get(number), `update ${number}`);
+    return this.until(() => this.settled.get(number), `update ${number}`, PATIENCE_MS);
   }
 
   async close(): Promise<NodeTotals> {
     this.order({ order: 'close' });
-    const totals = await this.until(() => this.totals, 'a process to close');
+    const totals = await this.until(() => this.totals, 'a process to close', PATIENCE_MS);
     await until(() => hasExited(this.child), { what: 'a closed process to end by itself' });
     return totals;
   }
 
-  private until<T>(condition: () => T, what: string): Promise<NonNullable<T>> {
-    const orBroken = (): T | 'broken' => {
-      if (hasExited(this.child) && this.totals === undefined) this.broken ||= 'it ended early';
-      return this.broken ? 'broken' : condition();
-    };
-    return until(orBroken, { what, timeoutMs: PATIENCE_MS }).then((value) => {
-      if (this.broken) throw new Error(`${this.broken}\n${this.written}`);
-      return value as NonNullable<T>;
-    });
+  protected get isDone(): boolean {
+    return this.totals !== undefined;
   }
 
-  private order(order: NodeOrder): void {
-    this.child.send(order, () => undefined);
-  }
-
-  private hear(report: NodeReport): void {
+  protected hear(report: NodeReport): void {
     switch (report.report) {
       case 'opened':
         this.isOpen = true;
