@@ -19,10 +19,11 @@ export class QuotaCalls {
   readonly contact = new StoreContact();
   readonly modes: ModeWatch;
   readonly writer: CallWriter;
-  private readonly intake: ReplyIntake;
-  private flight: Flight | undefined;
+  /** The call on its way. */
+  flight: Flight | undefined;
   /** A call whose reply did not come: it goes out again as it was, and counts once. */
-  private unanswered: Flight | undefined;
+  unanswered: Flight | undefined;
+  private readonly intake: ReplyIntake;
   private hasLeft = false;
   private whenIdle: (() => void) | undefined;
 
@@ -36,14 +37,6 @@ export class QuotaCalls {
     this.writer = new CallWriter(node.settings, node.tanks, node.plan);
     this.intake = new ReplyIntake(node, this.writer, revisions);
     this.modes = new ModeWatch(node, this.contact);
-  }
-
-  get isUnderway(): boolean {
-    return this.flight !== undefined;
-  }
-
-  get isUnanswered(): boolean {
-    return this.unanswered !== undefined;
   }
 
   /** One call at a time; while there is a shortage, one per pace. */

@@ -12,7 +12,7 @@ import { QuotaCalls } from './quota-calls.js';
 import { BY_LEASE, BY_SHARE, BY_STORE, type QuotaOutcome } from './quota-outcome.js';
 import { RevisionWatch } from './revision-watch.js';
 import { StockPlan } from './stock-plan.js';
-import { LONGEST_PROBE_MICROS, type StoreContact } from './store-contact.js';
+import { LONGEST_PROBE_MICROS } from './store-contact.js';
 import { Upkeep } from './upkeep.js';
 import { WakeTimer } from './wake-timer.js';
 
@@ -39,7 +39,6 @@ export class QuotaNode {
   private readonly plan: StockPlan;
   private readonly timer: WakeTimer;
   private readonly calls: QuotaCalls;
-  private readonly contact: StoreContact;
   private readonly upkeep: Upkeep;
 
   constructor(
@@ -61,7 +60,6 @@ export class QuotaNode {
     };
     this.timer = new WakeTimer(clock, (now) => this.upkeep.wake(now));
     this.calls = new QuotaCalls(node, store, this.timer, this.revisions, random);
-    this.contact = this.calls.contact;
     this.upkeep = new Upkeep(node, this.calls, this.timer, this.revisions);
   }
 
@@ -124,11 +122,12 @@ export class QuotaNode {
   }
 
   private miss(tank: AppTank, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
-    if (this.contact.isOffline) return this.byShare(tank, cost, now);
-    const mayCall = now >= this.calls.nextAt && !this.calls.isUnderway;
+    const { calls } = this;
+    if (calls.contact.isOffline) return this.byShare(tank, cost, now);
+    const mayCall = now >= calls.nextAt && calls.flight === undefined;
     if (tank.isUnlisted && !mayCall) return this.byShare(tank, cost, now);
     if (tank.lastShortage !== 'none' && !mayCall) {
-      const retryAfterMicros = Math.max(tank.retryAt, this.calls.nextAt, now + 1000) - now;
+      const retryAfterMicros = Math.max(tank.retryAt, calls.nextAt, now + 1000) - now;
       return { allowed: false, tier: tank.lastShortage, source: 'local', retryAfterMicros };
     }
     return this.wait(tank, cost, now);

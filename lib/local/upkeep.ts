@@ -17,7 +17,7 @@ export class Upkeep {
   refill(tank: AppTank, now: number): void {
     const { calls, timer } = this;
     const { settings, plan } = this.node;
-    if (calls.contact.isOffline || calls.isUnderway) return;
+    if (calls.contact.isOffline || calls.flight !== undefined) return;
     const { horizonMicros, syncMicros } = settings;
     if (tank.used >= tank.reportAt) return calls.call(now);
     if (tank.tokens > tank.refillAt || plan.want(tank, now) === 0) {
@@ -33,11 +33,11 @@ export class Upkeep {
   wake(now: number): void {
     const { calls } = this;
     const { tanks, settings, plan } = this.node;
-    if (calls.isUnderway) return;
+    if (calls.flight !== undefined) return;
     if (calls.contact.isOffline) return calls.call(now);
     const { syncMicros } = settings;
     let holds = false;
-    let isDue = calls.isUnanswered || this.revisions.isAwaited;
+    let isDue = calls.unanswered !== undefined || this.revisions.isAwaited;
     for (const tank of tanks) {
       if (now >= tank.expiresAt) tank.spend(Infinity, now);
       if (tank.tokens + tank.used + tank.usage.count + tank.refunded > 0) holds = true;
