@@ -179,12 +179,12 @@ export {
   type RateLimiterOptions,
   type StoreInput,
 } from './limiter/options.js';
+export { type LimitOptions } from './limiter/limit-figures.js';
 export { type LimitsChange } from './limiter/limits-change.js';
 export {
   PolicyOptions,
   type AlgorithmName,
   type FailureMode,
-  type LimitOptions,
   type PolicyInput,
   type SyncMode,
 } from './limiter/policy-options.js';

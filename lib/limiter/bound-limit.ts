@@ -14,26 +14,13 @@ import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
 import { BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
 import { type Decision, type DecisionSource } from './decision.js';
+import { type LimitCounters } from './limit-counters.js';
 import {
   type CheckedPolicy,
   type FailureMode,
   type PolicyOptions,
   type SyncMode,
 } from './policy-options.js';
-
-/** What has been decided so far, under all tiers of a policy. */
-export interface LimitCounters {
-  allowed: number;
-  denied: number;
-  /** Would have been denied, but the policy only watches. */
-  shadowDenied: number;
-  /** Decided without the store because it could not answer. */
-  fallback: number;
-  /** Of limits that are gone: what those still there count by themselves comes on top of it. */
-  overflowed: number;
-  leased: number;
-  leaseCalls: number;
-}
 
 /** The state of a configuration that all of its limits are of. */
 export interface Edition {

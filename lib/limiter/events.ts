@@ -6,7 +6,7 @@ import {
   type TokenResponse,
 } from '../algorithms/quota/index.js';
 import { EventHub } from '../common/event-hub.js';
-import { type NodeMode } from '../local/quota-node.js';
+import { type NodeMode } from '../local/mode-watch.js';
 import { type StoreSwitch } from '../stores/index.js';
 
 /** What the limiter tells about itself. */

@@ -11,6 +11,7 @@ import {
 import { type RedisConnectionOptions } from '../stores/index.js';
 import { type PolicyInput } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
+import { type AcquireOptions } from './rate-limiter.js';
 
 /** V8 cannot hold more entries than this in one map, with room to spare. */
 const MOST_KEYS = 10_000_000;
@@ -96,4 +97,17 @@ export function checkLimiterOptions(options: RateLimiterOptions): void {
   if (nodeId !== undefined && (typeof nodeId !== 'string' || nodeId === '')) {
     throw new InvalidArgumentError('nodeId', nodeId, 'a text that is not empty');
   }
+}
+
+/** Without a timeout that is none. */
+export function checkAcquireOptions(options: AcquireOptions): AcquireOptions {
+  plainObject('options', options, 'an object with timeoutMs and/or signal');
+  if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+    throw new InvalidArgumentError('signal', options.signal, 'an AbortSignal');
+  }
+  const timeoutMs = options.timeoutMs === Infinity ? undefined : options.timeoutMs;
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
+    throw new InvalidArgumentError('timeoutMs', timeoutMs, 'a number of milliseconds from 0 on');
+  }
+  return { ...options, timeoutMs };
 }

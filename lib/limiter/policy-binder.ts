@@ -1,7 +1,8 @@
 import { isSameLimit, type Limit } from '../algorithms/index.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
-import { BoundLimit, limitId, type LimitCounters } from './bound-limit.js';
+import { BoundLimit, limitId } from './bound-limit.js';
+import { noCounts, type LimitCounters } from './limit-counters.js';
 import { type CheckedPolicy } from './policy-options.js';
 
 /** A policy that decides. */
@@ -70,16 +71,4 @@ export class PolicyBinder {
     if (this.desk !== undefined) bound.leaseFrom(this.desk);
     return bound;
   }
-}
-
-function noCounts(): LimitCounters {
-  return {
-    allowed: 0,
-    denied: 0,
-    shadowDenied: 0,
-    fallback: 0,
-    overflowed: 0,
-    leased: 0,
-    leaseCalls: 0,
-  };
 }

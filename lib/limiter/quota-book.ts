@@ -7,7 +7,8 @@ import {
   UnknownAppError,
 } from '../common/errors.js';
 import { type AppTank } from '../local/app-tank.js';
-import { QuotaNode, type QuotaNodeEvents } from '../local/quota-node.js';
+import { type QuotaNodeEvents } from '../local/node-surroundings.js';
+import { QuotaNode } from '../local/quota-node.js';
 import { type QuotaOutcome } from '../local/quota-outcome.js';
 import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../stores/index.js';
 import { ClusterQuota } from './cluster-quota.js';

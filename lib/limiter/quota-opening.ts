@@ -9,7 +9,7 @@ import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { newIncarnation } from '../common/ids.js';
 import { type AppTank } from '../local/app-tank.js';
-import { type QuotaNodeEvents } from '../local/quota-node.js';
+import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { MemoryQuota, RedisQuota, type RedisStore } from '../stores/index.js';
 import { type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';

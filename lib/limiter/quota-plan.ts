@@ -2,7 +2,7 @@ import { compileQuota, UNITS_PER_TOKEN, type QuotaLimits } from '../algorithms/q
 import { durationMs } from '../common/duration.js';
 import { AppTank, type TankFigures } from '../local/app-tank.js';
 import { horizonMs } from '../local/horizon.js';
-import { type NodeTuning } from '../local/quota-node.js';
+import { type NodeTuning } from '../local/node-surroundings.js';
 import { type CheckedQuota } from './quota-options.js';
 
 /** A quota as the local tier goes by it. */

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Decision } from './decision.js';
-import { type NodeMode } from '../local/quota-node.js';
+import { type NodeMode } from '../local/mode-watch.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitsChange } from './limits-change.js';
 import { type PolicyInput } from './policy-options.js';

@@ -1,6 +1,7 @@
 import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
 import { AppTank } from '../../lib/local/app-tank.js';
-import { QuotaNode, type NodeTuning } from '../../lib/local/quota-node.js';
+import { type NodeTuning } from '../../lib/local/node-surroundings.js';
+import { QuotaNode } from '../../lib/local/quota-node.js';
 import { RevisionWatch } from '../../lib/local/revision-watch.js';
 import { now } from '../support/limiters.js';
 import { ManualClock, settle } from '../support/manual-clock.js';

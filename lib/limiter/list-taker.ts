@@ -1,0 +1,93 @@
+import { type Clock } from '../common/clock.js';
+import { type RemoteStore } from '../stores/index.js';
+import { type Asked } from './asked.js';
+import { Attempt } from './attempt.js';
+import { decisive, type Decision } from './decision.js';
+import { takeLeased } from './leased-take.js';
+import { type QuotaBook } from './quota-book.js';
+import { type Refunds } from './refunds.js';
+import { type BoundCheck } from './remembered-denial.js';
+import { SingleTake } from './single-take.js';
+
+/** Takes for lists of requests, in any mixture of policies and quotas: all or none of them. */
+export class ListTaker {
+  constructor(
+    /** Looked up each time: it throws where there is none, or none any more. */
+    private readonly quotaBook: () => QuotaBook,
+    private readonly remote: RemoteStore | undefined,
+    private readonly refunds: Refunds,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Quotas first: they are nearly always decided here, and what was taken can be put back. */
+  take(asked: Asked): Decision | Promise<Decision> {
+    const { checks, quotas } = asked;
+    if (quotas.length === 0) return this.takeAll(checks);
+    const made: Decision[] = [];
+    const next = (): Decision | Promise<Decision> => {
+      const quota = quotas[made.length];
+      if (quota === undefined) return this.afterQuotas(asked, made);
+      const decision = this.quotaBook().decide(quota);
+      const go = (one: Decision): Decision | Promise<Decision> => {
+        if (!one.allowed) {
+          this.refunds.refundQuotas(quotas.slice(0, made.length));
+          return decisive([one]);
+        }
+        made.push(one);
+        return next();
+      };
+      return decision instanceof Promise ? decision.then(go) : go(decision);
+    };
+    return next();
+  }
+
+  private afterQuotas(
+    { checks, quotas }: Asked,
+    made: readonly Decision[],
+  ): Decision | Promise<Decision> {
+    if (checks.length === 0) return decisive(made);
+    const join = (decision: Decision): Decision => {
+      if (!decision.allowed) this.refunds.refundQuotas(quotas);
+      const parts = decision.decisions ?? [decision];
+      return decisive(decision.allowed ? [...made, ...parts] : parts);
+    };
+    const decision = this.takeAll(checks);
+    return decision instanceof Promise ? decision.then(join) : join(decision);
+  }
+
+  /** A policy that only watches has no part in whether the others are taken. */
+  private takeAll(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    const isList = checks.length > 1;
+    const enforced = checks.filter((check) => !check.shared.shadow);
+    if (enforced.length === checks.length || !isList) return this.attempt(checks, isList);
+    if (enforced.length === 0) return this.watch(checks);
+    const decision = this.attempt(enforced, isList);
+    const watched = checks.filter((check) => check.shared.shadow);
+    if (decision instanceof Promise) {
+      return decision.then((made) => this.watchIfAllowed(made, watched));
+    }
+    return this.watchIfAllowed(decision, watched);
+  }
+
+  private watchIfAllowed(decision: Decision, watched: readonly BoundCheck[]): Decision {
+    if (decision.allowed) void this.watch(watched);
+    return decision;
+  }
+
+  private watch(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    const decisions = checks.map((check) => this.attempt([check], false));
+    return decisions.some((decision) => decision instanceof Promise)
+      ? Promise.all(decisions.map((one) => Promise.resolve(one))).then(decisive)
+      : decisive(decisions as Decision[]);
+  }
+
+  private attempt(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
+    const [first] = checks;
+    const { remote, clock } = this;
+    if (!isList && remote !== undefined && first?.shared.table === undefined) {
+      const { shared, key, cost } = first!;
+      return takeLeased(shared, key, cost, clock) ?? new SingleTake(first!, remote, clock).begin();
+    }
+    return new Attempt(checks, isList, remote, clock).begin();
+  }
+}
