@@ -189,7 +189,7 @@ it('shows who is on which revision, and how the quota stands', async () => {
   const lines = out.split('\n').map((line) => line.trim().split(/ {2,}/));
   expect(lines.slice(0, 2)).toEqual([
     ['configuration: revision 2, profile normal'],
-    ['1 of 2 processes are not on it'],
+    ['1 of 2 processes is not on it'],
   ]);
   expect(lines).toContainEqual(['b', '1', 'refused', expect.any(String), 'no such policy']);
   expect(out).toContain('cluster default: not overloaded');

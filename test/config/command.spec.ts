@@ -153,7 +153,7 @@ describe('the command line', () => {
     [['config'], "There is no command 'config'."],
     [['stats'], "Did you mean 'status'?"],
     [['xyzzy'], "There is no command 'xyzzy'. Try weir --help."],
-    [['config', 'check'], 'Something is missing.\n\nUsage: weir config check FILE… [OPTIONS]'],
+    [['config', 'check'], 'FILE is missing.\n\nUsage: weir config check FILE… [OPTIONS]'],
     [['config', 'check', 'a', '--nonsense'], "Unknown option '--nonsense'"],
     [['config', 'get', 'a', 'b'], "'b' is one word too many."],
     [['config', 'set', 'a'], 'Give a PATH and a VALUE, or --patch FILE.'],
