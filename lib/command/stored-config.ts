@@ -3,6 +3,7 @@ import {
   checkLayer,
   effective,
   snapshotOf,
+  spanOf,
   UnknownRevisionError,
   type ConfigDocument,
 } from '../config/index.js';
@@ -41,7 +42,7 @@ export async function documentNamed(store: ConfigStore, word: string): Promise<C
   if (!isRevision(word)) return effective(checkDocument(await readDocument(word), { name: word }));
   const history = await store.history(MOST_REVISIONS);
   const record = history.find(({ revision }) => revision === Number(word));
-  if (record === undefined) throw new UnknownRevisionError(Number(word));
+  if (record === undefined) throw new UnknownRevisionError(Number(word), spanOf(history));
   return documentIn(record);
 }
 

@@ -213,4 +213,10 @@ class LazyChange implements ConfigChange {
   get diff(): ConfigDiff {
     return (this.found ??= diff(this.from.document, this.to.document));
   }
+
+  /** A getter is no field: whoever logs a change as JSON would miss what it is about. */
+  toJSON(): ConfigChange {
+    const { from, to, record, diff: changes } = this;
+    return { from, to, record, diff: changes };
+  }
 }

@@ -107,7 +107,7 @@ it('lists, compares and rolls back', async () => {
   ]);
   expect(await weir('config', 'rollback', '99')).toMatchObject({
     code: 1,
-    err: 'revision 99 is not in the history\n',
+    err: 'revision 99 is not in the history, which has 1 to 4\n',
   });
 });
 
@@ -158,7 +158,7 @@ it('fails without a lesson in how to use it if a revision is not there', async (
   expect(await weir('config', 'diff', '99')).toEqual({
     code: 1,
     out: '',
-    err: 'revision 99 is not in the history\n',
+    err: 'revision 99 is not in the history, which has 1 to 1\n',
   });
   await withRedis(stand.redis.port, (client) =>
     client.hset('weir:{config}:current', 'current', '{'),
