@@ -205,6 +205,30 @@ describe('a configuration that changes while it is in use', () => {
     expect(await a.config.isEveryoneOn(3)).toBe(true);
   });
 
+  it.each([
+    ['the one before', [3], 2, '200/s'],
+    ['its own, if that is no better', [2, 3], 0, '100/s'],
+  ])('starts with %s where the last cannot be used, and says so once', async (...row) => {
+    const [, unfit, revision, rate] = row;
+    const a = await fleet.start('a', { code });
+    await a.config.update(limitOf(200));
+    await a.config.update(limitOf(300));
+    const b = fleet.node('b', { code });
+    b.objection = (next) => (unfit.includes(next.revision) ? 'too much' : undefined);
+    await b.config.start();
+    await fleet.poll();
+    await fleet.poll();
+    expect([b.revision, b.rate]).toEqual([revision, rate]);
+    expect(b.errors).toEqual(['revision 3 is invalid and is left out: too much']);
+    expect(b.refusals).toMatchObject([{ revision: 3, reason: 'too much' }]);
+    expect((await a.config.nodes()).find(({ node }) => node === 'b')).toMatchObject({
+      ...{ revision, status: 'refused', about: 3, reason: 'too much' },
+    });
+    await a.config.update(limitOf(400));
+    await fleet.settle();
+    expect([b.revision, b.rate]).toEqual([4, '400/s']);
+  });
+
   it('changes no part if one of them refuses', async () => {
     const a = await fleet.start('a', { code });
     const b = await fleet.start('b', { code });
