@@ -58,7 +58,7 @@ const FAULTS: Record<string, string[]> = {
   'profiles.yaml': [
     'apps.reports.priority: expected 0, 1, 2 or 3, got 7',
     'apps.checkout.burst: expected at least the guarantee of 4000, got 400',
-    'profile: expected one of normal, promo; did you mean \'promo\'?, got "promi"',
+    'profile: expected one of normal, promo, got "promi"; did you mean \'promo\'?',
     'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
   ],
   'names.json': [
