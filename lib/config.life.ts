@@ -2,6 +2,7 @@ import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from 
 import {
   documentOf,
   FileSource,
+  inOneLine,
   SourceLayer,
   VersionedConfig,
   type ConfigConsumer,
@@ -11,6 +12,7 @@ import {
 } from './config/index.js';
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
+import { RateLimitError } from './common/errors.js';
 import { newNodeId } from './common/ids.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
@@ -21,6 +23,8 @@ import { MemoryConfig, RedisConfig } from './stores/index.js';
 
 /** Of an application that charges the quotas of several. */
 const DEFAULT_SERVICE = 'default';
+/** What a source other than a file is called in messages. */
+const SOURCE = 'config.source';
 /** Nobody's request waits for it. */
 const STORE_TIMEOUT_MS = 1000;
 
@@ -34,9 +38,9 @@ export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter
       : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
   const logger = new Logger('RateLimitConfig');
   const report = {
-    info: (text: string) => logger.log(text),
-    warn: (text: string) => logger.warn(text),
-    error: (text: string) => logger.error(text),
+    info: (text: string) => logger.log(inOneLine(text)),
+    warn: (text: string) => logger.warn(inOneLine(text)),
+    error: (text: string) => logger.error(inOneLine(text)),
   };
   const app = typeof options.app === 'string' ? options.app : DEFAULT_SERVICE;
   const { poll, service = app } = Object.assign(new ConfigOptions(), withoutUndefined(config));
@@ -86,16 +90,24 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
   private async openFile(): Promise<OwnLayer | undefined> {
     const source = this.source();
     if (source === undefined) return undefined;
-    const name = this.options.config.file ?? 'config.source';
+    const name = this.options.config.file ?? SOURCE;
     let isOpen = false;
     this.layer = new SourceLayer(source, {
       name,
       onChange: (layer) => isOpen && this.config.replaceFile(layerOf(layer)),
-      onFault: ({ message }) => this.logger.error(`${message}; the last good one stays`),
+      onFault: (fault) => this.tellFault(fault),
     });
     const layer = await this.layer.open();
     isOpen = true;
     return layer && layerOf(layer);
+  }
+
+  private tellFault(fault: Error): void {
+    const isOurs = fault instanceof RateLimitError;
+    const what = isOurs ? fault.message : `${SOURCE}: ${withCause(fault)}`;
+    const isNew = this.layer?.current === undefined;
+    const then = isNew ? 'it is left out until it can be used' : 'the last good one stays';
+    this.logger.error(`${inOneLine(what)}; ${then}`);
   }
 
   private source(): ConfigSource | undefined {
@@ -104,6 +116,13 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
     if (file === undefined) return source;
     return new FileSource(file, withoutUndefined({ pollInterval: filePoll, clock }));
   }
+}
+
+/** A failed `fetch` says why only there. */
+function withCause({ message, cause }: Error): string {
+  if (!(cause instanceof Error)) return message;
+  const why = cause.message || (cause as NodeJS.ErrnoException).code;
+  return why ? `${message} (${why})` : message;
 }
 
 function layerOf({ version, ...document }: ConfigLayer): OwnLayer {

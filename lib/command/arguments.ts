@@ -1,11 +1,22 @@
 import { parseArgs } from 'node:util';
 import { UsageError } from '../simulation/index.js';
 
-type Options = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
+interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: true;
+}
+
+type Options = Readonly<Record<string, Option>>;
+
+type ValueOf<T extends Option> = T['type'] extends 'boolean'
+  ? boolean
+  : T extends { readonly multiple: true }
+    ? string[]
+    : string;
 
 export interface Arguments<T extends Options> {
   readonly values: {
-    readonly [K in keyof T]?: T[K]['type'] extends 'boolean' ? boolean : string;
+    readonly [K in keyof T]?: ValueOf<T[K]>;
   };
   readonly words: readonly string[];
 }
@@ -15,9 +26,10 @@ export function readArguments<const T extends Options>(
   args: readonly string[],
   options: T,
   [least, most]: readonly [least: number, most: number],
+  needed = 'Something',
 ): Arguments<T> {
   const { values, positionals } = parsed(args, options);
-  if (positionals.length < least) throw new UsageError('Something is missing.');
+  if (positionals.length < least) throw new UsageError(`${needed} is missing.`);
   if (positionals.length > most) {
     throw new UsageError(`'${positionals[most]}' is one word too many.`);
   }
@@ -33,10 +45,11 @@ function parsed(args: readonly string[], options: Options) {
   }
 }
 
-export function wholeOption(name: string, text: string | undefined): number | undefined {
+export function wholeOption(name: string, text: string | undefined, least = 0): number | undefined {
   if (text === undefined) return undefined;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`${name} must be a whole number; got '${text}'.`);
+  if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
+  const from = least === 0 ? '' : ` from ${least}`;
+  throw new UsageError(`${name} must be a whole number${from}; got '${text}'.`);
 }
 
 export function dateOption(name: string, text: string | undefined): Date | undefined {

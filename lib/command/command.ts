@@ -14,6 +14,8 @@ export interface Command {
   readonly about: string;
   /** Its own options, a line for each. */
   readonly options: readonly string[];
+  /** What else there is to know before it is used, a line for each. */
+  readonly more?: readonly string[];
   /** Resolves to the exit code. */
   run(args: readonly string[], output: Output): Promise<number>;
 }

@@ -24,7 +24,7 @@ export const configCheck: Command = {
     '--json            for machines',
   ],
   async run(args, output) {
-    const { values, words } = readArguments(args, OPTIONS, [1, Infinity]);
+    const { values, words } = readArguments(args, OPTIONS, [1, Infinity], 'FILE');
     const verdicts: Verdict[] = [];
     for (const file of words) verdicts.push(await verdictOn(file, values));
     if (values.json) output.log(JSON.stringify(verdicts, null, 2));

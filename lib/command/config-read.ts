@@ -1,20 +1,14 @@
 import { stringify } from 'yaml';
-import {
-  diff,
-  isEmptyDiff,
-  mergePatch,
-  type ConfigDiff,
-  type ConfigDocument,
-} from '../config/index.js';
+import { diff, isEmptyDiff, type ConfigDiff, type ConfigDocument } from '../config/index.js';
 import { pastRevisions } from '../config/past-revisions.js';
-import { type ConfigRecord } from '../stores/index.js';
+import { type ConfigRecord, type ConfigStore } from '../stores/index.js';
 import { readArguments, wholeOption } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { CommandFailedError } from './errors.js';
 import { atPath, insteadOf, pathOf } from './document-path.js';
 import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
-import { documentIn, documentNamed, isRevision, readStored } from './stored-config.js';
+import { documentIn, documentNamed, isRevision, laidOver, readStored } from './stored-config.js';
 import { inLine, inTime, table } from './table.js';
 
 export const configGet: Command = {
@@ -70,24 +64,28 @@ export const configDiff: Command = {
   about: 'say what changed since a revision, or what a file would change',
   options: STORE_HELP,
   run: (args, output) => {
-    const { values, words } = readArguments(args, STORE_OPTIONS, [1, 2]);
+    const { values, words } = readArguments(args, STORE_OPTIONS, [1, 2], 'FROM');
     return withStore(values, async ({ config }) => {
-      const named = await Promise.all(words.map((word) => documentNamed(config, word)));
-      const current = documentIn((await readStored(config)).holding);
-      const [first, second] = named as [object, object?];
-      const isSince = second !== undefined || isRevision(words[0]!);
-      const changes = isSince ? diff(first, second ?? current) : diff(current, first);
-      if (values.json) output.log(JSON.stringify(changes, null, 2));
+      const { holding } = await readStored(config);
+      const current = documentIn(holding);
+      const [from, to] = words as [string, string?];
+      const isPlan = to === undefined && !isRevision(from);
+      const first = isPlan ? current : await documentNamed(config, from);
+      const second = isPlan ? await laidOver(holding, from) : await named(config, to, current);
+      const objection = isPlan ? (await RunningQuotas.of(config)).objectionTo(second) : undefined;
+      const changes = diff(first, second);
+      const objectedTo = objection && { refused: objection.message };
+      if (values.json) output.log(JSON.stringify({ ...changes, ...objectedTo }, null, 2));
       else tellDiff(changes, output);
-      if (isSince) return DONE;
-      const laidOver = mergePatch(current, first) as ConfigDocument;
-      const objection = (await RunningQuotas.of(config)).objectionTo(laidOver);
       if (objection === undefined) return DONE;
       output.error(`running processes would refuse it: ${objection.message}`);
       return FAILED;
     });
   },
 };
+
+const named = (config: ConfigStore, word: string | undefined, current: ConfigDocument) =>
+  word === undefined ? current : documentNamed(config, word);
 
 export function tellDiff(changes: ConfigDiff, output: Output): void {
   if (isEmptyDiff(changes)) return output.log('no difference');
@@ -109,7 +107,7 @@ export const configHistory: Command = {
   run: (args, output) => {
     const options = { ...STORE_OPTIONS, count: { type: 'string' } } as const;
     const { values } = readArguments(args, options, [0, 0]);
-    const count = wholeOption('--count', values.count) ?? DEFAULT_COUNT;
+    const count = wholeOption('--count', values.count, 1) ?? DEFAULT_COUNT;
     return withStore(values, async ({ config }) => {
       const revisions = pastRevisions(await config.history(count + 1), count);
       if (values.json) {

@@ -3,9 +3,10 @@ import { newIncarnation } from '../common/ids.js';
 import { diff, VersionedConfig, type ConfigLayer, type ConfigSnapshot } from '../config/index.js';
 import { UsageError } from '../simulation/index.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
-import { DONE, type Command, type Output } from './command.js';
+import { DONE, FAILED, type Command, type Output } from './command.js';
 import { tellDiff } from './config-read.js';
 import { patchAt, pathOf } from './document-path.js';
+import { answerOfFleet, processes, refusalIn, type FleetAnswer } from './fleet-answer.js';
 import { readDocument } from './read-document.js';
 import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
@@ -77,7 +78,7 @@ export const configRollback: Command = {
   about: 'make a new revision with the content of an old one',
   options: WRITE_HELP,
   run(args, output) {
-    const { values, words } = readArguments(args, WRITE_OPTIONS, [1, 1]);
+    const { values, words } = readArguments(args, WRITE_OPTIONS, [1, 1], 'REVISION');
     const revision = wholeOption('REVISION', words[0])!;
     const expectedRevision = wholeOption('--expected', values.expected);
     const options = { by: values.by ?? yourName(), expectedRevision };
@@ -101,20 +102,42 @@ async function change(store: OpenStore, isJson: boolean, output: Output, make: C
   try {
     await fleet.start();
     const before = fleet.current();
-    tell(before, await make(fleet), isJson, output);
-    return DONE;
+    const after = await make(fleet);
+    const answer = await answerOfFleet(config, clock, after.revision);
+    if (isJson) output.log(inJson(before, after, answer));
+    else tell(before, after, answer, output);
+    return answer.refused.length === 0 ? DONE : FAILED;
   } finally {
     await fleet.close();
   }
 }
 
-function tell(before: ConfigSnapshot, after: ConfigSnapshot, isJson: boolean, output: Output) {
-  const { revision, staged } = after;
-  const changes = diff(before.document, after.document);
-  if (isJson) return output.log(JSON.stringify({ revision, staged, diff: changes }, null, 2));
+function inJson(
+  before: ConfigSnapshot,
+  { revision, staged, document }: ConfigSnapshot,
+  { refused, silent }: FleetAnswer,
+): string {
+  const changes = diff(before.document, document);
+  return JSON.stringify({ revision, staged, diff: changes, refused, silent }, null, 2);
+}
+
+function tell(
+  before: ConfigSnapshot,
+  { revision, staged, document }: ConfigSnapshot,
+  answer: FleetAnswer,
+  output: Output,
+): void {
   const from = staged === undefined ? '' : ` takes effect at ${inTime(staged.effectiveAtMs)}`;
   output.log(`revision ${revision}${from}`);
-  tellDiff(changes, output);
+  tellDiff(diff(before.document, document), output);
+  const { nodes, silent } = answer;
+  if (silent.length > 0) {
+    output.log(
+      `${silent.length} of ${processes(nodes)} said nothing of it yet: weir status shows who has`,
+    );
+  }
+  const refusal = refusalIn(answer);
+  if (refusal !== undefined) output.error(refusal);
 }
 
 function yourName(): string {

@@ -1,8 +1,9 @@
-import { InvalidConfigError } from '../common/errors.js';
-import { checkDocument, ConfigSyntaxError, effective, limitsOf } from '../config/index.js';
+import { checkDocument, effective, limitsOf } from '../config/index.js';
 import { checkQuota, type CheckedQuota } from '../limiter/quota-options.js';
-import { simulate as runSimulation, UsageError } from '../simulation/index.js';
-import { type Command } from './command.js';
+import { askedFor, printVerdict, runAsked, scenarioList, toJson } from '../simulation/index.js';
+import { readArguments } from './arguments.js';
+import { DONE, FAILED, type Command } from './command.js';
+import { CommandFailedError } from './errors.js';
 import { readDocument } from './read-document.js';
 
 export const simulate: Command = {
@@ -13,27 +14,34 @@ export const simulate: Command = {
     '--scenario NAME   run this one only; may be given more than once',
     '--nodes N         processes; without it each scenario has its own number',
     '--seed N          another course of events',
-    '--json FILE       also write all figures to FILE',
     '--svg DIR         also draw each scenario',
+    '--json            for machines: all figures, once all is done',
   ],
-  run(args, output) {
-    const [first, ...rest] = args;
-    const isFile = first !== undefined && !first.startsWith('--');
-    return runSimulation(isFile ? ['--config', first, ...rest] : args, output, quotaIn);
+  more: scenarioList(),
+  async run(args, output) {
+    const { values, words } = readArguments(args, OPTIONS, [0, 1]);
+    const { json: isJson = false, ...others } = values;
+    const asked = askedFor({ ...others, config: words[0] });
+    const silent = { ...output, log: () => undefined };
+    const rows = await runAsked(asked, isJson ? silent : output, quotaIn);
+    if (isJson) output.log(toJson(rows));
+    return printVerdict(rows, isJson ? silent : output) ? DONE : FAILED;
   },
 };
 
+const OPTIONS = {
+  scenario: { type: 'string', multiple: true },
+  nodes: { type: 'string' },
+  seed: { type: 'string' },
+  svg: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
 /** The quota of a configuration, with its profile in force. */
 async function quotaIn(file: string): Promise<CheckedQuota> {
-  try {
-    const { quota } = limitsOf(effective(checkDocument(await readDocument(file), { name: file })));
-    if (quota?.cluster === undefined) {
-      throw new UsageError(`${file}: cluster.capacity and apps are needed for a simulation`);
-    }
-    return checkQuota(quota);
-  } catch (error) {
-    const isFault = error instanceof InvalidConfigError || error instanceof ConfigSyntaxError;
-    if (isFault) throw new UsageError(error.message);
-    throw error;
+  const { quota } = limitsOf(effective(checkDocument(await readDocument(file), { name: file })));
+  if (quota?.cluster === undefined) {
+    throw new CommandFailedError(`${file}: cluster.capacity and apps are needed for a simulation`);
   }
+  return checkQuota(quota);
 }

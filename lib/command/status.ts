@@ -3,6 +3,7 @@ import { RedisQuota, type NodeAck } from '../stores/index.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';
+import { processes } from './fleet-answer.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { documentIn, readStored, type Stored } from './stored-config.js';
 import { inTime, table } from './table.js';
@@ -62,8 +63,8 @@ function tellNodes({ holding, waiting }: Stored, nodes: readonly NodeAck[], outp
   const behind = nodes.filter(({ revision }) => revision !== (holding?.revision ?? 0)).length;
   output.log(
     behind === 0
-      ? `all ${nodes.length} processes are on it`
-      : `${behind} of ${nodes.length} processes are not on it`,
+      ? `${nodes.length === 1 ? '1 process is' : `all ${nodes.length} processes are`} on it`
+      : `${behind} of ${processes(nodes.length)} ${behind === 1 ? 'is' : 'are'} not on it`,
   );
   const rows = nodes.map(({ node, revision, status, reason, atMs }) => {
     return [node, revision, status, inTime(atMs), reason];

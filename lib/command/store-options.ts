@@ -89,10 +89,18 @@ export function clusterAt(url: string): NonNullable<RedisConnectionOptions['clus
 /** What the connection complained about tells more than that there was no answer. */
 function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
   const why = lastError?.message || error.message.replace(/^store unavailable: /, '');
-  const hint = /^(MOVED|ASK) /.test(why) ? '; it is a Redis Cluster: add --redis-cluster' : '';
-  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}${hint}`, { cause: error });
+  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}${hintTo(why)}`, {
+    cause: error,
+  });
 }
 
+function hintTo(why: string): string {
+  if (/^(MOVED|ASK) /.test(why)) return '; it is a Redis Cluster: add --redis-cluster';
+  if (/^NOAUTH /.test(why)) return '; it wants a password: redis://:PASSWORD@HOST:PORT';
+  return '';
+}
+
+/** A password that should have been encoded may itself have the signs that end it. */
 function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//');
+  return url.replace(/\/\/.*@/, '//');
 }

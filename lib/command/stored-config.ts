@@ -1,10 +1,13 @@
 import {
   checkDocument,
+  checkLayer,
   effective,
   snapshotOf,
+  spanOf,
   UnknownRevisionError,
   type ConfigDocument,
 } from '../config/index.js';
+import { NO_LAYERS, patched } from '../config/layers.js';
 import { MOST_REVISIONS, type ConfigRecord, type ConfigStore } from '../stores/index.js';
 import { CommandFailedError } from './errors.js';
 import { readDocument } from './read-document.js';
@@ -39,6 +42,16 @@ export async function documentNamed(store: ConfigStore, word: string): Promise<C
   if (!isRevision(word)) return effective(checkDocument(await readDocument(word), { name: word }));
   const history = await store.history(MOST_REVISIONS);
   const record = history.find(({ revision }) => revision === Number(word));
-  if (record === undefined) throw new UnknownRevisionError(Number(word));
+  if (record === undefined) throw new UnknownRevisionError(Number(word), spanOf(history));
   return documentIn(record);
+}
+
+/** What would hold if the file were set as a patch. */
+export async function laidOver(
+  holding: ConfigRecord | undefined,
+  file: string,
+): Promise<ConfigDocument> {
+  const patch = checkLayer(await readDocument(file), { allowEmpty: true, name: file });
+  const revision = (holding?.revision ?? 0) + 1;
+  return snapshotOf(patched(holding ?? NO_LAYERS, patch), revision, { name: file }).document;
 }

@@ -22,6 +22,17 @@ export class InvalidArgumentError extends RateLimitError {
   }
 }
 
+/** Something was taken out of the configuration that `who` cannot do without. */
+export function mustStay(field: string, who: string): InvalidArgumentError {
+  const expectation = `to stay: ${who} names it`;
+  return new InvalidArgumentError(
+    field,
+    undefined,
+    expectation,
+    `${field}: expected ${expectation}`,
+  );
+}
+
 /** An option that does not exist. Its value is not repeated: it may be a secret in a wrong place. */
 export class UnknownOptionError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_OPTION';
@@ -180,6 +191,7 @@ function inWords(value: unknown): string {
     case 'function':
       return `function ${value.name}`;
     case 'object':
+      if (value instanceof Date && Number.isNaN(value.getTime())) return String(value);
       return asJson(value) ?? Object.prototype.toString.call(value);
     default:
       return String(value);

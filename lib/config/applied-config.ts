@@ -69,7 +69,11 @@ export class AppliedConfig {
 
   /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
   useOwn(layers: ConfigLayers): void {
-    this.swap(this.prepare(snapshotOf(layers, 0)), undefined);
+    const prepared = this.prepare(snapshotOf(layers, 0));
+    const ofFleet =
+      this.refusal !== undefined && this.refusal.revision > 0 ? this.refusal : undefined;
+    this.swap(prepared, undefined);
+    this.refusal = ofFleet;
   }
 
   /** The same for what has changed later: it may be of no use, then what was stays. */
@@ -89,7 +93,7 @@ export class AppliedConfig {
     if (isDue) this.apply(current, isTold);
     else this.stage(current);
     // Who has nothing yet is better off with the last revision than with none of the fleet's.
-    if (this.applied === undefined && previous) this.apply(previous);
+    if (this.applied === undefined && previous) this.applyInstead(previous);
   }
 
   /** Changes over to the staged revision if its time has come. */
@@ -103,8 +107,9 @@ export class AppliedConfig {
     const isKnown = this.refusal?.revision === revision && this.refusal.reason === reason;
     this.refusal = refusal;
     if (isKnown) return;
-    const kept = this.applied === undefined ? 'nothing' : `revision ${this.applied.revision}`;
-    this.report.error(`revision ${revision} is ${kind}, ${kept} stays in use: ${reason}`);
+    const { applied } = this;
+    const then = applied ? `, revision ${applied.revision} stays in use` : ' and is left out';
+    this.report.error(`revision ${revision} is ${kind}${then}: ${reason}`);
     this.refusals.next(refusal);
   }
 
@@ -134,6 +139,17 @@ export class AppliedConfig {
   private apply(record: ConfigRecord, isTold = false): void {
     const prepared = this.prepared(record, isTold);
     if (prepared !== undefined) this.swap(prepared, record);
+  }
+
+  /** For one that was refused: that is what there is to be told, whatever becomes of the other. */
+  private applyInstead(record: ConfigRecord): void {
+    const { refusal } = this;
+    try {
+      this.swap(this.prepare(snapshotOfRecord(record, undefined, false)), record);
+    } catch {
+      // The same may be wrong with both.
+    }
+    this.refusal = refusal;
   }
 
   /** Whatever would keep it from being used is told now, and not at the moment it takes effect. */
@@ -212,5 +228,11 @@ class LazyChange implements ConfigChange {
 
   get diff(): ConfigDiff {
     return (this.found ??= diff(this.from.document, this.to.document));
+  }
+
+  /** A getter is no field: whoever logs a change as JSON would miss what it is about. */
+  toJSON(): ConfigChange {
+    const { from, to, record, diff: changes } = this;
+    return { from, to, record, diff: changes };
   }
 }

@@ -38,12 +38,28 @@ export class ConfigRefusedError extends RateLimitError {
   }
 }
 
+/** The revisions that can be gone back to. */
+export interface RevisionSpan {
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** Of a history, newest first. */
+export function spanOf(history: readonly { revision: number }[]): RevisionSpan | undefined {
+  const [newest, oldest] = [history[0], history.at(-1)];
+  return newest && oldest && { oldest: oldest.revision, newest: newest.revision };
+}
+
 /** The history does not go back to that revision, or there was none of that number. */
 export class UnknownRevisionError extends RateLimitError {
   readonly code = 'UNKNOWN_REVISION';
 
-  constructor(readonly revision: number) {
-    super(`revision ${revision} is not in the history`);
+  constructor(
+    readonly revision: number,
+    span?: RevisionSpan,
+  ) {
+    const there = span === undefined ? '' : `, which has ${span.oldest} to ${span.newest}`;
+    super(`revision ${revision} is not in the history${there}`);
   }
 }
 

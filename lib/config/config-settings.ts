@@ -1,5 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { rejectUnknown } from '../common/validate.js';
 import { type ConfigStore } from '../stores/index.js';
 import {
   type ConfigConsumer,
@@ -29,7 +30,26 @@ const LONGEST_NAME = 200;
 /** The last instant that a Date can name. */
 const LAST_MS = 8.64e15;
 
-export function checkChangeOptions({ expectedRevision, by }: RollbackOptions): void {
+const ROLLBACK_OPTIONS = ['expectedRevision', 'by'];
+const UPDATE_OPTIONS = [...ROLLBACK_OPTIONS, 'effectiveAt', 'allowEmpty'];
+
+export function checkUpdate(patch: unknown, options: UpdateOptions): void {
+  mustBeGiven('patch', patch);
+  checkOptions(options, UPDATE_OPTIONS);
+}
+
+/** Nothing would pass for something that changes nothing. */
+export function mustBeGiven(field: string, value: unknown): void {
+  if (value !== undefined && value !== null) return;
+  throw new InvalidArgumentError(field, value, 'an object');
+}
+
+export const checkRollbackOptions = (options: RollbackOptions): void =>
+  checkOptions(options, ROLLBACK_OPTIONS);
+
+function checkOptions(options: RollbackOptions, known: readonly string[]): void {
+  rejectUnknown('options', options, known);
+  const { expectedRevision, by } = options;
   const isRevision = Number.isSafeInteger(expectedRevision) && expectedRevision! >= 0;
   if (expectedRevision !== undefined && !isRevision) {
     throw new InvalidArgumentError('expectedRevision', expectedRevision, 'a whole number');
@@ -38,6 +58,11 @@ export function checkChangeOptions({ expectedRevision, by }: RollbackOptions): v
   if (by !== undefined && !isName) {
     throw new InvalidArgumentError('by', by, `a name of 1 to ${LONGEST_NAME} characters`);
   }
+}
+
+export function checkRevision(revision: number): void {
+  if (Number.isSafeInteger(revision) && revision > 0) return;
+  throw new InvalidArgumentError('revision', revision, 'a whole number above 0');
 }
 
 /** 0 for at once. */

@@ -33,6 +33,8 @@ export interface Publication {
  */
 export class OwnLayers {
   private readonly layers = new Map<LayerName, VersionedLayer>();
+  /** What the fleet last had of this process, or in the same words. */
+  private readonly known = new Map<LayerName, VersionedLayer>();
   private readonly pending = new Set<LayerName>();
 
   constructor(
@@ -59,15 +61,15 @@ export class OwnLayers {
     const names: LayerName[] = [];
     const warnings: string[] = [];
     for (const name of NAMES.filter((one) => this.pending.has(one))) {
-      const { publish, warning } = verdictOn(
-        name,
-        this.layers.get(name)!,
-        layerOf(stored, name, this.service),
-      );
+      const own = this.layers.get(name)!;
+      const held = layerOf(stored, name, this.service);
+      const { publish, warning } = verdictOn(name, own, held);
+      if (saysTheSame(own, held)) this.known.set(name, held);
       if (publish) names.push(name);
       else this.pending.delete(name);
-      if (warning !== undefined && publish) warnings.push(warning);
-      else if (warning !== undefined) this.report.warn(warning);
+      if (warning === undefined) continue;
+      if (!publish) this.report.warn(warning);
+      else if (!this.isKnown(name, held)) warnings.push(warning);
     }
     if (names.length === 0) return undefined;
     const layers = this.over(stored, names);
@@ -76,14 +78,16 @@ export class OwnLayers {
   }
 
   published({ warnings }: Publication): void {
+    for (const name of this.pending) this.known.set(name, this.layers.get(name)!);
     this.pending.clear();
     for (const warning of warnings) this.report.warn(warning);
   }
 
   /** It does not go together with what the fleet has. */
   withdrawn(reason: string): void {
+    const names = [...this.pending].join(' and ');
     this.pending.clear();
-    this.report.error(`what this process brings along was not published: ${reason}`);
+    this.report.error(`the ${names} layer of this process was not published: ${reason}`);
   }
 
   /**
@@ -96,6 +100,12 @@ export class OwnLayers {
       const held = saysTheSame(own, layerOf(before, name, this.service));
       if (held && !saysTheSame(own, layerOf(now, name, this.service))) this.pending.add(name);
     }
+  }
+
+  /** Whoever edits a file replaces what the same file said before, and nobody else's. */
+  private isKnown(name: LayerName, held: VersionedLayer): boolean {
+    const known = this.known.get(name);
+    return known !== undefined && saysTheSame(known, held);
   }
 
   private over(layers: ConfigLayers, names: readonly LayerName[]): ConfigLayers {

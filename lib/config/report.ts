@@ -4,3 +4,7 @@ export interface Report {
   warn(text: string): void;
   error(text: string): void;
 }
+
+/** Several faults are told line by line where people read them, and in one line of a log. */
+export const inOneLine = (text: string): string =>
+  text.replace(/:\n\s*/, ': ').replace(/\s*\n\s*/g, '; ');

@@ -11,11 +11,14 @@ import {
 import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
-import { inWords, UnknownRevisionError } from './config-errors.js';
+import { inWords, spanOf, UnknownRevisionError } from './config-errors.js';
 import {
-  checkChangeOptions,
+  checkRevision,
+  checkRollbackOptions,
+  checkUpdate,
   DEFAULT_POLL_MS,
   effectiveAtMsOf,
+  mustBeGiven,
   type ConfigSettings,
 } from './config-settings.js';
 import { ConfigSync } from './config-sync.js';
@@ -118,7 +121,7 @@ export class VersionedConfig extends RateLimitConfig {
   }
 
   async update(patch: ConfigLayer, options: UpdateOptions = {}): Promise<ConfigSnapshot> {
-    checkChangeOptions(options);
+    checkUpdate(patch, options);
     const effectiveAtMs = effectiveAtMsOf(options);
     const { allowEmpty = false } = options;
     const given = plainLayer(patch, 'patch');
@@ -131,10 +134,11 @@ export class VersionedConfig extends RateLimitConfig {
   }
 
   async rollback(revision: number, options: RollbackOptions = {}): Promise<ConfigSnapshot> {
-    checkChangeOptions(options);
+    checkRollbackOptions(options);
+    checkRevision(revision);
     const history = await this.settings.store.history(MOST_REVISIONS);
     const past = history.find((record) => record.revision === revision);
-    if (past === undefined) throw new UnknownRevisionError(revision);
+    if (past === undefined) throw new UnknownRevisionError(revision, spanOf(history));
     const layersOver = (layers: ConfigLayers): ConfigLayers => rolledBack(layers, past);
     const kind = 'rollback';
     return this.change({ kind, effectiveAtMs: 0, allowEmpty: true, options, layersOver });
@@ -142,6 +146,7 @@ export class VersionedConfig extends RateLimitConfig {
 
   validate(input: unknown, { as = 'patch' }: ValidateOptions = {}): readonly ConfigIssue[] {
     try {
+      mustBeGiven(as, input);
       const layer = checkLayer(input, { allowEmpty: as === 'patch', name: as });
       const layers = patched(as === 'patch' ? this.sync.layers : NO_LAYERS, layer);
       const known = this.applied.snapshot;
@@ -238,8 +243,9 @@ export class VersionedConfig extends RateLimitConfig {
 
   private tellAway(error: unknown): void {
     const { revision } = this.current();
+    const kept = revision === 0 ? 'what this process brings along' : `revision ${revision}`;
     this.settings.report.warn(
-      `the configuration cannot be read, revision ${revision} stays in use: ${inWords(error)}`,
+      `the configuration cannot be read, ${kept} stays in use: ${inWords(error)}`,
     );
   }
 

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from '../common/errors.js';
+import { InvalidArgumentError, mustStay } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
@@ -129,7 +129,7 @@ export class PolicyCatalog {
     for (const name of this.governed) {
       const where = this.uses.get(name) ?? (this.written.has(name) ? this.chooser : undefined);
       if (where === undefined || Object.hasOwn(document, name)) continue;
-      throw new InvalidArgumentError(`policies.${name}`, undefined, `to stay: ${where} names it`);
+      throw mustStay(`policies.${name}`, where);
     }
   }
 

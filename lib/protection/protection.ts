@@ -1,5 +1,5 @@
 import { SystemClock, type Clock } from '../common/clock.js';
-import { InvalidArgumentError, UnknownPolicyError } from '../common/errors.js';
+import { InvalidArgumentError, mustStay, UnknownPolicyError } from '../common/errors.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
 import { oneOf, plainObject } from '../common/validate.js';
@@ -134,7 +134,7 @@ export class Protection {
     const next = new Map<string, ResourceSettings>();
     for (const name of this.ofCode.keys()) {
       if (!(name in resources)) {
-        throw new InvalidArgumentError(`${AT}.${name}`, undefined, 'to stay: the code names it');
+        throw mustStay(`${AT}.${name}`, 'the code');
       }
     }
     for (const name of new Set([...this.declared.keys(), ...Object.keys(resources)])) {

@@ -129,6 +129,7 @@ describe('a value in a message', () => {
     [null, 'null'],
     [undefined, 'undefined'],
     [NaN, 'NaN'],
+    [new Date(NaN), 'Invalid Date'],
     [10n, '10'],
     [Symbol('s'), 'Symbol(s)'],
     [[1, 2], '[1,2]'],

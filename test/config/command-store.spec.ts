@@ -107,7 +107,7 @@ it('lists, compares and rolls back', async () => {
   ]);
   expect(await weir('config', 'rollback', '99')).toMatchObject({
     code: 1,
-    err: 'revision 99 is not in the history\n',
+    err: 'revision 99 is not in the history, which has 1 to 4\n',
   });
 });
 
@@ -158,7 +158,7 @@ it('fails without a lesson in how to use it if a revision is not there', async (
   expect(await weir('config', 'diff', '99')).toEqual({
     code: 1,
     out: '',
-    err: 'revision 99 is not in the history\n',
+    err: 'revision 99 is not in the history, which has 1 to 1\n',
   });
   await withRedis(stand.redis.port, (client) =>
     client.hset('weir:{config}:current', 'current', '{'),
@@ -189,7 +189,7 @@ it('shows who is on which revision, and how the quota stands', async () => {
   const lines = out.split('\n').map((line) => line.trim().split(/ {2,}/));
   expect(lines.slice(0, 2)).toEqual([
     ['configuration: revision 2, profile normal'],
-    ['1 of 2 processes are not on it'],
+    ['1 of 2 processes is not on it'],
   ]);
   expect(lines).toContainEqual(['b', '1', 'refused', expect.any(String), 'no such policy']);
   expect(out).toContain('cluster default: not overloaded');

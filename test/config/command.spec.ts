@@ -58,7 +58,7 @@ const FAULTS: Record<string, string[]> = {
   'profiles.yaml': [
     'apps.reports.priority: expected 0, 1, 2 or 3, got 7',
     'apps.checkout.burst: expected at least the guarantee of 4000, got 400',
-    'profile: expected one of normal, promo; did you mean \'promo\'?, got "promi"',
+    'profile: expected one of normal, promo, got "promi"; did you mean \'promo\'?',
     'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
   ],
   'names.json': [
@@ -153,7 +153,7 @@ describe('the command line', () => {
     [['config'], "There is no command 'config'."],
     [['stats'], "Did you mean 'status'?"],
     [['xyzzy'], "There is no command 'xyzzy'. Try weir --help."],
-    [['config', 'check'], 'Something is missing.\n\nUsage: weir config check FILE… [OPTIONS]'],
+    [['config', 'check'], 'FILE is missing.\n\nUsage: weir config check FILE… [OPTIONS]'],
     [['config', 'check', 'a', '--nonsense'], "Unknown option '--nonsense'"],
     [['config', 'get', 'a', 'b'], "'b' is one word too many."],
     [['config', 'set', 'a'], 'Give a PATH and a VALUE, or --patch FILE.'],

@@ -142,6 +142,29 @@ describe('processes with different layers of their own', () => {
       b.config.replaceFile({ document: limitOf(20) });
       await nothingMoves();
       expect(rates()).toEqual(['20/s']);
+      expect(warnings()).toEqual([]);
+    });
+
+    it('may edit it as often as they like, but are told if it replaces that of others', async () => {
+      const a = await fleet.start('a', { file: { document: limitOf(10) } });
+      a.config.replaceFile({ document: limitOf(20) });
+      a.config.replaceFile({ document: limitOf(30) });
+      await fleet.settle();
+      a.config.replaceFile({ document: { policies: { api: { burst: 1 } } } });
+      await fleet.settle();
+      expect(a.errors).toEqual([
+        expect.stringContaining('the file layer of this process was not published: '),
+      ]);
+      a.config.replaceFile({ document: limitOf(40) });
+      await fleet.settle();
+      expect([a.rate, warnings()]).toEqual(['40/s', []]);
+      await fleet.start('b', { file: { document: limitOf(50) } });
+      a.config.replaceFile({ document: limitOf(60) });
+      await fleet.settle();
+      expect(rates()).toEqual(['60/s']);
+      expect(warnings()).toEqual(
+        Array(2).fill(expect.stringContaining('replaces another one of the fleet')),
+      );
     });
 
     it('let the file with the higher version hold', async () => {

@@ -163,7 +163,7 @@ it('keeps the last good one, and says once what is wrong', async () => {
     expect.stringContaining('is empty'),
     expect.stringContaining('1 fault in weir.json:\n  the document: is empty'),
     expect.stringContaining("policies.api.rat: no such field; did you mean 'rate'?"),
-    expect.stringContaining('ENOENT'),
+    expect.stringContaining(`cannot be read (ENOENT: no such file or directory, stat '${dir}`),
   ]);
 });
 

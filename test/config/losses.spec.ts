@@ -20,7 +20,9 @@ describe('a configuration whose store fails', () => {
     await b.config.start();
     expect([b.revision, b.rate]).toEqual([0, '100/s']);
     await fleet.poll();
-    expect(b.warnings).toEqual([expect.stringContaining('cannot be read, revision 0 stays')]);
+    expect(b.warnings).toEqual([
+      expect.stringContaining('cannot be read, what this process brings along stays'),
+    ]);
     b.wire.isDown = false;
     await fleet.poll();
     expect([b.revision, b.rate]).toEqual([2, '200/s']);

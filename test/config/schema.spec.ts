@@ -216,7 +216,7 @@ describe('a document that is wrong', () => {
     [
       'a profile that is not there',
       { policies: { api }, profile: 'promi', profiles: { promo: {} } },
-      ['profile: expected one of normal, promo; did you mean \'promo\'?, got "promi"'],
+      ['profile: expected one of normal, promo, got "promi"; did you mean \'promo\'?'],
     ],
     [
       'profiles that could not come into force',
@@ -234,7 +234,7 @@ describe('a document that is wrong', () => {
       'a policy that is not there',
       { policies: { database: api }, protection: { db: { rate: 'databse' } } },
       [
-        'protection.db.rate: expected the name of one of the policies; did you mean \'database\'?, got "databse"',
+        'protection.db.rate: expected the name of one of the policies, got "databse"; did you mean \'database\'?',
       ],
     ],
     [

@@ -48,6 +48,10 @@ describe('a configuration that changes while it is in use', () => {
       },
     ]);
     expect(a.config.current().hash).toBe(b.config.current().hash);
+    expect(JSON.parse(JSON.stringify(b.changes[0]))).toMatchObject({
+      diff: { changed: [{ path: 'policies.api.rate' }] },
+      record: { by: 'ann' },
+    });
   });
 
   it('deletes what a patch says is null, and keeps that over the next code', async () => {
@@ -105,6 +109,28 @@ describe('a configuration that changes while it is in use', () => {
       await a.config.update({ policies: null }, { allowEmpty: true });
       await fleet.settle();
       expect(b.config.current()).toMatchObject({ revision: 2, document: {} });
+    });
+
+    it.each([
+      ['nothing at all', undefined, {}, 'patch: expected an object, got undefined'],
+      ['null', null, {}, 'patch: expected an object, got null'],
+      ['a misspelt option', {}, { expectedRevison: 1 }, 'options.expectedRevison: no such option'],
+    ])('%s', async (_what, patch, options, message) => {
+      const a = await fleet.start('a', { code });
+      await expect(a.config.update(patch as never, options as never)).rejects.toThrow(message);
+      expect(a.revision).toBe(1);
+      const [issue] = patch ? [{ message }] : a.config.validate(patch);
+      expect(issue?.message).toBe(message);
+    });
+
+    it.each([
+      ['3', {}, 'revision: expected a whole number above 0, got "3"'],
+      [9, {}, 'revision 9 is not in the history, which has 1 to 1'],
+      [1, { effectiveAt: 5 }, 'options.effectiveAt: no such option'],
+    ])('a rollback to %j with %j', async (revision, options, message) => {
+      const a = await fleet.start('a', { code });
+      await expect(a.config.rollback(revision as never, options as never)).rejects.toThrow(message);
+      expect(a.revision).toBe(1);
     });
 
     it('an update of another revision than the expected one', async () => {
@@ -177,6 +203,30 @@ describe('a configuration that changes while it is in use', () => {
     expect(await a.config.isEveryoneOn(3)).toBe(false);
     await fleet.clock.advanceAsync(ACKNOWLEDGED_AFTER_MS);
     expect(await a.config.isEveryoneOn(3)).toBe(true);
+  });
+
+  it.each([
+    ['the one before', [3], 2, '200/s'],
+    ['its own, if that is no better', [2, 3], 0, '100/s'],
+  ])('starts with %s where the last cannot be used, and says so once', async (...row) => {
+    const [, unfit, revision, rate] = row;
+    const a = await fleet.start('a', { code });
+    await a.config.update(limitOf(200));
+    await a.config.update(limitOf(300));
+    const b = fleet.node('b', { code });
+    b.objection = (next) => (unfit.includes(next.revision) ? 'too much' : undefined);
+    await b.config.start();
+    await fleet.poll();
+    await fleet.poll();
+    expect([b.revision, b.rate]).toEqual([revision, rate]);
+    expect(b.errors).toEqual(['revision 3 is invalid and is left out: too much']);
+    expect(b.refusals).toMatchObject([{ revision: 3, reason: 'too much' }]);
+    expect((await a.config.nodes()).find(({ node }) => node === 'b')).toMatchObject({
+      ...{ revision, status: 'refused', about: 3, reason: 'too much' },
+    });
+    await a.config.update(limitOf(400));
+    await fleet.settle();
+    expect([b.revision, b.rate]).toEqual([4, '400/s']);
   });
 
   it('changes no part if one of them refuses', async () => {

@@ -28,8 +28,8 @@ export function commandStand() {
       return redis;
     },
     weir,
-    json: async (...args: string[]): Promise<never> =>
-      JSON.parse((await weir(...args, '--json')).out) as never,
+    json: async <T = never>(...args: string[]): Promise<T> =>
+      JSON.parse((await weir(...args, '--json')).out) as T,
   };
 }
 

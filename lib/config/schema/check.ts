@@ -1,11 +1,10 @@
 import { InvalidConfigError, type ConfigIssue } from '../../common/errors.js';
 import { deepFreeze, isImmutable } from '../../common/immutable.js';
-import { nearest } from '../../common/nearest.js';
 import { effective, NORMAL_PROFILE } from '../document/effective.js';
 import { isObject } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
 import { SECTIONS, type ConfigDocument } from './document.schema.js';
-import { issue } from './issue.js';
+import { issue, unknownName } from './issue.js';
 import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
 import { ALL_SOUND, ruleIssues, type IsSound } from './rule-issues.js';
 import { shapeIssues, type LocatedIssue } from './shape-issues.js';
@@ -124,9 +123,7 @@ function profileIssues(
 function unknownProfile(profile: string | undefined, profiles: readonly string[]): ConfigIssue[] {
   const known = [...new Set([NORMAL_PROFILE, ...profiles])];
   if (profile === undefined || known.includes(profile)) return [];
-  const meant = nearest(profile, known);
-  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
-  return [issue(['profile'], profile, `one of ${known.join(', ')}${hint}`)];
+  return [unknownName(['profile'], profile, known, `one of ${known.join(', ')}`)];
 }
 
 function belowProfile(profile: string, one: ConfigIssue): ConfigIssue {

@@ -1,5 +1,19 @@
 import { describe, type ConfigIssue } from '../../common/errors.js';
+import { nearest } from '../../common/nearest.js';
 import { pathText, type PathSegment } from '../document/path.js';
+
+/** A name that is not there, and which of those that are was meant by it. */
+export function unknownName(
+  segments: readonly PathSegment[],
+  name: string,
+  known: readonly string[],
+  expected: string,
+): ConfigIssue {
+  const told = issue(segments, name, expected);
+  const meant = nearest(name, known);
+  if (meant === undefined) return told;
+  return { ...told, message: `${told.message}; did you mean '${meant}'?` };
+}
 
 /** `fault` replaces "expected …, got …" where that would not read well. */
 export function issue(

@@ -1,7 +1,6 @@
 import { type z } from 'zod';
 import { durationMs } from '../../common/duration.js';
 import { type ConfigIssue } from '../../common/errors.js';
-import { nearest } from '../../common/nearest.js';
 import { mergePatch } from '../document/merge-patch.js';
 import { type PathSegment } from '../document/path.js';
 import { adaptiveSchema } from './adaptive.schema.js';
@@ -9,7 +8,7 @@ import { alertsSchema } from './alerts.schema.js';
 import { defaultsOf } from './defaults.js';
 import { degradationSchema } from './degradation.schema.js';
 import { type ConfigDocument } from './document.schema.js';
-import { issue } from './issue.js';
+import { issue, unknownName } from './issue.js';
 
 type Path = readonly PathSegment[];
 
@@ -32,10 +31,8 @@ function policyName(
   const settings = protection?.[resource];
   const policy = typeof settings === 'object' ? settings.rate : undefined;
   if (typeof policy !== 'string' || known.includes(policy)) return [];
-  const meant = nearest(policy, known);
-  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
-  const expected = `the name of one of the policies${hint}`;
-  return [issue(['protection', resource, 'rate'], policy, expected)];
+  const expected = 'the name of one of the policies';
+  return [unknownName(['protection', resource, 'rate'], policy, known, expected)];
 }
 
 /** The settings as they will hold: what is not said has its default. */

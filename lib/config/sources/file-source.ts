@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { SystemClock, type Clock } from '../../common/clock.js';
 import { durationMs, type Duration } from '../../common/duration.js';
 import { MOST_BYTES } from '../schema/plain-json.js';
@@ -26,6 +27,8 @@ const MOST_READS = 40;
 export class FileSource implements ConfigSource {
   private readonly options: FileSourceOptions;
   private readonly pollMs: number;
+  /** In full, so that messages tell where it was looked for. */
+  private readonly place: string;
   /** What was read last: a hash, or why it could not be read. */
   private seen: string | undefined;
   private isLooking = false;
@@ -36,6 +39,7 @@ export class FileSource implements ConfigSource {
     options: Partial<FileSourceOptions> = {},
   ) {
     this.options = Object.assign(new FileSourceOptions(), options);
+    this.place = resolve(path);
     this.pollMs = durationMs(this.options.pollInterval, 'pollInterval');
   }
 
@@ -83,11 +87,16 @@ export class FileSource implements ConfigSource {
   }
 
   private async text(): Promise<string> {
-    const found = await stat(this.path);
-    // A pipe would never end, and a device could be without end.
-    if (!found.isFile()) throw new ConfigSyntaxError(this.path, 'is not a file');
-    if (found.size > MOST_BYTES) throw tooLarge(this.path, found.size);
-    return readFile(this.path, 'utf8');
+    try {
+      const found = await stat(this.place);
+      // A pipe would never end, and a device could be without end.
+      if (!found.isFile()) throw new ConfigSyntaxError(this.path, 'is not a file');
+      if (found.size > MOST_BYTES) throw tooLarge(this.path, found.size);
+      return await readFile(this.place, 'utf8');
+    } catch (error) {
+      if (error instanceof ConfigSyntaxError) throw error;
+      throw new ConfigSyntaxError(this.path, `cannot be read (${(error as Error).message})`);
+    }
   }
 
   private pause(ms: number): Promise<void> {

@@ -16,8 +16,13 @@ export interface SimulateArguments {
 const DEFAULT_SEED = 7;
 const MOST_NODES = 1000;
 
-export function usage(): string {
+/** A line for each. */
+export function scenarioList(): string[] {
   const width = Math.max(...SCENARIOS.map(({ name }) => name.length)) + 2;
+  return ['Scenarios', ...SCENARIOS.map(({ name, about }) => `  ${name.padEnd(width)}${about}`)];
+}
+
+export function usage(): string {
   return [
     'Runs the quota on virtual time through load shapes and faults, and checks what it promises.',
     '',
@@ -30,13 +35,24 @@ export function usage(): string {
     '  --svg DIR        also draw each scenario, as DIR/<scenario>.svg',
     '  --help           show this and stop',
     '',
-    'Scenarios',
-    ...SCENARIOS.map(({ name, about }) => `  ${name.padEnd(width)}${about}`),
+    ...scenarioList(),
   ].join('\n');
 }
 
-export function parseArguments(args: readonly string[]): SimulateArguments {
-  const values = read(args);
+/** What is asked for, as it was written. */
+export interface SimulateValues {
+  readonly scenario?: readonly string[] | undefined;
+  readonly config?: string | undefined;
+  readonly nodes?: string | undefined;
+  readonly seed?: string | undefined;
+  readonly json?: string | undefined;
+  readonly svg?: string | undefined;
+  readonly help?: boolean | undefined;
+}
+
+export const parseArguments = (args: readonly string[]): SimulateArguments => askedFor(read(args));
+
+export function askedFor(values: SimulateValues): SimulateArguments {
   return {
     scenarios: values.scenario === undefined ? SCENARIOS : values.scenario.map(find),
     configFile: values.config,
@@ -48,7 +64,7 @@ export function parseArguments(args: readonly string[]): SimulateArguments {
   };
 }
 
-function read(args: readonly string[]) {
+function read(args: readonly string[]): SimulateValues {
   try {
     return parseArgs({
       args: [...args],

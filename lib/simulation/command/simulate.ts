@@ -30,14 +30,23 @@ export async function simulate(
       output.log(usage());
       return 0;
     }
-    const rows = await runAll(asked, await settingOf(asked, readQuota), output);
-    if (asked.jsonFile !== undefined) await write(asked.jsonFile, toJson(rows));
+    const rows = await runAsked(asked, output, readQuota);
+    if (asked.jsonFile !== undefined) await write(asked.jsonFile, `${toJson(rows)}\n`);
     return printVerdict(rows, output) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     output.error(error.message);
     return 1;
   }
+}
+
+/** Runs what was asked for and tells it as it comes. */
+export async function runAsked(
+  asked: SimulateArguments,
+  output: Output,
+  readQuota: ReadQuota,
+): Promise<Row[]> {
+  return runAll(asked, await settingOf(asked, readQuota), output);
 }
 
 async function settingOf(
@@ -64,12 +73,10 @@ async function runAll(
   return rows;
 }
 
-function toJson(rows: readonly Row[]): string {
-  return `${JSON.stringify(rows, null, 2)}\n`;
-}
+export const toJson = (rows: readonly Row[]): string => JSON.stringify(rows, null, 2);
 
 /** Returns whether every bar was met. */
-function printVerdict(rows: readonly Row[], output: Output): boolean {
+export function printVerdict(rows: readonly Row[], output: Output): boolean {
   const judged = rows.filter(({ ok }) => ok !== null);
   const missed = judged.filter(({ ok }) => ok === false);
   const lines = missed.map(({ scenario, figure, value, bar }) => {

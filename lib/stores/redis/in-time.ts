@@ -6,11 +6,12 @@ export async function inTime<T>(
   command: Promise<T>,
   timeoutMs: number,
   clock: Pick<Clock, 'after'>,
+  why: () => Error | undefined = () => undefined,
 ): Promise<T> {
   let cancel = (): void => {};
   const late = new Promise<never>((_, reject) => {
     // After a stall of this process the reply may be here already, and gets its turn first.
-    const giveUp = (): void => reject(new StoreTimeoutError(timeoutMs));
+    const giveUp = (): void => reject(new StoreTimeoutError(timeoutMs, why()));
     cancel = clock.after(timeoutMs, () => setImmediate(giveUp));
   });
   try {

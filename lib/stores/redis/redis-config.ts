@@ -43,6 +43,9 @@ export class RedisConfig implements ConfigStore {
   /** A client's own prefix goes before keys, and not before channels. */
   private readonly channel: string;
   private connecting: Promise<void> | undefined;
+  /** What the connection complains about while it is waited for. */
+  private complaint: Error | undefined;
+  private readonly heard = (error: Error): void => void (this.complaint = error);
   private isLeaving = false;
   /** Rejects those who wait for a connection when nobody needs it any more. */
   private giveUp: (error: Error) => void = () => {};
@@ -140,6 +143,7 @@ export class RedisConfig implements ConfigStore {
   /** The client is not ours to close. */
   close(): Promise<void> {
     this.closed = true;
+    this.settings.client.off('error', this.heard);
     for (const hints of this.subscriptions) hints.close();
     this.subscriptions.clear();
     return Promise.resolve();
@@ -153,7 +157,8 @@ export class RedisConfig implements ConfigStore {
       if (this.isLeaving || client.status === 'end') {
         throw new StoreUnavailableError('no connection');
       }
-      await inTime(Promise.race([this.connected(), this.left]), timeoutMs, this.clock);
+      const connected = Promise.race([this.connected(), this.left]);
+      await inTime(connected, timeoutMs, this.clock, () => this.complaint);
     }
     return inTime(question(), timeoutMs, this.clock);
   }
@@ -162,8 +167,10 @@ export class RedisConfig implements ConfigStore {
   private connected(): Promise<void> {
     const { client } = this.settings;
     this.connecting ??= new Promise((resolve) => {
+      client.on('error', this.heard);
       client.once('ready', () => {
-        this.connecting = undefined;
+        client.off('error', this.heard);
+        this.connecting = this.complaint = undefined;
         resolve();
       });
       if (client.status === 'wait') client.connect().catch(() => {});
