@@ -56,6 +56,8 @@ export class QuotaNode {
   waited = 0;
   remoteCalls = 0;
   private readonly revisions = new RevisionWatch();
+  /** The quota has changed, and the store was not heard to go by it since, under any revision. */
+  private isUnconfirmed = false;
   private readonly settings: QuotaNodeSettings;
   private readonly plan: StockPlan;
   private readonly writer: CallWriter;
@@ -129,14 +131,15 @@ export class QuotaNode {
       tank.refillAt = this.plan.refillLevel(tank, now);
       tank.reportAt = this.plan.reportLevel(tank, now);
     }
+    this.isUnconfirmed = true;
     this.follow(revision);
-    // What apps that are gone have left goes back, and the store's word on the new limits comes.
-    this.arm(now + SETTLED_AFTER_MICROS);
   }
 
   /** The same quota under another revision: the store is told of it with the next call. */
   follow(revision: number): void {
     this.revisions.apply(revision);
+    // What apps that are gone have left goes back, and the store's word on the new limits comes.
+    if (this.isUnconfirmed) this.arm(this.clock.now() + SETTLED_AFTER_MICROS);
   }
 
   modeOf(tank: AppTank): NodeMode {
@@ -305,6 +308,7 @@ export class QuotaNode {
   private isOvertakenBy(revision: number): boolean {
     const news = this.revisions.hear(revision);
     if (news === 'confirmed') {
+      this.isUnconfirmed = false;
       for (const tank of this.tanks) if (!tank.isRetired) tank.confirm(this.clock.now());
     }
     return news === 'overtaken';
