@@ -44,12 +44,13 @@ local head = string.format('{"revision":%s,"atMs":%.0f,', number, now_ms)
 local record = head .. string.sub(body, 2)
 
 local records = redis.call('LPUSH', history, record)
-local bytes = #record
-if records > 1 then bytes = bytes + whole(stored[4]) end
+local bytes = whole(stored[4]) + #record
 while records > most_records or (bytes > most_bytes and records > 1) do
   bytes = bytes - #redis.call('RPOP', history)
   records = records - 1
 end
+-- A count that was spoilt, or whose history is gone, does not stay wrong for good.
+if records == 1 then bytes = #record end
 redis.call('HSET', config, 'revision', number, 'id', id, 'current', record,
   'previous', stored[3] or '', 'history_bytes', string.format('%.0f', bytes))
 -- Who has the record before it need not read this one.

@@ -194,7 +194,7 @@ export class AppliedConfig {
     const isOver = this.waiting !== undefined && to.revision >= this.waiting.revision;
     if (this.waiting !== undefined) this.setWaiting(isOver ? undefined : this.waiting);
     if (from === undefined) return;
-    this.changes.next(new LazyChange(from, to, record));
+    this.changes.next(changeOf(from, to, record));
     this.report.info(`revision ${to.revision} by ${record?.by ?? 'this process'} is in use`);
   }
 
@@ -217,22 +217,17 @@ export class AppliedConfig {
 }
 
 /** Most who hear of a change do not ask what it was: that is found out for the first who does. */
-class LazyChange implements ConfigChange {
-  private found: ConfigDiff | undefined = undefined;
-
-  constructor(
-    readonly from: ConfigSnapshot,
-    readonly to: ConfigSnapshot,
-    readonly record: ConfigRecord | undefined,
-  ) {}
-
-  get diff(): ConfigDiff {
-    return (this.found ??= diff(this.from.document, this.to.document));
-  }
-
-  /** A getter is no field: whoever logs a change as JSON would miss what it is about. */
-  toJSON(): ConfigChange {
-    const { from, to, record, diff: changes } = this;
-    return { from, to, record, diff: changes };
-  }
+function changeOf(
+  from: ConfigSnapshot,
+  to: ConfigSnapshot,
+  record: ConfigRecord | undefined,
+): ConfigChange {
+  let found: ConfigDiff | undefined;
+  // A field of its own, not of a class: people write changes down and copy them.
+  return {
+    ...{ from, to, ...(record && { record }) },
+    get diff() {
+      return (found ??= diff(from.document, to.document));
+    },
+  };
 }

@@ -98,9 +98,7 @@ export class ConfigSync {
     // Of a record on known ground only the patch is new.
     const isTold = record.code === undefined;
     const { code = newest.code, file = newest.file } = record;
-    // A message is nobody else's.
-    const current = Object.assign(record, { code, file });
-    this.learn(current, newest, isTold);
+    this.learn({ ...record, code, file }, newest, isTold);
     return true;
   }
 

@@ -58,7 +58,7 @@ export class PolicyCatalog {
   prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
     this.checkUses(document);
     const next: AppliedPolicy[] = [];
-    const before = isImmutable(document) ? this.given : {};
+    const before = isImmutable(document) && isImmutable(this.given) ? this.given : {};
     for (const name of Object.keys(document)) {
       const given = document[name]!;
       const isAlike = Object.hasOwn(before, name) && isAppliedAlike(before[name]!, given);
@@ -66,7 +66,7 @@ export class PolicyCatalog {
     }
     return () => {
       for (const name of this.governed) {
-        if (document[name] === undefined) this.policies.delete(name);
+        if (!Object.hasOwn(document, name)) this.policies.delete(name);
       }
       this.given = document;
       for (const applied of next) {

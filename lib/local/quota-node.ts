@@ -98,14 +98,15 @@ export class QuotaNode {
       tank.refillAt = this.plan.refillLevel(tank, now);
       tank.reportAt = this.plan.reportLevel(tank, now);
     }
+    this.revisions.isUnconfirmed = true;
     this.follow(revision);
-    // What apps that are gone have left goes back, and the store's word on the new limits comes.
-    this.timer.arm(now + SETTLED_AFTER_MICROS);
   }
 
   /** The same quota under another revision: the store is told of it with the next call. */
   follow(revision: number): void {
     this.revisions.apply(revision);
+    // What apps that are gone have left goes back, and the store's word on the new limits comes.
+    if (this.revisions.isUnconfirmed) this.timer.arm(this.clock.now() + SETTLED_AFTER_MICROS);
   }
 
   modeOf(tank: AppTank): NodeMode {

@@ -5,6 +5,8 @@
 export class RevisionWatch {
   /** The store has not been heard to go by this node's limits yet. */
   isAwaited = false;
+  /** The limits have changed, and the store was not heard to go by them since, under any revision. */
+  isUnconfirmed = false;
   private own = 0;
   private latest = 0;
 
@@ -26,6 +28,8 @@ export class RevisionWatch {
       this.latest = revision;
       return 'overtaken';
     }
-    return wasAwaited && revision === this.own ? 'confirmed' : 'nothing new';
+    if (!wasAwaited || revision !== this.own) return 'nothing new';
+    this.isUnconfirmed = false;
+    return 'confirmed';
   }
 }

@@ -9,6 +9,7 @@ import { limitOf, rateOf } from './fleet.js';
 const HOUR_MS = 3_600_000;
 const QUICK_MS = 100;
 const CONFIG = 'test:{config}:current';
+const HISTORY = 'test:{config}:history';
 const CHANNEL = 'test:{config}:revision';
 
 describe('a configuration in Redis', () => {
@@ -249,6 +250,27 @@ describe('a configuration in Redis', () => {
     const { revision } = await a.config.update(limitOf(300));
     expect(revision).toBeGreaterThan(2);
     expect((await a.store.read()).current).toMatchObject({ revision, patch: limitOf(300) });
+  });
+
+  it('counts the bytes of its history, also after somebody has spoilt the count', async () => {
+    const { config } = await open('a');
+    const isCounted = async (): Promise<boolean> => {
+      const texts = await admin.lrange(HISTORY, 0, -1);
+      const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+      return Number(await admin.hget(CONFIG, 'history_bytes')) === bytes;
+    };
+    for (let n = 0; n < 3; n++) await config.update(limitOf(n + 1));
+    expect(await isCounted()).toBe(true);
+    // Far too much: all but the newest go, and what is left is counted.
+    await admin.hset(CONFIG, 'history_bytes', '9000000000');
+    await config.update(limitOf(3));
+    expect([await admin.llen(HISTORY), await isCounted()]).toEqual([1, true]);
+    await admin.del(HISTORY);
+    for (let n = 4; n < 6; n++) await config.update(limitOf(n + 1));
+    expect([await admin.llen(HISTORY), await isCounted()]).toEqual([2, true]);
+    await admin.hset(CONFIG, 'history_bytes', 'many');
+    await config.update(limitOf(6));
+    expect((await config.history()).length).toBeGreaterThan(1);
   });
 
   it('never expires', async () => {

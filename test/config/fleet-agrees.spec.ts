@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type ConfigSnapshot } from '../../lib/config/index.js';
+import { snapshotOf, type ConfigSnapshot } from '../../lib/config/index.js';
 import { type ConfigRecord } from '../../lib/stores/config-store.js';
 import { settle } from '../support/manual-clock.js';
 import { Fleet, limitOf, type FleetNode } from './fleet.js';
@@ -118,7 +118,8 @@ class Trial {
   private update({ config }: FleetNode, options: { effectiveAt?: number }): void {
     const name = `u${++this.updates}`;
     const { policies } = pair(this.updates + 1);
-    const patch = { policies: { ...policies, [name]: { rate: '1/s' } } };
+    const more = MORE[this.updates % MORE.length]!;
+    const patch = { ...more, policies: { ...policies, ...more.policies, [name]: { rate: '1/s' } } };
     this.begin(config.update(patch, options).then(() => this.confirmed.push(name)));
   }
 
@@ -134,8 +135,8 @@ class Trial {
   private watchStore(): void {
     const { store } = this.fleet;
     const write = store.write.bind(store);
-    store.write = async (draft, expected, above) => {
-      const answer = await write(draft, expected, above);
+    store.write = async (draft, ...more) => {
+      const answer = await write(draft, ...more);
       const { revision, nowMs } = answer;
       if (answer.written) this.written.push({ ...draft, revision, atMs: nowMs });
       return answer;
@@ -143,10 +144,25 @@ class Trial {
   }
 }
 
+/** What else an update says: things come, change their place, and go. */
+const MORE: readonly { readonly policies?: object; readonly [section: string]: unknown }[] = [
+  { policies: { extra: { rate: 5, tiers: { vip: 9 } }, 7: { rate: 7 } } },
+  { profiles: { sale: { policies: { extra: { rate: 50 }, toString: { rate: 3 } } } } },
+  { policies: { extra: { rate: 6, tiers: { vip: null }, key: ['ip'] }, toString: { rate: 1 } } },
+  { profile: 'sale' },
+  { policies: { extra: { rate: 8, burst: 3 } }, degradation: { slow: '1s' } },
+  { policies: { extra: null, 7: null } },
+  { profile: null },
+  { profiles: null, policies: { toString: null } },
+];
+
 /** Two policies that always say the same, so that a mix of two revisions would show. */
 function pair(rate: number) {
   return { policies: { ...limitOf(rate).policies, twin: { rate: `${rate}/s` } } };
 }
+
+const anew = (record: ConfigRecord): ConfigRecord =>
+  JSON.parse(JSON.stringify(record)) as ConfigRecord;
 
 async function tryOut(steps: readonly Step[], bad: Iterator<number>): Promise<Trial> {
   const trial = new Trial(() => bad.next().value as number);
@@ -165,12 +181,15 @@ function expectAgreement(trial: Trial): void {
 }
 
 function expectWholeAndGrowing(trial: Trial): void {
-  const hashes = new Set(trial.written.map(({ revision, hash }) => `${revision} ${hash}`));
+  const records = new Map(trial.written.map((one) => [`${one.revision} ${one.hash}`, one]));
   for (const used of trial.used()) {
-    used.forEach(({ revision, hash, document: { policies } }, index) => {
+    used.forEach(({ revision, hash, document }, index) => {
       expect(revision).toBeGreaterThanOrEqual(used[index - 1]?.revision ?? 0);
-      if (revision > 0) expect(hashes).toContain(`${revision} ${hash}`);
-      expect(policies!.twin!.rate).toBe(policies!.api!.rate);
+      const record = records.get(`${revision} ${hash}`);
+      // What was told, known or prepared beforehand comes to the same as reading all of it anew.
+      if (revision > 0)
+        expect(snapshotOf(anew(record!), revision)).toMatchObject({ hash, document });
+      expect(document.policies!.twin!.rate).toBe(document.policies!.api!.rate);
     });
   }
 }

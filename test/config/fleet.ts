@@ -26,6 +26,8 @@ export const limitOf = (rate: number) => ({ policies: { api: { rate: `${rate}/s`
 
 export const rateOf = ({ document }: ConfigSnapshot): unknown => document.policies?.api?.rate;
 
+type WriteArguments = Parameters<ConfigStore['write']> extends [unknown, ...infer M] ? M : never;
+
 /** One node's way to the shared store, on which everything can go wrong. */
 export class Wire implements ConfigStore {
   /** What happens to a call; the answer of a write can also be lost after it was carried out. */
@@ -53,10 +55,10 @@ export class Wire implements ConfigStore {
     }
   }
 
-  async write(draft: ConfigDraft, expected: number, above?: number): Promise<WrittenConfig> {
+  async write(draft: ConfigDraft, ...more: WriteArguments): Promise<WrittenConfig> {
     const fate = this.writeFate();
     this.mustBeUp(fate);
-    const written = await this.store.write(draft, expected, above);
+    const written = await this.store.write(draft, ...more);
     if (fate === 'lose') throw new StoreUnavailableError('the answer was lost');
     return written;
   }

@@ -231,6 +231,20 @@ describe('a document that is wrong', () => {
       ],
     ],
     [
+      'a profile whose key would be of two kinds in force',
+      {
+        policies: { api: { ...api, key: { param: 'query.q' } }, web: { rate: 0 } },
+        profiles: {
+          promo: { policies: { api: { key: { header: 'x-shop' } }, web: { key: 'ip' } } },
+          sale: { policies: { api: { key: [{ header: 'x-shop' }] } } },
+        },
+      },
+      [
+        "policies.web.rate: expected a number above 0 or a text like '100/s', '100/min', '1000/5m', got 0",
+        `profiles.promo: in force, policies.api.key: expected ${key} {"param":"query.q","header":"x-shop"}`,
+      ],
+    ],
+    [
       'a policy that is not there',
       { policies: { database: api }, protection: { db: { rate: 'databse' } } },
       [

@@ -1,21 +1,58 @@
+import fc from 'fast-check';
 import { createRateLimiter, type RateLimiter, type RoutePolicy } from 'nestjs-weir';
+import { deepFreeze } from '../../lib/common/immutable.js';
+import { shared } from '../../lib/config/document/index.js';
 import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
+import { type RequestReader } from '../../lib/guards/request-reader.js';
 
 const byName = (): string => 'somebody';
+const tier = (): string => 'gold';
+const cost = (): number => 2;
+
+const skipIf = (): boolean => false;
+
+const reader = { addressOf: () => '10.0.0.1' } as unknown as RequestReader;
+
+const keyIn = (catalog: PolicyCatalog, name: string): string | undefined =>
+  catalog.get(name, 'a test').keyOf(undefined as never, reader, 'A.b');
+
+/** How a policy is applied, as far as anybody can see. */
+function seen(catalog: PolicyCatalog, name: string): unknown {
+  if (!catalog.has(name)) return undefined;
+  const { keyOf: _keyOf, ...rest } = catalog.get(name, 'a test');
+  return { ...rest, key: keyIn(catalog, name) };
+}
 
 describe('PolicyCatalog', () => {
+  const limiters: RateLimiter[] = [];
   let limiter: RateLimiter;
   let catalog: PolicyCatalog;
 
   beforeEach(() => {
-    limiter = createRateLimiter();
+    limiter = newLimiter();
     catalog = new PolicyCatalog(limiter, { user: undefined, ipv6Prefix: 64 });
     catalog.define({
       plain: { rate: '5/min', key: ['ip', { header: 'x-tenant' }] },
       custom: { rate: 1, key: ['ip', byName], tier: () => 'gold', cost: () => 2 },
     });
   });
-  afterEach(() => limiter.close());
+  afterEach(() => Promise.all(limiters.splice(0).map((one) => one.close())));
+
+  function newLimiter(): RateLimiter {
+    limiters.push(createRateLimiter());
+    return limiters.at(-1)!;
+  }
+
+  /** One whose policies a document decides about, beside functions of the code. */
+  function catalogOf(): PolicyCatalog {
+    const one = new PolicyCatalog(newLimiter(), { user: undefined, ipv6Prefix: 64 });
+    one.define({
+      plain: { rate: 1, key: 'route' },
+      custom: { rate: 1, key: byName, tier, cost, skipIf },
+    });
+    one.govern();
+    return one;
+  }
 
   it('leaves alone what came after it was written down', () => {
     expect(Object.keys(catalog.govern())).toEqual(['plain', 'custom']);
@@ -40,6 +77,52 @@ describe('PolicyCatalog', () => {
     expect(catalog.get('custom', 'a test')).toMatchObject({ tier: 'silver', cost });
     catalog.prepare({ plain: { rate: 1 }, custom: { rate: 2 } })();
     expect(catalog.get('custom', 'a test')).toMatchObject({ tier, cost });
+  });
+
+  it('comes to the same whether documents share their policies or not', () => {
+    const names = ['plain', 'custom', 'toString', 'other'];
+    const given = fc.record(
+      {
+        rate: fc.constantFrom(1, 2),
+        key: fc.constantFrom<RoutePolicy['key']>('global', 'route', ['global', 'route']),
+        tier: fc.constantFrom('silver', 'gold'),
+        cost: fc.constantFrom(1, 2),
+      },
+      { requiredKeys: ['rate'] },
+    );
+    const document = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), given), {
+      selector: ([name]) => name,
+    });
+    fc.assert(
+      fc.property(fc.array(document, { maxLength: 6 }), (documents) => {
+        const [short, long] = [catalogOf(), catalogOf()];
+        let known: unknown;
+        for (const one of documents) {
+          const next = Object.fromEntries(one);
+          known = deepFreeze(shared(known, structuredClone(next)));
+          short.prepare(known as typeof next)();
+          long.prepare(next)();
+          expect(names.map((name) => seen(short, name))).toEqual(
+            names.map((name) => seen(long, name)),
+          );
+        }
+      }),
+    );
+  });
+
+  it('holds a document against what the one before said then, not what became of it', () => {
+    const mutable: Record<string, RoutePolicy> = { plain: { rate: 1, key: 'route' } };
+    catalog.prepare(mutable)();
+    mutable['plain']!.key = 'global';
+    catalog.prepare(deepFreeze({ plain: { rate: 1, key: 'global' } }))();
+    expect(keyIn(catalog, 'plain')).toBe('global');
+  });
+
+  it('forgets a policy that has the name of what all objects have', () => {
+    catalog.prepare({ plain: { rate: 1 }, toString: { rate: 1 } })();
+    expect(catalog.has('toString')).toBe(true);
+    catalog.prepare({ plain: { rate: 1 } })();
+    expect(catalog.has('toString')).toBe(false);
   });
 
   it('tells the names that there will be: not what goes, but what others have defined', () => {

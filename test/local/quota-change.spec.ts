@@ -127,6 +127,23 @@ describe('a node whose quota changes', () => {
     expect(stand.calls.length).toBeGreaterThan(asked);
   });
 
+  it('has the store’s word on a higher share also where it heard of the next revision first', () => {
+    const stand = new Stand();
+    warmUp(stand);
+    const { clock, tank, node } = stand;
+    stand.ledger.change(clock.now(), compileQuota(figuresOf(['a']), ['a'], 2));
+    tank.change({ ...SAME, guaranteed: 20_000 }, clock.now());
+    node.change(TUNING, [], 1);
+    clock.advance(5000);
+    expect(clock.pending).toBe(0);
+    // It has taken a while to find out that the quota is the same in revision 2.
+    node.follow(2);
+    clock.advance(100);
+    expect(offlinePerSecond(tank, clock.now())).toBeCloseTo(18_000, -2);
+    clock.advance(5000);
+    expect(clock.pending).toBe(0);
+  });
+
   it('asks until the store goes by the new limits, and rests then', () => {
     const stand = new Stand();
     stand.node.change(TUNING, [], 1);

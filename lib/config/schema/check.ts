@@ -113,7 +113,14 @@ function profileIssues(
     const [inBase, inProfile] = [soundness(shape, []), soundness(shape, ['profiles', profile])];
     const isSound: IsSound = (at) => inBase(at) && inProfile(at);
     if (!isObject(document.profiles?.[profile])) return [];
-    return ruleIssues(effective(document, profile), isSound)
+    const inForce = effective(document, profile);
+    // Two objects of the right form can make one of the wrong form, such as a key of two kinds.
+    const form = shapeIssues(inForce, shape.length === 0 ? document : undefined).filter(({ at }) =>
+      isSound(at),
+    );
+    const inForm = soundness(form, []);
+    const rules = ruleIssues(inForce, (at) => isSound(at) && inForm(at), document);
+    return [...issuesOf(form), ...rules]
       .filter(({ message }) => !known.has(message))
       .map((one) => belowProfile(profile, one));
   });

@@ -10,11 +10,12 @@ type Schema = z.core.$ZodType;
 export function isStillRight(schema: Schema, value: unknown, known: unknown): boolean {
   if (value === known) return true;
   const { def } = schema._zod as { def: AnyDef };
+  // A check on the whole may find fault with any part of it.
+  if (def.checks !== undefined && def.checks.length > 0) return passes(schema, value);
   if (def.type === 'optional') return isStillRight(def.innerType!, value, known);
-  const isWhole = def.checks !== undefined && def.checks.length > 0;
-  if (!isWhole && isObject(value) && isObject(known)) {
+  if (isObject(value) && isObject(known)) {
     if (def.type === 'object') return areFieldsRight(def.shape!, value, known);
-    if (def.type === 'record') return areEntriesRight(def, value, known);
+    if (def.type === 'record' && hasFreeNames(def)) return areEntriesRight(def, value, known);
   }
   return passes(schema, value);
 }
@@ -36,8 +37,15 @@ function areFieldsRight(shape: NonNullable<AnyDef['shape']>, value: Fields, know
     const isField = Object.hasOwn(shape, name);
     if (!isField || !isStillRight(shape[name]!, value[name], own(known, name))) return false;
   }
+  for (const name of Object.keys(known)) {
+    if (!Object.hasOwn(value, name) && !passes(shape[name]!, undefined)) return false;
+  }
   return true;
 }
+
+/** Where the names are given, each of them has to be there. */
+const hasFreeNames = ({ keyType }: AnyDef): boolean =>
+  (keyType!._zod as { def: AnyDef }).def.type === 'string';
 
 function areEntriesRight({ keyType, valueType }: AnyDef, value: Fields, known: Fields): boolean {
   for (const name of Object.keys(value)) {
