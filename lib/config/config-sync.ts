@@ -44,6 +44,8 @@ export class ConfigSync {
   private stored = 0;
   /** The highest revision that others have told of. */
   private heardOf = 0;
+  /** The same when the last look began: what it finds is no older. */
+  private heardBefore = 0;
 
   constructor(
     private readonly store: ConfigStore,
@@ -139,6 +141,7 @@ export class ConfigSync {
 
   private async read(): Promise<StoredConfig> {
     const sent = this.clock.now();
+    this.heardBefore = this.heardOf;
     const stored = await this.store.read(this.newest?.id);
     this.time.observe(sent, stored.nowMs);
     this.stored = stored.revision;
@@ -175,7 +178,7 @@ export class ConfigSync {
   /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */
   private isLost({ revision, unchanged, current }: StoredConfig): boolean {
     if (this.newest === undefined) return false;
-    if (revision < this.heardOf) return true;
+    if (revision < this.heardBefore) return true;
     if (unchanged) return false;
     if (revision !== this.newest.revision) return revision < this.newest.revision;
     return current !== undefined && current.id !== this.newest.id;

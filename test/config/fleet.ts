@@ -36,6 +36,9 @@ export class Wire implements ConfigStore {
   /** How often a hint arrives. */
   hintFate: () => number = () => 1;
   isDown = false;
+  /** An answer that was given arrives when this is over. */
+  answersAfter: Promise<unknown> = Promise.resolve();
+  answersUnderway = 0;
   reads = 0;
   readsUnderway = 0;
   mostReadsUnderway = 0;
@@ -49,7 +52,11 @@ export class Wire implements ConfigStore {
     try {
       await settle();
       this.mustBeUp(this.readFate());
-      return await this.store.read(known);
+      const answer = await this.store.read(known);
+      this.answersUnderway++;
+      await this.answersAfter;
+      this.answersUnderway--;
+      return answer;
     } finally {
       this.readsUnderway--;
     }

@@ -6,6 +6,7 @@ import {
 import { ACKNOWLEDGED_AFTER_MS } from '../../lib/config/acknowledger.js';
 import { type ToldRecord } from '../../lib/stores/config-store.js';
 import { errorWith } from '../support/errors.js';
+import { until } from '../support/until.js';
 import { Fleet, limitOf, ONE_POLL_MS } from './fleet.js';
 
 describe('a configuration that changes while it is in use', () => {
@@ -437,6 +438,23 @@ describe('a configuration that changes while it is in use', () => {
     b.config.noticed(2);
     await fleet.settle();
     expect(b.revision).toBe(2);
+  });
+
+  it('takes an answer that was given before a higher revision was noticed for what it is', async () => {
+    const a = await fleet.start('a', { code });
+    const b = await fleet.start('b', { code });
+    a.wire.hintFate = () => 0;
+    let arrive = (): void => {};
+    a.wire.answersAfter = new Promise<void>((resolve) => (arrive = resolve));
+    fleet.clock.advance(ONE_POLL_MS);
+    await until(() => a.wire.answersUnderway === 1);
+    await b.config.update(limitOf(200));
+    // Somebody else has heard of it while the answer was on its way.
+    a.config.noticed(b.revision);
+    arrive();
+    await fleet.settle();
+    expect([a.rate, a.revision]).toEqual(['200/s', b.revision]);
+    expect(a.refusals).toEqual([]);
   });
 
   it('is above a revision that others know of, though the store has lost it', async () => {
