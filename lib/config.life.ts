@@ -108,6 +108,7 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
     const isNew = this.layer?.current === undefined;
     const then = isNew ? 'it is left out until it can be used' : 'the last good one stays';
     this.logger.error(`${inOneLine(what)}; ${then}`);
+    this.config.refuseFile(fault);
   }
 
   private source(): ConfigSource | undefined {

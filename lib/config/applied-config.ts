@@ -113,6 +113,11 @@ export class AppliedConfig {
     this.refusals.next(refusal);
   }
 
+  /** What this process brings along is of no use; that it is left out is told elsewhere. */
+  refuseOwn(kind: ConfigRefusal['kind'], error: unknown): void {
+    this.refusals.next({ revision: 0, kind, reason: inWords(error), error });
+  }
+
   nodeReport(node: string): NodeReport {
     const revision = this.applied?.revision ?? 0;
     if (this.waiting) return { node, revision, status: 'staged', about: this.waiting.revision };

@@ -212,6 +212,7 @@ export class ConfigSync {
       return { draft, written: () => this.own.published(publication) };
     } catch (error) {
       this.own.withdrawn(inWords(error));
+      this.applied.refuseOwn('invalid', error);
       return undefined;
     }
   }

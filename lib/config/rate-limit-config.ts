@@ -27,6 +27,7 @@ export interface ConfigChange {
 
 /** Why the last good configuration stays. */
 export interface ConfigRefusal {
+  /** 0: what this process brings along, its code or its file. */
   readonly revision: number;
   /** A document that is not valid or cannot be used, a record that cannot be read, or a store that
    * has lost what was written. */

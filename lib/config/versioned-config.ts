@@ -192,6 +192,11 @@ export class VersionedConfig extends RateLimitConfig {
     this.lookSoon();
   }
 
+  /** The file cannot be read or is wrong: what it said before stays. */
+  refuseFile(fault: Error): void {
+    this.applied.refuseOwn(fault instanceof InvalidConfigError ? 'invalid' : 'unreadable', fault);
+  }
+
   private change(change: Change): Promise<ConfigSnapshot> {
     if (this.closed) return Promise.reject(CLOSED);
     const written = this.turns.take(() => this.changes.write(change));

@@ -155,6 +155,7 @@ describe('processes with different layers of their own', () => {
       expect(a.errors).toEqual([
         expect.stringContaining('the file layer of this process was not published: '),
       ]);
+      expect(a.refusals).toMatchObject([{ revision: 0, kind: 'invalid' }]);
       a.config.replaceFile({ document: limitOf(40) });
       await fleet.settle();
       expect([a.rate, warnings()]).toEqual(['40/s', []]);

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { Logger, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { RateLimitConfig, RateLimitModule, type RateLimitModuleInput } from 'nestjs-weir';
+import {
+  RateLimitConfig,
+  RateLimitModule,
+  type ConfigRefusal,
+  type RateLimitModuleInput,
+} from 'nestjs-weir';
 import { makeTempDir } from '../support/processes.js';
 import { until } from '../support/index.js';
 
@@ -40,6 +45,8 @@ describe('in one line each, an application says', () => {
         /limits.yaml: cannot be read \(ENOENT: .*\); it is left out until it can be used$/,
       ),
     ]);
+    const refused: ConfigRefusal[] = [];
+    app.get(RateLimitConfig).refused$.subscribe((refusal) => refused.push(refusal));
     writeFileSync(file, 'policies:\n  api: { rate: 7 }\n');
     await until(() => app.get(RateLimitConfig).current().revision === 2);
     writeFileSync(file, 'policies:\n  api: { rate: 7/mni, brust: 1 }\n');
@@ -47,6 +54,12 @@ describe('in one line each, an application says', () => {
     expect(lines[1]).toMatch(
       /^2 faults in .*limits.yaml: policies.api.rate: .*; policies.api.brust: .*; the last good one stays$/,
     );
+    writeFileSync(file, 'policies: {');
+    await until(() => lines.length === 3);
+    expect(refused).toMatchObject([
+      { revision: 0, kind: 'invalid' },
+      { revision: 0, kind: 'unreadable' },
+    ]);
   });
 
   it('which source failed, and why', async () => {
