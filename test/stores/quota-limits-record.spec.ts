@@ -9,7 +9,7 @@ import {
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 import { errorWith } from '../support/errors.js';
-import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
+import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 
 const START_MICROS = 1_700_000_000_000_000;
 const TICK_MICROS = 100_000;
@@ -135,6 +135,27 @@ describe('the limits of a quota in Redis', () => {
       }
       const names = JSON.parse((await client.hget(LIMITS, 'names'))!) as string[];
       expect(new Set(names).size).toBe(names.length);
+    });
+
+    it('is told along with a call where the limits are the same, and the call does not wait', async () => {
+      const process = processOf('n', ['a']);
+      const figures = figuresOf(['a']);
+      await process.store.publish(figures, 1);
+      const scripts = client as unknown as { weirSeedLimits(args: unknown[]): Promise<unknown> };
+      const seed = scripts.weirSeedLimits.bind(client);
+      let goOn = (): void => {};
+      const held = new Promise<void>((resolve) => (goOn = resolve));
+      scripts.weirSeedLimits = (args) => held.then(() => seed(args));
+      process.store.apply(figures, 2);
+      expect(await process.call({})).toMatchObject({ revision: 1 });
+      goOn();
+      await until(async () => (await client.hget(LIMITS, 'revision')) === '2');
+      scripts.weirSeedLimits = () => Promise.reject(new Error('no need to tell it again'));
+      now += TICK_MICROS;
+      expect(await process.call({})).toMatchObject({ revision: 2 });
+      // Other limits are waited for.
+      process.store.apply({ ...figures, maxCost: 1 }, 3);
+      await expect(process.call({})).rejects.toThrow('no need');
     });
 
     it('is told with every reply', async () => {

@@ -31,8 +31,10 @@ const MOST_RETIRED = 256;
 export class LimitsRecord {
   /** As last heard; undefined before the first time. */
   numbers: AppNumbers | undefined;
-  /** False if there may be something to write or to read. */
+  /** False if there may be something to write or to read before a call. */
   isCurrent = false;
+  /** False if the ledger has the own limits, but not under the own revision: no call waits for that. */
+  isTold = false;
   private own: OwnLimits;
   private syncing: Promise<Published> | undefined;
 
@@ -55,14 +57,13 @@ export class LimitsRecord {
   /** Takes note; `sync` tells Redis. */
   apply(figures: QuotaFigures, revision: number): void {
     const { own } = this;
-    const names =
-      figures === own.figures
-        ? own.names
-        : numbered(
-            own.names,
-            figures.apps.map(({ app }) => app),
-          );
-    this.own = { figures, revision, names };
+    this.isTold = false;
+    if (figures === own.figures) {
+      this.own = { ...own, revision };
+      return;
+    }
+    const apps = figures.apps.map(({ app }) => app);
+    this.own = { figures, revision, names: numbered(own.names, apps) };
     this.isCurrent = false;
   }
 
@@ -84,6 +85,7 @@ export class LimitsRecord {
       const isDone = published.written || published.revision >= own.revision;
       if (isDone && own === this.own) {
         this.isCurrent = true;
+        this.isTold = true;
         return published;
       }
     }

@@ -109,6 +109,8 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   private async send(call: QuotaCall): Promise<QuotaReply> {
     const { record } = this;
     if (!record.isCurrent) await record.sync();
+    // What is not told with this call is told with the next one.
+    else if (!record.isTold) record.sync().catch(() => {});
     return this.lease(call).catch(async (error: unknown) => {
       if (!isAboutLimits(error)) throw error;
       await record.sync();
