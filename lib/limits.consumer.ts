@@ -17,12 +17,14 @@ export class LimitsConsumer implements ConfigConsumer {
 
   prepare({ revision, document }: ConfigSnapshot, from?: ConfigSnapshot): () => void {
     const limits = limitsOf(document, from?.document);
-    const apps = limits.quota?.apps;
-    if (this.app !== undefined && apps?.[this.app] === undefined) {
-      throw new UnknownAppError(this.app, Object.keys(apps ?? {}));
+    const apps = limits.quota?.apps ?? {};
+    if (this.app !== undefined && !Object.hasOwn(apps, this.app)) {
+      throw new UnknownAppError(this.app, Object.keys(apps));
     }
-    const commitLimits = this.limiter.prepare({ revision, ...limits });
-    const commitPolicies = this.catalog.prepare(document.policies ?? {});
+    const { policies = {} } = document;
+    const removed = this.catalog.missingIn(policies);
+    const commitLimits = this.limiter.prepare({ revision, removed, ...limits });
+    const commitPolicies = this.catalog.prepare(policies);
     return () => {
       commitLimits();
       commitPolicies();

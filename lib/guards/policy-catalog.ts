@@ -65,9 +65,7 @@ export class PolicyCatalog {
       if (!isAlike) next.push(this.reapply(name, given));
     }
     return () => {
-      for (const name of this.governed) {
-        if (!Object.hasOwn(document, name)) this.policies.delete(name);
-      }
+      for (const name of this.missingIn(document)) this.policies.delete(name);
       this.given = document;
       for (const applied of next) {
         this.governed.add(applied.name);
@@ -77,6 +75,11 @@ export class PolicyCatalog {
         else this.policies.set(applied.name, applied);
       }
     };
+  }
+
+  /** The policies of the code that such a document has taken away. */
+  missingIn(document: object): string[] {
+    return [...this.governed].filter((name) => !Object.hasOwn(document, name));
   }
 
   /** The names of all policies that the limiter has with such a document in force. */

@@ -12,14 +12,17 @@ export interface LimitsChange {
   /** Every policy: one that is not here any more is removed. Those of `define` stay. */
   readonly policies: Readonly<Record<string, PolicyInput>>;
   readonly quota?: QuotaOptions;
+  /** Policies of `define` that are to go as well; names that nothing has are none. */
+  readonly removed?: readonly string[];
 }
 
-const KNOWN: readonly (keyof LimitsChange)[] = ['revision', 'policies', 'quota'];
+const KNOWN: readonly (keyof LimitsChange)[] = ['revision', 'policies', 'quota', 'removed'];
 
 /** A change that was found right. */
 export interface CheckedChange {
   readonly policies: LimitsChange['policies'];
   readonly checked: readonly CheckedPolicy[];
+  readonly removed: readonly string[];
 }
 
 /**
@@ -33,12 +36,15 @@ export function checkChange(change: LimitsChange, before?: CheckedChange): Check
     throw new InvalidArgumentError('change.revision', change.revision, 'a whole number from 0 on');
   }
   plainObject('policies', change.policies, 'an object of policies by name');
-  const { policies } = change;
+  const { policies, removed = [] } = change;
+  if (!Array.isArray(removed)) {
+    throw new InvalidArgumentError('change.removed', removed, 'a list of names');
+  }
   const known = isImmutable(before?.policies) && isImmutable(policies) ? before : undefined;
   const checked = Object.keys(policies).map((name, place) => {
     const there = known?.checked[place];
     const isSame = there?.name === name && known!.policies[name] === policies[name];
     return isSame ? there : checkPolicy(name, policies[name]!);
   });
-  return { policies, checked };
+  return { policies, checked, removed };
 }

@@ -7,6 +7,7 @@ import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type LimitCounters } from './limit-counters.js';
+import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
 import { type LimitInfo, type PolicyInfo, type PolicyRequest } from './rate-limiter.js';
@@ -94,8 +95,12 @@ export class PolicyBook {
    * Puts a whole set of checked policies in the place of those that changes decide about, all at one
    * instant. Returns the ids of limits that are no longer, or no longer the same.
    */
-  install(set: readonly CheckedPolicy[], revision: number): ReadonlySet<string> {
+  install(
+    change: Pick<CheckedChange, 'checked' | 'removed'>,
+    revision: number,
+  ): ReadonlySet<string> {
     const now = this.clock.now();
+    const { checked: set, removed } = change;
     const { policies, governed, binder, edition } = this;
     const ended = new Set<string>();
     for (const [place, policy] of set.entries()) {
@@ -111,6 +116,7 @@ export class PolicyBook {
       }
       policies.set(name, bound);
     }
+    for (const name of removed) if (policies.has(name)) governed.add(name);
     if (governed.size > set.length) this.remove(set, ended);
     this.installed = set;
     edition.revision = revision;

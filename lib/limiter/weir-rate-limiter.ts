@@ -161,7 +161,7 @@ export class WeirRateLimiter extends RateLimiter {
     return () => {
       const isLater = revision > this.revision || this.revision === 0;
       if (this.closed || !isLater) return;
-      const changed = this.policies.install(checked.checked, revision);
+      const changed = this.policies.install(checked, revision);
       this.latestChange = checked;
       // What goes back was leased under the old limits, and must not meet a call under the new ones.
       this.remote?.flush();

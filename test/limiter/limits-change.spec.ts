@@ -95,6 +95,18 @@ describe('a change of limits', () => {
     expect(limiter.policyNames()).toEqual(['inline']);
   });
 
+  it('takes those away that it says, and can bring them back', () => {
+    const { limiter } = limiterOf({ policies: { p: { rate: 10 } } });
+    limiter.define({ inline: { rate: 3 }, shop: { rate: 4 } });
+    const removed = ['shop', 'nobody'];
+    limiter.prepare({ revision: 1, policies: { p: { rate: 10 } }, removed })();
+    expect(limiter.policyNames().sort()).toEqual(['inline', 'p']);
+    limiter.prepare({ revision: 2, policies: { shop: { rate: 5 } }, removed: ['p'] })();
+    expect(limiter.policyNames().sort()).toEqual(['inline', 'shop']);
+    const wrong = { revision: 3, policies: {}, removed: 'shop' as never };
+    expect(() => limiter.prepare(wrong)).toThrow('change.removed');
+  });
+
   it('can neither be prepared nor installed once the limiter is closed', async () => {
     const { limiter } = limiterOf({ policies: { p: { rate: 10 } } });
     const commit = limiter.prepare({ revision: 1, policies: { p: { rate: 20 } } });

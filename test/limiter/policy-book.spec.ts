@@ -23,7 +23,7 @@ class Library {
 
   install(revision: number, policies: Record<string, PolicyInput>): ReadonlySet<string> {
     const checked = Object.entries(policies).map(([name, policy]) => checkPolicy(name, policy));
-    return this.book.install(checked, revision);
+    return this.book.install({ checked, removed: [] }, revision);
   }
 
   limit(policy = 'p'): BoundLimit {
@@ -81,7 +81,7 @@ describe('the book of policies', () => {
             if (!kept.has(id)) kept.set(id, checkPolicy(name, { rate }));
             return kept.get(id)!;
           });
-          library.book.install(checked, index + 1);
+          library.book.install({ checked, removed: [] }, index + 1);
           expect(library.book.names().sort()).toEqual(Object.keys(set).sort());
           for (const [name, rate] of Object.entries(set)) {
             const { revision, limit } = library.limit(name);

@@ -220,6 +220,21 @@ describe('the configuration of an application', () => {
     );
   });
 
+  it('has no policy of the code that a file takes away from the start', async () => {
+    const file = join(makeTempDir(), 'limits.yaml');
+    writeFileSync(file, 'policies:\n  spare: null\n');
+    const policies = {
+      browse: { rate: 3 },
+      visits: { rate: 1 },
+      mails: { rate: 9 },
+      spare: { rate: 1 },
+    };
+    const app = await start({ policies, config: { file } });
+    expect(app.get(RateLimiter).policyNames()).not.toContain('spare');
+    await app.get(RateLimitConfig).update({ policies: { spare: { rate: 2 } } });
+    expect(app.get(RateLimiter).policy('spare')!.base.capacity).toBe(2);
+  });
+
   it('is that of all services on a Redis, whether they have a quota or not', async () => {
     const { url } = await startRedis();
     const store = { type: 'redis', url } as const;
