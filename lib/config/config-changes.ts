@@ -64,13 +64,12 @@ export class ConfigChanges {
     const { kind, effectiveAtMs, allowEmpty, options } = change;
     this.mustBeFree(change);
     const layers = change.layersOver(this.sync.layers);
-    const next = snapshotOf(layers, this.sync.revision + 1, {
-      ...{ allowEmpty, known: this.applied.snapshot },
-    });
+    const known = this.applied.snapshot;
+    const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty, known });
     this.mustFit(next);
-    const said = { effectiveAtMs, ...(options.by !== undefined && { by: options.by }) };
+    const { by } = options;
     const checked = { hash: next.hash, rules: RULES };
-    return { next, draft: this.sync.draft(layers, kind, checked, said) };
+    return { next, draft: this.sync.draft(layers, kind, checked, { by, effectiveAtMs }) };
   }
 
   /** What is not in use yet says so by being staged. */

@@ -25,6 +25,12 @@ export const MOST_RACES = 16;
 /** A document, and by which rules it was found to be right. */
 type Checked = Pick<ConfigDraft, 'hash' | 'rules'>;
 
+/** Who wrote it, and when it takes effect. */
+interface Said {
+  readonly by?: string | undefined;
+  readonly effectiveAtMs?: number;
+}
+
 /** Something to be written, and what to do when it is. */
 interface Intent {
   readonly draft: ConfigDraft;
@@ -127,10 +133,10 @@ export class ConfigSync {
     { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
     { hash, rules }: Checked,
-    { by = this.nodeId, effectiveAtMs = 0 }: { by?: string; effectiveAtMs?: number } = {},
+    { by = this.nodeId, effectiveAtMs = 0 }: Said = {},
   ): ConfigDraft {
-    const checked = rules === undefined ? { hash } : { hash, rules };
-    return { id: randomUUID(), kind, by, effectiveAtMs, ...checked, code, file, patch };
+    const draft = { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
+    return rules === undefined ? draft : { ...draft, rules };
   }
 
   /** The record that has the same code and file, by its id. */

@@ -6,6 +6,7 @@ import {
   type VersionedLayer,
 } from '../stores/index.js';
 import { hashOf, mergePatch, mergePatches } from './document/index.js';
+import { isObject, own } from './document/json.js';
 import { patchBetween } from './patch-between.js';
 import { type ConfigLayer } from './schema/index.js';
 
@@ -24,12 +25,8 @@ export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
 
 /** The document that follows from layers, the profile not yet applied. */
 export function joined({ code, file, patch }: ConfigLayers): JsonObject {
-  return laidOver(patch, below(code, file));
+  return mergePatch(below(code, file), patch) as JsonObject;
 }
-
-const laidOver = remembered((patch: JsonObject, ground: JsonObject): JsonObject => {
-  return mergePatch(ground, patch) as JsonObject;
-});
 
 /** Updates leave it as it is. */
 const below = remembered((code: LayersByService, file: LayersByService): JsonObject => {
@@ -51,11 +48,20 @@ function byName(layers: ConfigLayers['code']): VersionedLayer[] {
  */
 export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers {
   const { code, file } = layers;
+  const both = mergePatches(layers.patch, patch) as JsonObject;
+  if (saysAll(layers.patch, patch)) return { code, file, patch: both };
   const wanted = mergePatch(joined(layers), patch);
-  const both = deepFreeze(mergePatches(layers.patch, patch) as JsonObject);
-  const rest = patchBetween(joined({ code, file, patch: both }), wanted) as JsonObject;
-  const isAll = Object.keys(rest).length === 0;
-  return { code, file, patch: isAll ? both : (mergePatches(both, rest) as JsonObject) };
+  const rest = patchBetween(joined({ code, file, patch: both }), wanted);
+  return { code, file, patch: mergePatches(both, rest) as JsonObject };
+}
+
+/** Whether two patches as one do what both do in a row: not where fields are set on what is removed. */
+function saysAll(first: JsonObject, second: ConfigLayer): boolean {
+  return Object.keys(second).every((name) => {
+    const [before, part] = [own(first, name), second[name]];
+    if (before === undefined || !isObject(part)) return true;
+    return isObject(before) && saysAll(before as JsonObject, part);
+  });
 }
 
 /**

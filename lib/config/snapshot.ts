@@ -15,10 +15,10 @@ export interface SnapshotOptions extends Omit<CheckOptions, 'known'> {
 export function snapshotOf(
   layers: ConfigLayers,
   revision: number,
-  { known, ...options }: SnapshotOptions = { allowEmpty: true },
+  { allowEmpty = false, name, known }: SnapshotOptions = { allowEmpty: true },
 ): ConfigSnapshot {
   const joint = whole(layers, known);
-  const document = checkDocument(joint, { ...options, known: known?.document });
+  const document = checkDocument(joint, { allowEmpty, name, known: known?.document });
   return snapshot(document, revision, known);
 }
 

@@ -126,7 +126,10 @@ export class VersionedConfig extends RateLimitConfig {
     const { allowEmpty = false } = options;
     const given = plainLayer(patch, 'patch');
     return this.change({
-      ...{ kind: 'update', effectiveAtMs, allowEmpty, options },
+      kind: 'update',
+      effectiveAtMs,
+      allowEmpty,
+      options,
       layersOver: (layers) => patched(layers, given),
       // All that it says is in the document that follows from it, and is checked there.
       mustBeSound: () => void checkLayer(given, { allowEmpty: true, name: 'patch' }),

@@ -56,7 +56,7 @@ export class PolicyCatalog {
    * code go on where nothing takes their place. The result brings it into force.
    */
   prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
-    this.checkUses(document);
+    this.checkUses(this.missingIn(document));
     const next: AppliedPolicy[] = [];
     const before = isImmutable(document) && isImmutable(this.given) ? this.given : {};
     for (const name of Object.keys(document)) {
@@ -79,7 +79,9 @@ export class PolicyCatalog {
 
   /** The policies of the code that such a document has taken away. */
   missingIn(document: object): string[] {
-    return [...this.governed].filter((name) => !Object.hasOwn(document, name));
+    const missing: string[] = [];
+    for (const name of this.governed) if (!Object.hasOwn(document, name)) missing.push(name);
+    return missing;
   }
 
   /** The names of all policies that the limiter has with such a document in force. */
@@ -128,11 +130,10 @@ export class PolicyCatalog {
     );
   }
 
-  private checkUses(document: object): void {
-    for (const name of this.governed) {
+  private checkUses(missing: readonly string[]): void {
+    for (const name of missing) {
       const where = this.uses.get(name) ?? (this.written.has(name) ? this.chooser : undefined);
-      if (where === undefined || Object.hasOwn(document, name)) continue;
-      throw mustStay(`policies.${name}`, where);
+      if (where !== undefined) throw mustStay(`policies.${name}`, where);
     }
   }
 

@@ -133,7 +133,7 @@ export class Protection {
     plainObject(AT, resources, 'an object of resources by name');
     const next = new Map<string, ResourceSettings>();
     for (const name of this.ofCode.keys()) {
-      if (!(name in resources)) {
+      if (!Object.hasOwn(resources, name)) {
         throw mustStay(`${AT}.${name}`, 'the code');
       }
     }

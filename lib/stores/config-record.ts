@@ -23,8 +23,9 @@ const LONGEST_REASON = 500;
  * The draft as text, to which a store adds revision and time; and the same without code and file, for
  * those who know them.
  */
-export function encodeDraft({ code, file, ...rest }: ConfigDraft): { body: string; terse: string } {
-  const terse = JSON.stringify(rest);
+export function encodeDraft(draft: ConfigDraft): { body: string; terse: string } {
+  const { id, kind, by, effectiveAtMs, hash, rules, patch, code, file } = draft;
+  const terse = JSON.stringify({ id, kind, by, effectiveAtMs, hash, rules, patch });
   const ground = `"code":${groundText(code)},"file":${groundText(file)}`;
   const body = `${terse.slice(0, -1)},${ground}}`;
   return { body: checkedSize(body), terse };
@@ -92,10 +93,16 @@ function isRecord(value: unknown): value is ConfigRecord {
 
 function hasHead(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
+  const { revision, atMs, effectiveAtMs, id, kind, by, hash, patch } = value;
   return (
-    [value.revision, value.atMs, value.effectiveAtMs].every(Number.isFinite) &&
-    [value.id, value.kind, value.by, value.hash].every((field) => typeof field === 'string') &&
-    isObject(value.patch)
+    Number.isFinite(revision) &&
+    Number.isFinite(atMs) &&
+    Number.isFinite(effectiveAtMs) &&
+    typeof id === 'string' &&
+    typeof kind === 'string' &&
+    typeof by === 'string' &&
+    typeof hash === 'string' &&
+    isObject(patch)
   );
 }
 

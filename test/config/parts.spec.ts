@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { AppliedConfig } from '../../lib/config/applied-config.js';
 import { mergePatch } from '../../lib/config/index.js';
-import { NO_LAYERS } from '../../lib/config/layers.js';
+import { joined, NO_LAYERS, patched } from '../../lib/config/layers.js';
 import { patchBetween } from '../../lib/config/patch-between.js';
 import { StoreTime } from '../../lib/config/store-time.js';
 import { type ConfigRecord } from '../../lib/stores/config-store.js';
@@ -115,6 +115,30 @@ describe('patchBetween', () => {
       a: null,
       b: { d: null },
     });
+  });
+});
+
+describe('one patch more', () => {
+  const names = fc.constantFrom('a', 'b', 'toString');
+  const leaf = fc.constantFrom<unknown>(1, 2, 'x', [1]);
+  const { part } = fc.letrec<{ part: unknown }>((tie) => ({
+    part: fc.oneof({ maxDepth: 3 }, leaf, fc.constant(null), fc.dictionary(names, tie('part'))),
+  }));
+  const patch = fc.dictionary(names, part);
+
+  it('does to the document what it says, whatever those before it have said', () => {
+    const code = { shop: { document: { a: { a: 1, b: { a: 2 } }, b: 3 }, version: null } };
+    fc.assert(
+      fc.property(fc.array(patch, { minLength: 1, maxLength: 5 }), (patches) => {
+        let layers = { ...NO_LAYERS, code };
+        for (const one of patches) {
+          const wanted = mergePatch(joined(layers), one);
+          layers = { ...patched(layers, one), code };
+          expect(joined(layers)).toEqual(wanted);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
