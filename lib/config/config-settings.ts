@@ -1,6 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { rejectUnknown } from '../common/validate.js';
+import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type ConfigStore } from '../stores/index.js';
 import {
   type ConfigConsumer,
@@ -48,6 +48,7 @@ export const checkRollbackOptions = (options: RollbackOptions): void =>
   checkOptions(options, ROLLBACK_OPTIONS);
 
 function checkOptions(options: RollbackOptions, known: readonly string[]): void {
+  plainObject('options', options, 'an object');
   rejectUnknown('options', options, known);
   const { expectedRevision, by } = options;
   const isRevision = Number.isSafeInteger(expectedRevision) && expectedRevision! >= 0;
