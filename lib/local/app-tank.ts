@@ -24,9 +24,8 @@ export interface TankFigures {
   /** Tokens per second. */
   readonly guaranteed: number;
   readonly burst: number;
-  /** The most that a request of any app may cost, and that one of this app may. */
+  /** The most that a request may cost. */
   readonly maxCost: number;
-  readonly mostCost: number;
 }
 
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
@@ -52,8 +51,6 @@ export class AppTank {
   share = 0;
   isOverloaded = false;
   readonly usage = new UsageCount();
-  /** The most that a request may cost: what the app can hold at one time. */
-  mostCost = Infinity;
   /** Requests, ever. */
   allowed = 0;
   denied = 0;
@@ -78,25 +75,22 @@ export class AppTank {
   isRetired = false;
   /** The store has no limits for the app yet: it has its local share until then. */
   isUnlisted = false;
-  private maxCost: number;
-
   constructor(
     readonly index: number,
     readonly app: string,
     public guaranteed: number,
     public burst: number,
-    maxCost: number,
+    /** The most that a request may cost. */
+    public maxCost: number,
   ) {
-    this.maxCost = maxCost;
     this.offline = new OfflineShare(guaranteed, maxCost);
   }
 
   /** Goes by other figures. Tokens that are here stay good for as long as they are leased. */
-  change({ guaranteed, burst, maxCost, mostCost }: TankFigures, now: number): void {
+  change({ guaranteed, burst, maxCost }: TankFigures, now: number): void {
     this.guaranteed = guaranteed;
     this.burst = burst;
     this.maxCost = maxCost;
-    this.mostCost = mostCost;
     this.isRetired = false;
     this.offline.lowerTo(guaranteed, maxCost, now);
   }
@@ -116,7 +110,8 @@ export class AppTank {
   /** Spends what is here. The hot path: a few comparisons and additions. */
   spend(cost: number, now: number): boolean {
     if (now >= this.expiresAt) this.drop();
-    if (this.tokens < cost) return false;
+    // So that a cost that is no number gets nothing.
+    if (!(this.tokens >= cost)) return false;
     this.tokens -= cost;
     this.used += cost;
     return true;

@@ -46,7 +46,7 @@ export class OfflineShare {
 
   take(cost: number, now: number): boolean {
     const level = this.at(now);
-    if (level < cost) return false;
+    if (!(level >= cost)) return false;
     this.level = level - cost;
     this.last = now;
     return true;

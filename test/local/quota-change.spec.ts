@@ -15,7 +15,7 @@ const TUNING: NodeTuning = {
   reserveTarget: 0,
   refillThreshold: 0.2,
 };
-const SAME = { guaranteed: 10_000, burst: 50_000, maxCost: 10, mostCost: 10 };
+const SAME = { guaranteed: 10_000, burst: 50_000, maxCost: 10 };
 
 function figuresOf(apps: readonly string[], leaseTtlMs = 1000): QuotaFigures {
   const one = { burstDurationMs: 60_000, priority: 1, elastic: true };
