@@ -13,7 +13,7 @@ afterAll(stopAll);
 
 const OK = 0;
 const CANCELLED = 1;
-const UNKNOWN = 2;
+const INVALID_ARGUMENT = 3;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
 const UNAVAILABLE = 14;
@@ -193,7 +193,10 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
       const own = await clients.call('Shop.BareOwnWords');
       expect(own).toMatchObject({ code: PERMISSION_DENIED, details: 'in words of its own' });
       const broken = await clients.call('Shop.BareBroken');
-      expect(broken).toMatchObject({ code: UNKNOWN, details: 'Internal server error' });
+      expect(broken).toMatchObject({ code: INVALID_ARGUMENT });
+      expect(detailsOf(broken)).toMatchObject({
+        details: { ErrorInfo: { reason: 'COST_OUT_OF_RANGE' } },
+      });
       // The log is another process's: its words may come after its answer.
       await until(() => server.written.includes('no such price'), {
         what: 'the log of the failure',
