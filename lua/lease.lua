@@ -475,27 +475,26 @@ if is_tick then
       parts[app] = min(touched[app][DEMAND], limits[RATE + app])
       sum = sum + parts[app]
     end
-    local left = capacity - sum
-    for _ = 1, apps do
+    local left, weights, rooms, need, short, short_count = capacity - sum, 0, {}, {}, {}, 0
+    for app = 1, apps do
+      local own = touched[app]
+      rooms[app] = min(own[DEMAND], own[BURST]) - parts[app]
+      if rooms[app] > 0 then
+        need[app] = rooms[app] / own[WEIGHT]
+        weights = weights + own[WEIGHT]
+        short_count = short_count + 1
+        short[short_count] = app
+      end
+    end
+    table.sort(short, function(a, b) return need[a] < need[b] or need[a] == need[b] and a < b end)
+    for i = 1, short_count do
       if left <= 0 then break end
-      local rooms, weights = {}, 0
-      for app = 1, apps do
-        local own = touched[app]
-        rooms[app] = min(own[DEMAND], own[BURST]) - parts[app]
-        if rooms[app] > 0 then weights = weights + own[WEIGHT] end
-      end
-      if weights == 0 then break end
-      local rise = left / weights
-      for app = 1, apps do
-        if rooms[app] > 0 then rise = min(rise, rooms[app] / touched[app][WEIGHT]) end
-      end
-      for app = 1, apps do
-        if rooms[app] > 0 then
-          local given = min(rooms[app], rise * touched[app][WEIGHT])
-          parts[app] = parts[app] + given
-          left = left - given
-        end
-      end
+      local app = short[i]
+      local weight = touched[app][WEIGHT]
+      local given = min(rooms[app], left * weight / weights)
+      parts[app] = parts[app] + given
+      left = left - given
+      weights = weights - weight
     end
     shares = shares or {}
     for app = 1, apps do

@@ -62,10 +62,10 @@ export class QuotaLedger {
     for (const app of call.apps) takeIn(limits, state, lease, app, now);
     overloadTick(limits, state, now);
     state.cluster.sequence++;
-    const apps = grantAll(limits, state, lease, call, now);
+    const leaseCap = leaseCapOf(limits, state, lease);
+    const apps = grantAll(limits, state, lease, leaseCap, call, now);
     const { epoch, sequence, overloaded } = state.cluster;
     const nodes = state.leases.size;
-    const leaseCap = leaseCapOf(limits, state, lease);
     const { revision, leaseTtlMicros } = limits;
     const reply = {
       ...{ epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap },
@@ -215,6 +215,7 @@ function grantAll(
   limits: QuotaLimits,
   state: QuotaState,
   lease: NodeLease,
+  leaseCap: number,
   call: QuotaCall,
   now: number,
 ): AppReply[] {
@@ -224,7 +225,7 @@ function grantAll(
   const needs = order.map(({ app }) => grantNeeds(limits, state, app, now));
   const replies: AppReply[] = [];
   for (const [turn, { app, position }] of order.entries()) {
-    const want = grantWant(limits, state, lease, app, now);
+    const want = grantWant(limits, state, lease, leaseCap, app, now);
     const { granted, missing, limitedBy } = needs[turn]!;
     const shortage = limitedBy === 'none' ? want.limitedBy : limitedBy;
     replies[position] = {
@@ -275,12 +276,13 @@ function grantWant(
   limits: QuotaLimits,
   state: QuotaState,
   lease: NodeLease,
+  leaseCap: number,
   call: AppCall,
   now: number,
 ): { tokens: number; limitedBy: Shortage } {
   let holding = 0;
   for (const held of lease.apps.values()) holding += heldBy(held);
-  const free = leaseCapOf(limits, state, lease) - ceilTokens(holding);
+  const free = leaseCap - ceilTokens(holding);
   const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state, call.app)));
   const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
   const units = unitsOf(made);
