@@ -452,7 +452,7 @@ for i = 1, entry_count do
   if owed > 0 then
     units = owed * UNITS_PER_TOKEN
     own[ROOM] = max(own[ROOM] - units, 0 - own[CEILING_DEPTH])
-    own[USED], own[GRANTED] = own[USED] + owed, own[GRANTED] + owed
+    own[USED] = own[USED] + owed
     if capacity > 0 then level = max(level - units, 0 - depth) end
     add_stock(app, 0 - units)
   end

@@ -37,7 +37,7 @@ class Member {
   }
 
   /** How many may serve each app, as of the next beat. */
-  async beat(ms = 3000): Promise<number[]> {
+  async beat(ms = 1000): Promise<number[]> {
     const before = this.heardTimes;
     this.clock.advance(ms);
     await until(() => this.heardTimes > before, { what: 'a beat' });
@@ -92,17 +92,11 @@ describe('the nodes that may serve an app', () => {
     expect(await checkout.beat()).toEqual([3, 3]);
   });
 
-  it('show themselves every third second, or every second while they have traffic', async () => {
+  it('show themselves every second', async () => {
     const one = await member('one');
-    one.clock.advance(2999);
+    one.clock.advance(999);
     expect(one.heardTimes).toBe(1);
     await one.beat(1);
-    one.quota
-      .settle({
-        ...{ node: 'one', incarnation: '1', seq: 1, seenEpoch: 0, seenSequence: 0, leaving: false },
-        apps: [],
-      })
-      .catch(() => {});
     await one.beat(1000);
   });
 
@@ -116,7 +110,7 @@ describe('the nodes that may serve an app', () => {
     expect(await stays.beat()).toEqual([2, 2]);
     await client.zadd(ALL, (await nowMicros()) - 11 * SECOND_MICROS, 'silent');
     expect(await stays.beat()).toEqual([1, 1]);
-    expect(await client.zrange(ALL, 0, -1)).toEqual(['stays']);
+    expect(await client.zrange(ALL, 0, '-1')).toEqual(['stays']);
   });
 
   it('do not live on because the clock has stepped back', async () => {

@@ -137,7 +137,7 @@ export function refund(
   cluster.level = upTo(cluster.level, left(limits.capacity), depth - cluster.outstanding);
 }
 
-/** Books tokens that were used without a grant; no bucket owes more than it holds. */
+/** Books tokens that were used without a grant, and are none; no bucket owes more than it holds. */
 export function bookDebt(
   limits: QuotaLimits,
   state: QuotaState,
@@ -151,7 +151,6 @@ export function bookDebt(
   own.stock = Math.max(own.stock - units, 0 - app.stockDepth);
   own.room = Math.max(own.room - units, 0 - app.ceilingDepth);
   own.used += tokens;
-  own.granted += tokens;
   if (limits.capacity > 0) cluster.level = Math.max(cluster.level - units, 0 - limits.depth);
 }
 

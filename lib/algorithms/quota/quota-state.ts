@@ -42,7 +42,7 @@ export interface AppState {
   /** Sum over the nodes, in tokens per second. */
   demand: number;
   nodes: number;
-  /** Tokens granted and used, ever: whole ones, and 285 years of a million per second are exact. */
+  /** Tokens granted, and tokens used, ever: whole ones, and 285 years of a million per second are exact. */
   granted: number;
   used: number;
 }

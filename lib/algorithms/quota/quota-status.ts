@@ -7,7 +7,10 @@ import { type AppState, type QuotaState } from './quota-state.js';
 export interface AppStatus {
   readonly guaranteed: number;
   readonly burst: number;
-  /** Granted and used, ever; what is granted but not used is leased, or was lost with its lease. */
+  /**
+   * Granted and used, ever; what is granted but not used is leased, or was lost with its lease. What
+   * passed while answers were late, and was not granted, is used all the same.
+   */
   readonly granted: number;
   readonly used: number;
   /** Leased to nodes, and not yet reported as used or given back. */

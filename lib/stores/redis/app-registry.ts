@@ -4,9 +4,8 @@ import { type NodesOf } from '../quota-store.js';
 import { NODE_TTL_MS } from './node-registry.js';
 import { type Scripts } from './scripts.js';
 
+/** Also without traffic: a process may have some during an outage, and then it is too late to ask. */
 const BEAT_MS = 1000;
-/** A process without traffic shows itself in every third beat: it may have some during an outage. */
-const IDLE_BEATS = 3;
 
 /**
  * Which processes may serve an app of the cluster: a set of those that serve all apps, and one for
@@ -14,14 +13,11 @@ const IDLE_BEATS = 3;
  * traffic or not, because any of them may be asked for its share while the store is away.
  */
 export class AppRegistry {
-  /** A call was made since the last beat. */
-  isActive = false;
   private served: Set<string> | undefined;
   private member = '';
   private heard: (nodesOf: NodesOf) => void = () => {};
   private stopBeats: Cancel | undefined;
   private beating: Promise<void> | undefined;
-  private beatsLeft = 0;
   private readonly beatAtOnce = (): void => this.beat();
 
   constructor(
@@ -38,9 +34,7 @@ export class AppRegistry {
     this.member = member;
     this.served = apps && new Set(apps);
     this.heard = heard;
-    this.stopBeats = this.clock.every(BEAT_MS, () => {
-      if (this.isActive || --this.beatsLeft <= 0) this.beat();
-    });
+    this.stopBeats = this.clock.every(BEAT_MS, this.beatAtOnce);
     this.client.on('ready', this.beatAtOnce);
     this.beat();
   }
@@ -64,8 +58,6 @@ export class AppRegistry {
 
   private beat(): void {
     if (this.beating !== undefined || this.client.status !== 'ready') return;
-    this.beatsLeft = IDLE_BEATS;
-    this.isActive = false;
     this.beating = this.count()
       .catch(() => {
         // The calls find out and tell; the numbers stay as they were heard last.

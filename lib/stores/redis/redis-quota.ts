@@ -68,7 +68,6 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
-    this.registry.isActive = true;
     return this.ask(() => this.send(call));
   }
 
