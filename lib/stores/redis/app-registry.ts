@@ -72,7 +72,8 @@ export class AppRegistry {
     const others = [this.key, ...this.apps().map((app) => this.setOf(app))];
     const sets = [...own, ...others.filter((set) => !isOwn.has(set))];
     const counts = await this.scripts.heartbeat(sets, this.member, NODE_TTL_MS, own.length, false);
-    const countOf = new Map(sets.map((set, i) => [set, counts[i] ?? 0]));
+    if (counts.length !== sets.length) throw new Error('an answer to another question');
+    const countOf = new Map(sets.map((set, i) => [set, counts[i]!]));
     const ofAll = countOf.get(this.key)!;
     this.heard((app) => {
       const set = this.setOf(app);
