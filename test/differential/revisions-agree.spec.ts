@@ -53,7 +53,7 @@ function specs(algorithm: AlgorithmCode): fc.Arbitrary<LimitSpec> {
     burst: figure,
     maxDelayMs: fc.constantFrom(Infinity, 1, 700),
     // Few choices, so that a change often leaves the cut as it is.
-    subWindows: fc.constantFrom(1, 4, 4, 4, 11),
+    subWindows: fc.constantFrom(2, 4, 4, 4, 11),
   });
 }
 
@@ -66,7 +66,8 @@ function steps(canLease: boolean): fc.Arbitrary<Step> {
       { weight: 4, arbitrary: fc.integer({ min: 0, max: 200_000 }) },
       { weight: 2, arbitrary: fc.constant(0) },
       { weight: 1, arbitrary: fc.integer({ min: 500_000, max: 5_000_000 }) },
-      { weight: 1, arbitrary: fc.integer({ min: -2_000_000, max: 0 }) },
+      { weight: 1, arbitrary: fc.integer({ min: -3_000_000, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-1_000_000, -1_000_001, -3_600_000_000) },
     ),
     kind: fc.constantFrom(...kinds, ...(canLease ? (['lease', 'lease', 'lease'] as const) : [])),
     key: fc.constantFrom('a', 'b'),
