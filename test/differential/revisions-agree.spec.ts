@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import {
   AlgorithmCode,
   compileLimit,
-  generationAt,
   type Limit,
   type LimitSpec,
 } from '../../lib/algorithms/index.js';
@@ -144,7 +143,7 @@ describe('limits that change, in the Lua script and in the pure functions', () =
       const cost = Math.min(step.cost, caller.limit.capacity);
       if (step.kind === 'lease') {
         const [want = 0, used = 0, returned = 0, olderUsed = 0, olderReturned = 0] = step.figures;
-        const generation = generationAt(now) - step.generationsBack;
+        const generation = twin.generationOf(key, now) - step.generationsBack;
         const report = { generation, used, returned, olderUsed, olderReturned };
         const here = twin.lease(caller, key, report, want, now);
         return { here, lua: lua.lease({ shared, key, want, report }, now) };

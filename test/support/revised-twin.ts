@@ -2,6 +2,7 @@ import {
   AlgorithmCode,
   algorithmOf,
   changeLeased,
+  generationAt,
   isSameLimit,
   leaseTokens,
   LimitChange,
@@ -31,6 +32,10 @@ interface Bucket {
 
 class LeasedBucket implements Bucket {
   private state: LeasedState;
+
+  get aheadMicros(): number {
+    return this.state.aheadMicros;
+  }
 
   constructor(limit: Limit, now: number) {
     this.state = startLeased(limit, now);
@@ -155,6 +160,12 @@ export class RevisedTwin {
       bucket.refund(limit, now, cost);
     }
     return { allowed: true, level: 0, waitMicros: 0 };
+  }
+
+  /** The generation of a lease that is granted now, unless the clock has just stepped back. */
+  generationOf(key: string, now: number): number {
+    const bucket = this.known.get(key)?.bucket;
+    return generationAt(now + (bucket instanceof LeasedBucket ? bucket.aheadMicros : 0));
   }
 
   lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {
