@@ -148,10 +148,13 @@ function forgottenAt(
   tokens: number,
 ): number {
   const newest = state[at]!;
+  const end = at + FIRST_COUNT + limit.subWindows;
   let number = current - limit.subWindows;
+  let slot = slotOf(limit, at, number);
   while (tokens > 0 && number < current) {
     number++;
-    if (number <= newest) tokens -= state[slotOf(limit, at, number)]!;
+    if (++slot === end) slot = at + FIRST_COUNT;
+    if (number <= newest) tokens -= state[slot]!;
   }
   return startOf(limit, number + limit.subWindows);
 }
