@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createRateLimiter, type Decision, type PolicyInput, type RateLimiter } from 'nestjs-weir';
 import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
@@ -8,6 +9,7 @@ import { together } from '../support/limiters.js';
 /** An hour, and not a whole number of sub-windows. */
 const STEP_MS = 3_600_033.7;
 const RATE = 50;
+const NODE_TTL_MS = 600_000;
 
 const FIGURES: Omit<LimitSpec, 'algorithm'> = {
   rate: RATE,
@@ -150,6 +152,22 @@ describe('the clock of Redis', () => {
       expect(ttlMs).toBeLessThanOrEqual(120_000);
     },
   );
+
+  it('steps back by an hour: processes that died are soon no longer counted', async () => {
+    const script = readFileSync(new URL('../../lua/heartbeat.lua', import.meta.url), 'utf8');
+    await withRedis(server.port, async (client) => {
+      const beat = (node: string): Promise<unknown> =>
+        client.eval(script, 1, 'nodes', node, NODE_TTL_MS);
+      await beat('dead');
+      expect(await beat('alive')).toBe(2);
+      server.stepClock(-STEP_MS);
+      expect(await beat('alive')).toBe(2);
+      server.stepClock(0.6 * NODE_TTL_MS);
+      await beat('alive');
+      server.stepClock(0.6 * NODE_TTL_MS);
+      expect(await beat('alive')).toBe(1);
+    });
+  });
 
   describe('with limiters that ask it for more than there is', () => {
     const LIMIT = 200;
