@@ -84,7 +84,7 @@ export function settleLeased(limit: Limit, state: LeasedState, now: number): Lea
 
 /**
  * The state itself, or the one with another base if the store's clock has stepped back. A bucket of
- * which nothing was ever on lease since then has no generations to go on with.
+ * which nothing is on lease has no generations to go on with.
  */
 export function rebaseLeased(state: LeasedState, now: number): LeasedState {
   const step = state.last - now;
