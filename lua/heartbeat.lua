@@ -8,7 +8,6 @@
 -- Reply    the number of nodes alive in each set
 
 local node, ttl_ms, own_sets, is_leaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local CLOCK_STEP_MICROS = 1000000
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -17,8 +16,8 @@ local seen_now, oldest = string.format('%.0f', now), string.format('%.0f', now -
 for i = 1, own_sets do
   local nodes = KEYS[i]
   redis.call('ZREMRANGEBYSCORE', nodes, '-inf', '(' .. oldest)
-  -- Seen in the future: the clock has stepped back since. From now on they have to show themselves again.
-  local ahead = redis.call('ZRANGEBYSCORE', nodes, string.format('%.0f', now + CLOCK_STEP_MICROS), '+inf')
+  -- A clock that has stepped back goes on from here: who was seen after now was seen just now.
+  local ahead = redis.call('ZRANGEBYSCORE', nodes, '(' .. seen_now, '+inf')
   for j = 1, #ahead do redis.call('ZADD', nodes, seen_now, ahead[j]) end
   if is_leaving then
     redis.call('ZREM', nodes, node)
