@@ -165,6 +165,7 @@ export {
   RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
+  StrayReplyError,
   TooManyWaitersError,
   UnknownAppError,
   UnknownOptionError,

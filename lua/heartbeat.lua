@@ -3,7 +3,8 @@
 -- KEYS[1]  sorted set of nodes by when they were last seen, in microseconds
 -- ARGV[1]  the node
 -- ARGV[2]  after how many milliseconds of silence a node no longer counts
--- Reply    the number of nodes alive
+-- ARGV[3]  the number of the call
+-- Reply    the number of nodes alive, and the number of the call
 
 local nodes = KEYS[1]
 local node, ttl_ms = ARGV[1], tonumber(ARGV[2])
@@ -14,4 +15,4 @@ local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 redis.call('ZREMRANGEBYSCORE', nodes, '-inf', string.format('%.0f', now - ttl_ms * 1000))
 redis.call('ZADD', nodes, string.format('%.0f', now), node)
 redis.call('PEXPIRE', nodes, ARGV[2])
-return redis.call('ZCARD', nodes)
+return { redis.call('ZCARD', nodes), ARGV[3] }

@@ -30,6 +30,7 @@ export class NodeRegistry {
   }
 
   private async beat(): Promise<void> {
-    this.count = Math.max(1, await this.scripts.heartbeat(this.key, this.nodeId, NODE_TTL_MS));
+    const alive = await this.scripts.heartbeat(this.key, this.nodeId, NODE_TTL_MS);
+    if (alive >= 1) this.count = alive;
   }
 }
