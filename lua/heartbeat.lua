@@ -5,7 +5,8 @@
 -- ARGV[2]  after how many milliseconds of silence a node no longer counts
 -- ARGV[3]  in how many of the sets, from the first on, the node is
 -- ARGV[4]  '1' if it leaves them
--- Reply    the number of nodes alive in each set
+-- ARGV[5]  the number of the call
+-- Reply    the number of nodes alive in each set, and the number of the call
 
 local node, ttl_ms, own_sets, is_leaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 
@@ -29,4 +30,5 @@ end
 
 local counts = {}
 for i = 1, #KEYS do counts[i] = redis.call('ZCOUNT', KEYS[i], oldest, '+inf') end
+counts[#KEYS + 1] = ARGV[5]
 return counts

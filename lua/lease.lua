@@ -5,13 +5,14 @@
 -- KEYS[3]  the limits, a hash that seed-limits.lua writes
 -- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
--- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq, seen epoch, seen
+-- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq (counted from a number
+--          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen epoch, seen
 --          sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per second, wanted,
 --          how many groups of needs, tokens refunded, tokens granted too late and when they were taken, tokens owed,
 --          and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
--- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
+-- Reply    packed doubles: seq, epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
 --          microseconds that a lease lasts, how many apps have numbers; then per app its number, tokens granted,
 --          shortage (0 none, 1 app, 2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per
 --          second beyond the guarantee during overload, how many groups of needs, and how many were granted of each.
@@ -630,7 +631,7 @@ end
 -- What is kept ----------------------------------------------------------------------------------------------
 
 local reply =
-  pack('<ddddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
+  pack('<dddddddddd', seq, epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
 if entry_count == 1 then
   reply = reply .. call[entries[1] + ANSWER]
 else

@@ -9,6 +9,8 @@ import { StoreContact } from './store-contact.js';
 import { type WakeTimer } from './wake-timer.js';
 
 const JITTER = 0.2;
+/** So that a fleet does not knock all at once. */
+const HINT_JITTER_MICROS = 20_000;
 
 /** A node's calls to the store: one at a time, for all apps, and at the pace that replies set. */
 export class QuotaCalls {
@@ -63,6 +65,14 @@ export class QuotaCalls {
     } else {
       this.settled(answer);
     }
+  }
+
+  /** The store may be back: the next probe need not wait for its time. */
+  hint(now: number): void {
+    if (!this.contact.isOffline) return;
+    this.contact.hint();
+    this.nextAt = now + this.random() * HINT_JITTER_MICROS;
+    this.timer.arm(this.nextAt);
   }
 
   /** Reports what is left to report and gives everything back. */

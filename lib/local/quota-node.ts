@@ -117,6 +117,11 @@ export class QuotaNode {
     if (this.revisions.isUnconfirmed) this.timer.arm(this.clock.now() + SETTLED_AFTER_MICROS);
   }
 
+  /** Something suggests that the store is back: do not wait out the time until the next probe. */
+  hint(): void {
+    this.calls.hint(this.clock.now());
+  }
+
   modeOf(tank: AppTank): NodeMode {
     return this.calls.modes.modeOf(tank);
   }

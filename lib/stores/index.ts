@@ -17,7 +17,7 @@ export { SOLE_PROBER, type ProbeLease } from './probe-lease.js';
 export { RedisProbeLease } from './redis/redis-probe-lease.js';
 export { RedisQuota } from './redis/redis-quota.js';
 export { connectionBeside, RedisSharedCache } from './redis/redis-shared-cache.js';
-export { RedisStore, type RedisStoreSettings } from './redis/redis-store.js';
+export { RedisStore, type RedisStoreSettings, type StoreStats } from './redis/redis-store.js';
 export type { RedisConnectionOptions } from './redis/connection.js';
 export * from './remote-store.js';
 export * from './shared-cache.js';

@@ -10,6 +10,7 @@ import {
   type QuotaReply,
 } from '../../lib/algorithms/quota/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
+import { StrayReplyError } from '../../lib/common/errors.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 
 /** What a node says about one app; parts of 1,000 are of what it holds, and may go beyond it. */
@@ -99,6 +100,7 @@ export class QuotaPair {
   private names: readonly string[];
   private revision = 0;
   private readonly nodes = new Map<number, NodeMemory>();
+  private readonly settled = new WeakMap<QuotaReply, QuotaCall>();
   private readonly clusterId = `pair${pairs++}`;
 
   constructor(
@@ -140,7 +142,11 @@ export class QuotaPair {
     const node = this.nodeOf(step);
     const call = this.callOf(step, node);
     const memory = this.ledger.settle(this.now, call);
-    const lua = this.quota.settle(call);
+    const settledFor = this.settled.get(memory) ?? call;
+    this.settled.set(memory, settledFor);
+    const answer = this.quota.settle(call);
+    // Whoever comes again with a call before the last one gets the last reply, which names another call.
+    const lua = settledFor === call ? answer : refused(answer).then(() => memory);
     if (step.kind !== 'again') this.remember(step, node, call, memory);
     return { call, memory, lua };
   }
@@ -189,6 +195,14 @@ export class QuotaPair {
     }
     if (kind === 'leave') node.holds = [];
   }
+}
+
+async function refused(answer: Promise<QuotaReply>): Promise<void> {
+  const error = await answer.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StrayReplyError)) throw new Error('a reply was taken for another call');
 }
 
 /** An app that is added later has a number that no step knew of when it was made. */

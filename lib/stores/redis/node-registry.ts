@@ -30,13 +30,7 @@ export class NodeRegistry {
   }
 
   private async beat(): Promise<void> {
-    const [count = 1] = await this.scripts.heartbeat(
-      [this.key],
-      this.nodeId,
-      NODE_TTL_MS,
-      1,
-      false,
-    );
-    this.count = Math.max(1, count);
+    const [count] = await this.scripts.heartbeat([this.key], this.nodeId, NODE_TTL_MS, 1, false);
+    if (count !== undefined && count >= 1) this.count = count;
   }
 }

@@ -25,6 +25,7 @@ import { LimitsRecord, type Published } from './limits-record.js';
 import { consumptionFields, viewFields, viewOf } from './quota-view.js';
 import { packCall, unpackReply, type Places } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
+import { wireOf } from './wire.js';
 
 export interface RedisQuotaSettings {
   readonly client: Redis | Cluster;
@@ -111,11 +112,14 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
       client.hmget(this.keys.limits, 'revision', 'names', 'figures'),
       client.hgetall(this.keys.consumed),
     ]);
+    if (!isList(recorded, 3, isText) || !isTexts(consumed)) throw wireOf(client).stray('hmget');
     const [revision, names, figures] = recorded;
     if (!names || !figures)
       return statusOf(viewOf(compileQuota(this.record.figures), [], consumed));
     const numbers = new AppNumbers(JSON.parse(names) as string[]);
-    const fields = await client.hmgetBuffer(this.keys.ledger, ...viewFields(numbers.names.length));
+    const asked = viewFields(numbers.names.length);
+    const fields = await client.hmgetBuffer(this.keys.ledger, ...asked);
+    if (!isList(fields, asked.length, isPacked)) throw wireOf(client).stray('hmget');
     const known = JSON.parse(figures) as QuotaFigures;
     const limits = compileQuota(known, numbers.names, Number(revision));
     return statusOf(viewOf(limits, fields, consumed, numbers));
@@ -154,8 +158,10 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   private async lease(call: QuotaCall): Promise<QuotaReply> {
     // The record may be read again while the call is on its way.
     const places = placesOf(this.record);
-    const bytes = await this.scripts.lease(this.toArguments(call, places));
-    const { reply, apps } = unpackReply(bytes, places);
+    const args = this.toArguments(call, places);
+    const { reply, apps } = await this.scripts.lease(args, (bytes) =>
+      unpackReply(bytes, call, places),
+    );
     this.record.hear(apps);
     return reply;
   }
@@ -179,6 +185,22 @@ function placesOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): Pla
     digest: numbers.digest,
   };
 }
+
+// These commands cannot be told to name their call in the reply; so what it is not, it must not look like.
+
+function isList(reply: unknown, length: number, isOne: (item: unknown) => boolean): boolean {
+  return Array.isArray(reply) && reply.length === length && reply.every(isOne);
+}
+
+function isTexts(reply: unknown): boolean {
+  if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return false;
+  return Object.values(reply).every(isText);
+}
+
+const isText = (item: unknown): boolean => item === null || typeof item === 'string';
+
+const isPacked = (item: unknown): boolean =>
+  item === null || (Buffer.isBuffer(item) && item.length % 8 === 0);
 
 /** There are none, or their apps have other numbers than the process knows of. */
 function isAboutLimits(error: unknown): boolean {
