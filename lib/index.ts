@@ -169,6 +169,7 @@ export {
   RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
+  StrayReplyError,
   TooManyWaitersError,
   UnknownAppError,
   UnknownOptionError,
@@ -210,6 +211,7 @@ export {
   type RateLimiterStats,
   type SharedRedis,
 } from './limiter/rate-limiter.js';
+export { type StoreStats } from './stores/redis/redis-store.js';
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

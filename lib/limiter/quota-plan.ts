@@ -1,6 +1,7 @@
 import { compileQuota } from '../algorithms/quota/index.js';
 import { durationMs } from '../common/duration.js';
 import { AppTank, type TankFigures } from '../local/app-tank.js';
+import { gatherMicrosOf } from '../local/offline-share.js';
 import { horizonMs } from '../local/horizon.js';
 import { type NodeTuning } from '../local/node-surroundings.js';
 import { type CheckedQuota } from './quota-options.js';
@@ -12,13 +13,19 @@ export interface QuotaPlan {
 }
 
 /** Of an app that the store has not heard of yet. */
-export const NOTHING: TankFigures = { guaranteed: 0, burst: 0, maxCost: 0 };
+export const NOTHING: TankFigures = {
+  guaranteed: 0,
+  burst: 0,
+  maxCost: 0,
+  gatherMicros: 0,
+};
 
 export function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
+  const gatherMicros = gatherMicrosOf(limits);
   const apps = figures.apps.map(({ app, guaranteed, burst }) => {
-    return [app, { guaranteed, burst, maxCost }] as const;
+    return [app, { guaranteed, burst, maxCost, gatherMicros }] as const;
   });
   return {
     apps: new Map(apps),
@@ -33,6 +40,7 @@ export function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   };
 }
 
-export function newTank(index: number, app: string, figures: TankFigures): AppTank {
-  return new AppTank(index, app, figures.guaranteed, figures.burst, figures.maxCost);
+export function newTank(index: number, app: string, figures: TankFigures, nodes: number): AppTank {
+  const { guaranteed, burst, maxCost, gatherMicros } = figures;
+  return new AppTank(index, app, guaranteed, burst, maxCost, gatherMicros, nodes);
 }

@@ -269,6 +269,7 @@ describe('the end of a line', () => {
           {
             policy: 'p',
             maxWaiters: 10,
+            isShared: false,
             buckets: ['p:k'],
             tryTake: () => decision,
             giveBack: (taken) => given.push(taken),
@@ -310,6 +311,7 @@ describe('the end of a line', () => {
     const task = {
       policy: 'p',
       maxWaiters: 1,
+      isShared: false,
       buckets: ['p:k'],
       tryTake: () => now(new Bench({ rate: 1 }).limiter.peek({ policy: 'p', key: 'k' })),
       giveBack: () => {},
@@ -346,7 +348,7 @@ describe('a very long line', () => {
     const told = { ended: 0, refused: 0 };
     const line = new WaitingLine(new ManualClock(), () => told.ended++);
     const task = {
-      ...{ policy: 'p', buckets: ['k'], maxWaiters: length },
+      ...{ policy: 'p', buckets: ['k'], maxWaiters: length, isShared: false },
       tryTake: () => denied,
       giveBack: () => undefined,
     };

@@ -99,18 +99,14 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
       expect(trailersOf(denied)['retry-after-ms']).toBe('60000');
     });
 
-    it('calls inline policies after the method, though Nest has wrapped it', async () => {
+    it('tells inline policies apart by the method, though Nest has wrapped it, and does not name it', async () => {
       const names = [];
       for (const what of ['Shop.Collect', 'Shop.Chat', 'Shop.BareChat', 'Shop.List']) {
         await clients.call(what);
         names.push(policyOf(await clients.call(what)));
       }
-      expect(names).toEqual([
-        'ShopController.collect',
-        'ShopController.chat',
-        'ShopController.bareChat',
-        'ShopController.list',
-      ]);
+      expect(new Set(names).size).toBe(4);
+      for (const name of names) expect(name).toMatch(/^limit-[0-9a-f]{8}$/);
     });
 
     it('reads keys from metadata, in any case', async () => {
