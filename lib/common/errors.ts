@@ -43,16 +43,24 @@ export class UnknownOptionError extends InvalidArgumentError {
   }
 }
 
-/** The cost is more than the bucket ever holds: waiting would not help. */
+/** The cost is more than a request may ever have: waiting would not help. */
 export class CostExceedsLimitError extends InvalidArgumentError {
   override readonly code = 'COST_EXCEEDS_LIMIT';
 
   constructor(
+    /** The policy, or the app of a quota. */
     readonly policy: string,
     cost: number,
     readonly limit: number,
+    why = `which is all that policy "${policy}" ever holds`,
   ) {
-    super('cost', cost, `at most ${limit}, which is all that policy "${policy}" ever holds`);
+    super('cost', cost, `at most ${limit}, ${why}`);
+  }
+
+  /** Of the app's quota, which says how much one request may cost. */
+  static ofQuota(app: string, cost: number, maxCost: number): CostExceedsLimitError {
+    const why = `the maxCost of the quota that app "${app}" is charged to; raise 'quota.maxCost'`;
+    return new CostExceedsLimitError(app, cost, maxCost, why);
   }
 }
 
