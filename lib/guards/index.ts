@@ -16,7 +16,7 @@ export * from './route-metadata.js';
 export { RoutePlan } from './route-plan.js';
 export { RouteOptions, type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 export { ByHandler, type Class, type Handler } from './by-handler.js';
-export { RouteTable, type RouteTableSettings } from './route-table.js';
+export { methodNameOf, RouteTable, type RouteTableSettings } from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { TurnedAway } from './turned-away.js';
 export { type UnavailableBody } from './unavailable.js';
