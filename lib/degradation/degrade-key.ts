@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { boundedKey } from '../common/ids.js';
+import { boundedKey, ownText } from '../common/ids.js';
 import { type SchemaVersion } from '../stores/index.js';
 import { isPlainObject } from './plain-data.js';
 
@@ -29,7 +29,7 @@ const LONGEST = 4 * 1024 * 1024;
  */
 export function degradeKey(parts: DegradeKeyParts): string {
   const { service, route, params, query, body, schemaVersion, principal, vary } = parts;
-  return boundedKey(
+  const key = boundedKey(
     (service === undefined ? '-' : text(service)) +
       text(route) +
       fields(params) +
@@ -39,6 +39,7 @@ export function degradeKey(parts: DegradeKeyParts): string {
       fields(vary) +
       (body === undefined ? '-' : written(body)),
   );
+  return ownText(key);
 }
 
 const text = (value: string): string => `${value.length}:${value}`;

@@ -1,4 +1,4 @@
-import { boundedKey } from '../common/ids.js';
+import { boundedKey, ownText } from '../common/ids.js';
 
 /**
  * When the answer to a question is to be stored again. Decided before anything is put into a key or
@@ -34,6 +34,6 @@ export class DueAnswers {
       this.old = this.young;
       this.young = new Map();
     }
-    this.young.set(key, next);
+    this.young.set(ownText(key), next);
   }
 }
