@@ -544,28 +544,46 @@ describe('an answer on Redis', () => {
     expect((await whenDown(one, '/open/users')).json).toEqual({ data: 'warm' });
   });
 
+  const nested = (sound: Envelope, name: string, times: number): string => {
+    const head = JSON.stringify({ ...sound, body: undefined }).slice(0, -1);
+    const deep = '[{"b":'.repeat(times / 2) + '1' + '}]'.repeat(times / 2);
+    return name === 'body' ? `${head},"body":${deep}}` : `${head},"${name}":${deep},"body":{}}`;
+  };
+
   it.each<[string, (sound: Envelope) => string]>([
-    ['nested 100,000 deep', () => `${HEAD},"body":${'['.repeat(1e5)}${']'.repeat(1e5)}}`],
-    ['nested in its head', () => `${HEAD},"a":${'[{"b":'.repeat(99)}1${'}]'.repeat(99)},"body":1}`],
+    ['nested 100,000 deep', (sound) => nested(sound, 'body', 100_000)],
+    ['nested 102 deep', (sound) => nested(sound, 'body', 102)],
+    ['nested beside its body', (sound) => nested(sound, 'x', 100_000)],
     ['of the future', (sound) => JSON.stringify({ ...sound, t: sound.t + 6000 })],
     ['of the end of time', (sound) => JSON.stringify({ ...sound, t: 8.64e15 })],
     ['of the past', (sound) => JSON.stringify({ ...sound, t: sound.t - 31_000 })],
   ])('that somebody has put there is none: %s', async (_what, forge) => {
-    const controllers = [usersOf('', 'x')];
-    const one = await start({ controllers }, { service: 'shop' });
-    const other = await start({ controllers }, { service: 'shop' });
+    @Controller()
+    class Users {
+      @Get('users')
+      @Degrade({ level2: false, level4: { data: 'none' } })
+      list(): object {
+        return unlessDown({ data: 'x' });
+      }
+    }
+    const one = await start({ controllers: [Users] }, { service: 'shop' });
     await one.ask('/users');
     await isStored(1);
     const [key] = await client.keys('weir:answer:*');
     const sound = JSON.parse((await client.get(key!))!) as Envelope;
     await client.set(key!, forge(sound));
-    expect((await whenDown(other, '/users')).status).toBe(500);
-    await client.set(key!, JSON.stringify({ ...sound, t: sound.t + 1000 }));
-    expect((await whenDown(other, '/users')).json).toEqual({ data: 'x' });
+    expect((await whenDown(one, '/users')).json).toEqual({ data: 'none' });
+    for (const good of [
+      { ...sound, t: sound.t + 1000 },
+      { ...sound, body: { data: 'y' } },
+    ]) {
+      await client.set(key!, JSON.stringify(good));
+      expect((await whenDown(one, '/users')).json).toEqual(good.body);
+    }
   });
 });
 
 interface Envelope {
   readonly t: number;
+  readonly body: object;
 }
-const HEAD = '{"v":1,"t":1,"kind":"json"';
