@@ -116,6 +116,8 @@ export class AnswerKeys {
     if (options.shared === true) return undefined;
     try {
       const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
+      // Who it is comes too late for a key; a rejection must not end the process.
+      if (who instanceof Promise) who.catch(() => {});
       const isSomebody = (who ?? undefined) !== undefined;
       const principal = isSomebody ? principalName(who) : undefined;
       if (principal !== undefined) return principal;

@@ -147,6 +147,12 @@ class Pages {
     return unlessDown({ token });
   }
 
+  @Get('promised')
+  @Degrade({ principal: (() => Promise.reject(new Error('bad token'))) as never })
+  promised(): unknown {
+    return unlessDown({ secret: 1 });
+  }
+
   @Get('head')
   @Degrade()
   head(): unknown {
@@ -320,6 +326,12 @@ describe.each(HTTP_WIRES)('hostile callers on %s', (name) => {
     // One that is no part of the question still says that it is somebody's.
     const both = { headers: { 'x-auth-token': 'alice', authorization: 'Bearer x' } };
     expect((await ask('/by-token', both)).status).toBe(500);
+  });
+
+  it('get nothing where the caller is only promised, and end nothing by a bad token', async () => {
+    const before = stored();
+    expect((await ask('/promised')).status).toBe(200);
+    expect([(await whenDown('/promised')).status, stored()]).toEqual([500, before]);
   });
 
   it('get no answer of HEAD by GET', async () => {
