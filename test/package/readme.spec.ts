@@ -87,11 +87,7 @@ describe('the tables in the README', () => {
         ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
       ],
     ],
-    [
-      'Limits that change while the service runs',
-      new ConfigOptions(),
-      ['file', 'source'],
-    ],
+    ['Limits that change while the service runs', new ConfigOptions(), ['file', 'source']],
   ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
     const table = tableBelow(readme, heading);
     expect([...table.keys()].sort()).toEqual([...Object.keys(defaults), ...withoutDefault].sort());
