@@ -30,7 +30,7 @@ export {
   type TierLookup,
 } from './route-policy.js';
 export { ByHandler, type Class, type Handler } from './by-handler.js';
-export { RouteTable, type RouteTableSettings } from './route-table.js';
+export { methodNameOf, RouteTable, type RouteTableSettings } from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { TurnedAway } from './turned-away.js';
 export { type UnavailableBody } from './unavailable.js';

@@ -143,19 +143,9 @@ export class RouteTable {
     return this.settings.hasQuota && said !== false;
   }
 
-  /** By the name of the property: what Nest wraps has lost the name of the function. */
   private idOf(type: Class, handler: Handler): string {
-    let key = handler.name;
-    for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
-      const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
-        ([, { value }]) => value === handler,
-      );
-      if (found !== undefined) {
-        key = found[0];
-        break;
-      }
-    }
-    const plain = `${type.name}.${key}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
+    const name = methodNameOf(type, handler);
+    const plain = `${type.name}.${name}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
     let id = plain;
     for (let n = 2; this.ids.has(id); n++) id = `${plain}-${n}`;
     this.ids.add(id);
@@ -182,6 +172,17 @@ function checkCosts(
       `at most ${maxCost}, which is the quota's maxCost: raise 'quota.maxCost', or leave the quota out of ${id}`,
     );
   }
+}
+
+/** By the name of the property: what Nest wraps has lost the name of the function. */
+export function methodNameOf(type: Class, handler: Handler): string {
+  for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
+    const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
+      ([, { value }]) => value === handler,
+    );
+    if (found !== undefined) return found[0];
+  }
+  return handler.name;
 }
 
 /** Leaves room for a number in what the limiter takes as a name. */

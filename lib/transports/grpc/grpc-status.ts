@@ -5,6 +5,7 @@ import { statusDetails } from './status-details.js';
 export interface GrpcMetadata {
   get(name: string): (string | Buffer)[];
   set(name: string, value: string | Buffer): void;
+  getMap(): Readonly<Record<string, unknown>>;
 }
 
 export type MetadataClass = new () => GrpcMetadata;

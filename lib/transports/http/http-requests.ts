@@ -47,7 +47,8 @@ export function headerOf(
   { headers }: Pick<HttpRequest, 'headers'>,
   name: string,
 ): string | undefined {
-  const value = headers[name];
+  // HTTP/2 has the host under a name of its own.
+  const value = headers[name] ?? (name === 'host' ? headers[':authority'] : undefined);
   return typeof value === 'string' ? value : value?.join(',');
 }
 
