@@ -23,7 +23,7 @@ describe('a configuration in Redis', () => {
   });
 
   beforeEach(async () => {
-    admin = new Redis(server.url);
+    admin = new Redis(server.adminUrl);
     ends.push(() => admin.disconnect());
     await admin.flushall();
   });
