@@ -10,14 +10,15 @@
 -- ARGV[6]  and how many bytes
 -- ARGV[7]  the channel on which the new revision is told
 -- ARGV[8]  the highest revision that can be: a higher one was not counted by anybody
+-- ARGV[9]  the number of the call
 -- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
---          the milliseconds now
+--          the milliseconds now; the number of the call
 
 local config, history = KEYS[1], KEYS[2]
 local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
 local id, body = ARGV[3], ARGV[4]
 local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
-local channel, highest = ARGV[7], tonumber(ARGV[8])
+local channel, highest, call = ARGV[7], tonumber(ARGV[8]), ARGV[9]
 
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -31,8 +32,8 @@ end
 
 local stored = redis.call('HMGET', config, 'revision', 'id', 'current', 'history_bytes')
 local current = whole(stored[1])
-if stored[2] == id then return { 1, current, now_ms } end
-if current ~= expected then return { 0, current, now_ms } end
+if stored[2] == id then return { 1, current, now_ms, call } end
+if current ~= expected then return { 0, current, now_ms, call } end
 
 local revision = math.max(expected, above) + 1
 -- Put together as text: cjson cannot tell an empty object from an empty list.
@@ -52,4 +53,4 @@ redis.call('HSET', config, 'revision', number, 'id', id, 'current', record,
   'previous', stored[3] or '', 'history_bytes', string.format('%.0f', bytes))
 -- Only a hint, and nothing but the number: who hears it reads. Who may not publish may still write.
 redis.pcall('PUBLISH', channel, number)
-return { 1, revision, now_ms }
+return { 1, revision, now_ms, call }
