@@ -21,8 +21,9 @@
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
 -- State is packed doubles: level, last, full, expiry (buckets), or newest, width in microseconds, expiry,
 -- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
--- two more: how many were granted in the generation of `last`, and in the one before, and are not yet
--- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons).
+-- four more: how many were granted in the generation of `last`, and in the one before, and are not yet
+-- reported as used or returned; and the units that one of either counts for, its weight
+-- (lib/algorithms/leased-bucket.ts has the reasons).
 -- A bucket of which a caller had a revision ends with its limit: revision, four figures, and a byte. It
 -- keeps the latest limit that it has seen, and everybody is decided under that one.
 
@@ -32,7 +33,7 @@ local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
 local TAKE, REFUND, LEASE = 0, 2, 3
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
-local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
+local BUCKET_FORMAT, BUCKET_BYTES, LEASED_BYTES = '<dddd', 32, 64
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
 
@@ -71,30 +72,50 @@ local changed = {}
 
 -- Leases ------------------------------------------------------------------------------------------
 
--- Buckets of which tokens are leased, by number of the key: how many by generation, and the units that
--- may lie in the bucket beside them. A script pays for every function and table that it makes, used or
+-- Buckets of which tokens are leased, by number of the key: how many by generation, their weights, and the
+-- units that may lie in the bucket beside them. A script pays for every function and table that it makes, used or
 -- not; so there is nothing here until a batch has such a bucket.
 local leases
 
 local function open_leases()
-  local GENERATION_MICROS, FORMAT, COUNTERS_AT = 1000000, '<dddddd', 33
+  local GENERATION_MICROS, FORMAT, COUNTERS_AT = 1000000, '<dddddddd', 33
   -- Leased tokens count for up to two generations, and only then can the bucket be full again.
   leases = { more_ttl_micros = 4 * GENERATION_MICROS }
 
+  local function room_beside(limit, current, weight, previous, older_weight)
+    return max(0, limit.full - (current * weight + previous * older_weight))
+  end
+
+  -- Tokens of a limit of other figures weigh no less, as a part of the bucket, than they did.
+  local function weigh(limit, tokens, weight, full)
+    if tokens == 0 then return limit.per_token end
+    if full ~= limit.full then weight = ceil(weight / full * limit.full) end
+    return max(limit.per_token, weight)
+  end
+
   -- Each stretch between two generations is refilled under what was outstanding in it. Gives the level
   -- as of now; or, if nothing is outstanding any more, as of when that began, and that instant.
-  function leases.refill(key, limit, level, last, raw)
-    local current, previous = unpack_struct('<dd', raw, COUNTERS_AT)
+  function leases.refill(key, limit, level, last, raw, full)
+    local current, previous, weight, older_weight = unpack_struct('<dddd', raw, COUNTERS_AT)
+    weight = weigh(limit, current, weight, full)
+    older_weight = weigh(limit, previous, older_weight, full)
     while current + previous > 0 do
-      local room = max(0, limit.full - (current + previous) * limit.per_token)
+      local room = room_beside(limit, current, weight, previous, older_weight)
       local boundary = (floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
       level = min(room, level + max(0, min(now, boundary) - last) * limit.per_micro)
       last = max(last, min(now, boundary))
       if last < boundary then
-        leases[key] = { current = current, previous = previous, room = room }
+        leases[key] = {
+          current = current,
+          previous = previous,
+          weight = weight,
+          older_weight = older_weight,
+          room = room,
+        }
         return level, last
       end
       current, previous = 0, current
+      weight, older_weight = limit.per_token, weight
     end
     -- Its state has become a shorter one, and is written anew.
     expiries[key] = nil
@@ -121,28 +142,40 @@ local function open_leases()
       previous = previous - older_back
       back = back + older_back
     end
-    local room = max(0, limit.full - (current + previous) * limit.per_token)
+    local weight = current > 0 and lease.weight or limit.per_token
+    local older_weight = previous > 0 and lease.older_weight or limit.per_token
+    local room = room_beside(limit, current, weight, previous, older_weight)
     local worth = leases.worth and leases.worth(key, back)
     -- Who does not know the limit gets no tokens ahead: so whoever returns some had them of its own limit.
     if worth then want = 0 end
     local level = min(room, levels[key] + (worth or back * limit.per_token))
-    local granted = min(want, floor(level / limit.per_token))
+    local granted = max(0, min(want, floor(level / limit.per_token)))
+    -- Tokens that weigh more than they take out of the bucket need room for the rest.
+    if weight > limit.per_token then
+      granted = min(granted, floor((room - level) / (weight - limit.per_token)))
+    end
     if granted > 0 or current < lease.current or previous < lease.previous then
-      local units = granted * limit.per_token
       local is_lent = current + granted + previous > 0
       -- A state that changes its length is written anew.
       if not is_lent or not leases[key] then expiries[key] = nil end
-      lease = { current = current + granted, previous = previous, room = room - units }
+      lease = {
+        current = current + granted,
+        previous = previous,
+        weight = weight,
+        older_weight = older_weight,
+        room = room - granted * weight,
+      }
       leases[key] = is_lent and lease or nil
-      levels[key], changed[key] = level - units, true
+      levels[key], changed[key] = level - granted * limit.per_token, true
     end
-    return levels[key], granted, this
+    return max(0, levels[key]), granted, this
   end
 
   function leases.pack(key, limit)
     local lease, last = leases[key], now + behinds[key]
     local current, previous = lease.current, lease.previous
-    return pack(FORMAT, levels[key], last, limit.full, expiries[key], current, previous)
+    local weight, older_weight = lease.weight, lease.older_weight
+    return pack(FORMAT, levels[key], last, limit.full, expiries[key], current, previous, weight, older_weight)
   end
 end
 
@@ -155,9 +188,9 @@ local function load_bucket(key, limit, raw)
     level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
     -- A limit of other figures keeps how full the bucket was, not the number of units.
     if full ~= limit.full then level = floor(level / full * limit.full) end
-    if #raw == 48 then
+    if #raw == LEASED_BYTES then
       if not leases then open_leases() end
-      level, last = leases.refill(key, limit, level, last, raw)
+      level, last = leases.refill(key, limit, level, last, raw, full)
     end
   end
   if now > last then
@@ -183,7 +216,7 @@ local function measure_bucket(key, limit, cost)
     delay = behind + ceil((limit.full - level) / limit.per_micro)
     refusal = max(refusal, delay - limit.max_delay)
   end
-  if refusal > 0 then return -1 - level, refusal end
+  if refusal > 0 then return -1 - max(0, level), refusal end
   return left, delay
 end
 
@@ -334,23 +367,40 @@ local function open_revisions(batch)
     return a.tick == b.tick and a.windows == b.windows
   end
 
+  -- What a bucket owes stays owed, but never more than one bucket.
+  local function carried_level(level, from_full, to_full)
+    return math.max(level < 0 and -to_full or 0, part_of(level, from_full, to_full))
+  end
+
+  local function carried_weight(tokens, weight, from_full, to)
+    if tokens == 0 then return to.per_token end
+    return math.max(to.per_token, -part_of(-weight, from_full, to.full))
+  end
+
   -- Settled under the limit that it had, and then as full as it was under the one that it gets.
   local function carried_bucket(raw, bytes, from, to)
     local level, last = struct.unpack('<dd', raw)
-    local current, previous = 0, 0
-    if bytes == 48 then current, previous = struct.unpack('<dd', raw, 33) end
+    local current, previous, weight, older_weight = 0, 0, from.per_token, from.per_token
+    if bytes == batch.LEASED_BYTES then
+      current, previous, weight, older_weight = struct.unpack('<dddd', raw, 33)
+    end
     while batch.now > last do
       local is_lent = current + previous > 0
       local boundary = (math.floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
       local till = is_lent and math.min(boundary, batch.now) or batch.now
-      local room = math.max(0, from.full - (current + previous) * from.per_token)
+      local room = math.max(0, from.full - (current * weight + previous * older_weight))
       level, last = math.min(room, level + (till - last) * from.per_micro), till
-      if is_lent and last == boundary then current, previous = 0, current end
+      if is_lent and last == boundary then
+        current, previous, weight, older_weight = 0, current, from.per_token, weight
+      end
     end
-    local room = math.max(0, to.full - (current + previous) * to.per_token)
-    level = math.min(room, math.max(0, part_of(level, from.full, to.full)))
+    weight = carried_weight(current, weight, from.full, to)
+    older_weight = carried_weight(previous, older_weight, from.full, to)
+    local room = math.max(0, to.full - (current * weight + previous * older_weight))
+    level = math.min(room, carried_level(level, from.full, to.full))
     local head = struct.pack('<dddd', level, last, to.full, 0)
-    return current + previous == 0 and head or head .. struct.pack('<dd', current, previous)
+    if current + previous == 0 then return head end
+    return head .. struct.pack('<dddd', current, previous, weight, older_weight)
   end
 
   -- A window that is cut alike has its sums from the newest sub-window back scaled and rounded up; one cut
@@ -387,8 +437,12 @@ local function open_revisions(batch)
       -- Too little is known of a limit without a revision to settle under it.
       if caller.algorithm == batch.WINDOW then return caller, raw, true end
       local level, last, full = struct.unpack('<ddd', raw)
-      local part = math.max(0, part_of(level, full, caller.full))
-      return caller, struct.pack('<ddd', part, last, caller.full) .. raw:sub(25), true
+      local head = struct.pack('<dddd', carried_level(level, full, caller.full), last, caller.full, 0)
+      if bytes < batch.LEASED_BYTES then return caller, head, true end
+      local current, previous, weight, older_weight = struct.unpack('<dddd', raw, 33)
+      weight = carried_weight(current, weight, full, caller)
+      older_weight = carried_weight(previous, older_weight, full, caller)
+      return caller, head .. struct.pack('<dddd', current, previous, weight, older_weight), true
     end
     local limit = stored_limit(caller.algorithm, raw, bytes)
     if (caller.revision or 0) < revision then
@@ -463,6 +517,7 @@ for key = 1, #KEYS do
         limit_of = limit_of,
         count_of = count_of,
         ticks_not_before = ticks_not_before,
+        LEASED_BYTES = LEASED_BYTES,
         WINDOW = WINDOW,
         LEASE = LEASE,
         REFUND = REFUND,

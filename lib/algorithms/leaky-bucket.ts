@@ -64,10 +64,10 @@ export const leakyBucket: Algorithm = {
   },
 
   /** Water rounds up; and what fitted into the bucket fits into the new one. */
-  carry({ from, to, units }, state, at, into, intoAt, now) {
+  carry(change, state, at, into, intoAt, now) {
+    const { from, to } = change;
     const last = state[at + 1]!;
-    const room = units.of(from.full - waterAt(from, state, at, now));
-    into[intoAt] = to.full - Math.max(0, room);
+    into[intoAt] = to.full - change.levelOf(from.full - waterAt(from, state, at, now));
     into[intoAt + 1] = now > last ? now : last;
   },
 

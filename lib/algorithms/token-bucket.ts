@@ -49,9 +49,9 @@ export const tokenBucket: Algorithm = {
     state[at] = Math.min(to.full, Math.floor(state[at]! * factor));
   },
 
-  carry({ from, units }, state, at, into, intoAt, now) {
+  carry(change, state, at, into, intoAt, now) {
     const last = state[at + 1]!;
-    into[intoAt] = Math.max(0, units.of(levelAt(from, state, at, now)));
+    into[intoAt] = change.levelOf(levelAt(change.from, state, at, now));
     into[intoAt + 1] = now > last ? now : last;
   },
 

@@ -3,6 +3,8 @@ import {
   AlgorithmCode,
   compileLimit,
   Outcome,
+  type LeaseGrant,
+  type LeaseReport,
   type LimitSpec,
 } from '../../lib/algorithms/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
@@ -13,6 +15,7 @@ import {
   type RemoteAnswer,
   type RemoteCall,
   type RemoteCheck,
+  type SharedLimit,
 } from '../../lib/stores/index.js';
 import { startRedis, stopAll } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -163,5 +166,30 @@ describe('a batch of calls for several limits', () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it('counts leased tokens of an earlier limit as the part of the bucket that they are', async () => {
+    const [before, after] = [100, 10].map((burst, index) => {
+      const figures = { rate: 1, periodMs: 86_400_000, burst, maxDelayMs: Infinity, subWindows: 1 };
+      const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
+      return { id: 'leased', limit, revision: 1 + index };
+    }) as [SharedLimit, SharedLimit];
+    const ask = (kind: RemoteCall['kind'], shared: SharedLimit, cost: number) =>
+      askRedis(kind, [{ shared, key: 'k', cost }]);
+    const lease = (want: number, report: LeaseReport): Promise<LeaseGrant> =>
+      new Promise((settled, failed) => {
+        const call = { shared: before, key: 'k', want, report, settled, failed };
+        store.submit({ kind: CallKind.Lease, ...call, settledLate: () => {} });
+      });
+    const report = { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 };
+
+    await ask(CallKind.Take, before, 60);
+    const { granted, generation } = await lease(40, report);
+    expect(granted).toBe(40);
+    const together = lease(5, { ...report, generation, returned: 40 });
+    await Promise.all([ask(CallKind.Peek, after, 1), together]);
+    expect(await together).toMatchObject({ granted: 0 });
+    const [{ level }] = (await ask(CallKind.Peek, after, 1)) as [RemoteAnswer];
+    expect(level / after.limit.perToken + 1).toBe(4);
   });
 });
