@@ -3,10 +3,10 @@
 -- KEYS     one per bucket
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[2]  the plan, a JSON array of whole numbers. A take of one bucket, which most are, is the number of
---          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
---          its checks, and then the same pair for each of them; but for a lease -4, the number of its
---          key, the tokens wanted, a generation, and the tokens used and returned of that one and of
---          the one before it
+--          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund, 4 late refund,
+--          5 debt), the number of its checks, for a late refund the instant of the take, and then the
+--          same pair for each of them; but for a lease -4, the number of its key, the tokens wanted, a
+--          generation, and the tokens used and returned of that one and of the one before it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window) plus ten times the revision of the configuration that the limit is from,
@@ -19,6 +19,7 @@
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
+-- A level below zero is a debt: one bucket at most, told as a level of zero with the wait that it makes.
 -- State is packed doubles: level, last, full, expiry (buckets), or newest, width in microseconds, expiry,
 -- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
 -- four more: how many were granted in the generation of `last`, and in the one before, and are not yet
@@ -30,7 +31,7 @@
 local injected = ARGV[1]
 local plan = cjson.decode(ARGV[2])
 local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
-local TAKE, REFUND, LEASE = 0, 2, 3
+local TAKE, REFUND, LEASE, LATE_REFUND, DEBT = 0, 2, 3, 4, 5
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
 local BUCKET_FORMAT, BUCKET_BYTES, LEASED_BYTES = '<dddd', 32, 64
@@ -326,6 +327,44 @@ local function change_window(key, limit, cost)
   end
 end
 
+-- Late answers ------------------------------------------------------------------------------------
+
+-- What a take that was not used leaves to give back: the bucket has refilled since, and others may have used
+-- that. Of a bucket with another limit than the caller's nobody knows how much it is.
+local function refund_late(key, cost, taken)
+  local limit = limit_of[key]
+  if limit.algorithm == WINDOW then
+    local state, number = windows[key], floor(floor(taken / limit.tick) / limit.per_token)
+    local given = min(cost, count_of(limit, state, number))
+    if given == 0 then return end
+    local slot = number % (limit.windows + 1)
+    state[slot], changed[key] = state[slot] - given, true
+    return
+  end
+  local elapsed = now + behinds[key] - taken
+  local units = cost * limit.per_token - elapsed * limit.per_micro
+  if elapsed < 0 or units <= 0 then return end
+  local room = leases and leases[key] and leases[key].room or limit.full
+  levels[key], changed[key] = min(room, levels[key] + units), true
+end
+
+-- Tokens that were used all the same: at most one bucket below empty, or one window above full.
+local function owe(key, cost)
+  local limit = limit_of[key]
+  changed[key] = true
+  if limit.algorithm == WINDOW then
+    local state, counted = windows[key], 0
+    advance(limit, state)
+    for i = 0, limit.windows do counted = counted + state[i] end
+    local slot = state.newest % (limit.windows + 1)
+    state[slot] = state[slot] + max(0, min(cost, 2 * limit.full / limit.per_token - counted))
+    return
+  end
+  levels[key] = max(-limit.full, levels[key] - cost * limit.per_token)
+  -- It takes twice as long as usual until the bucket has recovered, and only then may it expire.
+  if levels[key] < 0 then expiries[key] = nil end
+end
+
 -- Revisions ---------------------------------------------------------------------------------------
 
 -- What there is to do when a caller and a bucket have different revisions, which is seldom. All that it
@@ -464,6 +503,10 @@ local function open_revisions(batch)
     return math.min(tokens * limit.per_token, math.max(0, part))
   end
 
+  function revisions.is_behind(key)
+    return callers[key] ~= nil
+  end
+
   -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
   function revisions.tell(reply, at, key)
     local caller, level = callers[key], reply[at]
@@ -486,9 +529,10 @@ local function open_revisions(batch)
         revisions.tell(reply, check + 1, second)
         at, check = at + 6, check + 3
       else
+        if head == -1 - batch.LATE_REFUND then at = at + 1 end
         for i = at, at + 2 * second - 1, 2 do
           check = check + 1
-          if head ~= -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
+          if head > -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
         end
         at = at + 2 * second
       end
@@ -521,6 +565,7 @@ for key = 1, #KEYS do
         WINDOW = WINDOW,
         LEASE = LEASE,
         REFUND = REFUND,
+        LATE_REFUND = LATE_REFUND,
       })
       limit, raw, is_new = revisions.settle(key, limit, raw, bytes, revision)
     end
@@ -580,13 +625,20 @@ local function take_all(at, count)
   end
 end
 
-local function ask_each(kind, at, count)
+local function ask_each(kind, at, count, taken)
   for i = at, at + 2 * count - 1, 2 do
     local key, cost = plan[i], plan[i + 1]
-    if kind ~= REFUND then
+    local is_known = stored[key] or changed[key]
+    if kind < REFUND then
       answer(measure(key, cost))
     else
-      if stored[key] or changed[key] then change(key, -cost) end
+      if kind == DEBT then
+        owe(key, cost)
+      elseif kind == REFUND then
+        if is_known then change(key, -cost) end
+      elseif is_known and not (revisions and revisions.is_behind(key)) then
+        refund_late(key, cost, taken)
+      end
       answer(0, 0)
     end
   end
@@ -618,7 +670,9 @@ while at < last do
       answer(generation, 0)
       at = at + 6
     else
-      if kind == TAKE then take_all(at, second) else ask_each(kind, at, second) end
+      local taken = kind == LATE_REFUND and plan[at]
+      if taken then at = at + 1 end
+      if kind == TAKE then take_all(at, second) else ask_each(kind, at, second, taken) end
       at = at + 2 * second
     end
   end

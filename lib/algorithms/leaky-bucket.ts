@@ -1,5 +1,5 @@
 import { type Algorithm, type Outcome } from './algorithm.js';
-import { AlgorithmCode, type Limit } from './limit.js';
+import { AlgorithmCode, notRefilled, type Limit } from './limit.js';
 
 /**
  * A bucket with a hole: requests pour in their cost, water leaks out at a steady rate, and what
@@ -9,7 +9,8 @@ import { AlgorithmCode, type Limit } from './limit.js';
  * figures. A shaper makes the request wait until the water before it has leaked, so requests leave
  * at the rate and never faster; the bucket is then the queue, `capacity` places long.
  *
- * Invariant: the water is never above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
+ * Invariant: nothing is poured in above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
+ * What was used without having been poured in may bring the water to twice the capacity.
  *
  * State: the water in units when it was last changed, and when that was.
  */
@@ -40,7 +41,7 @@ export const leakyBucket: Algorithm = {
       outcome.waitMicros = delay;
     } else {
       outcome.allowed = false;
-      outcome.level = limit.full - water;
+      outcome.level = Math.max(0, limit.full - water);
       outcome.waitMicros = refusal;
     }
   },
@@ -54,6 +55,20 @@ export const leakyBucket: Algorithm = {
   refund(limit, state, at, now, cost) {
     const water = waterAt(limit, state, at, now) - cost * limit.perToken;
     state[at] = water > 0 ? water : 0;
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
+  refundLate(limit, state, at, now, cost, takenAt) {
+    const last = state[at + 1]!;
+    const units = notRefilled(limit, cost, Math.max(now, last) - takenAt);
+    if (units === 0) return;
+    state[at] = Math.max(0, waterAt(limit, state, at, now) - units);
+    if (now > last) state[at + 1] = now;
+  },
+
+  owe(limit, state, at, now, cost) {
+    const water = waterAt(limit, state, at, now) + cost * limit.perToken;
+    state[at] = Math.min(2 * limit.full, water);
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 

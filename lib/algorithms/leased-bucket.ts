@@ -1,6 +1,6 @@
 import { type Outcome } from './algorithm.js';
 import { type LimitChange } from './limit-change.js';
-import { type Limit } from './limit.js';
+import { notRefilled, type Limit } from './limit.js';
 
 /**
  * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is
@@ -126,6 +126,31 @@ export function refundLeased(
   const settled = settleLeased(limit, state, now);
   const level = Math.min(roomOf(limit, settled), settled.level + cost * limit.perToken);
   return { ...settled, level };
+}
+
+/** The same for a take that nobody knew of for a while, less what has flowed in again since. */
+export function refundLeasedLate(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  cost: number,
+  takenAt: number,
+): LeasedState {
+  const settled = settleLeased(limit, state, now);
+  const units = notRefilled(limit, cost, settled.last - takenAt);
+  if (units === 0) return state;
+  return { ...settled, level: Math.min(roomOf(limit, settled), settled.level + units) };
+}
+
+/** Books what was used without having been taken: up to one bucket below empty. */
+export function oweLeased(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  cost: number,
+): LeasedState {
+  const settled = settleLeased(limit, state, now);
+  return { ...settled, level: Math.max(-limit.full, settled.level - cost * limit.perToken) };
 }
 
 /**

@@ -54,6 +54,20 @@ export const slidingWindow: Algorithm = {
     }
   },
 
+  /** It was counted in the sub-window of the take, and nothing flows in: there it is as if it had not been. */
+  refundLate(limit, state, at, _now, cost, takenAt) {
+    const number = numberAt(limit, ticksAt(limit, takenAt));
+    const given = Math.min(cost, countOf(limit, state, at, number));
+    if (given > 0) state[slotOf(limit, at, number)]! -= given;
+  },
+
+  owe(limit, state, at, now, cost) {
+    const current = advance(limit, state, at, now);
+    let counted = 0;
+    for (let slot = at + 1; slot <= at + 1 + limit.subWindows; slot++) counted += state[slot]!;
+    state[current]! += Math.max(0, Math.min(cost, 2 * limit.capacity - counted));
+  },
+
   rescale() {
     // Counts are tokens, whatever the limit.
   },

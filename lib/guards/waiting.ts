@@ -29,7 +29,7 @@ export class Waiting {
 
   /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
   hold(
-    delayMs: number,
+    decision: Decision,
     request: Acquire,
     context: ExecutionContext,
     transport: Transport,
@@ -44,10 +44,10 @@ export class Waiting {
         stopListening();
         then();
       };
-      const cancel = this.clock.after(delayMs, () => end(() => resolve(true)));
+      const cancel = this.clock.after(decision.delayMs, () => end(() => resolve(true)));
       stopListening = transport.whenAborted(context, () =>
         end(() => {
-          void Promise.resolve(this.limiter.refund(request)).finally(() => resolve(false));
+          void Promise.resolve(this.limiter.refund(request, decision)).finally(() => resolve(false));
         }),
       );
       // A transport may tell at once of a caller that has left before.

@@ -127,8 +127,8 @@ export class WeirRateLimiter extends RateLimiter {
     return this.lines.join(asked, turn, checkedOptions);
   }
 
-  refund(request: Acquire): void | Promise<void> {
-    return this.refunds.refund(sortAsked(request, this.policies));
+  refund(request: Acquire, decision?: Decision): void | Promise<void> {
+    return this.refunds.refund(sortAsked(request, this.policies), decision);
   }
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {

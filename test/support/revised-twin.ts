@@ -6,7 +6,9 @@ import {
   leaseTokens,
   LimitChange,
   Outcome,
+  oweLeased,
   refundLeased,
+  refundLeasedLate,
   settleLeased,
   startLeased,
   takeLeased,
@@ -22,6 +24,8 @@ import { type Verdict } from './differential.js';
 interface Bucket {
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void;
   refund(limit: Limit, now: number, cost: number): void;
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void;
+  owe(limit: Limit, now: number, cost: number): void;
   /** From a limit that the bucket has known. */
   change(change: LimitChange, now: number): void;
   /** From one without a revision: its rate is not known, so time counts under the new one. */
@@ -42,6 +46,14 @@ class LeasedBucket implements Bucket {
 
   refund(limit: Limit, now: number, cost: number): void {
     this.state = refundLeased(limit, this.state, now, cost);
+  }
+
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void {
+    this.state = refundLeasedLate(limit, this.state, now, cost, takenAt);
+  }
+
+  owe(limit: Limit, now: number, cost: number): void {
+    this.state = oweLeased(limit, this.state, now, cost);
   }
 
   change(change: LimitChange, now: number): void {
@@ -86,6 +98,14 @@ class PlainBucket implements Bucket {
     algorithmOf(limit.algorithm).refund(limit, this.state, 0, now, cost);
   }
 
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void {
+    algorithmOf(limit.algorithm).refundLate(limit, this.state, 0, now, cost, takenAt);
+  }
+
+  owe(limit: Limit, now: number, cost: number): void {
+    algorithmOf(limit.algorithm).owe(limit, this.state, 0, now, cost);
+  }
+
   change(change: LimitChange, now: number): void {
     const algorithm = algorithmOf(change.to.algorithm);
     const width = algorithm.width(change.to);
@@ -113,6 +133,8 @@ class PlainBucket implements Bucket {
     this.state[1 + (number % ring)] = counts.reduce((sum, count) => sum + count, 0);
   }
 }
+
+const NOTHING: Verdict = { allowed: true, level: 0, waitMicros: 0 };
 
 interface Known {
   bucket: Bucket;
@@ -147,7 +169,23 @@ export class RevisedTwin {
       const { bucket, limit } = this.find(caller, key, now);
       bucket.refund(limit, now, cost);
     }
-    return { allowed: true, level: 0, waitMicros: 0 };
+    return NOTHING;
+  }
+
+  /** What a take is worth that was made under another limit, nobody knows. */
+  refundLate(caller: Caller, key: string, cost: number, now: number, takenAt: number): Verdict {
+    if (this.known.has(key)) {
+      const { bucket, limit } = this.find(caller, key, now);
+      if (isSameLimit(limit, caller.limit)) bucket.refundLate(limit, now, cost, takenAt);
+    }
+    return NOTHING;
+  }
+
+  owe(caller: Caller, key: string, cost: number, now: number): Verdict {
+    const { bucket, limit } = this.find(caller, key, now);
+    bucket.owe(limit, now, cost);
+    this.keep(caller, key, bucket);
+    return NOTHING;
   }
 
   lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {

@@ -54,6 +54,7 @@ export class Batch {
     this.calls.push(call);
     const isPlain = call.kind === CallKind.Take && call.checks.length === 1;
     if (!isPlain) plan.push(-1 - call.kind, call.checks.length);
+    if (call.kind === CallKind.LateRefund) plan.push(call.takenAtMicros!);
     for (const { shared, key, cost } of call.checks) {
       plan.push(this.keyNumber(shared, key), cost);
       this.checks++;
@@ -157,7 +158,7 @@ export class Batch {
         if (waitMicros > 0) nextWait += 2;
         answers.push({ allowed, level: found, waitMicros, nowMicros });
       }
-      call[to](answers);
+      call[to](answers, call.checks);
     }
     for (const lease of this.leases) {
       const [found, granted, generation] = reply.slice(check + 1, check + 1 + LEASE_ANSWERS);
