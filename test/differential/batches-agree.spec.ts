@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type Redis } from 'ioredis';
 import {
   AlgorithmCode,
   compileLimit,
@@ -166,6 +167,23 @@ describe('a batch of calls for several limits', () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it('keeps a bucket that owes tokens until it has recovered', async () => {
+    const figures = { rate: 6, periodMs: 1000, burst: 6, maxDelayMs: Infinity, subWindows: 1 };
+    const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
+    const ask = (kind: RemoteCall['kind'], cost: number) =>
+      askRedis(kind, [{ shared: { id: 'owing', limit, revision: 0 }, key: 'k', cost }]);
+    await ask(CallKind.Take, 1);
+    // Soon enough for the state to be overwritten in place, with the time to live that it has.
+    now += 900_000;
+    await ask(CallKind.Take, 6);
+    await ask(CallKind.Debt, 6);
+    const [key] = await store.client.keys('*owing*');
+    const state = await (store.client as Redis).getBuffer(key!);
+    const [level, expiry] = [state!.readDoubleLE(0), state!.readDoubleLE(24)];
+    expect(level).toBe(-limit.full);
+    expect(expiry - now).toBeGreaterThanOrEqual((2 * limit.full) / limit.perMicro);
   });
 
   it('counts leased tokens of an earlier limit as the part of the bucket that they are', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { type Decision, type PolicyInput } from 'nestjs-weir';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { sortAsked } from '../../lib/limiter/asked.js';
@@ -116,6 +117,25 @@ function lateAtTimes(takesMs: number, duringMs: number, everyMs: number): ReplyT
   return (nowMs) => (nowMs % everyMs < duringMs ? takesMs : 0);
 }
 
+/** Spells of time in which every reply takes so long; the deadline is 20 ms. */
+const schedules = fc.record({
+  rate: fc.integer({ min: 1, max: 2000 }),
+  // With fewer tokens than nodes the shares of all would be more than the burst.
+  burst: fc.integer({ min: 4, max: 100 }),
+  nodes: fc.integer({ min: 1, max: 4 }),
+  sync: fc.constantFrom('exact' as const, 'leased' as const),
+  failureMode: fc.constantFrom('closed' as const, 'local' as const),
+  spells: fc.array(
+    fc.record({
+      takesMs: fc.constantFrom(0, 0, 21, 30, 60, 150),
+      ms: fc.integer({ min: 1, max: 150 }),
+      perMs: fc.integer({ min: 0, max: 3 }),
+    }),
+    { minLength: 2, maxLength: 12 },
+  ),
+});
+const RUNS = Number(process.env.WEIR_RUNS ?? 60);
+
 describe('answers of the store that come after the deadline', () => {
   describe('of requests that were refused meanwhile', () => {
     it.each(['exact', 'leased'] as const)(
@@ -222,6 +242,22 @@ describe('answers of the store that come after the deadline', () => {
       expect(await byShare(fresh, ONE)).toMatchObject({ allowed: true, source: 'fallback' });
       expect(fresh.tokensOf('p')).toBeCloseTo(0, 3);
     });
+  });
+
+  it('property: however late they are, a closed policy keeps its bound, and one by share is one burst above', async () => {
+    await fc.assert(
+      fc.asyncProperty(schedules, async ({ rate, burst, nodes, sync, failureMode, spells }) => {
+        const fleet = new Fleet({ p: { rate, burst, sync, failureMode } }, nodes, 20);
+        for (const { takesMs, ms, perMs } of spells) {
+          fleet.replyTime = () => takesMs;
+          await fleet.load(ms / 1000, perMs);
+        }
+        const latestMs = Math.max(...spells.map(({ takesMs }) => takesMs));
+        const most = failureMode === 'closed' ? burst : 2 * burst + (rate * latestMs) / 1000;
+        expect(fleet.burstNeeded(rate)).toBeLessThanOrEqual(most + 1e-6);
+      }),
+      { numRuns: RUNS },
+    );
   });
 
   describe('of lists', () => {
