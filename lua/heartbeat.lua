@@ -11,6 +11,10 @@ local node, ttl_ms = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 
+-- A clock that has stepped back goes on from here: who was seen after now was seen just now.
+for _, ahead in ipairs(redis.call('ZRANGEBYSCORE', nodes, string.format('(%.0f', now), '+inf')) do
+  redis.call('ZADD', nodes, string.format('%.0f', now), ahead)
+end
 redis.call('ZREMRANGEBYSCORE', nodes, '-inf', string.format('%.0f', now - ttl_ms * 1000))
 redis.call('ZADD', nodes, string.format('%.0f', now), node)
 redis.call('PEXPIRE', nodes, ARGV[2])

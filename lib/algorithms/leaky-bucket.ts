@@ -1,4 +1,4 @@
-import { type Algorithm, type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
 import { AlgorithmCode, notRefilled, type Limit } from './limit.js';
 
 /**
@@ -24,9 +24,9 @@ export const leakyBucket: Algorithm = {
 
   measure(limit, state, at, cost, outcome: Outcome) {
     const now = outcome.nowMicros;
+    const water = waterAt(limit, state, at, now);
     const last = state[at + 1]!;
     const behind = last > now ? last - now : 0;
-    const water = waterAt(limit, state, at, now);
     const filled = water + cost * limit.perToken;
     let refusal = 0;
     let delay = 0;
@@ -59,10 +59,11 @@ export const leakyBucket: Algorithm = {
   },
 
   refundLate(limit, state, at, now, cost, takenAt) {
+    const water = waterAt(limit, state, at, now);
     const last = state[at + 1]!;
     const units = notRefilled(limit, cost, Math.max(now, last) - takenAt);
     if (units === 0) return;
-    state[at] = Math.max(0, waterAt(limit, state, at, now) - units);
+    state[at] = Math.max(0, water - units);
     if (now > last) state[at + 1] = now;
   },
 
@@ -81,8 +82,8 @@ export const leakyBucket: Algorithm = {
   /** Water rounds up; and what fitted into the bucket fits into the new one. */
   carry(change, state, at, into, intoAt, now) {
     const { from, to } = change;
-    const last = state[at + 1]!;
     into[intoAt] = to.full - change.levelOf(from.full - waterAt(from, state, at, now));
+    const last = state[at + 1]!;
     into[intoAt + 1] = now > last ? now : last;
   },
 
@@ -96,7 +97,10 @@ export const leakyBucket: Algorithm = {
 /** All the arithmetic there is: what was there, less what has leaked since. */
 function waterAt(limit: Limit, state: Float64Array, at: number, now: number): number {
   const elapsed = now - state[at + 1]!;
-  if (elapsed <= 0) return state[at]!;
+  if (elapsed <= 0) {
+    if (elapsed < -CLOCK_STEP_MICROS) state[at + 1] = now;
+    return state[at]!;
+  }
   const water = state[at]! - elapsed * limit.perMicro;
   return water > 0 ? water : 0;
 }

@@ -1,4 +1,4 @@
-import { type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Outcome } from './algorithm.js';
 import { type LimitChange } from './limit-change.js';
 import { notRefilled, type Limit } from './limit.js';
 
@@ -6,10 +6,14 @@ import { notRefilled, type Limit } from './limit.js';
  * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is
  * leased, as pure functions.
  *
- * Leased tokens are counted by the generation, the second of the store's clock, in which they were
+ * Leased tokens are counted by the generation, the second of the bucket's time, in which they were
  * granted; the bucket knows no nodes. They stop counting when they were reported as used, came
  * back, or when two generations have passed. A node uses tokens for less than one lease time after
  * it sent the call that brought them, so by then nobody can use them any more.
+ *
+ * The bucket's time is the store's clock; but where that steps back by more than a second, the
+ * bucket's time goes on from where it was, so that no generation comes twice and the nodes' reports
+ * still say which tokens they mean.
  *
  * Invariant: level + outstanding ≤ full at every instant, because refill stops at full −
  * outstanding and a grant only moves tokens from one to the other. A token in a node's hand is
@@ -24,7 +28,7 @@ import { notRefilled, type Limit } from './limit.js';
 export interface LeasedState {
   /** Units in the bucket at `last`; below zero if it owes some. */
   readonly level: number;
-  /** When it was last changed; its generation is the current one of the counters. */
+  /** When it was last changed, on the store's clock. */
   readonly last: number;
   /** Tokens leased in the generation of `last`. */
   readonly current: number;
@@ -33,6 +37,8 @@ export interface LeasedState {
   /** Units that each of the current ones counts for: more than a token only after a change. */
   readonly currentWeight: number;
   readonly previousWeight: number;
+  /** How far the bucket's time is ahead of the store's clock. */
+  readonly aheadMicros: number;
 }
 
 /** What a node has done with its tokens since its last call, by their generation. */
@@ -69,6 +75,7 @@ export function startLeased(limit: Limit, now: number): LeasedState {
     previous: 0,
     currentWeight: perToken,
     previousWeight: perToken,
+    aheadMicros: 0,
   };
 }
 
@@ -77,11 +84,13 @@ export function startLeased(limit: Limit, now: number): LeasedState {
  * in it, so that it makes no difference how often one looks.
  */
 export function settleLeased(limit: Limit, state: LeasedState, now: number): LeasedState {
-  if (now <= state.last) return state;
-  const settled: Writable<LeasedState> = { ...state };
+  const based = rebaseLeased(state, now);
+  if (now <= based.last) return based;
+  const settled: Writable<LeasedState> = { ...based };
+  const { aheadMicros } = based;
   while (now > settled.last) {
     const { level, last, current, previous } = settled;
-    const end = (generationAt(last) + 1) * LEASE_TTL_MICROS;
+    const end = (generationAt(last + aheadMicros) + 1) * LEASE_TTL_MICROS - aheadMicros;
     const isLent = current + previous > 0;
     const until = isLent && end < now ? end : now;
     settled.level = Math.min(roomOf(limit, settled), level + (until - last) * limit.perMicro);
@@ -100,6 +109,17 @@ function turnGeneration({ perToken }: Limit, state: Writable<LeasedState>): void
   state.currentWeight = perToken;
 }
 
+/**
+ * The state itself, or the one with another base if the store's clock has stepped back. A bucket of
+ * which nothing is on lease has no generations to go on with.
+ */
+export function rebaseLeased(state: LeasedState, now: number): LeasedState {
+  const step = state.last - now;
+  if (step <= CLOCK_STEP_MICROS) return state;
+  const hasGenerations = state.current + state.previous > 0 || state.aheadMicros > 0;
+  return { ...state, last: now, aheadMicros: hasGenerations ? state.aheadMicros + step : 0 };
+}
+
 /** Takes `cost` at the instant of the outcome, if it is there, and says so in the outcome. */
 export function takeLeased(
   limit: Limit,
@@ -113,7 +133,7 @@ export function takeLeased(
   outcome.level = left >= 0 ? left : Math.max(0, settled.level);
   const behind = settled.last - outcome.nowMicros;
   outcome.waitMicros = left >= 0 ? 0 : behind + Math.ceil(-left / limit.perMicro);
-  return left >= 0 ? { ...settled, level: left } : state;
+  return left >= 0 ? { ...settled, level: left } : rebaseLeased(state, outcome.nowMicros);
 }
 
 /** Gives back what was taken and not used; never more than there is room for. */
@@ -138,7 +158,7 @@ export function refundLeasedLate(
 ): LeasedState {
   const settled = settleLeased(limit, state, now);
   const units = notRefilled(limit, cost, settled.last - takenAt);
-  if (units === 0) return state;
+  if (units === 0) return rebaseLeased(state, now);
   return { ...settled, level: Math.min(roomOf(limit, settled), settled.level + units) };
 }
 
@@ -167,7 +187,7 @@ export function leaseTokens(
   unitsOf = (tokens: number): number => tokens * limit.perToken,
 ): { readonly state: LeasedState; readonly grant: LeaseGrant } {
   const settled = settleLeased(limit, state, now);
-  const generation = generationAt(settled.last);
+  const generation = generationAt(settled.last + settled.aheadMicros);
   const { current, previous } = settled;
   const behind = generation - report.generation;
   const newer = { used: report.used, returned: report.returned };
@@ -187,7 +207,7 @@ export function leaseTokens(
   const left = level - granted * limit.perToken;
   const grant = { granted, generation, level: Math.max(0, left) };
   const isChanged = granted > 0 || ofCurrent.left < current || ofPrevious.left < previous;
-  if (!isChanged) return { state, grant };
+  if (!isChanged) return { state: rebaseLeased(state, now), grant };
   return { state: { ...booked, level: left, current: ofCurrent.left + granted }, grant };
 }
 

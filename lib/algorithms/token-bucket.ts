@@ -1,4 +1,4 @@
-import { type Algorithm, type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
 import { notRefilled, type Limit } from './limit.js';
 
 /**
@@ -47,10 +47,11 @@ export const tokenBucket: Algorithm = {
   },
 
   refundLate(limit, state, at, now, cost, takenAt) {
+    const level = levelAt(limit, state, at, now);
     const last = state[at + 1]!;
     const units = notRefilled(limit, cost, Math.max(now, last) - takenAt);
     if (units === 0) return;
-    state[at] = Math.min(limit.full, levelAt(limit, state, at, now) + units);
+    state[at] = Math.min(limit.full, level + units);
     if (now > last) state[at + 1] = now;
   },
 
@@ -65,8 +66,8 @@ export const tokenBucket: Algorithm = {
   },
 
   carry(change, state, at, into, intoAt, now) {
-    const last = state[at + 1]!;
     into[intoAt] = change.levelOf(levelAt(change.from, state, at, now));
+    const last = state[at + 1]!;
     into[intoAt + 1] = now > last ? now : last;
   },
 
@@ -80,7 +81,10 @@ export const tokenBucket: Algorithm = {
 /** All the arithmetic there is: what was there, and what has flowed in since. */
 function levelAt(limit: Limit, state: Float64Array, at: number, now: number): number {
   const elapsed = now - state[at + 1]!;
-  if (elapsed <= 0) return state[at]!;
+  if (elapsed <= 0) {
+    if (elapsed < -CLOCK_STEP_MICROS) state[at + 1] = now;
+    return state[at]!;
+  }
   const level = state[at]! + elapsed * limit.perMicro;
   return level < limit.full ? level : limit.full;
 }

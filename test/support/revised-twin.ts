@@ -2,11 +2,13 @@ import {
   AlgorithmCode,
   algorithmOf,
   changeLeased,
+  generationAt,
   isSameLimit,
   leaseTokens,
   LimitChange,
   Outcome,
   oweLeased,
+  rebaseLeased,
   refundLeased,
   refundLeasedLate,
   settleLeased,
@@ -35,13 +37,17 @@ interface Bucket {
 class LeasedBucket implements Bucket {
   private state: LeasedState;
 
+  get aheadMicros(): number {
+    return this.state.aheadMicros;
+  }
+
   constructor(limit: Limit, now: number) {
     this.state = startLeased(limit, now);
   }
 
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
     const after = takeLeased(limit, this.state, cost, outcome);
-    if (!isPeek) this.state = after;
+    this.state = isPeek ? rebaseLeased(this.state, outcome.nowMicros) : after;
   }
 
   refund(limit: Limit, now: number, cost: number): void {
@@ -116,21 +122,27 @@ class PlainBucket implements Bucket {
 
   changeUnknown(change: LimitChange, now: number): void {
     const { from, to } = change;
-    if (from.algorithm === AlgorithmCode.SlidingWindow) return this.keepCounts(change);
+    if (from.algorithm === AlgorithmCode.SlidingWindow) {
+      this.keepCounts(change);
+      return this.refund(to, now, 0);
+    }
     this.change(change, this.state[1]!);
     this.change(new LimitChange(to, to), now);
   }
 
   /** The counts stay as they are; of a window cut in another way, all in one sub-window. */
   private keepCounts({ from, to }: LimitChange): void {
-    const [width, newWidth] = [from.perToken * from.tickMicros, to.perToken * to.tickMicros];
-    if (width === newWidth && from.subWindows === to.subWindows) return;
-    const [newest, ...counts] = this.state;
-    const number = Math.floor((newest! * width) / newWidth);
-    const ring = to.subWindows + 1;
-    this.state = new Float64Array(ring + 1);
-    this.state[0] = number;
-    this.state[1 + (number % ring)] = counts.reduce((sum, count) => sum + count, 0);
+    const { periodMicros, subWindowMicros, subWindows } = from;
+    if (periodMicros === to.periodMicros && subWindowMicros === to.subWindowMicros) return;
+    const [newest = 0, used = 0] = this.state;
+    const period = Math.floor(newest / subWindows);
+    const begun = period * periodMicros + (newest - period * subWindows) * subWindowMicros;
+    const algorithm = algorithmOf(to.algorithm);
+    this.state = new Float64Array(algorithm.width(to));
+    algorithm.start(to, this.state, 0, begun);
+    const outcome = new Outcome();
+    outcome.nowMicros = begun;
+    algorithm.commit(to, this.state, 0, used, outcome);
   }
 }
 
@@ -156,8 +168,7 @@ export class RevisedTwin {
 
   take(caller: Caller, key: string, cost: number, now: number, isPeek: boolean): Verdict {
     const { bucket, limit } = this.find(caller, key, now);
-    const outcome = new Outcome();
-    outcome.nowMicros = now;
+    const outcome = outcomeAt(now);
     bucket.take(limit, cost, outcome, isPeek);
     const { allowed, waitMicros } = outcome;
     if (allowed && !isPeek) this.keep(caller, key, bucket);
@@ -176,6 +187,8 @@ export class RevisedTwin {
   refundLate(caller: Caller, key: string, cost: number, now: number, takenAt: number): Verdict {
     if (this.known.has(key)) {
       const { bucket, limit } = this.find(caller, key, now);
+      // A clock that has stepped back is noted by every call.
+      bucket.take(limit, cost, outcomeAt(now), true);
       if (isSameLimit(limit, caller.limit)) bucket.refundLate(limit, now, cost, takenAt);
     }
     return NOTHING;
@@ -186,6 +199,12 @@ export class RevisedTwin {
     bucket.owe(limit, now, cost);
     this.keep(caller, key, bucket);
     return NOTHING;
+  }
+
+  /** The generation of a lease that is granted now, unless the clock has just stepped back. */
+  generationOf(key: string, now: number): number {
+    const bucket = this.known.get(key)?.bucket;
+    return generationAt(now + (bucket instanceof LeasedBucket ? bucket.aheadMicros : 0));
   }
 
   lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {
@@ -218,6 +237,12 @@ export class RevisedTwin {
   private keep({ limit, revision }: Caller, key: string, bucket: Bucket): void {
     if (!this.known.has(key)) this.known.set(key, { bucket, limit, revision });
   }
+}
+
+function outcomeAt(now: number): Outcome {
+  const outcome = new Outcome();
+  outcome.nowMicros = now;
+  return outcome;
 }
 
 /** Whole tokens of the limit that decided, and no more than the caller's own limit has. */
