@@ -18,15 +18,19 @@ export class Refunds {
   ) {}
 
   refund({ checks, quotas }: Asked, decision?: Decision): void | Promise<void> {
-    this.refundQuotas(quotas);
-    const others = decision === undefined ? checks : this.refundShares(checks, decision);
-    return this.refundChecks(others);
+    if (decision === undefined) {
+      this.refundQuotas(quotas, []);
+      return this.refundChecks(checks);
+    }
+    this.refundQuotas(quotas, decision.decisions ?? [decision]);
+    return this.refundChecks(this.refundShares(checks, decision));
   }
 
   /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
   giveBack({ checks, quotas }: Asked, decision: Decision): void {
     const taken = checks.filter(({ shared }) => !shared.shadow);
-    this.refundQuotas(quotas);
+    // Quotas are asked first, so their decisions are the first.
+    this.refundQuotas(quotas, decision.decisions ?? [decision]);
     const others = this.refundShares(taken, decision);
     if (others.length > 0) void this.refundChecks(others);
   }
@@ -50,8 +54,11 @@ export class Refunds {
     return checks.filter((check) => !byFallback.includes(check));
   }
 
-  refundQuotas(quotas: readonly QuotaRequest[]): void {
-    for (const quota of quotas) this.quotaBook?.giveBack(quota);
+  /** With the decisions on them, as far as they are known: a share gets back what it gave. */
+  refundQuotas(quotas: readonly QuotaRequest[], decisions: readonly Decision[]): void {
+    for (const [i, quota] of quotas.entries()) {
+      this.quotaBook?.giveBack(quota, decisions[i]?.source);
+    }
     this.lines.wakeQuotas(quotas);
   }
 

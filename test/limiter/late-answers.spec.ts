@@ -32,7 +32,7 @@ class Node {
     this.desk = new LeaseDesk(this.connection, clock);
     this.book.leaseFrom(this.desk);
     const { connection } = this;
-    this.refunds = new Refunds(undefined, connection, new WaitingLines(clock), clock);
+    this.refunds = new Refunds(undefined, connection, new WaitingLines(clock, true), clock);
     const noQuota = (): never => {
       throw new Error('no quota');
     };
