@@ -39,7 +39,7 @@ export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter
       : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
   const logger = new Logger('RateLimitConfig');
   const report = {
-    info: (text: string) => logger.log(text),
+    info: (text: string) => logger.log(inOneLine(text)),
     warn: (text: string) => logger.warn(inOneLine(text)),
     error: (text: string) => logger.error(inOneLine(text)),
   };

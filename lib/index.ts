@@ -26,6 +26,8 @@ export {
   RateLimitFilter,
   RateLimitGuard,
   rateLimitOf,
+  RefusedException,
+  RequestFaults,
   RouteOptions,
   type KeyFunction,
   type KeyOption,
@@ -33,8 +35,10 @@ export {
   type PolicyChoice,
   type PolicyUse,
   type RateLimitedBody,
+  type RefusedBody,
   type RejectionBody,
   type RoutePolicy,
+  type TierLookup,
   type UnavailableBody,
 } from './guards/index.js';
 export {
@@ -165,6 +169,7 @@ export {
   RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
+  StrayReplyError,
   TooManyWaitersError,
   UnknownAppError,
   UnknownOptionError,
@@ -206,6 +211,7 @@ export {
   type RateLimiterStats,
   type SharedRedis,
 } from './limiter/rate-limiter.js';
+export { type StoreStats } from './stores/redis/redis-store.js';
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

@@ -2,6 +2,7 @@ import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
+import { isAsyncFunction, NOT_ASYNC } from './guards/index.js';
 import { checkDegradeModule } from './interceptors/index.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -29,6 +30,7 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   if (options.user !== undefined && typeof options.user !== 'function') {
     throw new InvalidArgumentError('user', options.user, 'a function');
   }
+  if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
   options.service = serviceOf(options);
   checkConfig(options);
   options.headers = checkHeaders(options.headers);

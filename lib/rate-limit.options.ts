@@ -36,7 +36,10 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   app?: PerRequest<string>;
   /** Limits every route without a decorator: policies by name, or the app's quota alone. */
   apply?: readonly string[] | 'quota';
-  /** The caller's name for `key: 'user'`. Default: `request.user`, or its id, sub, userId, username. */
+  /**
+   * The caller's name for `key: 'user'`; may be async. Default: `request.user`, or its id, sub, userId,
+   * username.
+   */
   user?: (context: ExecutionContext) => unknown;
   /** What protects the resources that this service uses, by name. */
   protection: ResourcesInput = {};

@@ -6,7 +6,7 @@
 --          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
 --          its checks, and then the same pair for each of them; but for a lease -4, the number of its
 --          key, the tokens wanted, a generation, and the tokens used and returned of that one and of
---          the one before it
+--          the one before it. The number of the batch ends it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window) plus ten times the revision of the configuration that the limit is from,
@@ -15,7 +15,8 @@
 --          (twice as long as a bucket needs to recover)
 -- Reply    now, and the level of each check, -1 - level if it is denied; then, for every check with a wait,
 --          its number and the wait. A lease counts as three checks: level, tokens granted, generation.
---          If a bucket was of a later revision than its caller, the latest such revision, negative, ends it
+--          If a bucket was of a later revision than its caller, the latest such revision, negative. The
+--          number of the batch ends it
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
@@ -613,4 +614,5 @@ local latest = revisions and revisions.latest or 0
 if latest > 0 then revisions.tell_all(reply, plan) end
 for i = 1, #waits do reply[checks + 1 + i] = waits[i] end
 if latest > 0 then reply[#reply + 1] = -latest end
+reply[#reply + 1] = plan[last]
 return reply

@@ -8,7 +8,8 @@ import {
   type Outcome,
 } from '../algorithms/index.js';
 import { type Clock } from '../common/clock.js';
-import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
+import { CostExceedsLimitError } from '../common/errors.js';
+import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
@@ -185,12 +186,10 @@ export class BoundLimit implements SharedLimit {
   }
 
   private checkedCost(cost: number): number {
-    if (cost > this.limit.capacity) {
+    if (typeof cost === 'number' && cost > this.limit.capacity) {
       throw new CostExceedsLimitError(this.policy, cost, this.limit.capacity);
     }
-    if (!Number.isInteger(cost) || cost < 1) {
-      throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
-    }
+    wholeCost(cost);
     if (cost > this.largestCost) this.largestCost = cost;
     return cost;
   }
@@ -200,7 +199,7 @@ export class BoundLimit implements SharedLimit {
     const more = cost - denial.cost;
     const { perMicro, perToken } = this.limit;
     if (more > 0 && perMicro === 0) return undefined;
-    return denial.untilMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
+    return denial.dueMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
   }
 
   /** This node's share of the limit, for while the store is away. */

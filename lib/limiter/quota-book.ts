@@ -6,13 +6,19 @@ import {
   RestartNeededError,
   UnknownAppError,
 } from '../common/errors.js';
+import { wholeCost } from '../common/validate.js';
 import { type AppTank } from '../local/app-tank.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { QuotaNode } from '../local/quota-node.js';
 import { type QuotaOutcome } from '../local/quota-outcome.js';
-import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../stores/index.js';
+import {
+  type QuotaLimitsStore,
+  type QuotaMembers,
+  type QuotaOverview,
+  type QuotaStore,
+} from '../stores/index.js';
 import { ClusterQuota } from './cluster-quota.js';
-import { type Decision } from './decision.js';
+import { type Decision, type DecisionSource } from './decision.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
 import { NOTHING, newTank, planOf, type QuotaPlan } from './quota-plan.js';
 import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
@@ -24,6 +30,8 @@ const RESET_MS = 1000;
 export class QuotaBook extends ClusterQuota {
   readonly node: QuotaNode;
   private readonly clusterId: string;
+  /** How many nodes there are to an app that the store has not told of yet. */
+  private readonly assumedNodes: number;
   /** All apps that there ever were; those that are gone may come back. */
   private readonly known = new Map<string, AppTank>();
   private tanks: ReadonlyMap<string, AppTank>;
@@ -32,26 +40,42 @@ export class QuotaBook extends ClusterQuota {
   /** What is in effect, and what it was made of. */
   private checked: CheckedQuota;
   private plan: QuotaPlan;
+  /** The largest `maxCost` that there ever was: what was taken under it may still come back. */
+  private largestCost: number;
 
   constructor(
     quota: CheckedQuota,
     nodeId: string,
     incarnation: string,
     decisionTimeoutMs: number,
-    private readonly store: QuotaStore & QuotaLimitsStore & QuotaOverview,
+    private readonly store: QuotaStore & QuotaLimitsStore & QuotaMembers & QuotaOverview,
     private readonly clock: Clock,
     events: QuotaNodeEvents,
   ) {
     super();
     this.clusterId = quota.clusterId;
+    this.assumedNodes = quota.local.nodes;
     this.checked = quota;
+    this.largestCost = quota.figures.maxCost;
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
-    const tanks = Array.from(apps, ([app, figures], index) => newTank(index, app, figures));
+    const tanks = Array.from(apps, ([app, figures], index) => {
+      return newTank(index, app, figures, this.assumedNodes);
+    });
     for (const tank of tanks) this.known.set(tank.app, tank);
     this.tanks = new Map(this.known);
     const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
     this.node = new QuotaNode(settings, tanks, store, clock, events);
+    store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf) => {
+      const now = clock.now();
+      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.app), now);
+    });
+  }
+
+  /** Reports what is left to report, gives everything back, and is counted no longer. */
+  async leave(): Promise<void> {
+    await this.node.leave();
+    await this.store.leave();
   }
 
   /**
@@ -73,6 +97,7 @@ export class QuotaBook extends ClusterQuota {
       this.store.apply(checked.figures, revision);
       if (plan === this.plan) return this.node.follow(revision);
       this.checked = checked;
+      this.largestCost = Math.max(this.largestCost, checked.figures.maxCost);
       this.plan = plan;
       this.node.change(plan.tuning, this.commit(plan), revision);
     };
@@ -86,7 +111,7 @@ export class QuotaBook extends ClusterQuota {
     for (const [app, figuresOfApp] of apps) {
       let tank = this.known.get(app);
       if (tank === undefined) {
-        tank = newTank(this.known.size, app, NOTHING);
+        tank = newTank(this.known.size, app, NOTHING, this.assumedNodes);
         this.known.set(app, tank);
         added.push(tank);
       }
@@ -99,7 +124,7 @@ export class QuotaBook extends ClusterQuota {
 
   decide(request: QuotaRequest): Decision | Promise<Decision> {
     const tank = this.tankOf(request.app);
-    const cost = request.cost === undefined ? 1 : this.checkedCost(tank, request.cost);
+    const cost = request.cost === undefined ? 1 : costWithin(tank, request.cost, tank.maxCost);
     const outcome = this.node.tryAcquire(tank, cost);
     return outcome instanceof Promise
       ? outcome.then((made) => this.describe(tank, made, this.clock.now(), cost, request.method))
@@ -124,11 +149,25 @@ export class QuotaBook extends ClusterQuota {
     };
   }
 
-  /** Tokens that were taken for a request that was then refused for another reason. */
-  giveBack(request: QuotaRequest): void {
-    // The app may be gone since.
-    const tank = this.known.get(request.app) ?? this.tankOf(request.app);
-    this.node.giveBack(tank, request.cost ?? 1);
+  /** Throws what `decide` would, and takes nothing. */
+  check({ app, cost = 1 }: QuotaRequest): void {
+    const tank = this.tankOf(app);
+    costWithin(tank, cost, tank.maxCost);
+  }
+
+  /** Throws if no request can have taken that. */
+  checkRefund({ app, cost = 1 }: QuotaRequest): void {
+    costWithin(this.knownTank(app), cost, this.largestCost);
+  }
+
+  /** Tokens that were taken and are not used, of a request that has been checked. */
+  giveBack(request: QuotaRequest, source: DecisionSource | undefined): void {
+    this.node.giveBack(this.knownTank(request.app), request.cost ?? 1, source);
+  }
+
+  /** Of tokens that were taken: the app may be gone since. */
+  private knownTank(app: string): AppTank {
+    return this.known.get(app) ?? this.tankOf(app);
   }
 
   private tankOf(app: string): AppTank {
@@ -136,15 +175,8 @@ export class QuotaBook extends ClusterQuota {
     const tank = this.tanks.get(app);
     if (tank === undefined) throw new UnknownAppError(app, [...this.tanks.keys()]);
     this.latest = tank;
+    this.store.serve(app);
     return tank;
-  }
-
-  private checkedCost(tank: AppTank, cost: number): number {
-    if (!Number.isInteger(cost) || cost < 1) {
-      throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
-    }
-    if (cost > tank.mostCost) throw new CostExceedsLimitError(tank.app, cost, tank.mostCost);
-    return cost;
   }
 
   private describe(
@@ -173,4 +205,12 @@ export class QuotaBook extends ClusterQuota {
       source: outcome.source,
     };
   }
+}
+
+function costWithin({ app }: AppTank, cost: number, maxCost: number): number {
+  if (typeof cost === 'number' && cost > maxCost) {
+    throw CostExceedsLimitError.ofQuota(app, cost, maxCost);
+  }
+  wholeCost(cost);
+  return cost;
 }

@@ -21,6 +21,7 @@ import {
   LEASE_TTL_MICROS,
   PACE_MICROS,
   SHARE_DEPTH,
+  SHARES_BURST,
   SHARES_PER_SECOND,
 } from './fleet.js';
 import { viewLedger } from './ledger-view.js';
@@ -63,7 +64,7 @@ describe('a loss of the state', () => {
 
   it('by FLUSHALL under load: a new epoch, told once to each, that begins empty', async () => {
     const server = await startRedis();
-    const client = new Redis(server.url);
+    const client = new Redis(server.adminUrl);
     const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
     await fleet.begin(LOAD, LOAD, LOAD);
     await fleet.goOn(0.7);
@@ -91,7 +92,7 @@ describe('a loss of the state', () => {
 
   it('that a newcomer meets first costs one burst, until somebody calls who knows better', async () => {
     const server = await startRedis();
-    const client = new Redis(server.url);
+    const client = new Redis(server.adminUrl);
     const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
     const [newcomer] = await fleet.begin([]);
     const old = await fleet.begin(LOAD, LOAD);
@@ -138,7 +139,7 @@ describe('a loss of the state', () => {
 
     expect(fleet.processes.map(epochsOf)).toEqual([[2], [2], [2]]);
     expectWithinBoundAndShares(fleet.admissions, fleet.processes.length, NOTICED);
-    const shares = fleet.processes.length * SHARE_DEPTH;
+    const shares = SHARES_BURST + fleet.processes.length * SHARE_DEPTH;
     expectNoNewBurst(fleet, lostBy, CAPACITY + SHARES_PER_SECOND, shares);
     expectSwitchesOnce(fleet.processes, APPS);
     const used = usualRate(fleet.admissions, from, to) / CAPACITY;

@@ -127,7 +127,7 @@ describe('level 1 on Redis', () => {
       ),
     );
     const [one, other] = apps as [HttpApp, HttpApp];
-    const client = new Redis(redis.url);
+    const client = new Redis(redis.adminUrl);
     try {
       await until(async () => {
         clock.advance(11_000);
@@ -170,7 +170,7 @@ describe('level 1 on Redis', () => {
   it('is not connected to where there is no @Degrade', async () => {
     const redis = await startRedis();
     const app = await startLimited([], { store: { type: 'redis', url: redis.url } });
-    const client = new Redis(redis.url);
+    const client = new Redis(redis.adminUrl);
     try {
       await app.app.get(RateLimiter).ready();
       // The limiter's connection, the one that hears of changes, and the one that asks.

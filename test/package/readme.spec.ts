@@ -74,7 +74,11 @@ describe('the tables in the README', () => {
     ['Policy options', new PolicyOptions(), ['rate', 'period', 'burst', 'maxDelay', 'defaultTier']],
     ['Memory store', new MemoryStoreOptions(), []],
     ['Redis store', new RedisStoreOptions(), ['client', 'url', 'options', 'cluster']],
-    ['How a policy is applied', new RouteOptions(), ['tier', 'cost', 'skipIf', 'rejection']],
+    [
+      'How a policy is applied',
+      new RouteOptions(),
+      ['name', 'tier', 'cost', 'skipIf', 'rejection'],
+    ],
     ['Headers', new HeaderOptions(), []],
     [
       'Module options',
@@ -116,6 +120,7 @@ describe('the tables in the README', () => {
       new weir.LimiterClosedError(),
       new weir.StoreUnavailableError('x'),
       new weir.StoreTimeoutError(1),
+      new weir.StrayReplyError('buckets', true),
       new weir.MissingPackageError('p', 'x'),
       new weir.DeadlineExceededError('r', 1, true),
       new weir.BulkheadRejectedError('r', 'full', 1, 0),

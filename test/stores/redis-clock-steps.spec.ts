@@ -157,15 +157,15 @@ describe('the clock of Redis', () => {
     const script = readFileSync(new URL('../../lua/heartbeat.lua', import.meta.url), 'utf8');
     await withRedis(server.port, async (client) => {
       const beat = (node: string): Promise<unknown> =>
-        client.eval(script, 1, 'nodes', node, NODE_TTL_MS);
+        client.eval(script, 1, 'nodes', node, NODE_TTL_MS, 1, 0, 'call');
       await beat('dead');
-      expect(await beat('alive')).toBe(2);
+      expect(await beat('alive')).toEqual([2, 'call']);
       server.stepClock(-STEP_MS);
-      expect(await beat('alive')).toBe(2);
+      expect(await beat('alive')).toEqual([2, 'call']);
       server.stepClock(0.6 * NODE_TTL_MS);
       await beat('alive');
       server.stepClock(0.6 * NODE_TTL_MS);
-      expect(await beat('alive')).toBe(1);
+      expect(await beat('alive')).toEqual([1, 'call']);
     });
   });
 

@@ -1,9 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { later } from '../../common/later.js';
-import { toldRecord } from '../config-record.js';
-import { type ToldRecord } from '../config-store.js';
 import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
+import { watchSilence } from './silence.js';
+
+/** Nothing is asked on a connection that listens; so it is asked for a sign of life. */
+const PING_MS = 1000;
 
 /**
  * Listens for new revisions on a connection of its own: one that is subscribed can do nothing else.
@@ -14,6 +16,7 @@ import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
 export class ConfigHints {
   private connection: Redis | undefined;
   private retry: Cancel | undefined;
+  private stopWatch: Cancel | undefined;
   private attempts = 0;
   private closed = false;
 
@@ -21,7 +24,7 @@ export class ConfigHints {
     private readonly client: Redis | Cluster,
     private readonly channel: string,
     private readonly clock: Pick<Clock, 'every'>,
-    private readonly hint: (revision?: number, told?: ToldRecord) => void,
+    private readonly hint: (revision?: number) => void,
   ) {
     this.connect();
   }
@@ -29,6 +32,7 @@ export class ConfigHints {
   close(): void {
     this.closed = true;
     this.retry?.();
+    this.stopWatch?.();
     this.connection?.disconnect();
   }
 
@@ -42,10 +46,19 @@ export class ConfigHints {
     connection.on('ready', () => void this.listen(connection));
     connection.on('message', (_channel: string, message: string) => this.told(message));
     connection.connect().catch(() => {});
+    const stopPings = this.clock.every(PING_MS, () => {
+      if (connection.status === 'ready') connection.ping().catch(() => {});
+    });
+    const stopLooks = watchSilence(connection, this.clock);
+    this.stopWatch = () => {
+      stopPings();
+      stopLooks();
+    };
   }
 
   private connectLater(): void {
     this.connection = undefined;
+    this.stopWatch?.();
     if (this.closed) return;
     this.retry = later(this.clock, reconnectDelayMs(++this.attempts), () => this.connect());
   }
@@ -60,11 +73,10 @@ export class ConfigHints {
     }
   }
 
-  /** A record or its number says something; whatever else is sent, reading finds out what holds. */
+  /** Whatever is sent, reading finds out what holds; a number that is known saves the look. */
   private told(message: string): void {
-    const told = toldRecord(message);
-    const revision = told?.record.revision ?? Number(message);
-    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision, told);
+    const revision = Number(message);
+    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision);
     else this.hint();
   }
 

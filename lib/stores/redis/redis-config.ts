@@ -4,9 +4,9 @@ import { StoreUnavailableError } from '../../common/errors.js';
 import {
   decodeRecord,
   encodeDraft,
+  HIGHEST_REVISION,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
-  MOST_TOLD_BYTES,
   readableAcks,
   readableRecords,
   shortened,
@@ -18,13 +18,13 @@ import {
   type NodeAck,
   type NodeReport,
   type StoredConfig,
-  type ToldRecord,
   type WrittenConfig,
 } from '../config-store.js';
 import { ConfigHints } from './config-hints.js';
 import { defineConfigScripts, type ConfigScripts } from './config-scripts.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type ConfigKeys } from './keys.js';
+import { wireOf } from './wire.js';
 
 export interface RedisConfigSettings {
   readonly client: Redis | Cluster;
@@ -72,25 +72,13 @@ export class RedisConfig implements ConfigStore {
     return { revision, unchanged: false, ...recordsOf(current, previous, revision), nowMs };
   }
 
-  async write(
-    draft: ConfigDraft,
-    expectedRevision: number,
-    above = 0,
-    ground = '',
-  ): Promise<WrittenConfig> {
+  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
     const { config, history } = this.keys;
-    const { body, terse } = encodeDraft(draft);
+    const body = encodeDraft(draft);
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[
-          MOST_REVISIONS,
-          MOST_HISTORY_BYTES,
-          this.channel,
-          MOST_TOLD_BYTES,
-          ground,
-          ground && terse,
-        ],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, HIGHEST_REVISION],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
@@ -99,9 +87,13 @@ export class RedisConfig implements ConfigStore {
   async history(count: number): Promise<ConfigRecord[]> {
     if (count < 1) return [];
     const { client } = this.settings;
-    return readableRecords(
-      await this.ask(() => client.lrange(this.keys.history, 0, Math.floor(count) - 1)),
+    const texts: unknown = await this.ask(() =>
+      client.lrange(this.keys.history, 0, Math.floor(count) - 1),
     );
+    if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) {
+      return readableRecords(texts);
+    }
+    throw wireOf(client).stray('lrange');
   }
 
   async acknowledge(report: NodeReport, ttlMs: number): Promise<void> {
@@ -131,7 +123,7 @@ export class RedisConfig implements ConfigStore {
     return readableAcks(await this.ask(() => this.scripts.acks(acks, ackDeadlines)));
   }
 
-  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
+  subscribe(hint: (revision?: number) => void): Promise<() => void> {
     const hints = new ConfigHints(this.settings.client, this.channel, this.clock, hint);
     this.subscriptions.add(hints);
     return Promise.resolve(() => {
@@ -185,7 +177,7 @@ function recordsOf(currentText: string, previousText: string, revision: number):
   const before = readableRecords([previousText])[0];
   const previous = before && { previous: before };
   if (currentText === '' && revision === 0) return {};
-  if (revision === 0) return { ...previous, damage: 'its revision is not a number' };
+  if (revision === 0) return { ...previous, damage: 'its revision is no number that was counted' };
   const current = decodeRecord(currentText, revision);
   return typeof current === 'string' ? { ...previous, damage: current } : { ...previous, current };
 }
@@ -193,5 +185,5 @@ function recordsOf(currentText: string, previousText: string, revision: number):
 /** As config-write.lua reads it. */
 function wholeOr0(text: string): number {
   const revision = Number(text);
-  return Number.isSafeInteger(revision) && revision > 0 ? revision : 0;
+  return Number.isInteger(revision) && revision > 0 && revision <= HIGHEST_REVISION ? revision : 0;
 }

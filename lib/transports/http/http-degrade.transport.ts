@@ -171,7 +171,7 @@ function hasUnreadParts(request: DegradableRequest): boolean {
   if (headerOf(request, 'content-type')?.startsWith('multipart/')) return true;
   if ((body ?? undefined) === undefined && hasContent(request)) return true;
   const hasQuery = /\?./.test(urlOf(request));
-  return hasQuery && Object.keys((query ?? {})).length === 0;
+  return hasQuery && Object.keys(query ?? {}).length === 0;
 }
 
 function hasContent(request: DegradableRequest): boolean {
