@@ -6,10 +6,10 @@
 -- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
 -- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq (counted from a number
---          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen epoch, seen
---          sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per second, wanted,
---          how many groups of needs, tokens refunded, tokens granted too late and when they were taken, tokens owed,
---          and cost and count of each group. All of them whole numbers
+--          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen
+--          epoch, seen sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per
+--          second, wanted, how many groups of needs, tokens refunded, tokens granted too late and when they were
+--          taken, tokens owed, and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: seq, epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
