@@ -44,7 +44,7 @@ function mostOf({ apps, capacity, depth }: QuotaLimits, index: number): number {
   const app = apps[index]!;
   const others = apps.reduce((sum, one) => sum + (one === app ? 0 : one.stockDepth), 0);
   const lendable =
-    capacity === 0 ? Infinity : Math.max(0, depth - others - app.reserve - app.stockDepth);
+    capacity === 0 ? Infinity : Math.max(0, (1 - app.reserved) * (depth - others) - app.stockDepth);
   const beyond = Math.min(lendable, app.creditDepth);
   const units = Math.min(app.ceilingDepth, app.stockDepth + beyond);
   return Math.floor(units / UNITS_PER_TOKEN);

@@ -6,8 +6,13 @@ const LEAST_MICROS = 10_000;
 
 /** How much of the distance to a lower demand is gone in one slot. */
 const DECAY = 0.1;
+/** Demand below this part of the peak is no fluctuation: it has gone elsewhere, and so should the stock. */
+const COLLAPSED = 0.25;
+const COLLAPSE = 0.5;
 /** The mean follows in both directions, so that the sum over a fleet is not biased. */
 const MEAN_WEIGHT = 0.3;
+/** The cost of a request follows that of the last thirty or so. */
+const COST_WEIGHT = 1 / 32;
 
 /**
  * What callers ask for, admitted or not, in tokens per second. `peak` rises at once and falls
@@ -19,10 +24,13 @@ export class DemandEstimate {
   private lastSlot = 0;
   peak = 0;
   mean = 0;
+  /** What a request costs, in the mean. */
+  cost = 0;
 
   add(cost: number, now: number): void {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     this.inSlot += cost;
+    this.cost += this.cost === 0 ? cost : (cost - this.cost) * COST_WEIGHT;
   }
 
   /** The peak, or the rate of the slot that has just begun if that is higher already. */
@@ -42,11 +50,12 @@ export class DemandEstimate {
   private roll(now: number): void {
     const passed = Math.floor((now - this.slotStart) / SLOT_MICROS);
     const rate = (this.inSlot * 1_000_000) / SLOT_MICROS;
-    this.peak = rate > this.peak ? rate : this.peak + (rate - this.peak) * DECAY;
+    if (rate > this.peak) this.peak = rate;
+    else this.peak += (rate - this.peak) * (rate < this.peak * COLLAPSED ? COLLAPSE : DECAY);
     this.mean += (rate - this.mean) * MEAN_WEIGHT;
     this.lastSlot = passed === 1 ? this.inSlot : 0;
     if (passed > 1) {
-      this.peak *= (1 - DECAY) ** (passed - 1);
+      this.peak *= (1 - COLLAPSE) ** (passed - 1);
       this.mean *= (1 - MEAN_WEIGHT) ** (passed - 1);
     }
     this.inSlot = 0;

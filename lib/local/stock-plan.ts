@@ -21,7 +21,10 @@ export class StockPlan {
   /** The most that this node may hold of all apps together, as of the store's last reply. */
   leaseCap = Infinity;
 
-  constructor(private readonly settings: StockSettings) {}
+  constructor(
+    private readonly settings: StockSettings,
+    private readonly tanks: readonly AppTank[],
+  ) {}
 
   target(tank: AppTank, now: number): number {
     const { reserveTarget, horizonMicros } = this.settings;
@@ -31,7 +34,13 @@ export class StockPlan {
 
   /** Tokens to ask for. */
   want(tank: AppTank, now: number): number {
-    return Math.max(0, Math.min(this.target(tank, now), this.leaseCap) - tank.tokens);
+    return Math.max(0, this.capped(tank, now) - tank.tokens);
+  }
+
+  /** See the tank; a fixed stock is kept for any demand. */
+  isThin(tank: AppTank, now: number): boolean {
+    const { reserveTarget, horizonMicros } = this.settings;
+    return reserveTarget === 0 && tank.isThin(horizonMicros, now);
   }
 
   /** Tokens to give back; a fixed stock is kept, and no more, as long as there is any demand at all. */
@@ -52,7 +61,27 @@ export class StockPlan {
     if (reserveTarget > 0) return Math.floor(reserveTarget * refillThreshold);
     // While there is a shortage the pace decides, and asking at every token would be in vain.
     if (tank.lastShortage !== 'none') return -1;
-    return Math.floor(Math.min(this.target(tank, now), this.leaseCap) * REFILL_PART);
+    return Math.floor(this.capped(tank, now) * REFILL_PART);
+  }
+
+  /**
+   * The node's cap is for all its apps. Those that have enough come first: their stock must last until
+   * the next call, while an app that is short is given what there is and no more. The rest is shared
+   * in proportion, and rounded up: the store keeps the sum.
+   */
+  private capped(tank: AppTank, now: number): number {
+    const target = this.target(tank, now);
+    if (target === 0) return 0;
+    const { leaseCap } = this;
+    let served = 0;
+    let short = 0;
+    for (const one of this.tanks) {
+      if (one.lastShortage === 'none') served += this.target(one, now);
+      else short += this.target(one, now);
+    }
+    if (served + short <= leaseCap) return target;
+    if (tank.lastShortage !== 'none') return shareOf(Math.max(0, leaseCap - served), target, short);
+    return served <= leaseCap ? target : shareOf(leaseCap, target, served);
   }
 
   /** What is spent until it is worth a call of its own: the threshold, or two horizons if more. */
@@ -60,4 +89,8 @@ export class StockPlan {
     const { batchThreshold, horizonMicros } = this.settings;
     return Math.max(batchThreshold, (2 * tank.demand.attack(now) * horizonMicros) / 1_000_000);
   }
+}
+
+function shareOf(tokens: number, part: number, whole: number): number {
+  return Math.ceil((tokens * part) / whole);
 }

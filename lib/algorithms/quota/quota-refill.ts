@@ -70,12 +70,24 @@ export function sharePerSecond(
   return cluster.overloaded ? Math.floor(apps[index]!.shareRate / MICROS_PER_MS) : 0;
 }
 
+/** All that an app may have during overload, in tokens per second; unbounded outside of it. */
+export function rateDuringOverload(
+  { cluster, apps }: Pick<QuotaState, 'cluster' | 'apps'>,
+  index: number,
+  guaranteed: number,
+): number {
+  const { demand, shareRate } = apps[index]!;
+  return cluster.overloaded ? Math.min(demand, guaranteed) + shareRate / MICROS_PER_MS : Infinity;
+}
+
 function filled(level: number, inflow: number, depth: number): number {
   return Math.max(0, Math.min(level + inflow, depth));
 }
 
-function shareDepth(limits: QuotaLimits, rate: number): number {
-  return Math.max(2 * TICK_MS * rate, limits.maxCostUnits);
+/** Two ticks' worth, and up to four where the cluster is so deep that leases last longer than half a tick. */
+function shareDepth({ depth, capacity, maxCostUnits }: QuotaLimits, rate: number): number {
+  const fillMs = Math.floor(depth / capacity / MICROS_PER_MS);
+  return Math.max(Math.min(4 * TICK_MS, Math.max(2 * TICK_MS, fillMs)) * rate, maxCostUnits);
 }
 
 /** Once per tick: is there overload, and if so, what is everybody's share of the capacity? */

@@ -62,7 +62,7 @@ export function packLimits(limits: QuotaLimits, digest: number): Buffer {
       app.creditDepth,
       app.creditMicros,
       app.ceilingDepth,
-      app.reserve,
+      app.reserved,
     ]),
   ]);
 }
