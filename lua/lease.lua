@@ -470,9 +470,9 @@ if is_tick then
     shares = shares or {}
     for app = 1, apps do
       local rate = floor((parts[app] - min(touched[app][DEMAND], limits[RATE + app])) * MICROS_PER_MS)
-      -- Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
-      local share = was_overloaded and shares[app] or rate * TICK_MS
-      shares[app], shares[apps + app] = min(share, max(share_ms * rate, max_cost)), rate
+      -- Full at first: demand that just moved to another node is no reason to cut anybody's lease.
+      local most = max(share_ms * rate, max_cost)
+      shares[app], shares[apps + app] = was_overloaded and min(shares[app], most) or most, rate
     end
   end
 end
@@ -552,9 +552,12 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
           spends_credit = own[ELASTIC] == 0
           if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
           local others = all_stock - stock
-          local reserve = floor(own[RESERVED] * max(0, bucket_depth - outstanding - others))
-          local by_cluster = level - from_stock - others - reserve
-          if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
+          local by_cluster = level - from_stock - others
+          if is_overloaded then
+            if shares[app] < by_cluster then by_cluster = shares[app] end
+          else
+            by_cluster = by_cluster - floor(own[RESERVED] * max(0, bucket_depth - outstanding - others))
+          end
           beyond = max(0, min(rest, by_app, by_cluster))
           if beyond < rest then
             if call[at + SHORTAGE] == NO_SHORTAGE then

@@ -24,12 +24,15 @@ export class DemandEstimate {
   private lastSlot = 0;
   peak = 0;
   mean = 0;
+  /** When there was a request last. */
+  askedAt = -Infinity;
   /** What a request costs, in the mean. */
   cost = 0;
 
   add(cost: number, now: number): void {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     this.inSlot += cost;
+    this.askedAt = now;
     this.cost += this.cost === 0 ? cost : (cost - this.cost) * COST_WEIGHT;
   }
 

@@ -13,8 +13,11 @@ export interface StockSettings {
 /** A lease of 1.5 horizons that is refilled here lasts one horizon between calls, and a little more. */
 const REFILL_PART = 0.3;
 
-/** Tokens per second; a peak of a million has come down to this after some ten seconds. */
-const NO_DEMAND = 0.001;
+/** The part of a node's cap that apps that are short may ask for in any case. */
+const LEFT_TO_SHORT = 0.25;
+
+/** An app that nobody asks for during this time needs no stock, however the stock is chosen. */
+const IDLE_MICROS = 5_000_000;
 
 /** How much of each app a node should hold: the one place that knows. */
 export class StockPlan {
@@ -50,9 +53,8 @@ export class StockPlan {
     return Math.max(0, tank.tokens - this.target(tank, now));
   }
 
-  /** An app that nobody asks this node for needs no stock here, however the stock is chosen. */
   private isAskedFor(tank: AppTank, now: number): boolean {
-    return !tank.isRetired && tank.demand.attack(now) > NO_DEMAND;
+    return !tank.isRetired && now - tank.demand.askedAt < IDLE_MICROS;
   }
 
   /** The stock at or below which more is asked for. */
@@ -66,8 +68,8 @@ export class StockPlan {
 
   /**
    * The node's cap is for all its apps. Those that have enough come first: their stock must last until
-   * the next call, while an app that is short is given what there is and no more. The rest is shared
-   * in proportion, and rounded up: the store keeps the sum.
+   * the next call, while an app that is short is given what there is and no more. Rounded up, because
+   * the store keeps the sum.
    */
   private capped(tank: AppTank, now: number): number {
     const target = this.target(tank, now);
@@ -80,8 +82,10 @@ export class StockPlan {
       else short += this.target(one, now);
     }
     if (served + short <= leaseCap) return target;
-    if (tank.lastShortage !== 'none') return shareOf(Math.max(0, leaseCap - served), target, short);
-    return served <= leaseCap ? target : shareOf(leaseCap, target, served);
+    const forShort = Math.max(leaseCap - served, Math.min(short, leaseCap * LEFT_TO_SHORT));
+    const [tokens, all] =
+      tank.lastShortage === 'none' ? [leaseCap - forShort, served] : [forShort, short];
+    return Math.min(target, Math.ceil((tokens * target) / all));
   }
 
   /** What is spent until it is worth a call of its own: the threshold, or two horizons if more. */
@@ -89,8 +93,4 @@ export class StockPlan {
     const { batchThreshold, horizonMicros } = this.settings;
     return Math.max(batchThreshold, (2 * tank.demand.attack(now) * horizonMicros) / 1_000_000);
   }
-}
-
-function shareOf(tokens: number, part: number, whole: number): number {
-  return Math.ceil((tokens * part) / whole);
 }

@@ -15,8 +15,8 @@ export interface Offer {
  *
  * What is beyond is lent only while the cluster's stock, less what the other apps are sure of,
  * stays above the reserve of the app's priority: a part of the most that it could be beside what is
- * leased, so that a full bucket always has something for everybody. During overload it also runs
- * through the app's share. It spends burst credit unless the app is elastic: then idle capacity and shares are all
+ * leased, so that a full bucket always has something for everybody. During overload it runs through
+ * the app's share instead, which knows the priorities too: both together left capacity unused. It spends burst credit unless the app is elastic: then idle capacity and shares are all
  * that bounds it, or a long overload would come down to the guarantees and leave the rest unused.
  */
 export function offer(limits: QuotaLimits, state: QuotaState, index: number, units: number): Offer {
@@ -30,10 +30,13 @@ export function offer(limits: QuotaLimits, state: QuotaState, index: number, uni
   let byApp = own.room - fromStock;
   if (spendsCredit) byApp = Math.min(byApp, own.credit);
   const others = stockOfOthers(state, index);
-  const mostFree = Math.max(0, depthNow(limits, state) - cluster.outstanding - others);
-  let byCluster = level - fromStock - others - Math.floor(app.reserved * mostFree);
+  let byCluster = level - fromStock - others;
   if (limits.capacity === 0) byCluster = Infinity;
   else if (cluster.overloaded) byCluster = Math.min(byCluster, own.share);
+  else {
+    const mostFree = Math.max(0, depthNow(limits, state) - cluster.outstanding - others);
+    byCluster -= Math.floor(app.reserved * mostFree);
+  }
   const beyond = Math.max(0, Math.min(rest, byApp, byCluster));
   const isShort = beyond < rest;
   const limitedBy = !isShort ? 'none' : byCluster <= byApp ? 'cluster' : 'app';

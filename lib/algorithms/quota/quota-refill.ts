@@ -112,8 +112,8 @@ export function overloadTick(limits: QuotaLimits, state: QuotaState, now: number
     const own = state.apps[index]!;
     const { demand: asked, guaranteed } = claims[index]!;
     own.shareRate = Math.floor((share - Math.min(asked, guaranteed)) * MICROS_PER_MS);
-    // Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
-    if (!wasOverloaded) own.share = own.shareRate * TICK_MS;
-    own.share = Math.min(own.share, shareDepth(limits, own.shareRate));
+    // Full at first: demand that just moved to another node is no reason to cut anybody's lease.
+    const most = shareDepth(limits, own.shareRate);
+    own.share = wasOverloaded ? Math.min(own.share, most) : most;
   }
 }

@@ -4,7 +4,8 @@ import { seededRandom } from '../engine/seeded-random.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare } from './compare.js';
-import { Ground, localBar, oneApp } from './ground.js';
+import { Ground, oneApp } from './ground.js';
+import { localBar, notPromised, utilisationBar } from './promises.js';
 import { type Scenario } from './scenario.js';
 
 const SECONDS = 16;
@@ -22,9 +23,10 @@ export const CHURN: Scenario = {
     const plan = ground.plan(SECONDS, ground.rates(1.2), even(ground.nodes), faults);
     const made = await compare(plan, setting);
     const findings = new Findings(this.name);
-    addFigures(findings, made, { utilisation: 0.98, local: localBar(ground) });
-    const title = `${this.name}: ${this.about}`;
-    return { rows: findings.rows, chart: tokenChart(title, plan, made.weir, made.ideal) };
+    const utilisation = utilisationBar(ground, 0.98);
+    addFigures(findings, made, { utilisation, local: localBar(ground) });
+    const chart = tokenChart(`${this.name}: ${this.about}`, plan, made.weir, made.ideal);
+    return { rows: findings.rows, chart, notes: notPromised(ground) };
   },
 };
 

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
+import { SCENARIOS } from '../../lib/simulation/index.js';
+import { type Row } from '../../lib/simulation/report/findings.js';
+import { Ground } from '../../lib/simulation/scenarios/ground.js';
+import { callsBar, localBar, notPromised } from '../../lib/simulation/scenarios/promises.js';
+import {
+  LOAD_SHAPES,
+  randomQuota,
+  runOnRandomQuota,
+} from '../../lib/simulation/scenarios/random-quota.js';
+import { type Scenario } from '../../lib/simulation/scenarios/scenario.js';
+import { root } from '../setup/ensure-built.js';
+
+const missed = (rows: readonly Row[]): Row[] => rows.filter(({ ok }) => ok === false);
+const named = (name: string): Scenario => SCENARIOS.find((one) => one.name === name)!;
+
+describe('the quota that the README tries on thirty nodes', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const section = readme.slice(readme.indexOf('## Try it on your own figures'));
+  const options = JSON.parse(/```json\n(.*?)```/s.exec(section)![1]!) as QuotaOptions;
+
+  it.each(['skew', 'skew-overload', 'hotspot', 'low-limit', 'churn', 'priority', 'outage'])(
+    'meets all bars of the scenario %s',
+    async (name) => {
+      const quota = checkQuota(options);
+      const { rows, notes } = await named(name).run({ quota, nodes: 30, seed: 7, against: [] });
+      expect(missed(rows)).toEqual([]);
+      expect(notes ?? []).toEqual([]);
+    },
+  );
+});
+
+describe('any quota', () => {
+  /** Another ten every hour, and the same for everybody who looks within it. */
+  const first = Math.floor(Date.now() / 3_600_000) * 10;
+  const rotating = Array.from({ length: 10 }, (_, i) => first + i);
+
+  it.each(rotating)('meets all bars, seed %d', async (seed) => {
+    const { rows } = await runOnRandomQuota(seed, LOAD_SHAPES[seed % LOAD_SHAPES.length]!);
+    expect(missed(rows)).toEqual([]);
+  });
+
+  it('has bars for all but one in twenty', () => {
+    const outside = Array.from({ length: 300 }, (_, seed) => {
+      const { quota, nodes } = randomQuota(seed);
+      return notPromised(new Ground({ quota, nodes, seed }, { quota, nodes })).length > 0;
+    }).filter(Boolean);
+    expect(outside.length).toBeLessThanOrEqual(15);
+  });
+});
+
+describe('what is promised', () => {
+  const ground = (apps: QuotaOptions['apps'], nodes: number, burstRatio = 1.2): Ground => {
+    const quota = checkQuota({ cluster: { capacity: 10_000, burstRatio }, apps });
+    return new Ground({ quota, nodes, seed: 1 }, { quota, nodes });
+  };
+  const large = { guaranteed: 4000, burst: 9900 };
+  const small = { guaranteed: 10, burst: 100 };
+
+  it('is all of it where every app has enough on every node', () => {
+    expect(notPromised(ground({ large }, 10))).toEqual([]);
+    expect(localBar(ground({ large }, 10))).toBe(0.95);
+    expect(callsBar(ground({ large }, 10), 2)).toBe(200);
+  });
+
+  it('leaves requests of an app that has too few of them to the store', () => {
+    const both = ground({ large, small }, 10);
+    expect(callsBar(both, 2)).toBeCloseTo(200 + 2 * 100);
+    expect(localBar(both)).toBeCloseTo(0.95 * 0.99);
+  });
+
+  it('is told with the reason where it is not', () => {
+    expect(notPromised(ground({ large }, 3000))).toEqual([
+      'utilisation, because an app has only 3.3 requests per second on a node, of 5 that it takes',
+      'local decisions, because no app has more than 0.17 requests per node and horizon',
+    ]);
+    expect(notPromised(ground({ large }, 10, 1.1))).toEqual([
+      'utilisation, because the burst is what flows in during 2.5 paces, of 4 that it takes',
+    ]);
+  });
+});
