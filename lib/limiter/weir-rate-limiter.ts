@@ -214,7 +214,7 @@ export class WeirRateLimiter extends RateLimiter {
     this.closed = true;
     this.policies.close();
     this.desk?.close();
-    await this.quotaBook?.node.leave();
+    await this.quotaBook?.leave();
     this.memory.close();
     await this.remote?.close();
   }

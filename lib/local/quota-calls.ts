@@ -111,8 +111,8 @@ export class QuotaCalls {
     this.flight = undefined;
     this.unanswered = flight;
     const waiting = [...flight.asked.values(), ...tanks.map((tank) => tank.waiters)].flat();
-    for (const tank of tanks) tank.waiters = [];
     for (const waiter of waiting) if (!waiter.done) waiter.fallBack();
+    for (const tank of tanks) tank.takeWaiters();
     if (this.contact.failed(error)) {
       this.nextAt = now + this.jittered(this.contact.nextProbe());
       this.modes.tell();

@@ -81,7 +81,7 @@ export function rateDuringOverload(
 }
 
 function filled(level: number, inflow: number, depth: number): number {
-  return Math.max(0, Math.min(level + inflow, depth));
+  return Math.min(level + inflow, Math.max(0, depth));
 }
 
 /** Two ticks' worth, and up to four where the cluster is so deep that leases last longer than half a tick. */

@@ -172,8 +172,8 @@ export function figuresOf(limit: Limit, revision: number): number[] {
     limit.perMicro,
     limit.full,
     limit.maxDelayMicros,
-    limit.subWindows,
-    limit.tickMicros,
+    limit.periodMicros,
+    limit.subWindowMicros,
     limit.ttlMs,
   ];
 }

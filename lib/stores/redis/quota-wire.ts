@@ -29,10 +29,12 @@ const SHORTEST_STATE_TTL_MS = 3_600_000;
 export function packCall(call: QuotaCall, places: Places): Buffer {
   const { digest } = places;
   const figures = [digest, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
-  for (const { app, used, returned, refunded = 0, demand, want, needs } of call.apps) {
-    const number = places.inLedger(app);
+  for (const entry of call.apps) {
+    const number = places.inLedger(entry.app);
     if (number === undefined) continue;
-    figures.push(number, used, returned, demand, want, needs.length, refunded);
+    const { used, returned, demand, want, needs, refunded = 0, late, owed = 0 } = entry;
+    figures.push(number, used, returned, demand, want, needs.length);
+    figures.push(refunded, late?.tokens ?? 0, late?.takenMicros ?? 0, owed);
     for (const { cost, count } of needs) figures.push(cost, count);
   }
   return packed(figures);

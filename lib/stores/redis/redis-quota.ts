@@ -10,8 +10,15 @@ import {
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
-import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import {
+  type NodesOf,
+  type QuotaLimitsStore,
+  type QuotaMembers,
+  type QuotaOverview,
+  type QuotaStore,
+} from '../quota-store.js';
 import { AppNumbers } from './app-numbers.js';
+import { AppRegistry } from './app-registry.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type QuotaKeys } from './keys.js';
 import { LimitsRecord, type Published } from './limits-record.js';
@@ -37,19 +44,27 @@ const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
-export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
+export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, QuotaOverview {
   private readonly scripts: Scripts;
   private readonly keys: QuotaKeys;
   private readonly record: LimitsRecord;
+  private readonly registry: AppRegistry;
   private connecting: Promise<void> | undefined;
 
   constructor(
     private readonly settings: RedisQuotaSettings,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
   ) {
     this.scripts = defineScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);
     this.record = new LimitsRecord(this.keys.limits, this.scripts, settings.figures);
+    this.registry = new AppRegistry(
+      settings.client,
+      this.scripts,
+      this.keys.nodes,
+      () => this.record.figures.apps.map(({ app }) => app),
+      clock,
+    );
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
@@ -65,6 +80,24 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   publish(figures: QuotaFigures, revision: number): Promise<Published> {
     this.record.apply(figures, revision);
     return this.ask(() => this.record.sync());
+  }
+
+  join(
+    member: string,
+    apps: readonly string[] | undefined,
+    heard: (nodesOf: NodesOf) => void,
+  ): void {
+    this.registry.join(member, apps, heard);
+  }
+
+  serve(app: string): void {
+    this.registry.serve(app);
+  }
+
+  leave(): Promise<void> {
+    return inTime(this.registry.leave(), this.settings.timeoutMs, this.clock).catch(() => {
+      // It no longer counts as soon as it has been silent for long enough.
+    });
   }
 
   /** As of the last call that any node made. */
