@@ -51,6 +51,37 @@ describe('any quota', () => {
   });
 });
 
+describe('quotas that missed a bar once', () => {
+  const app = (guaranteed: number, burst: number, priority: 0 | 1 | 2 | 3) => {
+    return { guaranteed, burst, priority };
+  };
+  const seven: QuotaOptions = {
+    cluster: { capacity: 26_715, reservedRatio: 0.165 },
+    apps: {
+      app0: app(7139, 20_242, 3),
+      app1: app(2, 4, 2),
+      app2: app(3197, 17_938, 3),
+      app3: app(4943, 39_559, 0),
+      app4: { ...app(1534, 13_366, 3), elastic: false },
+      app5: app(910, 6804, 2),
+      app6: app(1855, 2083, 1),
+    },
+  };
+  const deep: QuotaOptions = {
+    cluster: { capacity: 326_961, burstRatio: 1.886 },
+    apps: { app0: app(118_439, 1_424_684, 0) },
+  };
+
+  it.each([
+    ['a share and a reserve both kept the lowest priority from idle capacity', 'skew', seven, 7],
+    ['a share that began half empty cut the lease of a hotspot', 'hotspot', deep, 41],
+  ])('%s', async (_, name, options, nodes) => {
+    const quota = checkQuota(options);
+    const { rows } = await named(name).run({ quota, nodes, seed: 104, against: [] });
+    expect(missed(rows)).toEqual([]);
+  });
+});
+
 describe('what is promised', () => {
   const ground = (apps: QuotaOptions['apps'], nodes: number, burstRatio = 1.2): Ground => {
     const quota = checkQuota({ cluster: { capacity: 10_000, burstRatio }, apps });
