@@ -9,9 +9,9 @@ import { localBar, notPromised, utilisationBar } from './promises.js';
 import { type Scenario } from './scenario.js';
 
 const SECONDS = 16;
-/** A crash every four seconds and a deployment's worth of restarts in between. */
-const SECONDS_BETWEEN_CRASHES = 4;
-const SECONDS_BETWEEN_RESTARTS = 0.5;
+/** How long a node lives until it is restarted, as in a deployment, and until it crashes. */
+const SECONDS_TO_RESTART = 20;
+const SECONDS_TO_CRASH = 160;
 const AWAY_SECONDS = 0.7;
 
 export const CHURN: Scenario = {
@@ -34,11 +34,11 @@ function comings(nodes: number, seed: number): Fault[] {
   const random = seededRandom(seed + 3);
   const anySlot = (): number => Math.floor(random() * nodes);
   const faults: Fault[] = [];
-  for (let at = 1; at < SECONDS - 1; at += SECONDS_BETWEEN_RESTARTS) {
+  for (let at = 1; at < SECONDS - 1; at += SECONDS_TO_RESTART / nodes) {
     const slot = anySlot();
     faults.push(leave(at, slot), join(at + AWAY_SECONDS, slot));
   }
-  for (let at = 2; at < SECONDS - 1; at += SECONDS_BETWEEN_CRASHES) {
+  for (let at = 2; at < SECONDS - 1; at += SECONDS_TO_CRASH / nodes) {
     const slot = anySlot();
     faults.push({ ...crash(at, slot), label: 'crash' }, join(at + AWAY_SECONDS, slot));
   }

@@ -43,9 +43,12 @@ export function localBar(ground: Ground): number | undefined {
  * of apps that have too few of them to keep a stock. `load` is that of the run, as a part.
  */
 export function callsBar(ground: Ground, load: number): number {
-  const rates = ground.requestRates().map((rate) => rate * load);
-  const direct = rates.filter((rate) => perHorizon(ground, rate / load) < REQUESTS_FOR_STOCK);
-  return ground.nodes / ground.paceSeconds + sum(direct);
+  const paced = ground.nodes / ground.paceSeconds;
+  const rates = ground.requestRates();
+  // An app that is alone is the one that is short, and keeps the pace itself.
+  if (rates.length === 1) return paced;
+  const direct = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_STOCK);
+  return paced + load * sum(direct);
 }
 
 /** What is not promised on this ground, and why: a line for each. */
