@@ -6,7 +6,7 @@ const LEAST_MICROS = 10_000;
 
 /** How much of the distance to a lower demand is gone in one slot. */
 const DECAY = 0.1;
-/** Demand below this part of the peak is no fluctuation: it has gone elsewhere, and so should the stock. */
+/** Below this part of the peak twice, demand has gone elsewhere, and so should the stock; once, it may be a pause. */
 const COLLAPSED = 0.25;
 const COLLAPSE = 0.5;
 /** The mean follows in both directions, so that the sum over a fleet is not biased. */
@@ -49,12 +49,17 @@ export class DemandEstimate {
     return Math.max(this.inSlot, this.lastSlot);
   }
 
+  private hasCollapsed(): boolean {
+    const most = Math.max(this.inSlot, this.lastSlot);
+    return (most * 1_000_000) / SLOT_MICROS < this.peak * COLLAPSED;
+  }
+
   /** Closes the slots that have passed; in those after the first nothing was asked for. */
   private roll(now: number): void {
     const passed = Math.floor((now - this.slotStart) / SLOT_MICROS);
     const rate = (this.inSlot * 1_000_000) / SLOT_MICROS;
     if (rate > this.peak) this.peak = rate;
-    else this.peak += (rate - this.peak) * (rate < this.peak * COLLAPSED ? COLLAPSE : DECAY);
+    else this.peak += (rate - this.peak) * (this.hasCollapsed() ? COLLAPSE : DECAY);
     this.mean += (rate - this.mean) * MEAN_WEIGHT;
     this.lastSlot = passed === 1 ? this.inSlot : 0;
     if (passed > 1) {

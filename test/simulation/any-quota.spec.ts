@@ -1,46 +1,57 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
 import { SCENARIOS } from '../../lib/simulation/index.js';
 import { type Row } from '../../lib/simulation/report/findings.js';
 import { Ground } from '../../lib/simulation/scenarios/ground.js';
 import { callsBar, localBar, notPromised } from '../../lib/simulation/scenarios/promises.js';
-import {
-  LOAD_SHAPES,
-  randomQuota,
-  runOnRandomQuota,
-} from '../../lib/simulation/scenarios/random-quota.js';
+import { randomQuota, runOnRandomQuota } from '../../lib/simulation/scenarios/random-quota.js';
 import { type Scenario } from '../../lib/simulation/scenarios/scenario.js';
-import { root } from '../setup/ensure-built.js';
+import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
+import { runToEnd, type Finished } from '../setup/run-to-end.js';
+import { stopAll } from '../support/processes.js';
 
 const missed = (rows: readonly Row[]): Row[] => rows.filter(({ ok }) => ok === false);
 const named = (name: string): Scenario => SCENARIOS.find((one) => one.name === name)!;
 
-describe('the quota that the README tries on thirty nodes', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const section = readme.slice(readme.indexOf('## Try it on your own figures'));
-  const options = JSON.parse(/```json\n(.*?)```/s.exec(section)![1]!) as QuotaOptions;
+// As it is built: jest would take several times as long.
+beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+afterAll(stopAll);
+const runBuilt = (...args: string[]): Promise<Finished> =>
+  runToEnd(process.execPath, [join(root, 'scripts/run-simulator.mjs'), ...args], { cwd: root });
 
-  it.each(['skew', 'skew-overload', 'hotspot', 'low-limit', 'churn', 'priority', 'outage'])(
-    'meets all bars of the scenario %s',
-    async (name) => {
-      const quota = checkQuota(options);
-      const { rows, notes } = await named(name).run({ quota, nodes: 30, seed: 7, against: [] });
-      expect(missed(rows)).toEqual([]);
-      expect(notes ?? []).toEqual([]);
-    },
-  );
+describe('the quota that the README tries on thirty nodes', () => {
+  let dir: string;
+  beforeAll(() => {
+    dir = mkdtempSync(join(tmpdir(), 'weir-any-quota-'));
+  });
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  it('meets all bars', async () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const section = readme.slice(readme.indexOf('## Try it on your own figures'));
+    const config = join(dir, 'quota.json');
+    writeFileSync(config, /```json\n(.*?)```/s.exec(section)![1]!);
+    const names = ['skew-overload', 'hotspot', 'low-limit', 'outage'];
+    const { code, stdout } = await runBuilt(
+      ...['--config', config, '--nodes', '30'],
+      ...names.flatMap((name) => ['--scenario', name]),
+    );
+    expect(stdout).toMatch(/^(\d+) of \1 bars met, 0 MISSED\.$/m);
+    expect(stdout).not.toContain('not promised here');
+    expect(code).toBe(0);
+  }, 120_000);
 });
 
 describe('any quota', () => {
-  /** Another ten every hour, and the same for everybody who looks within it. */
-  const first = Math.floor(Date.now() / 3_600_000) * 10;
-  const rotating = Array.from({ length: 10 }, (_, i) => first + i);
-
-  it.each(rotating)('meets all bars, seed %d', async (seed) => {
-    const { rows } = await runOnRandomQuota(seed, LOAD_SHAPES[seed % LOAD_SHAPES.length]!);
-    expect(missed(rows)).toEqual([]);
-  });
+  it('meets all bars', async () => {
+    // Another ten every hour, and the same for everybody who looks within it. The lines tell the seeds.
+    const seed = Math.floor(Date.now() / 3_600_000) * 10;
+    const { code, stdout } = await runBuilt('--random', '10', '--seed', String(seed));
+    expect(stdout).toContain('10 of 10 quotas met all bars');
+    expect(code).toBe(0);
+  }, 120_000);
 
   it('has bars for all but one in twenty', () => {
     const outside = Array.from({ length: 300 }, (_, seed) => {
@@ -80,6 +91,14 @@ describe('quotas that missed a bar once', () => {
     const { rows } = await named(name).run({ quota, nodes, seed: 104, against: [] });
     expect(missed(rows)).toEqual([]);
   });
+
+  it.each([['skew-overload', 4_985_800]])(
+    'drawn at random, %s with seed %d',
+    async (name, seed) => {
+      const { rows } = await runOnRandomQuota(seed, named(name));
+      expect(missed(rows)).toEqual([]);
+    },
+  );
 });
 
 describe('what is promised', () => {
@@ -99,7 +118,7 @@ describe('what is promised', () => {
   it('leaves requests of an app that has too few of them to the store', () => {
     const both = ground({ large, small }, 10);
     expect(callsBar(both, 2)).toBeCloseTo(200 + 2 * 100);
-    expect(localBar(both)).toBeCloseTo(0.95 * 0.99);
+    expect(localBar(both)).toBeCloseTo(0.95 * 0.99 + 0.5 * 0.01, 5);
   });
 
   it('is told with the reason where it is not', () => {
