@@ -11,7 +11,7 @@ const PACES_IN_BURST = 4;
 
 /** Apps with fewer than this have stock that often lies idle; as much is lost where all are so small. */
 const REQUESTS_FOR_USE = 5;
-const LOST_WHERE_SMALL = 0.03;
+const LOST_WHERE_SMALL = 0.08;
 
 /** The least utilisation that is promised, if any is: a little less by the part of small apps. */
 export function utilisationBar(ground: Ground, bar: number): number | undefined {
