@@ -32,6 +32,7 @@ export class RedisStoreOptions implements RedisConnectionOptions {
   url?: RedisConnectionOptions['url'];
   options?: RedisConnectionOptions['options'];
   cluster?: RedisConnectionOptions['cluster'];
+  driver?: RedisConnectionOptions['driver'];
   /** First part of every key. Fleets that share a Redis but no limits need different ones. */
   prefix = 'weir';
   /** A decision that Redis has not made by then follows the policy's failure mode. */
@@ -70,6 +71,7 @@ const KNOWN_REDIS = [
   'url',
   'options',
   'cluster',
+  'driver',
 ];
 
 export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | RedisStoreOptions {

@@ -102,6 +102,19 @@ export class QuotaLedger {
     this.state = undefined;
   }
 
+  /** The state may be of another server than before: a new epoch begins, empty. */
+  distrust(nowMicros: number, seenEpoch: number): void {
+    const epoch = Math.max(this.state?.cluster.epoch ?? 0, seenEpoch) + 1;
+    this.state = newState(this.limits, Math.floor(nowMicros), epoch, true);
+  }
+
+  /** The same books, which from now on go their own way, as those of a replica do. */
+  copy(): QuotaLedger {
+    const copy = new QuotaLedger(this.limits);
+    copy.state = structuredClone(this.state);
+    return copy;
+  }
+
   /** A missing state, or one that a node has seen a later version of, starts a new epoch. */
   private stateFor(now: number, call: QuotaCall): QuotaState {
     const { state } = this;

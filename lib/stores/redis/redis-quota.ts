@@ -45,7 +45,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
 
   constructor(
     private readonly settings: RedisQuotaSettings,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'soon'>,
   ) {
     this.scripts = defineScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);

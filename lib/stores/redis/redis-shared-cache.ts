@@ -36,7 +36,7 @@ export class RedisSharedCache implements SharedCache {
 
   constructor(
     private readonly settings: RedisSharedCacheSettings,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'soon'>,
   ) {
     this.names = new RedisKeys(settings.prefix);
     this.maxWrites = settings.maxWrites ?? MOST_WRITES;

@@ -1,5 +1,5 @@
 import { AlgorithmCode, compileLimit } from '../../algorithms/index.js';
-import { type Clock } from '../../common/clock.js';
+import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import {
   CallKind,
@@ -62,7 +62,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.timeoutMs = settings.decisionTimeoutMs;
     this.maxBatch = settings.maxBatch;
     this.names = new RedisKeys(settings.prefix);
-    this.connection = connectRedis(settings.connection);
+    this.connection = connectRedis(settings.connection, () => clock.random());
     const { client, isCluster } = this.connection;
     this.scripts = defineScripts(client);
     this.registry = new NodeRegistry(this.scripts, this.names.nodes(), settings.nodeId, clock);
@@ -143,13 +143,15 @@ export class RedisStore implements RemoteStore, LaneLink {
 
   /** What was given back at the end still has to arrive; but nobody waits long for that. */
   private async lastWords(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
+    let cancel: Cancel | undefined;
+    const late = new Promise<void>((resolve) => {
+      cancel = this.clock.after(this.timeoutMs, resolve);
+    });
     // What is still on its way may bring tokens for callers that are gone: then they go back.
     for (let round = 0; round < 2; round++) {
       await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
     }
-    clearTimeout(timer);
+    cancel?.();
   }
 
   // What the lanes ask for.

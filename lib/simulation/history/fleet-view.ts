@@ -1,0 +1,41 @@
+/** What is known from outside of one process. */
+export interface ProcessView {
+  readonly name: string;
+  isAlive: boolean;
+  /** With how many others it shares limits while the store is away, as it was told last. */
+  nodes: number;
+  /** Its policies do without the store; its quotas do. */
+  isOpen: boolean;
+  isOffline: boolean;
+}
+
+/** The processes of a history, as an observer sees them. */
+export class FleetView {
+  readonly all: ProcessView[] = [];
+
+  join(name: string): ProcessView {
+    const process = { name, isAlive: true, nodes: 1, isOpen: false, isOffline: false };
+    this.all.push(process);
+    return process;
+  }
+
+  get alive(): readonly ProcessView[] {
+    return this.all.filter(({ isAlive }) => isAlive);
+  }
+
+  named(name: string): ProcessView | undefined {
+    return this.all.find((process) => process.name === name);
+  }
+
+  /** The parts of a limit that processes without the store may use together. */
+  parts(which: (process: ProcessView) => boolean): number {
+    return this.alive.filter(which).reduce((sum, { nodes }) => sum + 1 / nodes, 0);
+  }
+}
+
+/** A bound that does not hold. */
+export interface Broken {
+  readonly check: string;
+  readonly atMs: number;
+  readonly detail: string;
+}

@@ -1,0 +1,170 @@
+import {
+  compileQuota,
+  QuotaLedger,
+  type AppCall,
+  type QuotaCall,
+  type QuotaFigures,
+  type QuotaReply,
+} from '../../algorithms/quota/index.js';
+
+type Argument = string | number | Buffer;
+
+/** The limits as seed-limits.lua keeps them. */
+interface LimitsRecord {
+  readonly revision: number;
+  readonly namesText: string;
+  readonly names: readonly string[];
+  readonly figures: QuotaFigures;
+  readonly digests: readonly number[];
+}
+
+/** An error that the server answers with. */
+export class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
+
+/** Told of every token that a lease was given, or brought back. */
+export type LeaseMoved = (app: string, tokens: number) => void;
+
+const SHORTAGES = ['none', 'app', 'cluster'];
+/** How often the ledger looks at the limits and at the server. */
+const TICK_MICROS = 100_000;
+
+/** What lua/lease.lua and lua/seed-limits.lua do, by the ledger that they are held to. */
+export class LeaseCalls {
+  private record: LimitsRecord | undefined;
+  private ledger: QuotaLedger | undefined;
+  /** What the ledger goes by. */
+  private held: LimitsRecord | undefined;
+  private lookedAt = 0;
+  private runId = '';
+  /** Whose tokens were told: a call that comes again gets the same reply, and nothing more. */
+  private readonly told = new WeakSet<QuotaReply>();
+
+  copy(): LeaseCalls {
+    const copy = new LeaseCalls();
+    copy.record = this.record;
+    copy.ledger = this.ledger?.copy();
+    copy.held = this.held;
+    copy.lookedAt = this.lookedAt;
+    copy.runId = this.runId;
+    return copy;
+  }
+
+  seed(args: readonly Argument[]): [number, number, string] {
+    const [, revisionText, known, namesText, figures, , digests] = args;
+    const revision = Number(revisionText);
+    const held = this.record?.revision ?? -1;
+    const heldNames = this.record?.namesText ?? '';
+    if (held >= revision || heldNames !== String(known)) return [0, held, heldNames];
+    this.record = {
+      revision,
+      namesText: String(namesText),
+      names: JSON.parse(String(namesText)) as string[],
+      figures: JSON.parse(String(figures)) as QuotaFigures,
+      digests: doublesOf(digests as Buffer),
+    };
+    return [1, revision, this.record.namesText];
+  }
+
+  settle(args: readonly Argument[], serverNow: number, runId: string, moved: LeaseMoved): Buffer {
+    const [, , , , nameText, packed, injected] = args;
+    const name = String(nameText);
+    const figures = doublesOf(packed as Buffer);
+    const call = callOf(name, figures);
+    const now = injected === '' ? serverNow : Number(injected);
+    const ledger = this.ledgerFor(now, figures[0]!, call, runId);
+    const { names } = this.held!;
+    const reply = ledger.settle(now, call);
+    const isRepeated = this.told.has(reply);
+    this.told.add(reply);
+    if (!isRepeated) tellMoved(call, reply, (app, tokens) => moved(names[app]!, tokens));
+    return packReply(reply, names.length);
+  }
+
+  /** The ledger as it is to be when a call of that numbering comes in. */
+  private ledgerFor(now: number, digest: number, call: QuotaCall, runId: string): QuotaLedger {
+    const { held } = this;
+    const lastApp = Math.max(-1, ...call.apps.map(({ app }) => app));
+    const isDue =
+      this.ledger === undefined ||
+      now - this.lookedAt >= TICK_MICROS ||
+      held?.digests.at(-1) !== digest ||
+      lastApp >= held.names.length;
+    if (!isDue) return this.ledger!;
+    const { record } = this;
+    if (record === undefined) throw new ReplyError('NOT_CONFIGURED the cluster has no limits yet');
+    if (!record.digests.some((one, index) => one === digest && lastApp <= index)) {
+      throw new ReplyError('OTHER_APPS the apps have other numbers than the node knows of');
+    }
+    const limits = compileQuota(record.figures, record.names, record.revision);
+    if (this.ledger === undefined) this.ledger = new QuotaLedger(limits);
+    else if (held !== record) this.ledger.change(now, limits);
+    if (this.runId !== '' && this.runId !== runId) this.ledger.distrust(now, call.seenEpoch);
+    this.held = record;
+    this.runId = runId;
+    this.lookedAt = now;
+    return this.ledger;
+  }
+}
+
+function callOf(name: string, figures: readonly number[]): QuotaCall {
+  const [incarnation, ...node] = name.split(':');
+  const apps: AppCall[] = [];
+  for (let at = 5; at < figures.length;) {
+    const [app, used, returned, demand, want, groups, refunded] = figures.slice(at, at + 7) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    at += 7;
+    const needs = Array.from({ length: groups }, (_, group) => {
+      return { cost: figures[at + 2 * group]!, count: figures[at + 2 * group + 1]! };
+    });
+    at += 2 * groups;
+    apps.push({ app, used, returned, refunded, demand, want, needs });
+  }
+  return {
+    node: node.join(':'),
+    incarnation: incarnation!,
+    seq: figures[1]!,
+    seenEpoch: figures[2]!,
+    seenSequence: figures[3]!,
+    leaving: figures[4] === 1,
+    apps,
+  };
+}
+
+function tellMoved(
+  call: QuotaCall,
+  reply: QuotaReply,
+  moved: (app: number, tokens: number) => void,
+): void {
+  for (const answer of reply.apps) {
+    const asked = call.apps.find(({ app }) => app === answer.app)!;
+    let tokens = answer.granted - asked.returned - (asked.refunded ?? 0);
+    answer.needs.forEach((passed, group) => (tokens += passed * asked.needs[group]!.cost));
+    moved(answer.app, tokens);
+  }
+}
+
+function packReply(reply: QuotaReply, numbered: number): Buffer {
+  const { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, revision } = reply;
+  const figures = [epoch, sequence, nowMicros, overloaded ? 1 : 0, nodes, leaseCap, revision];
+  figures.push(reply.leaseTtlMicros, numbered);
+  for (const one of reply.apps) {
+    figures.push(one.app, one.granted, SHORTAGES.indexOf(one.shortage), one.retryAfterMicros);
+    figures.push(one.remaining, one.nodes, one.share, one.needs.length, ...one.needs);
+  }
+  const bytes = Buffer.allocUnsafe(figures.length * 8);
+  figures.forEach((figure, index) => bytes.writeDoubleLE(figure, index * 8));
+  return bytes;
+}
+
+function doublesOf(bytes: Buffer): number[] {
+  return Array.from({ length: Math.floor(bytes.length / 8) }, (_, i) => bytes.readDoubleLE(8 * i));
+}
