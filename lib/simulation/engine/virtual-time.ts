@@ -78,15 +78,20 @@ export class VirtualTime implements Clock {
   /** Runs everything up to that second; promises settle after each event. */
   async runUntil(second: number): Promise<void> {
     const until = START_MICROS + second * 1e6;
+    await this.settle();
     for (let next = this.heap[0]; next !== undefined && next.at <= until; next = this.heap[0]) {
       this.pop();
       this.micros = Math.max(this.micros, next.at);
       next.run();
-      if (!this.needsSettling) continue;
-      this.needsSettling = false;
-      for (let turn = 0; turn < this.turnsToSettle; turn++) await Promise.resolve();
+      if (this.needsSettling) await this.settle();
     }
     this.micros = until;
+  }
+
+  private async settle(): Promise<void> {
+    if (!this.needsSettling) return;
+    this.needsSettling = false;
+    for (let turn = 0; turn < this.turnsToSettle; turn++) await Promise.resolve();
   }
 
   private pop(): void {

@@ -40,6 +40,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
 
 const MOST_KINDS = 3;
 const MOST_FAULTS = 10;
+const FLAKY_PART = 0.5;
 
 /** A few kinds of faults per history, so that it is known what each of them may cost. */
 export function drawFaults(
@@ -52,10 +53,24 @@ export function drawFaults(
     { length: pick(MOST_KINDS + 1) },
     () => FAULT_KINDS[pick(FAULT_KINDS.length)]!,
   );
-  if (kinds.length === 0) return [];
+  if (kinds.length === 0) return random() < FLAKY_PART ? flaky(plan, untilMs, random) : [];
   return Array.from({ length: 1 + pick(MOST_FAULTS) }, () => {
     const atMs = Math.round(random() * untilMs * 100) / 100;
     return { atMs, ...drawFault(kinds[pick(kinds.length)]!, plan, random) };
+  });
+}
+
+/** The store is late again and again, each time for less than would count as an outage. */
+function flaky(
+  plan: HistoryPlan,
+  untilMs: number,
+  random: () => number,
+): ({ readonly atMs: number } & FaultEvent)[] {
+  const every = 2 * plan.decisionTimeoutMs + 100 + Math.floor(random() * 400);
+  const ms = Math.round(plan.decisionTimeoutMs * (1.1 + random()));
+  const forMs = Math.round(plan.decisionTimeoutMs * (0.3 + 0.5 * random()));
+  return Array.from({ length: Math.floor(untilMs / every) }, (_, index) => {
+    return { atMs: index * every, kind: 'late', process: -1, ms, forMs };
   });
 }
 

@@ -51,10 +51,11 @@ export function drawPlan(random: () => number): HistoryPlan {
   const processes = 1 + pick(4);
   const decisionTimeoutMs = [20, 20, 50, 100, 300][pick(5)]!;
   const hasQuota = random() < 0.45;
-  const policies = Array.from({ length: hasQuota ? pick(2) : 1 + pick(2) }, (_, index) => {
+  const count = hasQuota ? pick(2) : 1 + pick(2);
+  const policies = Array.from({ length: count }, (_, index) => {
     const kind = KINDS[pick(KINDS.length)]!;
-    const rate = 20 + pick(60);
-    const burst = 8 + pick(24);
+    const rate = 20 + pick(hasQuota || count > 1 ? 60 : 120);
+    const burst = 5 + pick(random() < 0.5 ? 10 : 30);
     const figures = kind === 'rare' ? RARE : { rate, burst, periodMs: 1000 };
     const failureMode = random() < 0.3 ? ('closed' as const) : ('local' as const);
     return { name: `p${index}`, kind, failureMode, ...figures };

@@ -32,7 +32,6 @@ export class PolicyBounds {
   /** Tokens that shares may have added on top of what the store granted. */
   private besides = 0;
   private shareDepth = 0;
-  private longestWait = 0;
   private last = 0;
 
   constructor(
@@ -83,9 +82,9 @@ export class PolicyBounds {
   refundDone(key: string, tokens: number, second: number): void {
     const count = this.countOf(key);
     count.refunding -= tokens;
-    count.fromStore.add(-tokens, second);
-    count.inAll.add(-tokens, second);
-    count.inWindow.add(-tokens, second, Infinity);
+    count.fromStore.giveBack(tokens);
+    count.inAll.giveBack(tokens);
+    count.inWindow.add(-tokens, second, second);
   }
 
   /** Says what does not hold, if anything does not. */
@@ -94,26 +93,25 @@ export class PolicyBounds {
     key: string,
     tokens: number,
     source: string,
-    waited: number,
+    begun: number,
     second: number,
   ): string | undefined {
     this.pass(second);
     const count = this.countOf(key);
     if (source === 'fallback') return this.admittedByShare(count, key, tokens, second);
-    if (source === 'store') this.longestWait = Math.max(this.longestWait, waited);
     const left = (count.left.get(process) ?? 0) - tokens;
     count.left.set(process, left);
     if (left < 0) return `${this.policy.name} ${key}: ${-left} more than ${process} was granted`;
-    const most = this.burst + this.added + count.refunding + this.rate * this.longestWait;
-    const used = this.usedFromStore(count, tokens, second);
+    const most = this.burst + this.added + count.refunding;
+    const used = this.usedFromStore(count, tokens, begun, second);
     if (used > most + EDGE_TOKENS) return this.exceeds(`${key} from the store`, used, most);
-    return this.checkAll(count, key, tokens, second);
+    return this.checkAll(count, key, tokens, begun, second);
   }
 
-  private usedFromStore({ fromStore, inWindow }: KeyCount, tokens: number, second: number): number {
-    if (this.policy.kind !== 'window') return fromStore.add(tokens, second);
-    const span = (this.policy.periodMs / 1000) * WINDOW_PART - this.longestWait;
-    return inWindow.add(tokens, second, Math.max(0, span - EDGE_TOKENS));
+  private usedFromStore(count: KeyCount, tokens: number, begun: number, second: number): number {
+    const { fromStore, inWindow } = count;
+    if (this.policy.kind !== 'window') return fromStore.add(tokens, begun, second);
+    return inWindow.add(tokens, begun, second);
   }
 
   private admittedByShare(
@@ -132,21 +130,22 @@ export class PolicyBounds {
         ),
       second,
     );
-    const used = count.byShare.add(tokens, second);
+    const used = count.byShare.add(tokens, second, second);
     const most = this.shareDepth + this.added;
     if (used > most + EDGE_TOKENS) return this.exceeds(`${key} by share`, used, most);
-    return this.checkAll(count, key, tokens, second);
+    return this.checkAll(count, key, tokens, second, second);
   }
 
   private checkAll(
     count: KeyCount,
     key: string,
     tokens: number,
+    begun: number,
     second: number,
   ): string | undefined {
     if (this.policy.kind === 'window') return undefined;
-    const used = count.inAll.add(tokens, second);
-    const fromStore = this.burst + this.added + count.refunding + this.rate * this.longestWait;
+    const used = count.inAll.add(tokens, begun, second);
+    const fromStore = this.burst + this.added + count.refunding;
     // Of late answers: what passed by share, and the debt that has not been paid yet.
     const most = fromStore + this.besides + 2 * this.shareDepth + this.burst;
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
@@ -178,7 +177,7 @@ export class PolicyBounds {
     let count = this.keys.get(key);
     if (count === undefined) {
       const need = (): Need => new Need(this.rate);
-      const inWindow = new SpanSum();
+      const inWindow = new SpanSum((this.policy.periodMs / 1000) * WINDOW_PART - EDGE_TOKENS);
       count = {
         ...{ fromStore: need(), byShare: need(), inAll: need(), inWindow },
         refunding: 0,

@@ -28,7 +28,6 @@ export class QuotaBounds {
   private besides = 0;
   private refunded = 0;
   private started = 0;
-  private longestWait = 0;
   private last = 0;
 
   constructor(
@@ -81,26 +80,24 @@ export class QuotaBounds {
     app: string,
     tokens: number,
     source: string,
-    waited: number,
+    begun: number,
     second: number,
   ): string | undefined {
     this.pass(second);
     const own = this.apps.get(app)!;
     if (source === 'fallback') return this.admittedByShare(own, app, tokens, second);
-    if (source === 'store') this.longestWait = Math.max(this.longestWait, waited);
     this.granted(process, app, -tokens);
     const left = this.left.get(`${process} ${app}`)!;
     if (left < 0) return `quota ${app}: ${-left} more than ${process} was granted`;
     const more = this.refunded + this.added;
-    const most = this.depth + more + this.capacity * this.longestWait;
-    const used = this.fromStore.add(tokens, second);
+    const most = this.depth + more;
+    const used = this.fromStore.add(tokens, begun, second);
     if (used > most + EDGE_TOKENS) return exceeds('cluster from the store', used, most);
-    const mostOfApp =
-      Math.max(own.ceiling, this.maxCost) * (1 + this.losses + this.longestWait) + this.refunded;
-    const usedOfApp = own.fromStore.add(tokens, second);
+    const mostOfApp = Math.max(own.ceiling, this.maxCost) * (1 + this.losses) + this.refunded;
+    const usedOfApp = own.fromStore.add(tokens, begun, second);
     if (usedOfApp > mostOfApp + EDGE_TOKENS)
       return exceeds(`ceiling of ${app}`, usedOfApp, mostOfApp);
-    return this.checkAll(tokens, second);
+    return this.checkAll(tokens, begun, second);
   }
 
   private admittedByShare(
@@ -109,18 +106,18 @@ export class QuotaBounds {
     tokens: number,
     second: number,
   ): string | undefined {
-    const used = own.byShare.add(tokens, second);
+    const used = own.byShare.add(tokens, second, second);
     const perProcess = Math.max(this.maxCost, (PART * own.guaranteed * this.depth) / this.capacity);
     const share = (PART * own.guaranteed * this.depth) / this.capacity;
     const joined = this.started - this.initial;
     const most = share + this.started * this.maxCost + joined * perProcess + this.losses * share;
     if (used > most + EDGE_TOKENS) return exceeds(`${app} by share`, used, most);
-    return this.checkAll(tokens, second);
+    return this.checkAll(tokens, second, second);
   }
 
-  private checkAll(tokens: number, second: number): string | undefined {
-    const used = this.inAll.add(tokens, second);
-    const fromStore = this.depth + this.added + this.refunded + this.capacity * this.longestWait;
+  private checkAll(tokens: number, begun: number, second: number): string | undefined {
+    const used = this.inAll.add(tokens, begun, second);
+    const fromStore = this.depth + this.added + this.refunded;
     const shares = PART * this.depth + this.apps.size * this.started * this.maxCost;
     const most = fromStore + this.besides + shares + this.depth;
     return used > most + EDGE_TOKENS ? exceeds('cluster in all', used, most) : undefined;

@@ -106,7 +106,7 @@ export class HistoryRun implements Observer {
     key: string,
     tokens: number,
     source: string,
-    waitedSeconds: number,
+    begun: number,
   ): void {
     this.admittedTokens += tokens;
     this.onAdmitted?.(limit, tokens);
@@ -115,8 +115,8 @@ export class HistoryRun implements Observer {
     const policy = this.policies[limit];
     const app = this.appOf(limit);
     const broken =
-      policy?.admitted(name, key, tokens, source, waitedSeconds, now) ??
-      (app && this.quota!.admitted(name, app, tokens, source, waitedSeconds, now));
+      policy?.admitted(name, key, tokens, source, begun, now) ??
+      (app && this.quota!.admitted(name, app, tokens, source, begun, now));
     if (broken !== undefined) this.fail('bound', broken);
   }
 

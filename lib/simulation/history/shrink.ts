@@ -20,7 +20,7 @@ export async function shrink(history: History): Promise<Shrunk | undefined> {
     return true;
   };
   for (let size = best.history.events.length; size >= 1; size = Math.floor(size / 2)) {
-    for (let at = 0; at < best.history.events.length; ) {
+    for (let at = 0; at < best.history.events.length;) {
       const { events } = best.history;
       const isShorter = await attempt([...events.slice(0, at), ...events.slice(at + size)]);
       if (!isShorter) at += size;
@@ -38,7 +38,9 @@ function upTo(history: History, atMs: number): History {
 export function describeHistory({ history, broken }: Shrunk): string {
   const { seed, plan, events } = history;
   const head = `${broken.check} at ${Math.round(broken.atMs)} ms: ${broken.detail}`;
-  return [head, JSON.stringify({ seed, plan }), ...events.map((one) => JSON.stringify(one))].join('\n');
+  return [head, JSON.stringify({ seed, plan }), ...events.map((one) => JSON.stringify(one))].join(
+    '\n',
+  );
 }
 
 /** The history of such a description. */

@@ -20,7 +20,7 @@ export interface Observer {
     key: string,
     tokens: number,
     source: string,
-    waitedSeconds: number,
+    begun: number,
   ): void;
   refundBegun(process: SimulatedProcess, limit: number, key: string, tokens: number): void;
   refundDone(limit: number, key: string, tokens: number): void;
@@ -183,8 +183,7 @@ export class SimulatedProcess {
     this.observer.decided(this, limit, decision);
     if (decision.source === 'fallback') this.fallbacks++;
     if (!decision.allowed) return;
-    const waited = this.world.time.seconds() - begun;
-    this.observer.admitted(this, limit, key, cost, decision.source, waited);
+    this.observer.admitted(this, limit, key, cost, decision.source, begun);
     if (decision.source !== 'fallback') this.taken.push({ limit, key, tokens: cost });
   }
 

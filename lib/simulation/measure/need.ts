@@ -1,19 +1,43 @@
+/** Spans that begin at one instant: what was used in them, and what had flowed in before them. */
+interface Spans {
+  readonly from: number;
+  sum: number;
+}
+
 /**
  * What a bucket must hold at least to admit all that was admitted: the most, over all spans, by which
- * tokens exceed what has flowed in. Kept apart from the library's own arithmetic on purpose.
+ * the tokens that were asked for and admitted within the span exceed what has flowed in. Kept apart
+ * from the library's own arithmetic on purpose.
  */
 export class Need {
-  private beyond = 0;
+  /** Later spans come later and have the larger sums; any other is never the worst again. */
+  private spans: Spans[] = [];
+  private inflow = 0;
   private last = 0;
 
   /** `rate` is in tokens per second. */
   constructor(private rate: number) {}
 
-  /** The need of the spans that end now. */
-  add(tokens: number, second: number): number {
+  /** Tokens asked for at `begun` and admitted at `second`. The need of the spans that end now. */
+  add(tokens: number, begun: number, second: number): number {
     this.flow(second);
-    this.beyond = Math.max(0, this.beyond + tokens);
-    return this.beyond;
+    const { spans } = this;
+    let at = spans.length;
+    while (at > 0 && spans[at - 1]!.from > begun) at--;
+    spans.splice(at, 0, { from: begun, sum: this.inflow - this.rate * (second - begun) });
+    for (let i = 0; i <= at; i++) spans[i]!.sum += tokens;
+    let most = -Infinity;
+    this.spans = spans.filter(({ sum }) => {
+      if (sum <= most) return false;
+      most = sum;
+      return true;
+    });
+    return most - this.inflow;
+  }
+
+  /** Tokens came back: of every span that has begun. */
+  giveBack(tokens: number): void {
+    for (const spans of this.spans) spans.sum -= tokens;
   }
 
   /** Another rate from now on. */
@@ -23,25 +47,23 @@ export class Need {
   }
 
   private flow(second: number): void {
-    this.beyond = Math.max(0, this.beyond - this.rate * (second - this.last));
+    this.inflow += this.rate * (second - this.last);
     this.last = second;
   }
 }
 
-/** The same for a window: tokens admitted in any span of that length. */
+/** The same for a window: tokens asked for and admitted in any span of that length. */
 export class SpanSum {
-  private readonly admitted: { readonly second: number; readonly tokens: number }[] = [];
-  private sum = 0;
-  private first = 0;
+  private readonly admitted: { readonly begun: number; readonly tokens: number }[] = [];
 
-  add(tokens: number, second: number, span: number): number {
+  constructor(private readonly seconds: number) {}
+
+  add(tokens: number, begun: number, second: number): number {
     const { admitted } = this;
-    admitted.push({ second, tokens });
-    this.sum += tokens;
-    for (let next = admitted[this.first]!; next.second < second - span; ) {
-      this.sum -= next.tokens;
-      next = admitted[++this.first]!;
-    }
-    return this.sum;
+    admitted.push({ begun, tokens });
+    while (admitted[0]!.begun < second - 2 * this.seconds) admitted.shift();
+    let sum = 0;
+    for (const one of admitted) if (one.begun > second - this.seconds) sum += one.tokens;
+    return sum;
   }
 }

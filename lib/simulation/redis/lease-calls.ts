@@ -41,8 +41,11 @@ export class LeaseCalls {
   /** Whose tokens were told: a call that comes again gets the same reply, and nothing more. */
   private readonly told = new WeakSet<QuotaReply>();
 
+  /** `heardSeq`: what a call gives back it gives back once, however often it comes. */
+  constructor(readonly heardSeq = new Map<string, number>()) {}
+
   copy(): LeaseCalls {
-    const copy = new LeaseCalls();
+    const copy = new LeaseCalls(this.heardSeq);
     copy.record = this.record;
     copy.ledger = this.ledger?.copy();
     copy.held = this.held;
@@ -76,9 +79,12 @@ export class LeaseCalls {
     const ledger = this.ledgerFor(now, figures[0]!, call, runId);
     const { names } = this.held!;
     const reply = ledger.settle(now, call);
-    const isRepeated = this.told.has(reply);
+    const isFirst = call.seq > (this.heardSeq.get(name) ?? 0);
+    this.heardSeq.set(name, Math.max(call.seq, this.heardSeq.get(name) ?? 0));
+    const tell = (app: number, tokens: number): void => moved(names[app]!, tokens);
+    if (isFirst) tellBack(call, tell);
+    if (!this.told.has(reply)) tellGranted(call, reply, tell);
     this.told.add(reply);
-    if (!isRepeated) tellMoved(call, reply, (app, tokens) => moved(names[app]!, tokens));
     return packReply(reply, names.length);
   }
 
@@ -139,16 +145,21 @@ function callOf(name: string, figures: readonly number[]): QuotaCall {
   };
 }
 
-function tellMoved(
-  call: QuotaCall,
+function tellBack({ apps }: QuotaCall, moved: (app: number, tokens: number) => void): void {
+  for (const { app, returned, refunded = 0 } of apps) moved(app, -returned - refunded);
+}
+
+function tellGranted(
+  { apps }: QuotaCall,
   reply: QuotaReply,
   moved: (app: number, tokens: number) => void,
 ): void {
-  for (const answer of reply.apps) {
-    const asked = call.apps.find(({ app }) => app === answer.app)!;
-    let tokens = answer.granted - asked.returned - (asked.refunded ?? 0);
-    answer.needs.forEach((passed, group) => (tokens += passed * asked.needs[group]!.cost));
-    moved(answer.app, tokens);
+  for (const { app, granted, needs } of reply.apps) {
+    const asked = apps.find((one) => one.app === app)!;
+    moved(
+      app,
+      needs.reduce((sum, passed, i) => sum + passed * asked.needs[i]!.cost, granted),
+    );
   }
 }
 

@@ -30,9 +30,9 @@ interface Data {
   readonly nodes: Map<string, number>;
 }
 
-const emptyData = (): Data => ({
+const emptyData = (before?: Data): Data => ({
   buckets: new BucketCalls(),
-  leases: new LeaseCalls(),
+  leases: new LeaseCalls(before?.leases.heardSeq),
   nodes: new Map(),
 });
 
@@ -88,7 +88,7 @@ export class VirtualRedis {
   }
 
   flush(): void {
-    this.data = emptyData();
+    this.data = emptyData(this.data);
   }
 
   /** From now on the replica hears of nothing more. */
