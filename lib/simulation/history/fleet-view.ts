@@ -11,7 +11,7 @@ export interface ProcessView {
 
 /** The processes of a history, as an observer sees them. */
 export class FleetView {
-  readonly all: ProcessView[] = [];
+  private readonly all: ProcessView[] = [];
 
   join(name: string): ProcessView {
     const process = { name, isAlive: true, nodes: 1, isOpen: false, isOffline: false };
@@ -23,8 +23,10 @@ export class FleetView {
     return this.all.filter(({ isAlive }) => isAlive);
   }
 
-  named(name: string): ProcessView | undefined {
-    return this.all.find((process) => process.name === name);
+  /** A process was told with how many it shares. */
+  heard(name: string, nodes: number): void {
+    const process = this.all.find((one) => one.name === name);
+    if (process !== undefined) process.nodes = nodes;
   }
 
   /** The parts of a limit that processes without the store may use together. */

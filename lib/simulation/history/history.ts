@@ -8,7 +8,7 @@ export type UseEvent =
       readonly kind: 'ask';
       readonly process: number;
       readonly limit: number;
-      readonly key: number;
+      readonly key: string;
       readonly cost: number;
       readonly count: number;
     }
@@ -16,20 +16,14 @@ export type UseEvent =
       readonly kind: 'acquire';
       readonly process: number;
       readonly limit: number;
-      readonly key: number;
+      readonly key: string;
       readonly timeoutMs: number;
     }
   | {
       readonly kind: 'refund';
       readonly process: number;
       readonly limit: number;
-      readonly key: number;
-    }
-  | {
-      readonly kind: 'reset';
-      readonly process: number;
-      readonly limit: number;
-      readonly key: number;
+      readonly key: string;
     }
   | { readonly kind: 'change'; readonly limit: number; readonly factor: number };
 
@@ -77,7 +71,7 @@ function drawUses(
     const phase = hot[Math.min(hot.length - 1, Math.floor(atMs / PHASE_MS))]!;
     const process = phase >= 0 && random() < 0.9 ? phase : pick(plan.processes);
     const limit = pick(limits);
-    const key = random() < 0.8 ? 0 : 1;
+    const key = random() < 0.8 ? 'k0' : 'k1';
     const draw = random();
     if (draw < 0.02) return { atMs, kind: 'refund', process, limit, key };
     if (draw < 0.05)

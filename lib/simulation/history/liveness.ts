@@ -79,7 +79,7 @@ export class Liveness {
   }
 
   private rateOf(limit: number): number {
-    return this.run.rateOf(limit);
+    return this.run.limits.rateOf(limit, this.run.appOf(limit));
   }
 
   private judge(limits: number): void {

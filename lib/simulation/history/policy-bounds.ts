@@ -58,14 +58,12 @@ export class PolicyBounds {
     }
   }
 
-  /** A process goes on without the store, or is back. */
-  switched(process: ProcessView, isOpen: boolean, second: number): void {
+  /** A process goes on without the store from now on, or is back. */
+  switches(process: ProcessView, isOpen: boolean, second: number): void {
     this.pass(second);
-    const wasAll = this.isAllOpen();
-    process.isOpen = isOpen;
     if (isOpen) this.besides += this.depthOf(process);
     // Meanwhile the bucket in the store has filled up.
-    if (wasAll && !isOpen) this.besides += this.burst;
+    else if (this.isAllOpen()) this.besides += this.burst;
   }
 
   granted(process: string, key: string, tokens: number): void {
@@ -82,8 +80,8 @@ export class PolicyBounds {
   refundDone(key: string, tokens: number, second: number): void {
     const count = this.countOf(key);
     count.refunding -= tokens;
-    count.fromStore.giveBack(tokens);
-    count.inAll.giveBack(tokens);
+    count.fromStore.giveBack(tokens, second);
+    count.inAll.giveBack(tokens, second);
     count.inWindow.add(-tokens, second, second);
   }
 
@@ -146,8 +144,8 @@ export class PolicyBounds {
     if (this.policy.kind === 'window') return undefined;
     const used = count.inAll.add(tokens, begun, second);
     const fromStore = this.burst + this.added + count.refunding;
-    // Of late answers: what passed by share, and the debt that has not been paid yet.
-    const most = fromStore + this.besides + 2 * this.shareDepth + this.burst;
+    // Of late answers: what passed by share, and what had before the store said no.
+    const most = fromStore + this.besides + 2 * this.shareDepth;
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
   }
 

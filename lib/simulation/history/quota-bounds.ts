@@ -33,6 +33,8 @@ export class QuotaBounds {
   constructor(
     options: QuotaOptions,
     private readonly maxCost: number,
+    /** Processes that there are from the start. */
+    private readonly initial: number,
     private readonly fleet: FleetView,
   ) {
     this.fromStore = new Need(0);
@@ -58,11 +60,9 @@ export class QuotaBounds {
     this.added += 2 * Math.max(before, this.depth);
   }
 
-  switched(process: ProcessView, isOffline: boolean, second: number): void {
+  switches(_process: ProcessView, isOffline: boolean, second: number): void {
     this.pass(second);
-    const wasAll = this.isAllOffline();
-    process.isOffline = isOffline;
-    if (wasAll && !isOffline) this.besides += this.depth;
+    if (!isOffline && this.isAllOffline()) this.besides += this.depth;
   }
 
   granted(process: string, app: string, tokens: number): void {
@@ -134,9 +134,6 @@ export class QuotaBounds {
   private isAllOffline(): boolean {
     return this.fleet.alive.every(({ isOffline }) => isOffline);
   }
-
-  /** Processes that there were from the start. */
-  initial = 0;
 
   private set(options: QuotaOptions, second: number): void {
     const { cluster, apps, maxCost, paceMs } = checkQuota(options).figures;

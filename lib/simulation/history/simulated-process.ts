@@ -1,15 +1,12 @@
 import { createRateLimiter } from '../../limiter/weir-rate-limiter.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type LimitsChange } from '../../limiter/limits-change.js';
-import { type PolicyInput } from '../../limiter/policy-options.js';
-import { type QuotaOptions } from '../../limiter/quota-options.js';
 import { type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { Machine } from '../engine/machine.js';
 import { type VirtualTime } from '../engine/virtual-time.js';
 import { virtualDriver } from '../redis/virtual-client.js';
 import { type VirtualLinks } from '../redis/virtual-links.js';
 import { type ProcessView } from './fleet-view.js';
-import { type HistoryPlan } from './plan.js';
 
 /** Told of everything that can be seen of a process from outside. */
 export interface Observer {
@@ -31,9 +28,9 @@ export interface Observer {
 }
 
 export interface ProcessConfig {
-  readonly plan: HistoryPlan;
-  readonly policies: Record<string, PolicyInput>;
-  readonly quota: QuotaOptions | undefined;
+  readonly decisionTimeoutMs: number;
+  /** Those that it starts with. */
+  readonly limits: LimitsChange;
 }
 
 export interface ProcessWorld {
@@ -62,24 +59,25 @@ export class SimulatedProcess {
 
   constructor(
     name: string,
-    { plan, policies, quota }: ProcessConfig,
+    { decisionTimeoutMs, limits }: ProcessConfig,
     private readonly world: ProcessWorld,
     readonly view: ProcessView,
     private readonly observer: Observer,
   ) {
     this.machine = new Machine(name, world.time, world.random);
+    const { revision, ...options } = limits;
     this.limiter = createRateLimiter({
-      policies,
-      ...(quota && { quota }),
+      ...options,
       nodeId: name,
       clock: this.machine.clock,
       store: {
         type: 'redis',
         url: 'redis://virtual',
         driver: virtualDriver(this.machine, world.links),
-        decisionTimeout: `${plan.decisionTimeoutMs}ms`,
+        decisionTimeout: `${decisionTimeoutMs}ms`,
       },
     });
+    if (revision > 0) this.limiter.prepare(limits)();
     this.limiter.on('store', ({ state }) => observer.storeSwitched(this, state === 'down'));
     this.limiter.on('mode', ({ mode }) => observer.quotaSwitched(this, mode === 'offline'));
   }

@@ -12,6 +12,7 @@ interface Spans {
 export class Need {
   /** Later spans come later and have the larger sums; any other is never the worst again. */
   private spans: Spans[] = [];
+  private readonly backs: { readonly second: number; readonly tokens: number }[] = [];
   private inflow = 0;
   private last = 0;
 
@@ -24,7 +25,8 @@ export class Need {
     const { spans } = this;
     let at = spans.length;
     while (at > 0 && spans[at - 1]!.from > begun) at--;
-    spans.splice(at, 0, { from: begun, sum: this.inflow - this.rate * (second - begun) });
+    const flowedBefore = this.inflow - this.rate * (second - begun);
+    spans.splice(at, 0, { from: begun, sum: flowedBefore - this.backSince(begun) });
     for (let i = 0; i <= at; i++) spans[i]!.sum += tokens;
     let most = -Infinity;
     this.spans = spans.filter(({ sum }) => {
@@ -35,9 +37,16 @@ export class Need {
     return most - this.inflow;
   }
 
-  /** Tokens came back: of every span that has begun. */
-  giveBack(tokens: number): void {
+  /** Tokens came back: of every span that has begun by then. */
+  giveBack(tokens: number, second: number): void {
+    this.backs.push({ second, tokens });
     for (const spans of this.spans) spans.sum -= tokens;
+  }
+
+  private backSince(begun: number): number {
+    let sum = 0;
+    for (const { second, tokens } of this.backs) if (second >= begun) sum += tokens;
+    return sum;
   }
 
   /** Another rate from now on. */
