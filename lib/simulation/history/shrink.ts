@@ -8,13 +8,16 @@ export interface Shrunk {
 }
 
 /** Leaves out events for as long as the same check still fails; undefined if none does. */
-export async function shrink(history: History): Promise<Shrunk | undefined> {
-  const first = (await runHistory(history)).broken;
+export async function shrink(
+  history: History,
+  run: (history: History) => Promise<{ broken: Broken | undefined }> = runHistory,
+): Promise<Shrunk | undefined> {
+  const first = (await run(history)).broken;
   if (first === undefined) return undefined;
   let best: Shrunk = { history: upTo(history, first.atMs), broken: first };
   const attempt = async (events: readonly HistoryEvent[]): Promise<boolean> => {
     const shorter = { ...history, events };
-    const { broken } = await runHistory(shorter);
+    const { broken } = await run(shorter);
     if (broken?.check !== first.check) return false;
     best = { history: upTo(shorter, broken.atMs), broken };
     return true;
@@ -34,7 +37,7 @@ function upTo(history: History, atMs: number): History {
   return { ...history, events: history.events.filter((event) => event.atMs <= atMs) };
 }
 
-/** A history in a few lines, as `replay` reads it back. */
+/** A history in a few lines, as `readHistory` reads it back. */
 export function describeHistory({ history, broken }: Shrunk): string {
   const { seed, plan, events } = history;
   const head = `${broken.check} at ${Math.round(broken.atMs)} ms: ${broken.detail}`;

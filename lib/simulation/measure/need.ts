@@ -1,3 +1,9 @@
+interface Move {
+  readonly begun: number;
+  readonly second: number;
+  readonly tokens: number;
+}
+
 /** Spans that begin at one instant: what was used in them, and what had flowed in before them. */
 interface Spans {
   readonly from: number;
@@ -12,7 +18,8 @@ interface Spans {
 export class Need {
   /** Later spans come later and have the larger sums; any other is never the worst again. */
   private spans: Spans[] = [];
-  private readonly backs: { readonly second: number; readonly tokens: number }[] = [];
+  /** In the order in which they ended; what came back is negative. */
+  private readonly moves: Move[] = [];
   private inflow = 0;
   private last = 0;
 
@@ -26,7 +33,8 @@ export class Need {
     let at = spans.length;
     while (at > 0 && spans[at - 1]!.from > begun) at--;
     const flowedBefore = this.inflow - this.rate * (second - begun);
-    spans.splice(at, 0, { from: begun, sum: flowedBefore - this.backSince(begun) });
+    spans.splice(at, 0, { from: begun, sum: flowedBefore + this.since(begun) });
+    this.moves.push({ begun, second, tokens });
     for (let i = 0; i <= at; i++) spans[i]!.sum += tokens;
     let most = -Infinity;
     this.spans = spans.filter(({ sum }) => {
@@ -39,13 +47,16 @@ export class Need {
 
   /** Tokens came back: of every span that has begun by then. */
   giveBack(tokens: number, second: number): void {
-    this.backs.push({ second, tokens });
+    this.moves.push({ begun: second, second, tokens: -tokens });
     for (const spans of this.spans) spans.sum -= tokens;
   }
 
-  private backSince(begun: number): number {
+  /** What was admitted and came back in the span from that instant until now. */
+  private since(from: number): number {
     let sum = 0;
-    for (const { second, tokens } of this.backs) if (second >= begun) sum += tokens;
+    for (let i = this.moves.length - 1; i >= 0 && this.moves[i]!.second >= from; i--) {
+      if (this.moves[i]!.begun >= from) sum += this.moves[i]!.tokens;
+    }
     return sum;
   }
 

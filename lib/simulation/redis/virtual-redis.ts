@@ -100,7 +100,8 @@ export class VirtualRedis {
     this.offsetMicros += ms * 1000;
   }
 
-  private now(): number {
+  /** Its wall clock, in microseconds. */
+  now(): number {
     return Math.floor(EPOCH_MICROS + this.time.now() - START_MICROS + this.offsetMicros);
   }
 

@@ -1,0 +1,93 @@
+import { historyOf } from '../../lib/simulation/history/history.js';
+import { HistoryRun } from '../../lib/simulation/history/run-history.js';
+import { type ServerCall } from '../../lib/simulation/redis/virtual-redis.js';
+import { defineScripts } from '../../lib/stores/redis/scripts.js';
+import { startRedis, stopAll, withRedis } from '../support/index.js';
+
+const LIMIT_SIZE = 8;
+const NEVER_MS = 1e9;
+/** Nothing happens in these to the data or to the clock of the server. */
+const QUIET: readonly string[] = [
+  'ask',
+  'acquire',
+  'refund',
+  'change',
+  'crash',
+  'leave',
+  'stall',
+  'drop',
+];
+const HISTORIES = 4;
+
+interface Exchange {
+  readonly command: string;
+  readonly args: (string | number | Buffer)[];
+  readonly reply: unknown;
+}
+
+afterAll(stopAll);
+
+/** What the simulator's server is asked and answers, with the instant written into the calls. */
+async function exchangesOf(seed: number): Promise<Exchange[]> {
+  const history = historyOf(seed);
+  const run = new HistoryRun(history);
+  const exchanges: Exchange[] = [];
+  const { server } = run;
+  const receive = server.receive.bind(server);
+  server.receive = (call: ServerCall) => {
+    const args = withInstant(call, server.now());
+    receive({
+      ...call,
+      args,
+      answer: (reply) => {
+        exchanges.push({ command: call.command, args, reply });
+        call.answer(reply);
+      },
+    });
+  };
+  await run.run();
+  return exchanges;
+}
+
+/** Redis forgets by its own clock, which is not the simulator's: so it never may. */
+function withInstant({ command, args }: ServerCall, now: number): Exchange['args'] {
+  const copy = [...args];
+  if (command === 'weirLease') copy[6] = String(now);
+  if (command !== 'weirBuckets') return copy;
+  const first = 1 + Number(args[0]);
+  copy[first] = String(now);
+  for (let at = first + 3; at < copy.length; at += LIMIT_SIZE) copy[at + LIMIT_SIZE - 1] = NEVER_MS;
+  return copy;
+}
+
+describe('the virtual Redis', () => {
+  it('answers what the scripts answer, to the byte', async () => {
+    const redis = await startRedis();
+    const seeds: number[] = [];
+    for (let seed = 1; seeds.length < HISTORIES; seed++) {
+      if (historyOf(seed).events.every(({ kind }) => QUIET.includes(kind))) seeds.push(seed);
+    }
+    await withRedis(redis.port, async (client) => {
+      const scripts = defineScripts(client);
+      for (const seed of seeds) {
+        await client.flushall();
+        const exchanges = await exchangesOf(seed);
+        expect(exchanges.length).toBeGreaterThan(100);
+        for (const { command, args, reply } of exchanges) {
+          if (command === 'weirBuckets') {
+            expect(await scripts.buckets(args as string[])).toEqual(reply);
+          } else if (command === 'weirLease') {
+            const bytes = await scripts
+              .lease(args as Buffer[])
+              .catch((error: Error) => error.message);
+            expect(bytes).toEqual(reply instanceof Error ? reply.message : reply);
+          } else if (command === 'weirSeedLimits') {
+            expect(await scripts.seedLimits(args as Buffer[])).toEqual(reply);
+          } else if (command === 'unlink') {
+            await client.unlink(String(args[0]));
+          }
+        }
+      }
+    });
+  });
+});
