@@ -165,6 +165,7 @@ export {
   RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
+  StrayReplyError,
   TooManyWaitersError,
   UnknownAppError,
   UnknownOptionError,
@@ -206,6 +207,7 @@ export {
   type RateLimiterStats,
   type SharedRedis,
 } from './limiter/rate-limiter.js';
+export { type StoreStats } from './stores/redis/redis-store.js';
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

@@ -85,7 +85,8 @@ export const providers: Provider[] = [
       checkOptions({ ...input, ...overrides }),
   ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
-    const { store, quota, nodeId, clock } = options;
+    const { store, nodeId, clock } = options;
+    const quota = quotaOf(options);
     return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
   }),
   provide(
@@ -207,6 +208,12 @@ function transportsOf(
   const graphql = new GraphqlTransport(headers, trustProxy);
   const grpc = new GrpcTransport(Object.assign(new GrpcOptions(), options.grpc), headers);
   return new NestTransports({ http, grpc, rpc, ws, graphql });
+}
+
+/** A process that charges one app need not have a share of the others kept for it. */
+function quotaOf({ quota, app }: RateLimitModuleOptions): RateLimitModuleOptions['quota'] {
+  if (quota === undefined || typeof app !== 'string') return quota;
+  return { ...quota, local: { apps: [app], ...withoutUndefined(quota.local ?? {}) } };
 }
 
 /** Once for each policy: a flood of odd requests must not be one of lines. */

@@ -6,23 +6,27 @@
 --          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
 --          its checks, and then the same pair for each of them; but for a lease -4, the number of its
 --          key, the tokens wanted, a generation, and the tokens used and returned of that one and of
---          the one before it
+--          the one before it. The number of the batch ends it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window) plus ten times the revision of the configuration that the limit is from,
---          units per token (window: ticks per sub-window), units per microsecond,
---          units when full, longest delay in microseconds, sub-windows, microseconds per tick, time to
---          live in milliseconds (twice as long as a bucket needs to recover)
+--          units per token, units per microsecond, units when full, longest delay in microseconds,
+--          of a window its period and its sub-windows in microseconds, time to live in milliseconds
+--          (twice as long as a bucket needs to recover)
 -- Reply    now, and the level of each check, -1 - level if it is denied; then, for every check with a wait,
 --          its number and the wait. A lease counts as three checks: level, tokens granted, generation.
---          If a bucket was of a later revision than its caller, the latest such revision, negative, ends it
+--          If a bucket was of a later revision than its caller, the latest such revision, negative. The
+--          number of the batch ends it
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
--- State is packed doubles: level, last, full, expiry (buckets), or newest, width in microseconds, expiry,
+-- State is packed doubles: level, last, full, expiry (buckets), or newest, period, sub-window, expiry,
 -- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
 -- two more: how many were granted in the generation of `last`, and in the one before, and are not yet
--- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons).
+-- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons); and, once the clock has
+-- stepped back, how far the bucket's time is ahead of it.
+-- A clock that has stepped back by up to a second is waited for. A larger step is the new base of every
+-- bucket that is asked for: its level is kept, and the new base is written even if the call is denied.
 -- A bucket of which a caller had a revision ends with its limit: revision, four figures, and a byte. It
 -- keeps the latest limit that it has seen, and everybody is decided under that one.
 
@@ -33,6 +37,7 @@ local TAKE, REFUND, LEASE = 0, 2, 3
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
 local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
+local CLOCK_STEP_MICROS = 1000000
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
 
@@ -45,6 +50,7 @@ end
 local limits = {}
 for at = FIRST_LIMIT, #ARGV, LIMIT_SIZE do
   local algorithm, revision = tonumber(ARGV[at]), nil
+  local period, sub_window = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
   if algorithm > REVISION_STEP then
     revision = floor(algorithm / REVISION_STEP)
     algorithm = algorithm - revision * REVISION_STEP
@@ -56,8 +62,9 @@ for at = FIRST_LIMIT, #ARGV, LIMIT_SIZE do
     per_micro = tonumber(ARGV[at + 2]),
     full = tonumber(ARGV[at + 3]),
     max_delay = tonumber(ARGV[at + 4]),
-    windows = tonumber(ARGV[at + 5]),
-    tick = tonumber(ARGV[at + 6]),
+    period = period,
+    sub_window = sub_window,
+    windows = period > 0 and ceil(period / sub_window),
     ttl = ARGV[at + 7],
     ttl_micros = tonumber(ARGV[at + 7]) * 1000,
   }
@@ -77,7 +84,7 @@ local changed = {}
 local leases
 
 local function open_leases()
-  local GENERATION_MICROS, FORMAT, COUNTERS_AT = 1000000, '<dddddd', 33
+  local GENERATION_MICROS, COUNTERS_AT = 1000000, 33
   -- Leased tokens count for up to two generations, and only then can the bucket be full again.
   leases = { more_ttl_micros = 4 * GENERATION_MICROS }
 
@@ -85,19 +92,25 @@ local function open_leases()
   -- as of now; or, if nothing is outstanding any more, as of when that began, and that instant.
   function leases.refill(key, limit, level, last, raw)
     local current, previous = unpack_struct('<dd', raw, COUNTERS_AT)
+    local ahead = #raw > 48 and unpack_struct('<d', raw, 49) or 0
+    if last - now > CLOCK_STEP_MICROS then ahead, last = ahead + last - now, now end
     while current + previous > 0 do
       local room = max(0, limit.full - (current + previous) * limit.per_token)
-      local boundary = (floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
+      local boundary = (floor((last + ahead) / GENERATION_MICROS) + 1) * GENERATION_MICROS - ahead
       level = min(room, level + max(0, min(now, boundary) - last) * limit.per_micro)
       last = max(last, min(now, boundary))
       if last < boundary then
-        leases[key] = { current = current, previous = previous, room = room }
+        leases[key] = { current = current, previous = previous, room = room, ahead = ahead }
         return level, last
       end
       current, previous = 0, current
     end
-    -- Its state has become a shorter one, and is written anew.
-    expiries[key] = nil
+    if ahead > 0 then
+      leases[key] = { current = 0, previous = 0, room = limit.full, ahead = ahead }
+    else
+      -- Its state has become a shorter one, and is written anew.
+      expiries[key] = nil
+    end
     return level, last
   end
 
@@ -105,9 +118,9 @@ local function open_leases()
   -- What a counter does not hold is neither booked nor returned: nothing comes into being.
   function leases.settle(key, want, generation, used, returned, older_used, older_returned)
     local limit = limit_of[key]
-    local lease = leases[key] or { current = 0, previous = 0 }
+    local lease = leases[key] or { current = 0, previous = 0, ahead = 0 }
     local current, previous, back = lease.current, lease.previous, 0
-    local this = floor((now + behinds[key]) / GENERATION_MICROS)
+    local this = floor((now + behinds[key] + lease.ahead) / GENERATION_MICROS)
     if generation == this + 1 then used, returned = older_used, older_returned end
     if generation == this or generation == this + 1 then
       current = current - min(used, current)
@@ -129,10 +142,10 @@ local function open_leases()
     local granted = min(want, floor(level / limit.per_token))
     if granted > 0 or current < lease.current or previous < lease.previous then
       local units = granted * limit.per_token
-      local is_lent = current + granted + previous > 0
+      local is_lent = current + granted + previous > 0 or lease.ahead > 0
       -- A state that changes its length is written anew.
       if not is_lent or not leases[key] then expiries[key] = nil end
-      lease = { current = current + granted, previous = previous, room = room - units }
+      lease = { current = current + granted, previous = previous, room = room - units, ahead = lease.ahead }
       leases[key] = is_lent and lease or nil
       levels[key], changed[key] = level - units, true
     end
@@ -141,8 +154,9 @@ local function open_leases()
 
   function leases.pack(key, limit)
     local lease, last = leases[key], now + behinds[key]
-    local current, previous = lease.current, lease.previous
-    return pack(FORMAT, levels[key], last, limit.full, expiries[key], current, previous)
+    local state = pack(BUCKET_FORMAT, levels[key], last, limit.full, expiries[key])
+    state = state .. pack('<dd', lease.current, lease.previous)
+    return lease.ahead > 0 and state .. pack('<d', lease.ahead) or state
   end
 end
 
@@ -155,9 +169,13 @@ local function load_bucket(key, limit, raw)
     level, last, full, expiries[key] = unpack_struct(BUCKET_FORMAT, raw)
     -- A limit of other figures keeps how full the bucket was, not the number of units.
     if full ~= limit.full then level = floor(level / full * limit.full) end
-    if #raw == 48 then
+    local is_new_base = last - now > CLOCK_STEP_MICROS
+    if #raw > BUCKET_BYTES then
       if not leases then open_leases() end
       level, last = leases.refill(key, limit, level, last, raw)
+    end
+    if is_new_base then
+      last, expiries[key], changed[key] = now, nil, true
     end
   end
   if now > last then
@@ -194,102 +212,100 @@ end
 
 -- Sliding window ----------------------------------------------------------------------------------
 
-local function window_format(counts)
-  return '<ddd' .. string.rep('d', counts)
+local WINDOW_BYTES = 32
+
+-- Every period is cut into the same sub-windows, which are numbered through.
+local function number_at(limit, micros)
+  return floor(micros / limit.period) * limit.windows + floor(micros % limit.period / limit.sub_window)
 end
 
-local function width_micros(limit)
-  return limit.per_token * limit.tick
+local function start_of(limit, number)
+  return floor(number / limit.windows) * limit.period + number % limit.windows * limit.sub_window
+end
+
+local function pack_counts(limit, newest, expiry, counts)
+  local format = '<dddd' .. string.rep('d', limit.windows)
+  return pack(format, newest, limit.period, limit.sub_window, expiry, unpack(counts, 0, limit.windows - 1))
+end
+
+-- The window as of now: its counts by number modulo how many they are, and their sum. The newest sub-window
+-- is that of now, or the one last used if the clock has stepped back a little. After a larger step the one
+-- last used is that of now, and all others move with it.
+local function read_window(limit, raw)
+  local ring, newest = limit.windows, unpack_struct('<d', raw)
+  local counts = { unpack_struct('<' .. string.rep('d', ring), raw, WINDOW_BYTES + 1) }
+  local current, moved = number_at(limit, now), 0
+  if current < newest then
+    if start_of(limit, newest) - now > CLOCK_STEP_MICROS then
+      moved = newest - current
+    else
+      current = newest
+    end
+  end
+  local state, used = { newest = current, is_new_base = moved > 0 }, 0
+  for number = current - ring + 1, current do
+    local before = number + moved
+    local count = before <= newest and counts[before % ring + 1] or 0
+    state[number % ring] = count
+    used = used + count
+  end
+  state.used = used
+  return state
+end
+
+-- A window cut in another way keeps all its counts, as if they had just been taken.
+local function cut_anew(limit, raw)
+  local newest, period, sub_window = unpack_struct('<ddd', raw)
+  local ring, total, counts = (#raw - WINDOW_BYTES) / 8, 0, {}
+  for i = 1, ring do total = total + unpack_struct('<d', raw, WINDOW_BYTES + 8 * i - 7) end
+  local begun = start_of({ period = period, sub_window = sub_window, windows = ring }, newest)
+  local number = number_at(limit, begun)
+  for i = 0, limit.windows - 1 do counts[i] = i == number % limit.windows and total or 0 end
+  return pack_counts(limit, number, 0, counts)
 end
 
 local function load_window(key, limit, raw)
-  local ring = limit.windows + 1
-  local state = { newest = floor(floor(now / limit.tick) / limit.per_token) }
-  for i = 0, ring - 1 do state[i] = 0 end
+  local state
+  if raw and #raw > WINDOW_BYTES then
+    local period, sub_window, expiry = unpack_struct('<ddd', raw, 9)
+    local is_cut_alike = period == limit.period and sub_window == limit.sub_window
+    state = read_window(limit, is_cut_alike and raw or cut_anew(limit, raw))
+    if is_cut_alike then expiries[key] = expiry end
+    if state.is_new_base then expiries[key], changed[key] = nil, true end
+  else
+    state = { newest = number_at(limit, now), used = 0 }
+    for i = 0, limit.windows - 1 do state[i] = 0 end
+  end
   windows[key] = state
-  if not raw or #raw < BUCKET_BYTES then return end
-  local counts = #raw / 8 - 3
-  local values = { unpack_struct(window_format(counts), raw) }
-  expiries[key] = values[3]
-  if counts == ring and values[2] == width_micros(limit) then
-    state.newest = values[1]
-    for i = 0, ring - 1 do state[i] = values[i + 4] end
-    return
-  end
-  -- A window cut in another way keeps all its counts, as if they had just been taken.
-  expiries[key] = nil
-  state.newest = floor(values[1] * values[2] / width_micros(limit))
-  local total = 0
-  for i = 1, counts do total = total + values[i + 3] end
-  state[state.newest % ring] = total
-end
-
-local function pack_window(key, limit)
-  local state = windows[key]
-  local format = window_format(limit.windows + 1)
-  return pack(format, state.newest, width_micros(limit), expiries[key], unpack(state, 0, limit.windows))
-end
-
-local function ticks_not_before(limit, state)
-  return max(floor(now / limit.tick), state.newest * limit.per_token)
-end
-
-local function count_of(limit, state, number)
-  if number > state.newest or number < state.newest - limit.windows then return 0 end
-  return state[number % (limit.windows + 1)]
-end
-
-local function window_wait(limit, state, ticks, excess)
-  local width = limit.per_token
-  local current = floor(ticks / width)
-  local wait, left = 0, width - (ticks - current * width)
-  for number = current - limit.windows, current do
-    local count = count_of(limit, state, number)
-    if count * left >= excess then return wait + ceil(excess / count) end
-    excess = excess - count * left
-    wait = wait + left
-    left = width
-  end
-  return wait
 end
 
 local function measure_window(key, limit, cost)
-  local state, width = windows[key], limit.per_token
-  local ticks = ticks_not_before(limit, state)
-  local current = floor(ticks / width)
-  local whole = 0
-  for number = current - limit.windows + 1, current do whole = whole + count_of(limit, state, number) end
-  local oldest = count_of(limit, state, current - limit.windows)
-  local used = whole * width + oldest * (width - (ticks - current * width))
-  local left = limit.full - used - cost * width
-  if left >= 0 then return left, 0 end
-  local enough = ticks + window_wait(limit, state, ticks, -left)
-  -- Time may have stepped back within a sub-window: then more counts than was ever admitted.
-  return -1 - max(0, limit.full - used), enough * limit.tick - now
+  local state, ring = windows[key], limit.windows
+  local left = limit.full - state.used
+  if left >= cost then return left - cost, 0 end
+  -- The oldest is forgotten first, and all of it at the latest.
+  local excess, number = cost - left, state.newest - ring
+  while excess > 0 and number < state.newest do
+    number = number + 1
+    excess = excess - state[number % ring]
+  end
+  -- Of a limit that was lowered meanwhile more may have been used than it has.
+  return -1 - max(0, left), start_of(limit, number + ring) - now
 end
 
-local function advance(limit, state)
-  local current = floor(ticks_not_before(limit, state) / limit.per_token)
-  for number = max(state.newest + 1, current - limit.windows), current do
-    state[number % (limit.windows + 1)] = 0
-  end
-  state.newest = current
+local function add_to_window(state, slot, tokens)
+  state[slot] = state[slot] + tokens
+  state.used = state.used + tokens
 end
 
 -- What is given back was most likely taken last, so the newest sub-window comes first.
 local function change_window(key, limit, cost)
-  local state, ring = windows[key], limit.windows + 1
-  advance(limit, state)
-  if cost > 0 then
-    state[state.newest % ring] = state[state.newest % ring] + cost
-    return
-  end
-  local owed = -cost
-  for back = 0, limit.windows do
-    local slot = (state.newest - back) % ring
-    local given = min(owed, state[slot])
-    state[slot] = state[slot] - given
-    owed = owed - given
+  local state, ring = windows[key], limit.windows
+  if cost > 0 then return add_to_window(state, state.newest % ring, cost) end
+  for number = state.newest, state.newest - ring + 1, -1 do
+    local given = min(-cost, state[number % ring])
+    add_to_window(state, number % ring, -given)
+    cost = cost + given
   end
 end
 
@@ -319,7 +335,9 @@ local function open_revisions(batch)
     local limit = { algorithm = algorithm, revision = revision, per_token = per_token }
     limit.ttl, limit.ttl_micros = string.format('%.0f', ttl), ttl * 1000
     if algorithm == batch.WINDOW then
-      limit.tick, limit.full, limit.windows = a, b, bytes / 8 - 4
+      limit.full = a
+      limit.period, limit.sub_window = struct.unpack('<dd', raw, 9)
+      limit.windows = bytes / 8 - 4
     else
       limit.per_micro, limit.max_delay, limit.full = a, b, (struct.unpack('<d', raw, 17))
     end
@@ -331,17 +349,18 @@ local function open_revisions(batch)
     if not is_alike or a.algorithm ~= batch.WINDOW then
       return is_alike and a.per_micro == b.per_micro and a.max_delay == b.max_delay
     end
-    return a.tick == b.tick and a.windows == b.windows
+    return a.period == b.period and a.sub_window == b.sub_window
   end
 
   -- Settled under the limit that it had, and then as full as it was under the one that it gets.
   local function carried_bucket(raw, bytes, from, to)
     local level, last = struct.unpack('<dd', raw)
-    local current, previous = 0, 0
-    if bytes == 48 then current, previous = struct.unpack('<dd', raw, 33) end
+    local current, previous, ahead = 0, 0, 0
+    if bytes > 32 then current, previous = struct.unpack('<dd', raw, 33) end
+    if bytes > 48 then ahead = struct.unpack('<d', raw, 49) end
     while batch.now > last do
       local is_lent = current + previous > 0
-      local boundary = (math.floor(last / GENERATION_MICROS) + 1) * GENERATION_MICROS
+      local boundary = (math.floor((last + ahead) / GENERATION_MICROS) + 1) * GENERATION_MICROS - ahead
       local till = is_lent and math.min(boundary, batch.now) or batch.now
       local room = math.max(0, from.full - (current + previous) * from.per_token)
       level, last = math.min(room, level + (till - last) * from.per_micro), till
@@ -350,35 +369,29 @@ local function open_revisions(batch)
     local room = math.max(0, to.full - (current + previous) * to.per_token)
     level = math.min(room, math.max(0, part_of(level, from.full, to.full)))
     local head = struct.pack('<dddd', level, last, to.full, 0)
-    return current + previous == 0 and head or head .. struct.pack('<dd', current, previous)
+    if current + previous == 0 and ahead == 0 then return head end
+    local counters = struct.pack('<dd', current, previous)
+    return ahead == 0 and head .. counters or head .. counters .. struct.pack('<d', ahead)
   end
 
   -- A window that is cut alike has its sums from the newest sub-window back scaled and rounded up; one cut
   -- in another way has its used part as if it had just been taken.
   local function carried_window(raw, _, from, to)
-    local before = { newest = (struct.unpack('<d', raw)) }
-    for i = 0, from.windows do before[i] = struct.unpack('<d', raw, 25 + 8 * i) end
-    local width, ring = from.per_token, to.windows + 1
-    local ticks = batch.ticks_not_before(from, before)
-    local newest, counts, sum, scaled, used = math.floor(ticks / width), {}, 0, 0, 0
-    local is_alike = width == to.per_token and from.tick == to.tick and from.windows == to.windows
-    for number = newest, newest - from.windows, -1 do
-      local count = batch.count_of(from, before, number)
-      sum = sum + count
-      local up_to = is_alike and -part_of(-sum, from.full, to.full) or 0
-      counts[number % ring + 1], scaled = up_to - scaled, up_to
-      local is_whole = number > newest - from.windows
-      used = used + count * (is_whole and width or width - (ticks - newest * width))
+    local before = batch.read_window(from, raw)
+    local newest, ring, counts, sum, scaled = before.newest, to.windows, {}, 0, 0
+    if from.period == to.period and from.sub_window == to.sub_window then
+      for number = newest, newest - ring + 1, -1 do
+        sum = sum + before[number % ring]
+        local up_to = -part_of(-sum, from.full, to.full)
+        counts[number % ring], scaled = up_to - scaled, up_to
+      end
+    else
+      newest = batch.number_at(to, math.max(batch.now, batch.start_of(from, newest)))
+      local left = part_of(math.max(0, from.full - before.used), from.full, to.full)
+      for i = 0, ring - 1 do counts[i] = 0 end
+      counts[newest % ring] = to.full - math.max(0, left)
     end
-    if not is_alike then
-      newest = math.floor(math.floor(ticks * from.tick / to.tick) / to.per_token)
-      local capacity = to.full / to.per_token
-      local left = part_of(math.max(0, from.full - used), from.full, capacity)
-      for i = 1, ring do counts[i] = 0 end
-      counts[newest % ring + 1] = capacity - math.max(0, left)
-    end
-    local format = '<ddd' .. string.rep('d', ring)
-    return struct.pack(format, newest, to.per_token * to.tick, 0, unpack(counts, 1, ring))
+    return batch.pack_counts(to, newest, 0, counts)
   end
 
   -- The limit that holds for a bucket, the bucket under it, and whether that is to be written.
@@ -461,8 +474,10 @@ for key = 1, #KEYS do
       revisions = revisions or open_revisions({
         now = now,
         limit_of = limit_of,
-        count_of = count_of,
-        ticks_not_before = ticks_not_before,
+        number_at = number_at,
+        pack_counts = pack_counts,
+        read_window = read_window,
+        start_of = start_of,
         WINDOW = WINDOW,
         LEASE = LEASE,
         REFUND = REFUND,
@@ -578,13 +593,14 @@ for key = 1, #KEYS do
     if is_leased then ttl_micros = ttl_micros + leases.more_ttl_micros end
     local in_place = expiry and stored[key] and expiry - now >= ttl_micros / 2
     if not in_place then expiries[key] = now + ttl_micros end
-    local state = limit.algorithm == WINDOW and pack_window(key, limit) or pack_bucket(key, limit)
+    local window = windows[key]
+    local state = window and pack_counts(limit, window.newest, expiries[key], window) or pack_bucket(key, limit)
     if in_place then
       redis.call('SETRANGE', KEYS[key], '0', state)
     else
       if limit.revision then
         local figure, other = limit.per_micro, limit.max_delay
-        if limit.algorithm == WINDOW then figure, other = limit.tick, limit.full end
+        if limit.algorithm == WINDOW then figure, other = limit.full, 0 end
         local ttl_ms = limit.ttl_micros / 1000
         state = state .. pack('<dddddB', limit.revision, limit.per_token, figure, other, ttl_ms, 0)
       end
@@ -598,4 +614,5 @@ local latest = revisions and revisions.latest or 0
 if latest > 0 then revisions.tell_all(reply, plan) end
 for i = 1, #waits do reply[checks + 1 + i] = waits[i] end
 if latest > 0 then reply[#reply + 1] = -latest end
+reply[#reply + 1] = plan[last]
 return reply

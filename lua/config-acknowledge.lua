@@ -5,7 +5,8 @@
 -- ARGV[1]  the node
 -- ARGV[2]  what it says as JSON, without the time
 -- ARGV[3]  for how many milliseconds it counts
--- Reply    the milliseconds now
+-- ARGV[4]  the number of the call
+-- Reply    the milliseconds now, and the number of the call
 
 local acks, deadlines = KEYS[1], KEYS[2]
 local node, body, ttl_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -20,4 +21,4 @@ for _, silent in ipairs(redis.call('ZRANGEBYSCORE', deadlines, '-inf', string.fo
   redis.call('HDEL', acks, silent)
   redis.call('ZREM', deadlines, silent)
 end
-return now_ms
+return { now_ms, ARGV[4] }

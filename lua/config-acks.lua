@@ -2,7 +2,8 @@
 --
 -- KEYS[1]  what the nodes say, a hash of JSON by node
 -- KEYS[2]  sorted set of nodes by when they no longer count, in milliseconds
--- Reply    what each node says, as JSON
+-- ARGV[1]  the number of the call
+-- Reply    what each node says, as JSON, and the number of the call
 
 local acks, deadlines = KEYS[1], KEYS[2]
 
@@ -15,4 +16,5 @@ for _, node in ipairs(living) do
   local ack = redis.call('HGET', acks, node)
   if ack then said[#said + 1] = ack end
 end
+said[#said + 1] = ARGV[1]
 return said

@@ -12,15 +12,16 @@
 -- ARGV[8]  how many bytes a record may have that is told whole
 -- ARGV[9]  the id of a record with the same code and file, or nothing
 -- ARGV[10] then the record without them: that is told if it replaces that one
+-- ARGV[11] the number of the call
 -- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
---          the milliseconds now
+--          the milliseconds now; the number of the call
 
 local config, history = KEYS[1], KEYS[2]
 local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
 local id, body = ARGV[3], ARGV[4]
 local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
 local channel, most_told = ARGV[7], tonumber(ARGV[8])
-local ground, terse = ARGV[9], ARGV[10]
+local ground, terse, call = ARGV[9], ARGV[10], ARGV[11]
 
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -34,8 +35,8 @@ end
 
 local stored = redis.call('HMGET', config, 'revision', 'id', 'current', 'history_bytes')
 local current = whole(stored[1])
-if stored[2] == id then return { 1, current, now_ms } end
-if current ~= expected then return { 0, current, now_ms } end
+if stored[2] == id then return { 1, current, now_ms, call } end
+if current ~= expected then return { 0, current, now_ms, call } end
 
 local revision = math.max(expected, above) + 1
 -- Put together as text: cjson cannot tell an empty object from an empty list.
@@ -62,4 +63,4 @@ if #told <= most_told then
 end
 -- Only a hint: who may not publish may still write.
 redis.pcall('PUBLISH', channel, message)
-return { 1, revision, now_ms }
+return { 1, revision, now_ms, call }

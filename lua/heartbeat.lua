@@ -1,17 +1,34 @@
--- Notes that a node is alive and counts those that are.
+-- Notes that a node is alive, in some sorted sets of nodes, and counts those that are in all of them.
 --
--- KEYS[1]  sorted set of nodes by when they were last seen, in microseconds
+-- KEYS     sorted sets of nodes by when they were last seen, in microseconds; all of one slot
 -- ARGV[1]  the node
 -- ARGV[2]  after how many milliseconds of silence a node no longer counts
--- Reply    the number of nodes alive
+-- ARGV[3]  in how many of the sets, from the first on, the node is
+-- ARGV[4]  '1' if it leaves them
+-- ARGV[5]  the number of the call
+-- Reply    the number of nodes alive in each set, and the number of the call
 
-local nodes = KEYS[1]
-local node, ttl_ms = ARGV[1], tonumber(ARGV[2])
+local node, ttl_ms, own_sets, is_leaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local seen_now, oldest = string.format('%.0f', now), string.format('%.0f', now - ttl_ms * 1000)
 
-redis.call('ZREMRANGEBYSCORE', nodes, '-inf', string.format('%.0f', now - ttl_ms * 1000))
-redis.call('ZADD', nodes, string.format('%.0f', now), node)
-redis.call('PEXPIRE', nodes, ARGV[2])
-return redis.call('ZCARD', nodes)
+for i = 1, own_sets do
+  local nodes = KEYS[i]
+  redis.call('ZREMRANGEBYSCORE', nodes, '-inf', '(' .. oldest)
+  -- A clock that has stepped back goes on from here: who was seen after now was seen just now.
+  local ahead = redis.call('ZRANGEBYSCORE', nodes, '(' .. seen_now, '+inf')
+  for j = 1, #ahead do redis.call('ZADD', nodes, seen_now, ahead[j]) end
+  if is_leaving then
+    redis.call('ZREM', nodes, node)
+  else
+    redis.call('ZADD', nodes, seen_now, node)
+    redis.call('PEXPIRE', nodes, ttl_ms)
+  end
+end
+
+local counts = {}
+for i = 1, #KEYS do counts[i] = redis.call('ZCOUNT', KEYS[i], oldest, '+inf') end
+counts[#KEYS + 1] = ARGV[5]
+return counts

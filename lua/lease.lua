@@ -5,12 +5,14 @@
 -- KEYS[3]  the limits, a hash that seed-limits.lua writes
 -- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
--- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq, seen epoch, seen
+-- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq (counted from a number
+--          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen epoch, seen
 --          sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per second, wanted,
---          how many groups of needs, tokens refunded, and cost and count of each group. All of them whole numbers
+--          how many groups of needs, tokens refunded, tokens granted too late and when they were taken, tokens owed,
+--          and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
--- Reply    packed doubles: epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
+-- Reply    packed doubles: seq, epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
 --          microseconds that a lease lasts, how many apps have numbers; then per app its number, tokens granted,
 --          shortage (0 none, 1 app, 2 cluster), microseconds to retry after, tokens remaining, nodes, tokens per
 --          second beyond the guarantee during overload, how many groups of needs, and how many were granted of each.
@@ -25,12 +27,15 @@
 -- the limits are copied into the ledger if they are new. A call that was settled before gets the same bytes
 -- again, and nothing is written for it.
 --
+-- Instants are those of the server's clock and an offset, which grows when that clock steps back by more than a
+-- second: so the instants of the ledger, and those that nodes have heard, never run backwards, and tokens flow at once.
+--
 -- Apps go by number. A number never changes hands: apps are added at the end, and one that is gone keeps its place
 -- with limits that grant nothing. Where the list of names has begun anew the digests tell, and so does the ledger.
 
 local ledger_key, deadlines_key, limits_key, consumed_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local name, packed_call, injected = ARGV[1], ARGV[2], ARGV[3]
-local UNITS_PER_TOKEN, MICROS_PER_MS, TICK_MS, TICK_MICROS = 1000000, 1000, 100, 100000
+local UNITS_PER_TOKEN, MICROS_PER_MS, TICK_MS, TICK_MICROS, CLOCK_STEP_MICROS = 1000000, 1000, 100, 100000, 1000000
 local NO_SHORTAGE, SHORT_OF_APP, SHORT_OF_CLUSTER = 0, 1, 2
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
@@ -39,10 +44,16 @@ local redis_call = redis.call
 
 -- The call --------------------------------------------------------------------------------------------------
 
-local CALL_SIZE, ENTRY_SIZE = 5, 7
+local CALL_SIZE, ENTRY_SIZE = 5, 10
 local ANSWER, SHORTAGE, MISSING = 1, 2, 3
 local call_size = #packed_call / 8
-local call = { unpack_struct('<' .. rep('d', call_size), packed_call) }
+-- Lua returns no more than some 8,000 values at once, which the apps of a large call may exceed.
+local MOST_VALUES = 4000
+local call = { unpack_struct('<' .. rep('d', min(call_size, MOST_VALUES)), packed_call) }
+for at = MOST_VALUES, call_size - 1, MOST_VALUES do
+  local part = { unpack_struct('<' .. rep('d', min(call_size - at, MOST_VALUES)), packed_call, 8 * at + 1) }
+  for i = 1, #part do call[at + i] = part[i] end
+end
 local numbering, seq, seen_epoch, seen_sequence, is_leaving = call[1], call[2], call[3], call[4], call[5] == 1
 
 -- Where the entry of each app lies in the call. From here on the first app is number 1.
@@ -69,7 +80,7 @@ end
 -- The ledger ------------------------------------------------------------------------------------------------
 
 -- The figures of the cluster; then all stocks: that of an app is state[STOCK + number].
-local STATE_SIZE, STOCK = 12, 12
+local STATE_SIZE, STOCK = 13, 13
 -- Limits: the figures of the cluster; limits[RATE + number] and, the depth of stock, limits[stock_depth + number].
 local LIMITS_SIZE, RATE = 11, 11
 -- An app: figures that change, and limits.
@@ -87,6 +98,8 @@ local limits, stock_depth
 local state, last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes
 -- No lease is overdue before the first of these; the server was looked at then.
 local next_deadline, looked_at
+-- The ledger's instants less those of the server's clock.
+local offset = 0
 local is_new, is_after_loss, is_due = not packed_state, not packed_state and seen_epoch > 0, true
 
 if packed_state and #packed_limits == 8 * (LIMITS_SIZE + 2 * apps) then
@@ -94,11 +107,15 @@ if packed_state and #packed_limits == 8 * (LIMITS_SIZE + 2 * apps) then
   limits = { unpack_struct('<' .. rep('d', LIMITS_SIZE + 2 * apps), packed_limits) }
   stock_depth = RATE + apps
   last, level, outstanding, epoch, sequence, learning_until, is_overloaded, tick, demand, nodes,
-    next_deadline, looked_at = unpack(state, 1, STATE_SIZE)
+    next_deadline, looked_at, offset = unpack(state, 1, STATE_SIZE)
   is_overloaded = is_overloaded == 1
   is_after_loss = seen_epoch == epoch and seen_sequence > sequence or seen_epoch > epoch
-  if now < last and not is_after_loss then now = last end
-  is_due = is_after_loss or now - looked_at >= TICK_MICROS or limits[2] ~= numbering or last_app > apps
+  local behind = last - (now + offset)
+  if behind > CLOCK_STEP_MICROS then offset = offset + behind end
+  now = now + offset
+  -- A clock that is behind may be that of another server, which is one more reason to look.
+  is_due = is_after_loss or now - looked_at >= TICK_MICROS or behind > TICK_MICROS or limits[2] ~= numbering
+    or last_app > apps
 elseif packed_state then
   -- Figures in another order than this one: what they are cannot be told, and only the epochs go on.
   epoch = unpack_struct('<d', packed_state, 25)
@@ -124,7 +141,6 @@ if is_due then
     -- Limits of other apps: whose the tokens are cannot be told any more.
     or limits[2] ~= digests[apps])
   is_new = is_new or is_after_loss
-  looked_at = now
   -- Whatever flowed in so far came under the limits of the ledger; new ones hold from here on.
   if is_new then
     apps = new_apps
@@ -135,6 +151,9 @@ if is_due then
     has_changed = true
   end
 end
+
+if not is_new and now < last then now = last end
+if is_due then looked_at = now end
 
 local revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
   unpack(limits, 1, LIMITS_SIZE)
@@ -162,7 +181,7 @@ end
 local elapsed, all_stock = now - last, 0
 if capacity > 0 then
   local most = (now < learning_until and learning_depth or depth) - outstanding
-  level = max(0, min(level + capacity * elapsed, most))
+  level = min(level + capacity * elapsed, max(0, most))
 else
   level = math.huge
 end
@@ -170,7 +189,16 @@ for app = 1, apps do
   local stock, most = state[STOCK + app] + limits[RATE + app] * elapsed, limits[stock_depth + app]
   if stock > most then stock = most end
   state[STOCK + app] = stock
-  all_stock = all_stock + stock
+  -- What an app owes makes nobody else richer.
+  if stock > 0 then all_stock = all_stock + stock end
+end
+
+-- Puts units into the stock of an app, or takes them out.
+local function add_stock(app, units)
+  local stock = state[STOCK + app]
+  local sum = max(0 - limits[stock_depth + app], min(limits[stock_depth + app], stock + units))
+  state[STOCK + app] = sum
+  all_stock = all_stock + (max(0, sum) - max(0, stock))
 end
 
 -- During overload: the share of an app is shares[number], its rate in units per millisecond shares[apps + number].
@@ -240,8 +268,8 @@ for i = 1, touch_count do
     else
       local since, most = now - own[AS_OF], own[CEILING_DEPTH] - own[OUTSTANDING]
       local room = own[ROOM] + own[BURST] * since
+      if most < 0 then most = 0 end
       if room > most then room = most end
-      if room < 0 then room = 0 end
       own[ROOM], own[AS_OF] = room, now
       local credit_since = own[CREDIT_SINCE]
       if credit_since > 0 and now - credit_since >= own[CREDIT_MICROS] then
@@ -269,7 +297,7 @@ if has_changed then
   -- The caller's own place may have been chosen under the old limits; one that is too early does no harm.
   for i = 1, moved and #moved or 0, 2 do moved[i] = min(moved[i], new_deadline) end
   local most = (now < learning_until and learning_depth or depth) - outstanding
-  level = max(0, min(most, scaled(was_capped and level or 0, old_depth, depth)))
+  level = min(max(0, most), scaled(was_capped and level or 0, old_depth, depth))
   if capacity == 0 then level = math.huge end
   -- The rates of the shares come after the shares of all apps, so they move.
   for app = shares and old_apps or 0, 1, -1 do shares[apps + app] = shares[old_apps + app] end
@@ -293,7 +321,7 @@ if has_changed then
       own[ROOM] = min(max(0, own[CEILING_DEPTH] - own[OUTSTANDING]), scaled(own[ROOM], was_ceiling, own[CEILING_DEPTH]))
       own[CREDIT] = scaled(own[CREDIT], was_credit, own[CREDIT_DEPTH])
     end
-    all_stock = all_stock + state[STOCK + app]
+    all_stock = all_stock + max(0, state[STOCK + app])
     -- Credit that there was none of before has yet to be earned.
     if own[CREDIT] < own[CREDIT_DEPTH] and own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
     if own[CREDIT_SINCE] > 0 and now - own[CREDIT_SINCE] >= own[CREDIT_MICROS] then
@@ -403,21 +431,31 @@ for i = 1, entry_count do
     if is_overloaded then shares[app] = shares[app] + lent + from_credit end
     outstanding = outstanding - total
     if capacity > 0 then level = max(level, min(level + total, depth - outstanding)) end
-    local stock = state[STOCK + app]
-    state[STOCK + app] = min(limits[stock_depth + app], stock + from_stock)
-    all_stock = all_stock + (state[STOCK + app] - stock)
+    add_stock(app, from_stock)
   end
-  -- Refunded: where it came from is not known any more, so it goes to what the app is sure of; above no depth.
-  local refunded = call[at + 6]
-  if refunded > 0 then
-    units = refunded * UNITS_PER_TOKEN
-    own[ROOM] = max(own[ROOM], min(own[ROOM] + units, own[CEILING_DEPTH] - own[OUTSTANDING]))
-    own[USED], own[GRANTED] = max(0, own[USED] - refunded), max(0, own[GRANTED] - refunded)
-    local most = (now < learning_until and learning_depth or depth) - outstanding
-    level = max(level, min(level + units, most))
-    local stock = state[STOCK + app]
-    state[STOCK + app] = min(limits[stock_depth + app], stock + units)
-    all_stock = all_stock + (state[STOCK + app] - stock)
+  -- Refunded, or granted too late: where it came from is not known any more, so it goes to what the app is sure of;
+  -- above no depth. What was taken and never used comes back less what has flowed in since.
+  for figure = 6, 7 do
+    local tokens = call[at + figure]
+    if tokens > 0 then
+      local since = figure == 7 and max(0, now - call[at + 8]) or 0
+      units = tokens * UNITS_PER_TOKEN
+      own[ROOM] = max(own[ROOM],
+        min(own[ROOM] + max(0, units - own[BURST] * since), own[CEILING_DEPTH] - own[OUTSTANDING]))
+      own[USED], own[GRANTED] = max(0, own[USED] - tokens), max(0, own[GRANTED] - tokens)
+      local most = (now < learning_until and learning_depth or depth) - outstanding
+      level = max(level, min(level + max(0, units - capacity * since), most))
+      add_stock(app, max(0, units - limits[RATE + app] * since))
+    end
+  end
+  -- Owed: used without a grant. No bucket owes more than it holds.
+  local owed = call[at + 9]
+  if owed > 0 then
+    units = owed * UNITS_PER_TOKEN
+    own[ROOM] = max(own[ROOM] - units, 0 - own[CEILING_DEPTH])
+    own[USED] = own[USED] + owed
+    if capacity > 0 then level = max(level - units, 0 - depth) end
+    add_stock(app, 0 - units)
   end
   -- What has been read of the entry makes room for the answer to it.
   call[at + ANSWER], call[at + SHORTAGE] = '', NO_SHORTAGE
@@ -438,27 +476,26 @@ if is_tick then
       parts[app] = min(touched[app][DEMAND], limits[RATE + app])
       sum = sum + parts[app]
     end
-    local left = capacity - sum
-    for _ = 1, apps do
+    local left, weights, rooms, need, short, short_count = capacity - sum, 0, {}, {}, {}, 0
+    for app = 1, apps do
+      local own = touched[app]
+      rooms[app] = min(own[DEMAND], own[BURST]) - parts[app]
+      if rooms[app] > 0 then
+        need[app] = rooms[app] / own[WEIGHT]
+        weights = weights + own[WEIGHT]
+        short_count = short_count + 1
+        short[short_count] = app
+      end
+    end
+    table.sort(short, function(a, b) return need[a] < need[b] or need[a] == need[b] and a < b end)
+    for i = 1, short_count do
       if left <= 0 then break end
-      local rooms, weights = {}, 0
-      for app = 1, apps do
-        local own = touched[app]
-        rooms[app] = min(own[DEMAND], own[BURST]) - parts[app]
-        if rooms[app] > 0 then weights = weights + own[WEIGHT] end
-      end
-      if weights == 0 then break end
-      local rise = left / weights
-      for app = 1, apps do
-        if rooms[app] > 0 then rise = min(rise, rooms[app] / touched[app][WEIGHT]) end
-      end
-      for app = 1, apps do
-        if rooms[app] > 0 then
-          local given = min(rooms[app], rise * touched[app][WEIGHT])
-          parts[app] = parts[app] + given
-          left = left - given
-        end
-      end
+      local app = short[i]
+      local weight = touched[app][WEIGHT]
+      local given = min(rooms[app], left * weight / weights)
+      parts[app] = parts[app] + given
+      left = left - given
+      weights = weights - weight
     end
     shares = shares or {}
     for app = 1, apps do
@@ -527,13 +564,14 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
         if stock < from_stock then from_stock = stock end
         if room < from_stock then from_stock = room end
         if level < from_stock then from_stock = level end
+        if from_stock < 0 then from_stock = 0 end
         local beyond, spends_credit = units - from_stock, false
         tokens = count
         if beyond > 0 then
           local rest, by_app = beyond, room - from_stock
           spends_credit = own[ELASTIC] == 0
           if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
-          local by_cluster = level - from_stock - (all_stock - stock) - own[RESERVE]
+          local by_cluster = level - from_stock - (all_stock - max(0, stock)) - own[RESERVE]
           if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
           beyond = max(0, min(rest, by_app, by_cluster))
           if beyond < rest then
@@ -583,7 +621,7 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
         retry_after = rate == 0 and pace or max(1000, ceil(max(0, call[at + MISSING] - stock) / rate))
       end
       local share = is_overloaded and floor(shares[apps + app] / MICROS_PER_MS) or 0
-      answer = pack('<dddddddd', app - 1, tokens, shortage, retry_after, floor(stock / UNITS_PER_TOKEN),
+      answer = pack('<dddddddd', app - 1, tokens, shortage, retry_after, max(0, floor(stock / UNITS_PER_TOKEN)),
         own[NODES], share, call[at + 5]) .. answer
     end
     call[at + ANSWER] = answer
@@ -593,7 +631,7 @@ end
 -- What is kept ----------------------------------------------------------------------------------------------
 
 local reply =
-  pack('<ddddddddd', epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
+  pack('<dddddddddd', seq, epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
 if entry_count == 1 then
   reply = reply .. call[entries[1] + ANSWER]
 else
@@ -626,7 +664,8 @@ if is_leaving then end_lease(lease) end
 
 packed_state = pack('<' .. rep('d', STATE_SIZE + apps),
   now, capacity > 0 and level or 0, outstanding, epoch, sequence, learning_until,
-  is_overloaded and 1 or 0, tick, demand, nodes, next_deadline, looked_at, unpack(state, STOCK + 1, STOCK + apps))
+  is_overloaded and 1 or 0, tick, demand, nodes, next_deadline, looked_at, offset,
+  unpack(state, STOCK + 1, STOCK + apps))
 local changes, size = { 'state', packed_state }, 2
 for i = 1, touch_count do
   changes[size + 1] = touch_list[field_count + i]

@@ -2,12 +2,13 @@
 --
 -- KEYS[1]  the lease
 -- ARGV[1]  the owner's mark
--- Reply    1 if it was given up, 0 if it was somebody else's or nobody's
+-- ARGV[2]  the number of the call
+-- Reply    1 if it was given up, 0 if it was somebody else's or nobody's; and the number of the call
 
 local lease = KEYS[1]
-local mark = ARGV[1]
+local mark, number = ARGV[1], ARGV[2]
 
 if redis.call('GET', lease) ~= mark then
-  return 0
+  return { 0, number }
 end
-return redis.call('DEL', lease)
+return { redis.call('DEL', lease), number }

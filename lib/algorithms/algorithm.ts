@@ -18,11 +18,17 @@ export class Outcome {
 }
 
 /**
+ * A clock that steps back by no more than this is waited for, so that time never runs backwards. A
+ * larger step is the new base: levels are kept, and what comes back goes on from there.
+ */
+export const CLOCK_STEP_MICROS = 1_000_000;
+
+/**
  * A way to count, as pure functions of (limit, state, now, cost).
  *
  * A key's state is `width` numbers in a larger array, from `at` on, so that a million keys are a
- * few arrays and not a million objects. `now` is in microseconds of any one clock. It may step
- * back: a bucket never sees time run backwards, it waits until time has caught up.
+ * few arrays and not a million objects. `now` is in microseconds of any one clock, which may step
+ * back: see {@link CLOCK_STEP_MICROS}.
  */
 export interface Algorithm {
   /** How many numbers of state a key has. */
@@ -31,7 +37,10 @@ export interface Algorithm {
   /** The state of a key that was never seen: nothing used. */
   start(limit: Limit, state: Float64Array, at: number, now: number): void;
 
-  /** Says whether `cost` would be allowed at the instant of the outcome, and changes nothing. */
+  /**
+   * Says whether `cost` would be allowed at the instant of the outcome, and changes nothing but the
+   * base of a clock that has stepped back: else a bucket that denies would never fill again.
+   */
   measure(limit: Limit, state: Float64Array, at: number, cost: number, outcome: Outcome): void;
 
   /** Takes what was just measured, with that outcome, and allowed. */

@@ -1,4 +1,4 @@
-import { type Algorithm, type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
 import { AlgorithmCode, type Limit } from './limit.js';
 
 /**
@@ -23,9 +23,9 @@ export const leakyBucket: Algorithm = {
 
   measure(limit, state, at, cost, outcome: Outcome) {
     const now = outcome.nowMicros;
+    const water = waterAt(limit, state, at, now);
     const last = state[at + 1]!;
     const behind = last > now ? last - now : 0;
-    const water = waterAt(limit, state, at, now);
     const filled = water + cost * limit.perToken;
     let refusal = 0;
     let delay = 0;
@@ -65,8 +65,8 @@ export const leakyBucket: Algorithm = {
 
   /** Water rounds up; and what fitted into the bucket fits into the new one. */
   carry({ from, to, units }, state, at, into, intoAt, now) {
-    const last = state[at + 1]!;
     const room = units.of(from.full - waterAt(from, state, at, now));
+    const last = state[at + 1]!;
     into[intoAt] = to.full - Math.max(0, room);
     into[intoAt + 1] = now > last ? now : last;
   },
@@ -81,7 +81,10 @@ export const leakyBucket: Algorithm = {
 /** All the arithmetic there is: what was there, less what has leaked since. */
 function waterAt(limit: Limit, state: Float64Array, at: number, now: number): number {
   const elapsed = now - state[at + 1]!;
-  if (elapsed <= 0) return state[at]!;
+  if (elapsed <= 0) {
+    if (elapsed < -CLOCK_STEP_MICROS) state[at + 1] = now;
+    return state[at]!;
+  }
   const water = state[at]! - elapsed * limit.perMicro;
   return water > 0 ? water : 0;
 }

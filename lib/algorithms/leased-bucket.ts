@@ -1,4 +1,4 @@
-import { type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Outcome } from './algorithm.js';
 import { type LimitChange } from './limit-change.js';
 import { type Limit } from './limit.js';
 
@@ -6,10 +6,14 @@ import { type Limit } from './limit.js';
  * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is
  * leased, as pure functions.
  *
- * Leased tokens are counted by the generation, the second of the store's clock, in which they were
+ * Leased tokens are counted by the generation, the second of the bucket's time, in which they were
  * granted; the bucket knows no nodes. They stop counting when they were reported as used, came
  * back, or when two generations have passed. A node uses tokens for less than one lease time after
  * it sent the call that brought them, so by then nobody can use them any more.
+ *
+ * The bucket's time is the store's clock; but where that steps back by more than a second, the
+ * bucket's time goes on from where it was, so that no generation comes twice and the nodes' reports
+ * still say which tokens they mean.
  *
  * Invariant: level + outstanding ≤ full at every instant, because refill stops at full −
  * outstanding and a grant only moves tokens from one to the other. A token in a node's hand is
@@ -20,12 +24,14 @@ import { type Limit } from './limit.js';
 export interface LeasedState {
   /** Units in the bucket at `last`. */
   readonly level: number;
-  /** When it was last changed; its generation is the current one of the counters. */
+  /** When it was last changed, on the store's clock. */
   readonly last: number;
   /** Tokens leased in the generation of `last`. */
   readonly current: number;
   /** Tokens leased in the generation before. */
   readonly previous: number;
+  /** How far the bucket's time is ahead of the store's clock. */
+  readonly aheadMicros: number;
 }
 
 /** What a node has done with its tokens since its last call, by their generation. */
@@ -54,7 +60,7 @@ export function generationAt(micros: number): number {
 }
 
 export function startLeased(limit: Limit, now: number): LeasedState {
-  return { level: limit.full, last: now, current: 0, previous: 0 };
+  return { level: limit.full, last: now, current: 0, previous: 0, aheadMicros: 0 };
 }
 
 /**
@@ -62,16 +68,29 @@ export function startLeased(limit: Limit, now: number): LeasedState {
  * in it, so that it makes no difference how often one looks.
  */
 export function settleLeased(limit: Limit, state: LeasedState, now: number): LeasedState {
-  let { level, last, current, previous } = state;
+  const based = rebaseLeased(state, now);
+  let { level, last, current, previous } = based;
+  const { aheadMicros } = based;
   while (now > last) {
-    const end = (generationAt(last) + 1) * LEASE_TTL_MICROS;
+    const end = (generationAt(last + aheadMicros) + 1) * LEASE_TTL_MICROS - aheadMicros;
     const isLent = current + previous > 0;
     const until = isLent && end < now ? end : now;
     level = Math.min(roomOf(limit, current + previous), level + (until - last) * limit.perMicro);
     last = until;
     if (isLent && last === end) [current, previous] = [0, current];
   }
-  return { level, last, current, previous };
+  return { level, last, current, previous, aheadMicros };
+}
+
+/**
+ * The state itself, or the one with another base if the store's clock has stepped back. A bucket of
+ * which nothing is on lease has no generations to go on with.
+ */
+export function rebaseLeased(state: LeasedState, now: number): LeasedState {
+  const step = state.last - now;
+  if (step <= CLOCK_STEP_MICROS) return state;
+  const hasGenerations = state.current + state.previous > 0 || state.aheadMicros > 0;
+  return { ...state, last: now, aheadMicros: hasGenerations ? state.aheadMicros + step : 0 };
 }
 
 /** Takes `cost` at the instant of the outcome, if it is there, and says so in the outcome. */
@@ -87,7 +106,7 @@ export function takeLeased(
   outcome.level = left >= 0 ? left : settled.level;
   const behind = settled.last - outcome.nowMicros;
   outcome.waitMicros = left >= 0 ? 0 : behind + Math.ceil(-left / limit.perMicro);
-  return left >= 0 ? { ...settled, level: left } : state;
+  return left >= 0 ? { ...settled, level: left } : rebaseLeased(state, outcome.nowMicros);
 }
 
 /** Gives back what was taken and not used; never more than there is room for. */
@@ -116,7 +135,7 @@ export function leaseTokens(
   unitsOf = (tokens: number): number => tokens * limit.perToken,
 ): { readonly state: LeasedState; readonly grant: LeaseGrant } {
   const settled = settleLeased(limit, state, now);
-  const generation = generationAt(settled.last);
+  const generation = generationAt(settled.last + settled.aheadMicros);
   const { current, previous } = settled;
   const behind = generation - report.generation;
   const newer = { used: report.used, returned: report.returned };
@@ -130,10 +149,9 @@ export function leaseTokens(
   const left = level - granted * limit.perToken;
   const grant = { granted, generation, level: left };
   const isChanged = granted > 0 || ofCurrent.left < current || ofPrevious.left < previous;
-  if (!isChanged) return { state, grant };
-  const { last } = settled;
-  const lent = ofCurrent.left + granted;
-  return { state: { level: left, last, current: lent, previous: ofPrevious.left }, grant };
+  if (!isChanged) return { state: rebaseLeased(state, now), grant };
+  const counters = { current: ofCurrent.left + granted, previous: ofPrevious.left };
+  return { state: { ...settled, level: left, ...counters }, grant };
 }
 
 /**

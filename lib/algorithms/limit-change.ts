@@ -31,7 +31,6 @@ export class Ratio {
 export class LimitChange {
   readonly units: Ratio;
   readonly tokens: Ratio;
-  readonly unitsToTokens: Ratio;
 
   constructor(
     readonly from: Limit,
@@ -39,7 +38,6 @@ export class LimitChange {
   ) {
     this.units = new Ratio(from.full, to.full);
     this.tokens = new Ratio(from.capacity, to.capacity);
-    this.unitsToTokens = new Ratio(from.full, to.capacity);
   }
 }
 
@@ -54,7 +52,7 @@ const FIGURES: readonly (keyof Limit)[] = [
   'perMicro',
   'full',
   'maxDelayMicros',
-  'subWindows',
-  'tickMicros',
+  'periodMicros',
+  'subWindowMicros',
   'ttlMs',
 ];

@@ -33,7 +33,7 @@ export interface Limit {
   readonly algorithm: AlgorithmCode;
   /** Tokens in a full bucket, or in a whole window. */
   readonly capacity: number;
-  /** Units in one token. For a sliding window: the ticks of a sub-window. */
+  /** Units in one token; 1 for a sliding window. */
   readonly perToken: number;
   /** Units that come back in one microsecond; 0 for a sliding window. */
   readonly perMicro: number;
@@ -41,9 +41,10 @@ export interface Limit {
   /** Units in a full bucket. */
   readonly full: number;
   readonly maxDelayMicros: number;
+  /** Sliding window, and 0 else: the period, its sub-windows, and how many those are. */
+  readonly periodMicros: number;
+  readonly subWindowMicros: number;
   readonly subWindows: number;
-  /** Sliding window: microseconds in a tick; 1 unless the figures are too large for that. */
-  readonly tickMicros: number;
   /** After half of it without a change the state is as new; after all of it a store forgets it. */
   readonly ttlMs: number;
 }
@@ -69,28 +70,29 @@ function compileBucket(spec: LimitSpec): Limit {
     perMs: numerator * 1000,
     full: spec.burst * denominator,
     maxDelayMicros: microsOrUnbounded(spec.maxDelayMs),
+    periodMicros: 0,
+    subWindowMicros: 0,
     subWindows: 0,
-    tickMicros: 1,
     ttlMs: Math.max(1, Math.ceil(2 * fillMs)),
   };
 }
 
 function compileWindow(spec: LimitSpec): Limit {
-  const widthMicros = Math.max(1, Math.ceil((spec.periodMs * 1000) / spec.subWindows));
-  const tickMicros = Math.ceil((2 * spec.rate * widthMicros) / LARGEST_EXACT);
-  const perToken = Math.ceil(widthMicros / tickMicros);
-  const forgottenMicros = (spec.subWindows + 1) * perToken * tickMicros;
+  const periodMicros = Math.round(spec.periodMs * 1000);
+  const subWindowMicros = Math.ceil(periodMicros / spec.subWindows);
   return {
     algorithm: spec.algorithm,
     capacity: spec.rate,
-    perToken,
+    perToken: 1,
     perMicro: 0,
     perMs: 0,
-    full: spec.rate * perToken,
+    full: spec.rate,
     maxDelayMicros: UNBOUNDED_MICROS,
-    subWindows: spec.subWindows,
-    tickMicros,
-    ttlMs: Math.max(1, Math.ceil((2 * forgottenMicros) / 1000)),
+    periodMicros,
+    subWindowMicros,
+    // Of a very short period fewer may be enough.
+    subWindows: Math.ceil(periodMicros / subWindowMicros),
+    ttlMs: Math.ceil(2 * spec.periodMs),
   };
 }
 
@@ -102,9 +104,8 @@ function microsOrUnbounded(ms: number): number {
 export function shareOf(limit: Limit, nodes: number, leastBurst: number): Limit {
   if (nodes <= 1) return limit;
   const capacity = Math.max(leastBurst, Math.floor(limit.capacity / nodes));
-  if (limit.algorithm === AlgorithmCode.SlidingWindow) {
-    return { ...limit, capacity, full: capacity * limit.perToken };
-  }
+  if (limit.algorithm === AlgorithmCode.SlidingWindow)
+    return { ...limit, capacity, full: capacity };
   const perToken = limit.perToken * nodes;
   return { ...limit, capacity, perToken, full: capacity * perToken };
 }

@@ -1,55 +1,60 @@
-import { type Algorithm, type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
 import { type LimitChange } from './limit-change.js';
 import { type Limit } from './limit.js';
 
 /**
- * At most `capacity` tokens in the period that ends now. The period is cut into sub-windows, each
- * with a count; the oldest, which the period covers only in part, counts in proportion.
+ * At most `capacity` tokens in the period that ends now. Every period is cut into the same
+ * sub-windows, each with a count; the one of now and the subWindows − 1 before it count, whole.
  *
- * Invariant: in any span one sub-window shorter than the period, at most `capacity` are taken.
+ * What was taken in a sub-window is forgotten exactly one period after the sub-window began: so no
+ * later than a period after it was taken, and less than a sub-window earlier than that.
  *
- * State: the number of the newest sub-window used, then a ring of subWindows + 1 counts.
- * Time is counted in ticks, and used units are tokens × ticks, so that the proportion is whole.
+ * Invariants: a caller that never asks for more than `capacity` in a period is never denied; and in
+ * any span one sub-window shorter than the period at most `capacity` are taken.
+ *
+ * State: the number of the newest sub-window used, the sum of the counts, then a ring of counts.
+ * Time is counted in whole microseconds.
  */
 export const slidingWindow: Algorithm = {
-  width: (limit) => limit.subWindows + 2,
+  width: (limit) => limit.subWindows + FIRST_COUNT,
 
   start(limit, state, at, now) {
-    state.fill(0, at, at + limit.subWindows + 2);
-    state[at] = numberAt(limit, ticksAt(limit, now));
+    state.fill(0, at, at + limit.subWindows + FIRST_COUNT);
+    state[at] = numberAt(limit, Math.floor(now));
   },
 
   measure(limit, state, at, cost, outcome: Outcome) {
-    const now = outcome.nowMicros;
-    const ticks = ticksNotBefore(limit, state, at, now);
-    const used = usedAt(limit, state, at, ticks);
-    const left = limit.full - used - cost * limit.perToken;
+    const now = Math.floor(outcome.nowMicros);
+    const current = currentAt(limit, state, at, now);
+    const unused = limit.full - usedIn(limit, state, at, current);
+    const left = unused - cost;
     if (left >= 0) {
       outcome.allowed = true;
       outcome.level = left;
       outcome.waitMicros = 0;
     } else {
-      const enough = ticks + waitFor(limit, state, at, ticks, -left);
       outcome.allowed = false;
-      // Time may have stepped back within a sub-window: then more counts than was ever admitted.
-      outcome.level = Math.max(0, limit.full - used);
-      outcome.waitMicros = enough * limit.tickMicros - now;
+      // Of a limit that was lowered meanwhile more may have been used than it has.
+      outcome.level = unused > 0 ? unused : 0;
+      outcome.waitMicros = forgottenAt(limit, state, at, current, -left) - now;
     }
   },
 
   commit(limit, state, at, cost, outcome) {
     const current = advance(limit, state, at, outcome.nowMicros);
     state[current] = state[current]! + cost;
+    state[at + 1] = state[at + 1]! + cost;
   },
 
   refund(limit, state, at, now, cost) {
     advance(limit, state, at, now);
     // Newest first: what is given back was most likely taken last.
     const newest = state[at]!;
-    for (let back = 0; back <= limit.subWindows && cost > 0; back++) {
+    for (let back = 0; back < limit.subWindows && cost > 0; back++) {
       const slot = slotOf(limit, at, newest - back);
       const given = Math.min(cost, state[slot]!);
       state[slot] = state[slot]! - given;
+      state[at + 1] = state[at + 1]! - given;
       cost -= given;
     }
   },
@@ -64,98 +69,110 @@ export const slidingWindow: Algorithm = {
   },
 
   recovered(limit, state, at, now) {
-    return usedAt(limit, state, at, ticksNotBefore(limit, state, at, now)) === 0;
+    return usedIn(limit, state, at, currentAt(limit, state, at, Math.floor(now))) === 0;
   },
 
-  lastUse: (limit, state, at) => state[at]! * limit.perToken * limit.tickMicros,
+  lastUse: (limit, state, at) => startOf(limit, state[at]!),
 
+  /** The newest of what is used may be from now, and then it takes that long. */
   resetMs(limit, outcome) {
     if (outcome.level >= limit.full) return 0;
-    const now = outcome.nowMicros;
-    const forgotten = numberAt(limit, ticksAt(limit, now)) + limit.subWindows + 1;
-    return Math.ceil((forgotten * limit.perToken * limit.tickMicros - now) / 1000);
+    const now = Math.floor(outcome.nowMicros);
+    const forgotten = startOf(limit, numberAt(limit, now) + limit.subWindows);
+    return Math.ceil((forgotten - now) / 1000);
   },
 };
 
-/** One microsecond is the finest tick, and the usual one; it may have a fraction. */
-function ticksAt(limit: Limit, now: number): number {
-  return limit.tickMicros === 1 ? now : Math.floor(now / limit.tickMicros);
+const FIRST_COUNT = 2;
+
+/**
+ * The number of the sub-window that an instant falls into. Each period begins anew, so that a
+ * sub-window begins exactly one period after the one of the same place in the period before; the
+ * last one is shorter where the sub-windows do not divide the period.
+ */
+function numberAt({ periodMicros, subWindowMicros, subWindows }: Limit, now: number): number {
+  const periods = Math.floor(now / periodMicros);
+  return periods * subWindows + Math.floor((now - periods * periodMicros) / subWindowMicros);
 }
 
-function ticksNotBefore(limit: Limit, state: Float64Array, at: number, now: number): number {
-  const newest = state[at]! * limit.perToken;
-  const ticks = ticksAt(limit, now);
-  return ticks > newest ? ticks : newest;
+/** The instant at which a sub-window begins. */
+function startOf({ periodMicros, subWindowMicros, subWindows }: Limit, number: number): number {
+  const periods = Math.floor(number / subWindows);
+  return periods * periodMicros + (number - periods * subWindows) * subWindowMicros;
 }
 
-/** The number of the sub-window that an instant falls into. */
-function numberAt(limit: Limit, ticks: number): number {
-  return Math.floor(ticks / limit.perToken);
+/** Where the count of a sub-window lives. Numbers before the first period wrap like the others. */
+function slotOf({ subWindows }: Limit, at: number, number: number): number {
+  return at + FIRST_COUNT + number - Math.floor(number / subWindows) * subWindows;
 }
 
-/** Where the count of a sub-window lives. Numbers before the first window wrap like the others. */
-function slotOf(limit: Limit, at: number, number: number): number {
-  const ring = limit.subWindows + 1;
-  return at + 1 + (((number % ring) + ring) % ring);
-}
-
-/** The count of a sub-window; those newer than the newest one used were never written. */
-function countOf(limit: Limit, state: Float64Array, at: number, number: number): number {
+/** The sub-window of now, or the newest one used if the clock has stepped back a little. */
+function currentAt(limit: Limit, state: Float64Array, at: number, now: number): number {
   const newest = state[at]!;
-  if (number > newest || number < newest - limit.subWindows) return 0;
-  return state[slotOf(limit, at, number)]!;
+  const number = numberAt(limit, now);
+  if (number >= newest) return number;
+  if (startOf(limit, newest) - now <= CLOCK_STEP_MICROS) return newest;
+  moveTo(limit, state, at, number);
+  return number;
 }
 
-function usedAt(limit: Limit, state: Float64Array, at: number, ticks: number): number {
-  const width = limit.perToken;
-  const current = numberAt(limit, ticks);
-  const oldest = current - limit.subWindows;
-  let whole = 0;
-  for (let number = oldest + 1; number <= current; number++) {
-    whole += countOf(limit, state, at, number);
+/** The newest sub-window gets another number, and all others with it: they age from there. */
+function moveTo(limit: Limit, state: Float64Array, at: number, number: number): void {
+  const newest = state[at]!;
+  const before = state.slice(at, at + limit.subWindows + FIRST_COUNT);
+  for (let back = 0; back < limit.subWindows; back++) {
+    state[slotOf(limit, at, number - back)] = before[slotOf(limit, 0, newest - back)]!;
   }
-  const passed = ticks - current * width;
-  return whole * width + countOf(limit, state, at, oldest) * (width - passed);
+  state[at] = number;
 }
 
-/** How many ticks until `excess` units have slid out of the window, oldest sub-window first. */
-function waitFor(
+/** What counts in a sub-window that is not before the newest one used. */
+function usedIn(limit: Limit, state: Float64Array, at: number, current: number): number {
+  const newest = state[at]!;
+  const used = state[at + 1]!;
+  if (current === newest || used === 0) return used;
+  if (current >= newest + limit.subWindows) return 0;
+  let left = used;
+  for (let number = newest + 1; number <= current; number++) {
+    left -= state[slotOf(limit, at, number)]!;
+  }
+  return left;
+}
+
+/** When so many tokens will have been forgotten, oldest sub-window first; all of them at the latest. */
+function forgottenAt(
   limit: Limit,
   state: Float64Array,
   at: number,
-  ticks: number,
-  excess: number,
+  current: number,
+  tokens: number,
 ): number {
-  const width = limit.perToken;
-  const current = numberAt(limit, ticks);
-  let wait = 0;
-  let left = width - (ticks - current * width);
-  for (let number = current - limit.subWindows; number <= current; number++) {
-    const count = countOf(limit, state, at, number);
-    if (count * left >= excess) return wait + Math.ceil(excess / count);
-    excess -= count * left;
-    wait += left;
-    left = width;
+  const newest = state[at]!;
+  const end = at + FIRST_COUNT + limit.subWindows;
+  let number = current - limit.subWindows;
+  let slot = slotOf(limit, at, number);
+  while (tokens > 0 && number < current) {
+    number++;
+    if (++slot === end) slot = at + FIRST_COUNT;
+    if (number <= newest) tokens -= state[slot]!;
   }
-  return wait;
+  return startOf(limit, number + limit.subWindows);
 }
 
 /** Moves the ring to the sub-window of `now` and returns where its count lives. */
 function advance(limit: Limit, state: Float64Array, at: number, now: number): number {
-  const newest = state[at]!;
-  const current = numberAt(limit, ticksNotBefore(limit, state, at, now));
-  const first = Math.max(newest + 1, current - limit.subWindows);
-  for (let number = first; number <= current; number++) state[slotOf(limit, at, number)] = 0;
-  state[at] = current;
+  const current = currentAt(limit, state, at, Math.floor(now));
+  if (current !== state[at]!) {
+    state[at + 1] = usedIn(limit, state, at, current);
+    const first = Math.max(state[at]! + 1, current - limit.subWindows + 1);
+    for (let number = first; number <= current; number++) state[slotOf(limit, at, number)] = 0;
+    state[at] = current;
+  }
   return slotOf(limit, at, current);
 }
 
 function isCutAlike({ from, to }: LimitChange): boolean {
-  return (
-    from.perToken === to.perToken &&
-    from.tickMicros === to.tickMicros &&
-    from.subWindows === to.subWindows
-  );
+  return from.periodMicros === to.periodMicros && from.subWindowMicros === to.subWindowMicros;
 }
 
 /**
@@ -169,11 +186,11 @@ function scaleCounts(
   now: number,
 ): void {
   advance(from, state, at, now);
-  const newest = slotOf(from, at, state[at]!);
+  const newest = state[at]!;
   let sum = 0;
   let scaled = 0;
-  for (let back = 0; back <= from.subWindows; back++) {
-    const slot = newest - back > at ? newest - back : newest - back + from.subWindows + 1;
+  for (let back = 0; back < from.subWindows; back++) {
+    const slot = slotOf(from, at, newest - back);
     const count = state[slot]!;
     if (count === 0) continue;
     sum += count;
@@ -181,21 +198,23 @@ function scaleCounts(
     state[slot] = upTo - scaled;
     scaled = upTo;
   }
+  state[at + 1] = scaled;
 }
 
 /** A window cut in another way has its used part as if it had just been taken. */
 function recut(
-  { from, to, unitsToTokens }: LimitChange,
+  { from, to, tokens }: LimitChange,
   state: Float64Array,
   at: number,
   into: Float64Array,
   intoAt: number,
   now: number,
 ): void {
-  const ticks = ticksNotBefore(from, state, at, now);
-  const left = Math.max(0, from.full - usedAt(from, state, at, ticks));
-  const number = numberAt(to, ticksAt(to, ticks * from.tickMicros));
-  into.fill(0, intoAt, intoAt + to.subWindows + 2);
-  into[intoAt] = number;
-  into[slotOf(to, intoAt, number)] = to.capacity - Math.max(0, unitsToTokens.of(left));
+  const micros = Math.floor(now);
+  const current = currentAt(from, state, at, micros);
+  const left = Math.max(0, from.full - usedIn(from, state, at, current));
+  const used = to.full - Math.max(0, tokens.of(left));
+  slidingWindow.start(to, into, intoAt, Math.max(micros, startOf(from, current)));
+  into[intoAt + 1] = used;
+  into[slotOf(to, intoAt, into[intoAt]!)] = used;
 }

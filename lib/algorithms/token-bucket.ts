@@ -1,4 +1,4 @@
-import { type Algorithm, type Outcome } from './algorithm.js';
+import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
 import { type Limit } from './limit.js';
 
 /**
@@ -50,8 +50,8 @@ export const tokenBucket: Algorithm = {
   },
 
   carry({ from, units }, state, at, into, intoAt, now) {
-    const last = state[at + 1]!;
     into[intoAt] = Math.max(0, units.of(levelAt(from, state, at, now)));
+    const last = state[at + 1]!;
     into[intoAt + 1] = now > last ? now : last;
   },
 
@@ -65,7 +65,10 @@ export const tokenBucket: Algorithm = {
 /** All the arithmetic there is: what was there, and what has flowed in since. */
 function levelAt(limit: Limit, state: Float64Array, at: number, now: number): number {
   const elapsed = now - state[at + 1]!;
-  if (elapsed <= 0) return state[at]!;
+  if (elapsed <= 0) {
+    if (elapsed < -CLOCK_STEP_MICROS) state[at + 1] = now;
+    return state[at]!;
+  }
   const level = state[at]! + elapsed * limit.perMicro;
   return level < limit.full ? level : limit.full;
 }

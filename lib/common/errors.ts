@@ -141,6 +141,24 @@ export class StoreTimeoutError extends StoreUnavailableError {
   }
 }
 
+/**
+ * A reply of the shared store answers another call, or is none. Nothing of it is counted. A connection
+ * of ours is opened anew; a client of yours is left as it is, and fails until it connects again.
+ */
+export class StrayReplyError extends StoreUnavailableError {
+  override readonly code = 'STORE_STRAY_REPLY';
+
+  constructor(
+    readonly command: string,
+    isOurs: boolean,
+  ) {
+    const next = isOurs
+      ? 'the connection is opened anew'
+      : 'connect the client of store.client again, with client.disconnect(true)';
+    super(`the reply to ${command} answers another call, or none; ${next}`);
+  }
+}
+
 /** An optional package is needed for what was asked. */
 export class MissingPackageError extends RateLimitError {
   readonly code = 'MISSING_PACKAGE';

@@ -200,7 +200,7 @@ export class BoundLimit implements SharedLimit {
     const more = cost - denial.cost;
     const { perMicro, perToken } = this.limit;
     if (more > 0 && perMicro === 0) return undefined;
-    return denial.untilMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
+    return denial.dueMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
   }
 
   /** This node's share of the limit, for while the store is away. */

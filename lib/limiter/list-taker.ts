@@ -30,7 +30,7 @@ export class ListTaker {
       const decision = this.quotaBook().decide(quota);
       const go = (one: Decision): Decision | Promise<Decision> => {
         if (!one.allowed) {
-          this.refunds.refundQuotas(quotas.slice(0, made.length));
+          this.refunds.refundQuotas(quotas.slice(0, made.length), made);
           return decisive([one]);
         }
         made.push(one);
@@ -47,7 +47,7 @@ export class ListTaker {
   ): Decision | Promise<Decision> {
     if (checks.length === 0) return decisive(made);
     const join = (decision: Decision): Decision => {
-      if (!decision.allowed) this.refunds.refundQuotas(quotas);
+      if (!decision.allowed) this.refunds.refundQuotas(quotas, made);
       const parts = decision.decisions ?? [decision];
       return decisive(decision.allowed ? [...made, ...parts] : parts);
     };

@@ -193,8 +193,8 @@ export class PolicyBook {
 }
 
 /** A store forgets a bucket after twice the time that it takes to fill. */
-function infoOf({ capacity, ttlMs, subWindows, perToken, tickMicros }: Limit): LimitInfo {
-  const windowMs = subWindows > 0 ? (subWindows * perToken * tickMicros) / 1000 : ttlMs / 2;
+function infoOf({ capacity, ttlMs, periodMicros }: Limit): LimitInfo {
+  const windowMs = periodMicros > 0 ? periodMicros / 1000 : ttlMs / 2;
   return { capacity, windowMs: Math.round(windowMs) };
 }
 

@@ -27,7 +27,7 @@ export class PolicyOptions implements LimitOptions {
   mode: 'policer' | 'shaper' = 'policer';
   /** Shaper: a request that would have to wait longer is refused. Default: whoever fits may wait. */
   maxDelay?: Duration;
-  /** Sliding window: into how many parts the period is cut. More is more exact, and larger. */
+  /** Sliding window: into how many parts the period is cut, 2 or more. More is more exact, and larger. */
   subWindows = 10;
   /** Tokens that a request takes if it does not say. */
   cost = 1;
@@ -63,6 +63,7 @@ export interface CheckedPolicy {
 /** The tier whose figures stand in the policy itself. */
 const BASE_TIER = 'default';
 export const NAME = /^[\w.-]{1,64}$/;
+const LEAST_SUB_WINDOWS = 2;
 const MOST_SUB_WINDOWS = 120;
 const KNOWN_OPTIONS: readonly string[] = [
   ...KNOWN_FIGURES,
@@ -118,12 +119,20 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<keyof PolicyOptions, Check>([
   ['failureMode', among('local', 'open', 'closed')],
   ['cost', wholeAbove0],
   ['maxWaiters', wholeAbove0],
-  ['subWindows', (field, value) => wholeAbove0(field, value, MOST_SUB_WINDOWS)],
+  ['subWindows', countOfSubWindows],
   ['shadow', trueOrFalse],
   ['period', (field, value) => durationMs(value, field)],
   ['burst', wholeAbove0],
   ['maxDelay', (field, value) => durationMs(value, field)],
 ]);
+
+/** One sub-window would forget all at once, and so admit twice the limit around that instant. */
+function countOfSubWindows(field: string, value: unknown): void {
+  const isOne = Number.isInteger(value) && (value as number) >= LEAST_SUB_WINDOWS;
+  if (isOne && (value as number) <= MOST_SUB_WINDOWS) return;
+  const expected = `a whole number from ${LEAST_SUB_WINDOWS} to ${MOST_SUB_WINDOWS}`;
+  throw new InvalidArgumentError(field, value, expected);
+}
 
 function trueOrFalse(field: string, value: unknown): void {
   if (typeof value === 'boolean') return;

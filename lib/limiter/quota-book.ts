@@ -10,9 +10,14 @@ import { type AppTank } from '../local/app-tank.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { QuotaNode } from '../local/quota-node.js';
 import { type QuotaOutcome } from '../local/quota-outcome.js';
-import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../stores/index.js';
+import {
+  type QuotaLimitsStore,
+  type QuotaMembers,
+  type QuotaOverview,
+  type QuotaStore,
+} from '../stores/index.js';
 import { ClusterQuota } from './cluster-quota.js';
-import { type Decision } from './decision.js';
+import { type Decision, type DecisionSource } from './decision.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
 import { NOTHING, newTank, planOf, type QuotaPlan } from './quota-plan.js';
 import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
@@ -24,6 +29,8 @@ const RESET_MS = 1000;
 export class QuotaBook extends ClusterQuota {
   readonly node: QuotaNode;
   private readonly clusterId: string;
+  /** How many nodes there are to an app that the store has not told of yet. */
+  private readonly assumedNodes: number;
   /** All apps that there ever were; those that are gone may come back. */
   private readonly known = new Map<string, AppTank>();
   private tanks: ReadonlyMap<string, AppTank>;
@@ -38,20 +45,33 @@ export class QuotaBook extends ClusterQuota {
     nodeId: string,
     incarnation: string,
     decisionTimeoutMs: number,
-    private readonly store: QuotaStore & QuotaLimitsStore & QuotaOverview,
+    private readonly store: QuotaStore & QuotaLimitsStore & QuotaMembers & QuotaOverview,
     private readonly clock: Clock,
     events: QuotaNodeEvents,
   ) {
     super();
     this.clusterId = quota.clusterId;
+    this.assumedNodes = quota.local.nodes;
     this.checked = quota;
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
-    const tanks = Array.from(apps, ([app, figures], index) => newTank(index, app, figures));
+    const tanks = Array.from(apps, ([app, figures], index) => {
+      return newTank(index, app, figures, this.assumedNodes);
+    });
     for (const tank of tanks) this.known.set(tank.app, tank);
     this.tanks = new Map(this.known);
     const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
     this.node = new QuotaNode(settings, tanks, store, clock, events);
+    store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf) => {
+      const now = clock.now();
+      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.app), now);
+    });
+  }
+
+  /** Reports what is left to report, gives everything back, and is counted no longer. */
+  async leave(): Promise<void> {
+    await this.node.leave();
+    await this.store.leave();
   }
 
   /**
@@ -86,7 +106,7 @@ export class QuotaBook extends ClusterQuota {
     for (const [app, figuresOfApp] of apps) {
       let tank = this.known.get(app);
       if (tank === undefined) {
-        tank = newTank(this.known.size, app, NOTHING);
+        tank = newTank(this.known.size, app, NOTHING, this.assumedNodes);
         this.known.set(app, tank);
         added.push(tank);
       }
@@ -125,10 +145,10 @@ export class QuotaBook extends ClusterQuota {
   }
 
   /** Tokens that were taken for a request that was then refused for another reason. */
-  giveBack(request: QuotaRequest): void {
+  giveBack(request: QuotaRequest, source: DecisionSource | undefined): void {
     // The app may be gone since.
     const tank = this.known.get(request.app) ?? this.tankOf(request.app);
-    this.node.giveBack(tank, request.cost ?? 1);
+    this.node.giveBack(tank, request.cost ?? 1, source);
   }
 
   private tankOf(app: string): AppTank {
@@ -136,6 +156,7 @@ export class QuotaBook extends ClusterQuota {
     const tank = this.tanks.get(app);
     if (tank === undefined) throw new UnknownAppError(app, [...this.tanks.keys()]);
     this.latest = tank;
+    this.store.serve(app);
     return tank;
   }
 

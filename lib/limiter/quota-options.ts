@@ -48,6 +48,13 @@ export class LocalOptions {
   reserveTarget?: number;
   /** With a fixed stock: it is refilled at this part of it. */
   refillThreshold = 0.2;
+  /**
+   * The apps that this process may serve. While the store is away they are shared with the other
+   * processes that may serve them. Default: all, or the module's `app` if that is a text.
+   */
+  apps?: readonly string[];
+  /** How many processes may serve an app, until the store was first heard of. */
+  nodes = 1;
 }
 
 export interface QuotaOptions {
@@ -71,7 +78,9 @@ const NAME = /^[\w.-]{1,64}$/;
 const KNOWN_QUOTA = ['cluster', 'clusterId', 'apps', 'maxCost', 'local'];
 const KNOWN_CLUSTER = ['capacity', ...Object.keys(new ClusterOptions())];
 const KNOWN_APP = ['guaranteed', 'burst', ...Object.keys(new AppOptions())];
-const KNOWN_LOCAL = ['reserveTarget', ...Object.keys(new LocalOptions())];
+const KNOWN_LOCAL = ['reserveTarget', 'apps', ...Object.keys(new LocalOptions())];
+/** A call is settled in time that grows with the number of apps. */
+const MOST_APPS = 1000;
 /** The part of the cluster's depth that the guaranteed buckets may fill together. */
 const MOST_STOCK = 0.9;
 
@@ -86,10 +95,15 @@ export const checkQuota = remembered((input: QuotaOptions): CheckedQuota => {
   const local = checkLocal(input.local ?? {});
   const cluster = input.cluster === undefined ? undefined : checkCluster(input.cluster);
   plainObject('quota.apps', input.apps, 'an object of apps by name');
+  const names = Object.keys(input.apps);
+  if (names.length > MOST_APPS) {
+    const most = MOST_APPS.toLocaleString('en');
+    const hint = `at most ${most} apps: callers without a guarantee of their own share an app`;
+    throw new InvalidArgumentError('quota.apps', names.length, hint);
+  }
+  checkServed(local.apps, names);
   // By name, so that all nodes number the apps alike.
-  const apps = Object.keys(input.apps)
-    .sort()
-    .map((app) => checkApp(app, input.apps[app]!));
+  const apps = names.sort().map((app) => checkApp(app, input.apps[app]!));
   if (apps.length === 0)
     throw new InvalidArgumentError('quota.apps', input.apps, 'at least one app');
   const figures: QuotaFigures = {
@@ -175,7 +189,16 @@ function checkLocal(input: Partial<LocalOptions>): LocalOptions {
     wholeAbove0('quota.local.reserveTarget', options.reserveTarget);
   }
   within('quota.local.refillThreshold', options.refillThreshold, 0, 1);
+  wholeAbove0('quota.local.nodes', options.nodes);
   return options;
+}
+
+/** An app that is not in the quota yet may come with a later revision, but not by mistake. */
+function checkServed(served: unknown, names: readonly string[]): void {
+  if (served === undefined) return;
+  const isList = Array.isArray(served) && served.length > 0;
+  if (isList && served.every((app) => names.includes(app as string))) return;
+  throw new InvalidArgumentError('quota.local.apps', served, `a list of ${names.join(', ')}`);
 }
 
 function within(field: string, value: unknown, least: number, most: number): void {

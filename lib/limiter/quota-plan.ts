@@ -1,6 +1,7 @@
 import { compileQuota, UNITS_PER_TOKEN, type QuotaLimits } from '../algorithms/quota/index.js';
 import { durationMs } from '../common/duration.js';
 import { AppTank, type TankFigures } from '../local/app-tank.js';
+import { gatherMicrosOf } from '../local/offline-share.js';
 import { horizonMs } from '../local/horizon.js';
 import { type NodeTuning } from '../local/node-surroundings.js';
 import { type CheckedQuota } from './quota-options.js';
@@ -12,13 +13,21 @@ export interface QuotaPlan {
 }
 
 /** Of an app that the store has not heard of yet. */
-export const NOTHING: TankFigures = { guaranteed: 0, burst: 0, maxCost: 0, mostCost: 0 };
+export const NOTHING: TankFigures = {
+  guaranteed: 0,
+  burst: 0,
+  maxCost: 0,
+  mostCost: 0,
+  gatherMicros: 0,
+};
 
 export function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
+  const gatherMicros = gatherMicrosOf(limits);
   const apps = figures.apps.map(({ app, guaranteed, burst }, index) => {
-    return [app, { guaranteed, burst, maxCost, mostCost: mostOf(limits, index) }] as const;
+    const mostCost = mostOf(limits, index);
+    return [app, { guaranteed, burst, maxCost, mostCost, gatherMicros }] as const;
   });
   return {
     apps: new Map(apps),
@@ -33,9 +42,10 @@ export function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   };
 }
 
-export function newTank(index: number, app: string, figures: TankFigures): AppTank {
-  const tank = new AppTank(index, app, figures.guaranteed, figures.burst, figures.maxCost);
-  tank.mostCost = figures.mostCost;
+export function newTank(index: number, app: string, figures: TankFigures, nodes: number): AppTank {
+  const { guaranteed, burst, maxCost, mostCost, gatherMicros } = figures;
+  const tank = new AppTank(index, app, guaranteed, burst, maxCost, gatherMicros, nodes);
+  tank.mostCost = mostCost;
   return tank;
 }
 

@@ -6,6 +6,7 @@ import { type LimitsChange } from './limits-change.js';
 import { type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type PolicyCounters } from './policy-book.js';
+import { type StoreStats } from '../stores/index.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {
@@ -46,6 +47,8 @@ export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
   readonly policies: Readonly<Record<string, PolicyCounters>>;
+  /** Only where the store is shared. */
+  readonly store?: StoreStats;
   /** Only where there are quotas. */
   readonly quota?: QuotaStats;
 }

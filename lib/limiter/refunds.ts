@@ -18,7 +18,7 @@ export class Refunds {
   ) {}
 
   refund({ checks, quotas }: Asked): void | Promise<void> {
-    this.refundQuotas(quotas);
+    this.refundQuotas(quotas, []);
     return this.refundChecks(checks);
   }
 
@@ -31,12 +31,16 @@ export class Refunds {
       return (decision.decisions?.find((part) => part.policy === policy) ?? decision).source;
     };
     const taken = checks.filter(({ shared }) => !shared.shadow && sourceOf(shared) !== 'fallback');
-    this.refundQuotas(quotas);
+    // Quotas are asked first, so their decisions are the first.
+    this.refundQuotas(quotas, decision.decisions ?? [decision]);
     if (taken.length > 0) void this.refundChecks(taken);
   }
 
-  refundQuotas(quotas: readonly QuotaRequest[]): void {
-    for (const quota of quotas) this.quotaBook?.giveBack(quota);
+  /** With the decisions on them, as far as they are known: a share gets back what it gave. */
+  refundQuotas(quotas: readonly QuotaRequest[], decisions: readonly Decision[]): void {
+    for (const [i, quota] of quotas.entries()) {
+      this.quotaBook?.giveBack(quota, decisions[i]?.source);
+    }
     this.lines.wakeQuotas(quotas);
   }
 

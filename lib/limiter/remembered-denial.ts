@@ -9,6 +9,12 @@ export interface BoundCheck extends RemoteCheck {
   readonly shared: BoundLimit;
 }
 
+/**
+ * Another process may reset or refund the key, or the store may lose it, and nobody would tell this
+ * one. So the store is asked again after a second, which a flood of any size makes one call.
+ */
+const LONGEST_MEMORY_MICROS = 1_000_000;
+
 /** Read before the next use; nothing here awaits in between. */
 const OUTCOME = new Outcome();
 
@@ -38,6 +44,8 @@ export function rememberDenial(
 ): void {
   const { shared, key, cost } = check;
   if (shared.denials.generationOf(key) !== generation) return;
-  const untilMicros = clock.now() + answer.waitMicros;
-  shared.denials.remember(key, { untilMicros, cost, level: answer.level });
+  const now = clock.now();
+  const untilMicros = now + Math.min(answer.waitMicros, LONGEST_MEMORY_MICROS);
+  const dueMicros = now + answer.waitMicros;
+  shared.denials.remember(key, { untilMicros, dueMicros, cost, level: answer.level });
 }

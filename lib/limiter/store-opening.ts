@@ -4,7 +4,7 @@ import { RedisStore, type RedisStoreSettings } from '../stores/index.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
 
 /** What the shared store tells its limiter. */
-type StoreNews = Pick<RedisStoreSettings, 'onSwitch' | 'onRevision'>;
+type StoreNews = Pick<RedisStoreSettings, 'onSwitch' | 'onReady' | 'onRevision'>;
 
 /** The store that a limiter shares with others; undefined if its options have none. */
 export function openRemote(

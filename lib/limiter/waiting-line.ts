@@ -9,6 +9,8 @@ export interface LineTask {
   /** The buckets that the tokens come from. */
   readonly buckets: readonly string[];
   readonly maxWaiters: number;
+  /** Whether others, of whom nothing is heard here, may bring tokens back. */
+  readonly isShared: boolean;
   tryTake(): Decision | Promise<Decision>;
   giveBack(decision: Decision): void;
 }
@@ -26,6 +28,12 @@ interface Waiter {
   readonly cleanUp: Cancel[];
   cancelDeadline: Cancel | undefined;
 }
+
+/**
+ * The first in line of a shared bucket asks again after that time at the latest: another process may
+ * have reset it. One more than denials are remembered, because timers fire up to a millisecond early.
+ */
+const LONGEST_PAUSE_MS = 1001;
 
 /**
  * Callers that wait for tokens of one key. Only the first in line tries; the others get their turn
@@ -172,7 +180,9 @@ export class WaitingLine {
       return true;
     }
     this.dueMicros = now + waitMicros;
-    this.cancelTimer = this.clock.after(Math.max(1, waitMicros / 1000), () => this.serve());
+    const waitMs = Math.max(1, waitMicros / 1000);
+    const nextMs = task.isShared ? Math.min(waitMs, LONGEST_PAUSE_MS) : waitMs;
+    this.cancelTimer = this.clock.after(nextMs, () => this.serve());
     return false;
   }
 

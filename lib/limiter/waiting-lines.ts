@@ -13,7 +13,11 @@ export class WaitingLines {
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    /** Whether quotas are shared with other processes. */
+    private readonly hasRemote: boolean,
+  ) {}
 
   join(
     { checks, quotas }: Asked,
@@ -26,6 +30,9 @@ export class WaitingLines {
       policy: limit?.policy ?? quotas[0]!.app,
       maxWaiters: limit?.maxWaiters ?? MOST_WAITERS,
       buckets,
+      isShared:
+        checks.some(({ shared }) => shared.table === undefined) ||
+        (this.hasRemote && quotas.length > 0),
       ...turn,
     };
     return this.lineFor(buckets).join(task, options);

@@ -79,6 +79,7 @@ export class WeirRateLimiter extends RateLimiter {
       const nodeId = options.nodeId ?? newNodeId();
       const remote = openRemote(store, nodeId, clock, {
         onSwitch: (event) => this.events.emit('store', event),
+        onReady: () => this.quotaBook?.node.hint(),
         onRevision: (revision) => this.seeRevision(revision),
       });
       this.remote = remote;
@@ -89,7 +90,7 @@ export class WeirRateLimiter extends RateLimiter {
       memory.close();
       throw error;
     }
-    this.lines = new WaitingLines(clock);
+    this.lines = new WaitingLines(clock, this.remote !== undefined);
     this.refunds = new Refunds(this.quotaBook, this.remote, this.lines, clock);
     this.lists = new ListTaker(() => this.quotas(), this.remote, this.refunds, clock);
     this.stopSweep = clock.every(DENIAL_SWEEP_MS, () => this.policies.sweepDenials(clock.now()));
@@ -200,7 +201,14 @@ export class WeirRateLimiter extends RateLimiter {
   stats(): RateLimiterStats {
     const quota = this.quotaBook?.stats();
     const { memory, policies } = this;
-    return { keys: memory.size, policies: policies.counters(), ...(quota && { quota }) };
+    const store = this.remote?.stats();
+    const counters = policies.counters();
+    return {
+      keys: memory.size,
+      policies: counters,
+      ...(store && { store }),
+      ...(quota && { quota }),
+    };
   }
 
   async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
@@ -214,7 +222,7 @@ export class WeirRateLimiter extends RateLimiter {
     this.closed = true;
     this.policies.close();
     this.desk?.close();
-    await this.quotaBook?.node.leave();
+    await this.quotaBook?.leave();
     this.memory.close();
     await this.remote?.close();
   }

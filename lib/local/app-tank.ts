@@ -5,27 +5,27 @@ import {
   type Shortage,
 } from '../algorithms/quota/index.js';
 import { DemandEstimate } from './demand-estimate.js';
-import { OfflineShare } from './offline-share.js';
+import { GATHER_MICROS, OfflineShare, type ShareFigures } from './offline-share.js';
 import { UsageCount } from './usage-count.js';
 
 /** A request that waits for the store's answer. */
 export interface TankWaiter {
   /** What the store has to add to the tokens that were set aside here. */
-  readonly cost: number;
+  cost: number;
   /** Set once it has been answered, by the store or by its deadline. */
   done: boolean;
+  /** Tokens that it passed with without the store; 0 if it did not. */
+  byShare: number;
   answer(granted: boolean): void;
   /** Answers without the store. */
   fallBack(): void;
 }
 
 /** What the quota says about an app, as far as a node needs to know it. */
-export interface TankFigures {
+export interface TankFigures extends ShareFigures {
   /** Tokens per second. */
-  readonly guaranteed: number;
   readonly burst: number;
-  /** The most that a request of any app may cost, and that one of this app may. */
-  readonly maxCost: number;
+  /** The most that a request of this app may cost. */
   readonly mostCost: number;
 }
 
@@ -38,6 +38,11 @@ export class AppTank {
   tokens = 0;
   /** Used as far as the store knows, but not after all; it is told with the next call. */
   refunded = 0;
+  /** Granted to requests that had been refused by then, with the reply of this instant of the store. */
+  private late = 0;
+  private lateTakenMicros = 0;
+  /** Passed while the store's answer was late, and not granted by it. */
+  private owed = 0;
   /** Local instant after which the tokens must not be used. */
   expiresAt = 0;
   /** Spent since the last call was sent. */
@@ -78,7 +83,10 @@ export class AppTank {
   isRetired = false;
   /** The store has no limits for the app yet: it has its local share until then. */
   isUnlisted = false;
-  private maxCost: number;
+  private shareFigures: ShareFigures;
+  /** Nodes that may serve the app, as last heard; those that call for it just now may be more. */
+  private registered: number;
+  private calling = 0;
 
   constructor(
     readonly index: number,
@@ -86,31 +94,46 @@ export class AppTank {
     public guaranteed: number,
     public burst: number,
     maxCost: number,
+    gatherMicros = GATHER_MICROS,
+    nodes = 1,
   ) {
-    this.maxCost = maxCost;
-    this.offline = new OfflineShare(guaranteed, maxCost);
+    this.shareFigures = { guaranteed, maxCost, gatherMicros };
+    this.registered = nodes;
+    this.offline = new OfflineShare(this.shareFigures, nodes);
   }
 
-  /** Goes by other figures. Tokens that are here stay good for as long as they are leased. */
-  change({ guaranteed, burst, maxCost, mostCost }: TankFigures, now: number): void {
+  /** Goes by other figures. Of a lower burst no more is kept than it leaves in proportion. */
+  change(figures: TankFigures, now: number): void {
+    const { guaranteed, burst, mostCost } = figures;
+    if (burst < this.burst) {
+      const kept = Math.floor((this.tokens * burst) / this.burst);
+      this.stale += this.tokens - kept;
+      this.tokens = kept;
+    }
     this.guaranteed = guaranteed;
     this.burst = burst;
-    this.maxCost = maxCost;
     this.mostCost = mostCost;
+    this.shareFigures = figures;
     this.isRetired = false;
-    this.offline.lowerTo(guaranteed, maxCost, now);
+    this.offline.lowerTo(figures, now);
   }
 
   /** The store goes by these figures too. */
   confirm(now: number): void {
-    this.offline.change(this.guaranteed, this.maxCost, now);
+    this.offline.change(this.shareFigures, now);
   }
 
   retire(now: number): void {
     this.isRetired = true;
     this.guaranteed = 0;
     this.burst = 0;
-    this.offline.lowerTo(0, 0, now);
+    this.offline.lowerTo({ guaranteed: 0, maxCost: 0, gatherMicros: 0 }, now);
+  }
+
+  /** So many nodes may serve the app: each has its part while the store is away. */
+  shareWith(nodes: number, now: number): void {
+    this.registered = nodes;
+    this.offline.shareWith(Math.max(nodes, this.calling), now);
   }
 
   /** Spends what is here. The hot path: a few comparisons and additions. */
@@ -140,6 +163,8 @@ export class AppTank {
   /** Those who still wait; whoever comes from now on waits for the next call. */
   takeWaiters(): TankWaiter[] {
     const waiters = this.waiters.filter((waiter) => !waiter.done);
+    // The store was not even asked for those who could not wait that long, but it can be told.
+    for (const { byShare } of this.waiters) this.owed += byShare;
     this.waiters = [];
     return waiters;
   }
@@ -152,9 +177,11 @@ export class AppTank {
     tellsUsage: boolean,
     now: number,
   ): AppCall {
-    const { used, stale, refunded } = this;
+    const { used, stale, refunded, late, lateTakenMicros, owed } = this;
     this.used = 0;
     this.refunded = 0;
+    this.late = 0;
+    this.owed = 0;
     this.stale = 0;
     this.tokens -= surplus;
     this.offline.charge(used, now);
@@ -169,6 +196,8 @@ export class AppTank {
       want,
       holding: this.tokens,
       ...(refunded > 0 && { refunded }),
+      ...(late > 0 && { late: { tokens: late, takenMicros: lateTakenMicros } }),
+      ...(owed > 0 && { owed }),
       ...(consumption !== undefined && { consumption }),
     };
   }
@@ -210,12 +239,19 @@ export class AppTank {
     this.stale = 0;
     this.used = 0;
     this.refunded = 0;
+    this.late = 0;
     this.generation++;
     this.isKnown = false;
   }
 
-  /** Books a reply to a call with these waiters. */
-  settle(reply: AppReply, asked: readonly TankWaiter[], now: number): void {
+  /** The store has booked something that was not used, or does not know of something that was. */
+  get isOutOfStep(): boolean {
+    if (this.refunded + this.late + this.owed > 0) return true;
+    return this.waiters.some(({ byShare }) => byShare > 0);
+  }
+
+  /** Books a reply to a call with these waiters, which the store settled at `takenMicros`. */
+  settle(reply: AppReply, asked: readonly TankWaiter[], takenMicros: number, now: number): void {
     this.isUnlisted = false;
     this.tokens += reply.granted;
     this.remaining = reply.remaining;
@@ -223,7 +259,9 @@ export class AppTank {
     this.lastShortage = reply.shortage === 'none' ? this.shortage : reply.shortage;
     this.shortage = reply.shortage;
     this.retryAt = now + reply.retryAfterMicros;
-    this.offline.shareWith(reply.nodes);
+    this.calling = reply.nodes;
+    this.offline.shareWith(Math.max(this.registered, reply.nodes), now);
+    this.lateTakenMicros = takenMicros;
     this.answerWaiters(reply.needs, asked);
   }
 
@@ -243,11 +281,29 @@ export class AppTank {
         left = granted[++group] ?? 0;
       }
       const isGranted = left-- > 0;
-      // Tokens of a request that waits no longer go back: the store has booked them as used and
-      // filled up since, so spending them later would come on top of the bound.
       if (!waiter.done) waiter.answer(isGranted);
-      else if (isGranted) this.refunded += waiter.cost;
+      else this.answerLate(waiter, isGranted);
     }
+  }
+
+  /**
+   * What a request passed with that waits no longer is paid by the grant, and the rest is a debt. If
+   * it was refused, the grant goes back, and is not spent here: the store has booked it as used and
+   * filled up since, so spending it later would come on top of the bound.
+   */
+  private answerLate({ cost, byShare }: TankWaiter, isGranted: boolean): void {
+    if (byShare > 0) this.owed += byShare - (isGranted ? cost : 0);
+    else if (isGranted) this.late += cost;
+  }
+
+  /**
+   * A grant that was to complete tokens which turned out to be void: it goes back, and the request
+   * waits for the next call with all that it costs.
+   */
+  askAgain(waiter: TankWaiter, cost: number): void {
+    this.late += waiter.cost;
+    waiter.cost = cost;
+    this.waiters.push(waiter);
   }
 
   /** The lease is over here; in the store it ends a little later. */

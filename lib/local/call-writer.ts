@@ -86,7 +86,7 @@ export class CallWriter {
 }
 
 function saysNothing(call: AppCall): boolean {
-  const { used, returned, refunded = 0, demand, needs, want, consumption } = call;
-  const told = used + returned + refunded + (consumption?.count ?? 0);
+  const { used, returned, refunded = 0, late, owed = 0, demand, needs, want, consumption } = call;
+  const told = used + returned + refunded + (late?.tokens ?? 0) + owed + (consumption?.count ?? 0);
   return told + demand + needs.length + want === 0;
 }

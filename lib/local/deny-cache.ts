@@ -4,8 +4,10 @@ import { spread } from '../common/ids.js';
 const GENERATIONS = 1024;
 
 export interface Denial {
-  /** Local instant until which the denial holds. */
+  /** Local instant until which the denial is remembered. */
   readonly untilMicros: number;
+  /** Local instant at which the store expects to have what was asked for. */
+  readonly dueMicros: number;
   /** What was asked for; less than this might still be there. */
   readonly cost: number;
   /** What the store said was left. */
@@ -13,7 +15,7 @@ export interface Denial {
 }
 
 /**
- * Denials of a shared store, remembered until they may end, so that a flood costs the store
+ * Denials of a shared store, remembered until they may end, so that a flood costs the store next to
  * nothing. Forgetting one too early is harmless: the store is asked again.
  */
 export class DenyCache {

@@ -1,41 +1,71 @@
+import { type QuotaLimits } from '../algorithms/quota/index.js';
+
 /** The part of an app's guarantee that its nodes share while the store is away. */
 const PART = 0.9;
 
+/** For how long a share gathers where there is no cluster whose burst could be divided. */
+export const GATHER_MICROS = 1_000_000;
+
+/** For how long a share gathers: as long as the capacity takes to fill the cluster's bucket. */
+export function gatherMicrosOf({ capacity, depth }: QuotaLimits): number {
+  return capacity === 0 ? GATHER_MICROS : depth / capacity;
+}
+
+/** What an offline share is made of. */
+export interface ShareFigures {
+  /** Tokens per second, of all nodes together. */
+  readonly guaranteed: number;
+  /** The most that a request may cost: a share holds at least that. */
+  readonly maxCost: number;
+  /** A share holds what flows in for so long. */
+  readonly gatherMicros: number;
+}
+
 /**
- * What a node may admit while the store is away: its part of the guarantee, as a bucket that holds
- * no more than the largest request. It is charged all the time, so that a switch frees no burst.
+ * What a node may admit while the store is away: its part of the guarantee, as a bucket that is as
+ * deep for its rate as the cluster's is, so that requests which come together pass as they do
+ * otherwise. It is charged all the time, so that a switch frees no burst.
  */
 export class OfflineShare {
-  private level = 0;
+  private level = Infinity;
   private last = 0;
   private perMicro = 0;
-  private nodes = 1;
+  private depth = 0;
 
   constructor(
-    private guaranteed: number,
-    private depth: number,
+    private figures: ShareFigures,
+    /** Nodes that may serve the app. */
+    private nodes = 1,
   ) {
-    this.level = depth;
-    this.shareWith(1);
+    this.resize();
   }
 
-  /** `nodes` is the number of nodes of the app, as of the store's last reply. */
-  shareWith(nodes: number): void {
-    this.nodes = Math.max(1, nodes);
-    this.perMicro = (PART * this.guaranteed) / (this.nodes * 1_000_000);
+  /** Another number of nodes; what flowed in so far came under the old one. */
+  shareWith(nodes: number, now: number): void {
+    if (nodes === this.nodes) return;
+    this.charge(0, now);
+    this.nodes = nodes;
+    this.resize();
   }
 
   /** Other figures: what is lower holds from now on, what is higher only once the store has it. */
-  lowerTo(guaranteed: number, depth: number, now: number): void {
-    this.change(Math.min(guaranteed, this.guaranteed), Math.min(depth, this.depth), now);
+  lowerTo({ guaranteed, maxCost, gatherMicros }: ShareFigures, now: number): void {
+    const { figures } = this;
+    this.change(
+      {
+        guaranteed: Math.min(guaranteed, figures.guaranteed),
+        maxCost: Math.min(maxCost, figures.maxCost),
+        gatherMicros: Math.min(gatherMicros, figures.gatherMicros),
+      },
+      now,
+    );
   }
 
   /** Other figures, of which what flowed in so far knows nothing. */
-  change(guaranteed: number, depth: number, now: number): void {
+  change(figures: ShareFigures, now: number): void {
     this.charge(0, now);
-    this.guaranteed = guaranteed;
-    this.depth = depth;
-    this.shareWith(this.nodes);
+    this.figures = figures;
+    this.resize();
   }
 
   /** Charges what was admitted in another way. */
@@ -46,16 +76,31 @@ export class OfflineShare {
 
   take(cost: number, now: number): boolean {
     const level = this.at(now);
-    if (level < cost) return false;
+    if (!(level >= cost)) return false;
     this.level = level - cost;
     this.last = now;
     return true;
+  }
+
+  /** Takes back what was taken and not used. */
+  putBack(cost: number, now: number): void {
+    this.level = Math.min(this.depth, this.at(now) + cost);
+    this.last = now;
   }
 
   /** How long until `cost` is there; infinite if it never is. */
   waitMicros(cost: number, now: number): number {
     if (cost > this.depth || this.perMicro === 0) return Infinity;
     return Math.max(0, Math.ceil((cost - this.at(now)) / this.perMicro));
+  }
+
+  /** A share that became smaller holds no more than it may; one that became larger has yet to fill. */
+  private resize(): void {
+    const { guaranteed, maxCost, gatherMicros } = this.figures;
+    const perSecond = (PART * guaranteed) / Math.max(1, this.nodes);
+    this.perMicro = perSecond / 1_000_000;
+    this.depth = Math.max(maxCost, (perSecond * gatherMicros) / 1_000_000);
+    this.level = Math.min(this.level, this.depth);
   }
 
   private at(now: number): number {

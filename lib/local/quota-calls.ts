@@ -9,6 +9,8 @@ import { StoreContact } from './store-contact.js';
 import { type WakeTimer } from './wake-timer.js';
 
 const JITTER = 0.2;
+/** So that a fleet does not knock all at once. */
+const HINT_JITTER_MICROS = 20_000;
 
 /** A node's calls to the store: one at a time, for all apps, and at the pace that replies set. */
 export class QuotaCalls {
@@ -65,6 +67,14 @@ export class QuotaCalls {
     }
   }
 
+  /** The store may be back: the next probe need not wait for its time. */
+  hint(now: number): void {
+    if (!this.contact.isOffline) return;
+    this.contact.hint();
+    this.nextAt = now + this.random() * HINT_JITTER_MICROS;
+    this.timer.arm(this.nextAt);
+  }
+
   /** Reports what is left to report and gives everything back. */
   async leave(): Promise<void> {
     // What is on its way is waited for; nothing new begins, or a timer would never let go.
@@ -109,8 +119,8 @@ export class QuotaCalls {
     this.flight = undefined;
     this.unanswered = flight;
     const waiting = [...flight.asked.values(), ...tanks.map((tank) => tank.waiters)].flat();
-    for (const tank of tanks) tank.waiters = [];
     for (const waiter of waiting) if (!waiter.done) waiter.fallBack();
+    for (const tank of tanks) tank.takeWaiters();
     if (this.contact.failed(error)) {
       this.nextAt = now + this.jittered(this.contact.nextProbe());
       this.modes.tell();

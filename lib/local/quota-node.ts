@@ -77,13 +77,21 @@ export class QuotaNode {
     return BY_LEASE;
   }
 
-  /** Tokens that were taken and not used after all. */
-  giveBack(tank: AppTank, tokens: number): void {
+  /**
+   * Tokens that were taken and not used after all. What passed by share goes back to the share: the
+   * store knows nothing of it.
+   */
+  giveBack(tank: AppTank, tokens: number, source: QuotaOutcome['source'] | undefined): void {
     const now = this.clock.now();
+    if (source === 'fallback') return tank.offline.putBack(tokens, now);
     const unreported = Math.min(tokens, tank.used);
     tank.used -= unreported;
     tank.putBack(unreported, false, tank.generation, now);
     if (tokens === unreported) return;
+    // Nobody knows where it came from; while the store is away, hardly from there.
+    if (source === undefined && this.calls.contact.isOffline) {
+      return tank.offline.putBack(tokens - unreported, now);
+    }
     tank.refunded += tokens - unreported;
     this.timer.arm(now + this.settings.paceMicros);
   }
@@ -107,6 +115,11 @@ export class QuotaNode {
     this.revisions.apply(revision);
     // What apps that are gone have left goes back, and the store's word on the new limits comes.
     if (this.revisions.isUnconfirmed) this.timer.arm(this.clock.now() + SETTLED_AFTER_MICROS);
+  }
+
+  /** Something suggests that the store is back: do not wait out the time until the next probe. */
+  hint(): void {
+    this.calls.hint(this.clock.now());
   }
 
   modeOf(tank: AppTank): NodeMode {
@@ -139,7 +152,7 @@ export class QuotaNode {
     let outcome: QuotaOutcome | undefined;
     let resolve: ((outcome: QuotaOutcome) => void) | undefined;
     const cleanUp: Cancel[] = [];
-    const aside = tank.setAside();
+    let aside = tank.setAside();
     const { generation } = tank;
     const settle = (made: QuotaOutcome): void => {
       waiter.done = true;
@@ -151,8 +164,19 @@ export class QuotaNode {
     const waiter: TankWaiter = {
       cost: cost - aside,
       done: false,
-      answer: (granted) => settle(granted ? BY_STORE : this.denied(tank)),
-      fallBack: () => settle(this.byShare(tank, cost, this.clock.now())),
+      byShare: 0,
+      answer: (granted) => {
+        if (granted && aside > 0 && generation !== tank.generation) {
+          aside = 0;
+          return tank.askAgain(waiter, cost);
+        }
+        settle(granted ? BY_STORE : this.denied(tank));
+      },
+      fallBack: () => {
+        const made = this.byShare(tank, cost, this.clock.now());
+        if (made.allowed) waiter.byShare = cost;
+        settle(made);
+      },
     };
     tank.waiters.push(waiter);
     // Somebody else's shortage is no reason to keep a request waiting that may well be granted.

@@ -31,7 +31,7 @@ export class ReplyIntake {
     for (const app of reply.apps) {
       const tank = tanks[app.app]!;
       const hadShare = tank.isOverloaded ? tank.share : -1;
-      tank.settle(app, asked.get(app.app) ?? [], now);
+      tank.settle(app, asked.get(app.app) ?? [], reply.nowMicros, now);
       tank.isOverloaded = reply.overloaded;
       if ((tank.isOverloaded ? tank.share : -1) !== hadShare) events.adjust?.(tank);
       tank.refillAt = plan.refillLevel(tank, now);

@@ -24,6 +24,10 @@ export class StoreContact {
     return true;
   }
 
+  hint(): void {
+    this.probeMicros = FIRST_PROBE_MICROS;
+  }
+
   /** The time until the next probe: twice the last one, up to a bound. */
   nextProbe(): number {
     const { probeMicros } = this;

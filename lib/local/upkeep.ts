@@ -40,8 +40,8 @@ export class Upkeep {
     let isDue = calls.unanswered !== undefined || this.revisions.isAwaited;
     for (const tank of tanks) {
       if (now >= tank.expiresAt) tank.spend(Infinity, now);
-      if (tank.tokens + tank.used + tank.usage.count + tank.refunded > 0) holds = true;
-      if (tank.refunded > 0) isDue = true;
+      if (tank.tokens + tank.used + tank.usage.count > 0) holds = true;
+      if (tank.isOutOfStep) isDue = true;
       if (tank.usage.count > 0 && calls.writer.tellsUsageAt(now)) isDue = true;
       if (tank.used > 0 && now - calls.lastAt >= syncMicros) isDue = true;
       if (tank.lastShortage !== 'none' && tank.demand.recent(now) > 0) isDue = true;

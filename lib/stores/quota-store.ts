@@ -24,6 +24,25 @@ export interface QuotaLimitsStore {
   apply(figures: QuotaFigures, revision: number): void;
 }
 
+/** How many nodes may serve an app. */
+export type NodesOf = (app: string) => number;
+
+/** Where nodes are counted by the apps that they may serve. */
+export interface QuotaMembers {
+  /**
+   * Counts a node among those of some apps, or of all, until it leaves; and tells how many there are
+   * whenever it hears of it. Never throws and makes nobody wait.
+   */
+  join(
+    member: string,
+    apps: readonly string[] | undefined,
+    heard: (nodesOf: NodesOf) => void,
+  ): void;
+  /** The node serves this app, too. */
+  serve(app: string): void;
+  leave(): Promise<void>;
+}
+
 /** A ledger that also tells how things stand. */
 export interface QuotaOverview {
   status(): Promise<QuotaStatus>;

@@ -29,6 +29,8 @@ export interface SharedCacheStats {
   /** Not written because enough writes were on their way, or there was no connection. */
   readonly dropped: number;
   readonly failedWrites: number;
+  /** Replies of the store that answered another question, or none. */
+  readonly strayReplies: number;
 }
 
 /** Answers that a fleet shares. */

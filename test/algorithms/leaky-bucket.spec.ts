@@ -37,10 +37,19 @@ describe('leaky bucket', () => {
     it('V-D11: time that steps back adds no water and leaks none', () => {
       const bench = policer(1, 10);
       bench.take(10);
-      bench.clock.jump(-5_000_000);
-      expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 6000 });
-      bench.clock.jump(5_000_000);
+      bench.clock.jump(-1_000_000);
+      expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 2000 });
+      bench.clock.jump(1_000_000);
       expect(bench.takeMany(3)).toBe(0);
+    });
+
+    it('V-D11: a larger step back is the new base: the water is kept, and leaks on', () => {
+      const bench = policer(1, 10);
+      bench.take(10);
+      bench.clock.jump(-5_000_000);
+      expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+      bench.clock.advance(2000);
+      expect(bench.takeMany(3)).toBe(2);
     });
 
     it('V-E6: 5000/s with room for 1000 more, no delay: 1001 of 1002 at once', () => {

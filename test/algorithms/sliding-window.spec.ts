@@ -26,50 +26,91 @@ describe('sliding window', () => {
     expect(bench.takeMany(1000)).toBe(0);
   });
 
-  it('V-E11: 800 before, 300 now, a quarter in: 900 count', () => {
-    const bench = window(1000, '1s', 1);
+  it('V-E11: 800 before, 300 now: nothing is weighted, the 800 count whole until they are gone', () => {
+    const bench = window(1000, '1s', 4);
     expect(bench.takeMany(800)).toBe(800);
-    bench.clock.advance(1000 + 250);
-    // At a quarter 600 of the 800 still count, so 300 fit.
-    expect(bench.takeMany(300)).toBe(300);
-    expect(bench.peek()).toMatchObject({ allowed: true, remaining: 100 });
-    expect(bench.peek(101).allowed).toBe(false);
+    bench.clock.advance(999);
+    expect(bench.takeMany(300)).toBe(200);
+    expect(bench.peek()).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 1 });
+    bench.clock.advance(1);
+    expect(bench.peek().remaining).toBe(800);
   });
 
-  it('counts the oldest part in proportion, whatever the number of parts', () => {
-    const bench = window(1000, '1s', 4);
-    expect(bench.takeMany(400)).toBe(400);
-    bench.clock.advance(1000 + 125);
-    expect(bench.peek().remaining).toBe(800);
-    bench.clock.advance(125);
-    expect(bench.peek().remaining).toBe(1000);
+  it.each([
+    ['1/s', 1000],
+    ['5/10s', 2000],
+    ['5/h', 720_000],
+    ['10/min', 6000],
+    ['100/s', 10],
+    ['1/d', 86_400_000],
+  ])('lets a caller pass that keeps to %s by asking every %i ms', (rate, everyMs) => {
+    const bench = new Bench({ algorithm: 'sliding-window', rate }, 'memory', new ManualClock(0, 0));
+    bench.clock.advance(437);
+    let passed = 0;
+    for (let asked = 0; asked < 100; asked++) {
+      if (bench.take().allowed) passed++;
+      bench.clock.jump(everyMs * 1000);
+    }
+    expect(passed).toBe(100);
+  });
+
+  it('begins anew a period after a burst, as a fixed window does: `limit 1, ttl 1000`, wait 1000', () => {
+    const bench = window(1, '1s');
+    for (let round = 0; round < 20; round++) {
+      expect(bench.take().allowed).toBe(true);
+      expect(bench.take().allowed).toBe(false);
+      bench.clock.advance(1000);
+    }
   });
 
   it('says exactly when the same request would pass', () => {
     const bench = window(10, '1s');
-    bench.take(10);
-    expect(bench.take(4)).toMatchObject({ allowed: false, retryAfterMs: 1040 });
-    bench.clock.advance(1039);
+    bench.take(3);
+    bench.clock.advance(250);
+    bench.take(7);
+    expect(bench.take(3)).toMatchObject({ allowed: false, retryAfterMs: 750 });
+    // The second was taken in the sub-window that began at 200.
+    expect(bench.take(4)).toMatchObject({ allowed: false, retryAfterMs: 950 });
+    bench.clock.advance(949);
     expect(bench.take(4).allowed).toBe(false);
     bench.clock.advance(1);
     expect(bench.take(4).allowed).toBe(true);
   });
 
-  it('forgets everything one period and one part after the last request', () => {
+  it('forgets everything within a period of the last request', () => {
     const bench = window(10, '1s');
-    expect(bench.take(10).resetMs).toBe(1100);
-    bench.clock.advance(1100);
+    expect(bench.take(10).resetMs).toBe(1000);
+    bench.clock.advance(1000);
     expect(bench.peek()).toMatchObject({ remaining: 10, resetMs: 0 });
+    const hourly = window(5, '1h');
+    hourly.clock.advance(1_234_567);
+    expect(hourly.take().resetMs).toBeLessThanOrEqual(3_600_000);
   });
 
   it('V-D11: time that steps back frees nothing', () => {
     const bench = window(10, '1s');
     bench.clock.advance(5000);
     bench.take(10);
-    bench.clock.jump(-3_000_000);
+    bench.clock.jump(-1_000_000);
+    expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 2000 });
+    bench.clock.jump(1_000_000);
+    expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+  });
+
+  it('goes on from there when time steps back by more than a second, with all that it has counted', () => {
+    const bench = window(10, '1s');
+    bench.clock.advance(3_600_000);
+    bench.take(4);
+    bench.clock.advance(300);
+    bench.take(6);
+    bench.clock.jump(-3_000_000_000);
+    expect(bench.take()).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 700 });
+    bench.clock.advance(699);
     expect(bench.take().allowed).toBe(false);
-    bench.clock.jump(3_000_000);
-    expect(bench.take().allowed).toBe(false);
+    bench.clock.advance(1);
+    expect(bench.peek().remaining).toBe(4);
+    bench.clock.advance(300);
+    expect(bench.peek().remaining).toBe(10);
   });
 
   it('gives back the newest first, and never more than was taken', () => {
@@ -83,22 +124,72 @@ describe('sliding window', () => {
     expect(bench.peek().remaining).toBe(10);
   });
 
-  const histories = fc.record({
+  const cuts = {
     rate: fc.integer({ min: 1, max: 50 }),
-    periodMs: fc.integer({ min: 10, max: 10_000 }),
-    subWindows: fc.integer({ min: 1, max: 20 }),
+    periodMs: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 10, max: 10_000 })),
+    subWindows: fc.oneof(fc.integer({ min: 2, max: 20 }), fc.integer({ min: 2, max: 120 })),
+    /** In 1024ths of a microsecond, so that sums are exact. */
+    phase: fc.integer({ min: 0, max: 2 ** 40 }).map((part) => part / 1024),
+  };
+  const histories = fc.record({
+    ...cuts,
     steps: fc.array(
-      fc.record({ gapMicros: fc.integer({ min: 0, max: 2_000_000 }), cost: fc.nat({ max: 9 }) }),
+      fc.record({
+        gapMicros: fc
+          .oneof(fc.integer({ min: 0, max: 2 ** 31 }), fc.integer({ min: 0, max: 2 ** 18 }))
+          .map((part) => part / 1024),
+        cost: fc.nat({ max: 9 }),
+      }),
       { maxLength: 80 },
     ),
   });
 
+  it('property: a caller that asks at the pace of the rate is never denied', () => {
+    fc.assert(
+      fc.property(
+        fc.record({ ...cuts, cost: fc.integer({ min: 1, max: 9 }) }),
+        ({ rate: times, periodMs, subWindows, phase, cost }) => {
+          // So many times a period, each of this cost: evenly, also where that is no whole number.
+          const bench = window(times * cost, periodMs, subWindows);
+          const periodMicros = periodMs * 1000;
+          for (let asked = 0; asked < 3 * times; asked++) {
+            const within = Math.floor(((asked % times) * periodMicros * 1024) / times) / 1024;
+            const at = phase + Math.floor(asked / times) * periodMicros + within;
+            bench.clock.jump(at - bench.clock.now());
+            expect(bench.take(cost).allowed).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
+  it('property: a caller that never asks for more than the limit in a period is never denied', () => {
+    fc.assert(
+      fc.property(histories, ({ rate, periodMs, subWindows, phase, steps }) => {
+        const bench = window(rate, periodMs, subWindows);
+        bench.clock.jump(phase);
+        const taken: { at: number; cost: number }[] = [];
+        for (const { gapMicros, cost } of steps) {
+          bench.clock.jump(gapMicros);
+          const at = bench.clock.now();
+          const inPeriod = taken.filter((one) => one.at > at - periodMs * 1000);
+          const left = rate - inPeriod.reduce((sum, one) => sum + one.cost, 0);
+          if (left === 0) continue;
+          const fits = Math.min(left, cost + 1);
+          expect(bench.take(fits).allowed).toBe(true);
+          taken.push({ at, cost: fits });
+        }
+      }),
+    );
+  });
+
   it('property: in any span one part shorter than the period at most the limit is taken', () => {
     fc.assert(
-      fc.property(histories, ({ rate, periodMs, subWindows, steps }) => {
+      fc.property(histories, ({ rate, periodMs, subWindows, phase, steps }) => {
         const bench = window(rate, periodMs, subWindows);
+        bench.clock.jump(phase);
         const partMicros = Math.ceil((periodMs * 1000) / subWindows);
-        const spanMicros = partMicros * (subWindows - 1);
+        const spanMicros = periodMs * 1000 - partMicros;
         const taken: { at: number; cost: number }[] = [];
         for (const { gapMicros, cost } of steps) {
           bench.clock.jump(gapMicros);
@@ -115,8 +206,9 @@ describe('sliding window', () => {
 
   it('property: waiting retryAfterMs is enough, two milliseconds less is not, a denial changes nothing', () => {
     fc.assert(
-      fc.property(histories, ({ rate, periodMs, subWindows, steps }) => {
+      fc.property(histories, ({ rate, periodMs, subWindows, phase, steps }) => {
         const bench = window(rate, periodMs, subWindows);
+        bench.clock.jump(phase);
         for (const { gapMicros, cost } of steps) {
           bench.clock.jump(gapMicros);
           const fits = Math.min(rate, cost + 1);

@@ -18,8 +18,8 @@ export function expectWithinBound(all: readonly Admission[], excess = 0): void {
 
 /**
  * Where nodes may have been without Redis for a while, they also had their share of the guarantees:
- * that comes at its own rate on top. A node that is the first to be back takes itself for the only
- * one until its next call, so each of them may have had the whole for a while.
+ * that comes at its own rate on top. A node that has just been started takes itself for the only one
+ * until its next call, so each of them may have had the whole for a while.
  */
 export function expectWithinBoundAndShares(
   all: readonly Admission[],
@@ -37,13 +37,14 @@ export function expectWithinBoundAndShares(
   );
 }
 
-/** No more than the shares, from a bucket per node and app that holds the largest request. */
+/** No more than the shares, from buckets as deep for their rate as the cluster's, or the largest request. */
 export function expectSharesOnly(
   all: readonly Admission[],
   nodes: number,
   perSecond = SHARES_PER_SECOND,
 ): void {
-  const [burst, most] = [deepestBurst(all, perSecond), nodes * SHARE_DEPTH];
+  const burst = deepestBurst(all, perSecond);
+  const most = (perSecond * DEPTH) / CAPACITY + nodes * SHARE_DEPTH;
   note({ burst, bound: most, byShare: all.length });
   // The buckets count in fractions of tokens, and may be off by their rounding.
   expect(burst).toBeLessThanOrEqual(most + 1e-6);

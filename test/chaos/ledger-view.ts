@@ -7,7 +7,9 @@ const LEVEL = 1;
 const OUTSTANDING = 2;
 const EPOCH = 3;
 const NODES = 9;
+const STOCK = 13;
 /** And where in the field of an app. */
+const ROOM = 2;
 const GRANTED = 7;
 
 /** What Redis holds about a cluster. Amounts are tokens. */
@@ -18,8 +20,10 @@ export interface LedgerView {
   readonly nodes: number;
   /** Ever granted to nodes, less what came back. */
   readonly granted: number;
-  /** The lowest of all figures, those of the apps and their shares among them. */
+  /** The lowest of all accounts, those of the apps among them. */
   readonly lowest: number;
+  /** The most that any bucket owes. */
+  readonly debt: number;
 }
 
 export async function viewLedger(client: Redis, clusterId = 'chaos'): Promise<LedgerView> {
@@ -28,13 +32,19 @@ export async function viewLedger(client: Redis, clusterId = 'chaos'): Promise<Le
   const apps = Object.keys(fields)
     .filter((field) => field.length === 1)
     .map((field) => doubles(fields[field]));
+  const levels = [state[LEVEL]!, ...state.slice(STOCK), ...apps.map((app) => app[ROOM]!)];
+  const accounts = [
+    ...state.filter((_, place) => place !== LEVEL && place < STOCK),
+    ...apps.flatMap((app) => app.filter((_, place) => place !== ROOM)),
+  ];
   return {
     level: state[LEVEL]! / UNITS_PER_TOKEN,
     outstanding: state[OUTSTANDING]! / UNITS_PER_TOKEN,
     epoch: state[EPOCH]!,
     nodes: state[NODES]!,
     granted: apps.reduce((sum, app) => sum + app[GRANTED]!, 0),
-    lowest: Math.min(...state, ...doubles(fields.shares), ...apps.flat()),
+    lowest: Math.min(...accounts, ...doubles(fields.shares)),
+    debt: Math.max(0, -Math.min(...levels)) / UNITS_PER_TOKEN,
   };
 }
 

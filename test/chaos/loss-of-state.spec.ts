@@ -21,6 +21,7 @@ import {
   LEASE_TTL_MICROS,
   PACE_MICROS,
   SHARE_DEPTH,
+  SHARES_BURST,
   SHARES_PER_SECOND,
 } from './fleet.js';
 import { viewLedger } from './ledger-view.js';
@@ -138,7 +139,7 @@ describe('a loss of the state', () => {
 
     expect(fleet.processes.map(epochsOf)).toEqual([[2], [2], [2]]);
     expectWithinBoundAndShares(fleet.admissions, fleet.processes.length, NOTICED);
-    const shares = fleet.processes.length * SHARE_DEPTH;
+    const shares = SHARES_BURST + fleet.processes.length * SHARE_DEPTH;
     expectNoNewBurst(fleet, lostBy, CAPACITY + SHARES_PER_SECOND, shares);
     expectSwitchesOnce(fleet.processes, APPS);
     const used = usualRate(fleet.admissions, from, to) / CAPACITY;

@@ -8,6 +8,7 @@ import {
   RestartNeededError,
   StoreTimeoutError,
   StoreUnavailableError,
+  StrayReplyError,
   TooManyWaitersError,
   UnknownOptionError,
   UnknownPolicyError,
@@ -65,6 +66,18 @@ describe('an error of this library', () => {
       /^store unavailable: refused$/,
     ],
     [new StoreTimeoutError(20), 'StoreTimeoutError', 'STORE_TIMEOUT', /20 ms/],
+    [
+      new StrayReplyError('lease', true),
+      'StrayReplyError',
+      'STORE_STRAY_REPLY',
+      /reply to lease answers another call.*opened anew/,
+    ],
+    [
+      new StrayReplyError('lease', false),
+      'StrayReplyError',
+      'STORE_STRAY_REPLY',
+      /store\.client.*disconnect\(true\)/,
+    ],
     [
       new MissingPackageError('ioredis', 'the redis store'),
       'MissingPackageError',

@@ -332,7 +332,7 @@ function hangingCache() {
     reading: 0,
     get: () => new Promise<undefined>(() => {}),
     set: () => true,
-    stats: () => ({ ...stats, failedWrites: 0 }),
+    stats: () => ({ ...stats, failedWrites: 0, strayReplies: 0 }),
     close: () => {},
   };
 }

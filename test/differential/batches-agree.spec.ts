@@ -48,7 +48,7 @@ const specs: fc.Arbitrary<LimitSpec>[] = [
     periodMs: fc.constantFrom(1000, 60_000),
     burst: fc.constant(BURST),
     maxDelayMs: fc.constantFrom(Infinity, 500),
-    subWindows: fc.integer({ min: 1, max: 4 }),
+    subWindows: fc.integer({ min: 2, max: 4 }),
   }),
 );
 
@@ -59,7 +59,11 @@ const check: fc.Arbitrary<Check> = fc.record({
 });
 
 const turn: fc.Arbitrary<Turn> = fc.record({
-  gapMicros: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2_000_000 })),
+  gapMicros: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 2_000_000 }),
+    fc.integer({ min: -2_000_000, max: 0 }),
+  ),
   calls: fc.array(
     fc.record({
       kind: fc.constantFrom(CallKind.Take, CallKind.Take, CallKind.Peek, CallKind.Refund),

@@ -5,6 +5,7 @@ import {
   generationAt,
   leaseTokens,
   Outcome,
+  rebaseLeased,
   refundLeased,
   settleLeased,
   startLeased,
@@ -56,6 +57,7 @@ function steps({ burst }: LimitSpec): fc.Arbitrary<Step> {
       { weight: 1, arbitrary: fc.constantFrom(1_000_000, 2_000_000) },
       { weight: 1, arbitrary: fc.integer({ min: 500_000, max: 5_000_000 }) },
       { weight: 1, arbitrary: fc.integer({ min: -3_000_000, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-1_000_000, -1_000_001, -3_600_000_000) },
     ),
     key: fc.constantFrom('a', 'b'),
     cost: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: burst })),
@@ -111,6 +113,7 @@ class LeasedPair {
     outcome.nowMicros = now;
     const after = takeLeased(limit, state, cost, outcome);
     if (step.kind === 'take' && outcome.allowed) this.states.set(key, after);
+    else if (known !== undefined) this.states.set(key, rebaseLeased(known, now));
     const { allowed, level, waitMicros } = outcome;
     const kind = step.kind === 'take' ? CallKind.Take : CallKind.Peek;
     return {
@@ -125,7 +128,7 @@ class LeasedPair {
   ): { here: unknown; lua: Promise<unknown> } {
     const { limit, shared, now } = this;
     const [want = 0, used = 0, returned = 0, olderUsed = 0, olderReturned = 0] = figures;
-    const generation = generationAt(now) - generationsBack;
+    const generation = generationAt(now + state.aheadMicros) - generationsBack;
     const report: LeaseReport = { generation, used, returned, olderUsed, olderReturned };
     const after = leaseTokens(limit, state, now, report, want);
     if (after.state !== state) this.states.set(key, after.state);
@@ -197,7 +200,7 @@ describe('the Lua script and the pure functions, on buckets of which tokens are 
           if (step.kind === 'lease') {
             const [want = 0, used = 0, returned = 0, olderUsed = 0, olderReturned = 0] =
               step.figures;
-            const generation = generationAt(now) - step.generationsBack;
+            const generation = generationAt(now + state.aheadMicros) - step.generationsBack;
             const report = { generation, used, returned, olderUsed, olderReturned };
             state = leaseTokens(limit, state, now, report, want).state;
           } else if (step.kind === 'refund') {

@@ -34,7 +34,7 @@ function specs(algorithm: AlgorithmCode): fc.Arbitrary<LimitSpec> {
     ),
     burst: figure,
     maxDelayMs: fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 10_000 })),
-    subWindows: fc.integer({ min: 1, max: 20 }),
+    subWindows: fc.integer({ min: 2, max: 20 }),
   });
   return figures.filter(({ burst, rate, periodMs }) => (burst / rate) * periodMs <= CENTURY_MS);
 }
@@ -48,6 +48,7 @@ function steps(spec: LimitSpec): fc.Arbitrary<Step> {
       { weight: 2, arbitrary: fc.constant(0) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: spec.periodMs * 2000 }) },
       { weight: 1, arbitrary: fc.integer({ min: -spec.periodMs * 1000, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-1_000_000, -1_000_001, -3_600_000_000) },
     ),
     kind: fc.constantFrom(
       CallKind.Take,

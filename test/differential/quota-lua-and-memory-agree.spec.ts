@@ -19,6 +19,7 @@ import {
 const STEPS = 100_000;
 const STEPS_PER_QUOTA = 250;
 const NODES = 5;
+const HOUR_MICROS = 3_600_000_000;
 /** So many apps come and go beside those of the beginning. */
 const ADDED = 3;
 
@@ -108,10 +109,10 @@ function appSteps(figures: QuotaFigures): fc.Arbitrary<AppStep> {
     app: fc.integer({ min: 0, max: figures.apps.length + ADDED - 1 }),
     usedPermille: permille,
     returnedPermille: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, permille),
-    refunded: fc.oneof(
-      { weight: 6, arbitrary: fc.constant(0) },
-      { weight: 1, arbitrary: fc.integer({ min: 1, max: scale }) },
-    ),
+    refunded: nowAndThen(scale),
+    late: nowAndThen(scale),
+    lateByMicros: fc.oneof(fc.nat({ max: 50_000 }), fc.integer({ min: -50_000, max: 3_000_000 })),
+    owed: nowAndThen(scale),
     demand: fc.oneof(
       { weight: 4, arbitrary: fc.integer({ min: 0, max: 2 * fair }) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 2 * scale }) },
@@ -127,6 +128,13 @@ function appSteps(figures: QuotaFigures): fc.Arbitrary<AppStep> {
       fc.integer({ min: 0, max: 2 * scale }),
     ),
   });
+}
+
+function nowAndThen(most: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: most }) },
+  );
 }
 
 function kinds(): fc.Arbitrary<QuotaStepKind> {
@@ -156,6 +164,8 @@ function steps(figures: QuotaFigures): fc.Arbitrary<QuotaStep> {
       { weight: 1, arbitrary: fc.constantFrom(99_999, 100_000, ttlMicros) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 2 * ttlMicros }) },
       { weight: 1, arbitrary: fc.integer({ min: -ttlMicros, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-1_000_000, -1_000_001) },
+      { weight: 1, arbitrary: fc.integer({ min: -HOUR_MICROS, max: HOUR_MICROS }) },
     ),
     kind: kinds(),
     node: fc.integer({ min: 0, max: NODES - 1 }),

@@ -51,6 +51,26 @@ describe('startRedis', () => {
     await redis.stop();
   });
 
+  it('has a wall clock that can be stepped back and forth, if asked to', async () => {
+    const redis = await startRedis({ clock: 'stepped' });
+    const offMs = (): Promise<number> =>
+      withRedis(redis.port, async (client) => {
+        const [seconds, micros] = await client.time();
+        return Number(seconds) * 1000 + Number(micros) / 1000 - Date.now();
+      });
+    expect(Math.abs(await offMs())).toBeLessThan(60_000);
+    redis.stepClock(-3_600_000.5);
+    expect(Math.abs((await offMs()) + 3_600_000)).toBeLessThan(60_000);
+    redis.stepClock(7_200_001.25);
+    expect(Math.abs((await offMs()) - 3_600_000)).toBeLessThan(60_000);
+    await redis.restart();
+    expect(Math.abs((await offMs()) - 3_600_000)).toBeLessThan(60_000);
+    await redis.stop();
+    const other = await startRedis();
+    expect(() => other.stepClock(1)).toThrow("clock: 'stepped'");
+    await other.stop();
+  });
+
   it('starts again on the same port, without its data', async () => {
     const redis = await startRedis();
     const { port, pid } = redis;

@@ -94,7 +94,8 @@ describe('the book of policies', () => {
 
   it('remembers denials of what stays the same, and none of what does not', () => {
     const library = new Library({ p: HOURLY, q: HOURLY, r: HOURLY });
-    const denial = { untilMicros: library.clock.now() + 1e6, cost: 1, level: 0 };
+    const untilMicros = library.clock.now() + 1e6;
+    const denial = { untilMicros, dueMicros: untilMicros, cost: 1, level: 0 };
     for (const name of ['p', 'q', 'r']) library.limit(name).denials.remember('k', denial);
     const shadow = { ...HOURLY, shadow: true };
     library.install(1, { p: HOURLY, q: shadow, r: { ...HOURLY, rate: 99 } });

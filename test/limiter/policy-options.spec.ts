@@ -119,7 +119,7 @@ describe('a policy is refused when the limiter is made', () => {
     expect(withPolicy({ ...SHAPER, maxDelay })).toThrow(refusal('policies.p.maxDelay', maxDelay));
   });
 
-  it.each([0, 121, 2.5, NaN, '10', null])('with the subWindows %p', (subWindows) => {
+  it.each([0, 1, 121, 2.5, NaN, '10', null])('with the subWindows %p', (subWindows) => {
     expect(withPolicy({ ...WINDOW, subWindows })).toThrow(
       refusal('policies.p.subWindows', subWindows),
     );

@@ -51,6 +51,19 @@ describe('a quota that changes while the limiter runs', () => {
       expect(now(limiter.tryAcquire({ app: 'b' }))).toMatchObject({ allowed: true, limit: 4000 });
     });
 
+    it('because of more than 1,000 apps', () => {
+      const many = (count: number): QuotaOptions => {
+        const apps = Array.from(
+          { length: count },
+          (_, i) => [`app-${i}`, { guaranteed: 1 }] as const,
+        );
+        return { apps: Object.fromEntries(apps) };
+      };
+      expect(() => open().change(1, many(1000))).not.toThrow();
+      const tooMany = { code: 'INVALID_ARGUMENT', field: 'quota.apps', value: 1001 };
+      expect(() => open().change(1, many(1001))).toThrow(errorWith(tooMany));
+    });
+
     it('because it is turned off', () => {
       const off = { code: 'RESTART_NEEDED', field: 'quota', value: undefined };
       expect(() => open().change(1, undefined)).toThrow(errorWith(off));
@@ -152,4 +165,22 @@ describe('a quota that changes while the limiter runs', () => {
     await limiter.close();
     expect(() => change(1, quotaOf({ a: APP }))).toThrow(errorWith({ code: 'LIMITER_CLOSED' }));
   });
+
+  it.each([1, 100, 1000, 5000])(
+    'V-A46: with 70,000 of a burst of 80,000 left, one of 30,000 leaves 30,000 (cost %i)',
+    (cost) => {
+      const quota = (guaranteed: number, burst: number): QuotaOptions => {
+        return { apps: { a: { guaranteed, burst } }, maxCost: 5000 };
+      };
+      const { limiter, change } = open({ quota: quota(20_000, 80_000) });
+      const admit = (most: number): number => {
+        let tokens = 0;
+        while (tokens < most && now(limiter.tryAcquire({ app: 'a', cost })).allowed) tokens += cost;
+        return tokens;
+      };
+      expect(admit(10_000)).toBe(10_000);
+      change(1, quota(20_000, 30_000))();
+      expect(admit(Infinity)).toBeLessThanOrEqual(30_000);
+    },
+  );
 });

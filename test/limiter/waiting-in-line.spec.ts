@@ -269,6 +269,7 @@ describe('the end of a line', () => {
           {
             policy: 'p',
             maxWaiters: 10,
+            isShared: false,
             buckets: ['p:k'],
             tryTake: () => decision,
             giveBack: (taken) => given.push(taken),
@@ -310,6 +311,7 @@ describe('the end of a line', () => {
     const task = {
       policy: 'p',
       maxWaiters: 1,
+      isShared: false,
       buckets: ['p:k'],
       tryTake: () => now(new Bench({ rate: 1 }).limiter.peek({ policy: 'p', key: 'k' })),
       giveBack: () => {},

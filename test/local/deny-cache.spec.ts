@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { DenyCache } from '../../lib/local/deny-cache.js';
 
-const denial = (untilMicros: number, cost = 1) => ({ untilMicros, cost, level: 0 });
+const denial = (untilMicros: number, cost = 1) => ({
+  untilMicros,
+  dueMicros: untilMicros,
+  cost,
+  level: 0,
+});
 
 describe('the memory of denials', () => {
   it('knows nothing at first', () => {

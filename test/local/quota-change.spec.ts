@@ -15,13 +15,19 @@ const TUNING: NodeTuning = {
   reserveTarget: 0,
   refillThreshold: 0.2,
 };
-const SAME = { guaranteed: 10_000, burst: 50_000, maxCost: 10, mostCost: 10 };
+const SAME = {
+  guaranteed: 10_000,
+  burst: 50_000,
+  maxCost: 10,
+  mostCost: 10,
+  gatherMicros: 1_000_000,
+};
 
-function figuresOf(apps: readonly string[], leaseTtlMs = 1000): QuotaFigures {
+function figuresOf(apps: readonly string[], leaseTtlMs = 1000, burst = 50_000): QuotaFigures {
   const one = { burstDurationMs: 60_000, priority: 1, elastic: true };
   return {
     cluster: undefined,
-    apps: apps.map((app) => ({ app, guaranteed: 10_000, burst: 50_000, ...one })),
+    apps: apps.map((app) => ({ app, guaranteed: 10_000, burst, ...one })),
     maxCost: 10,
     paceMs: 50,
     leaseTtlMs,
@@ -35,7 +41,7 @@ function warmUp(stand: Stand, app = 0): void {
 
 /** What the tank may admit by itself per second. */
 function offlinePerSecond(tank: AppTank, at: number): number {
-  tank.offline.charge(1000, at);
+  tank.offline.charge(Infinity, at);
   return 9e6 / tank.offline.waitMicros(9, at);
 }
 
@@ -76,6 +82,20 @@ describe('a node whose quota changes', () => {
     stand.node.change({ ...TUNING, reserveTarget: 50 }, [], 1);
     stand.clock.advance(150);
     expect(stand.tank.tokens).toBeLessThanOrEqual(50);
+    expect(stand.outstanding()).toBe(stand.tank.tokens);
+  });
+
+  it('V-A46: a lower burst leaves it a part of its tokens; the rest goes back with the next call', () => {
+    const stand = new Stand({ reserveTarget: 1000 });
+    warmUp(stand);
+    const held = stand.tank.tokens;
+    stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a'], 1000, 20_000), ['a'], 1));
+    stand.tank.change({ ...SAME, burst: 20_000 }, stand.clock.now());
+    stand.node.change({ ...TUNING, reserveTarget: 1000 }, [], 1);
+    const kept = Math.floor((held * 20_000) / 50_000);
+    expect(stand.tank.tokens).toBe(kept);
+    stand.clock.advance(30);
+    expect(stand.calls.at(-1)!.apps[0]).toMatchObject({ returned: held - kept });
     expect(stand.outstanding()).toBe(stand.tank.tokens);
   });
 
@@ -178,7 +198,7 @@ describe('an app that the store has no limits for', () => {
 
   it('has its local share, and costs one call per pace', async () => {
     const clock = new ManualClock();
-    const tanks = ['a', 'b'].map((app, index) => new AppTank(index, app, 1000, 1000, 10));
+    const tanks = ['a', 'b'].map((app, index) => new AppTank(index, app, 1000, 1000, 10, 1));
     const { node, calls } = nodeWith(clock, tanks);
     const first = node.tryAcquire(tanks[1]!, 1);
     await settle();

@@ -1,6 +1,6 @@
 import { Controller, Get, Post, type ExecutionContext } from '@nestjs/common';
 import { ClusterQuota, RateLimit, RateLimitModule, type RateLimitModuleInput } from 'nestjs-weir';
-import { startRedis, stopAll } from '../support/index.js';
+import { startRedis, stopAll, withRedis } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp, type Platform } from './http-apps.js';
 
@@ -170,6 +170,10 @@ describe('the quota of an app on Redis', () => {
       expect(new Set(answers)).toEqual(new Set([200, 429]));
       expect(allowed).toBeGreaterThanOrEqual(1);
       expect(allowed).toBeLessThanOrEqual(seconds + 1);
+      // Both serve the one app that they are for, and no other.
+      const count = (set: string) => withRedis(redis.port, (client) => client.zcard(set));
+      expect(await count('weir:{default}:nodes:shop')).toBe(2);
+      expect(await count('weir:{default}:nodes')).toBe(0);
       for (const node of nodes) await node.close();
       await redis.stop();
     },

@@ -65,6 +65,7 @@ describe('the tarball', () => {
       'lua/config-acks.lua',
       'lua/config-read.lua',
       'lua/config-write.lua',
+      'lua/forget-bucket.lua',
       'lua/heartbeat.lua',
       'lua/lease.lua',
       'lua/release-lease.lua',

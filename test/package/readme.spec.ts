@@ -120,6 +120,7 @@ describe('the tables in the README', () => {
       new weir.LimiterClosedError(),
       new weir.StoreUnavailableError('x'),
       new weir.StoreTimeoutError(1),
+      new weir.StrayReplyError('buckets', true),
       new weir.MissingPackageError('p', 'x'),
       new weir.DeadlineExceededError('r', 1, true),
       new weir.BulkheadRejectedError('r', 'full', 1, 0),

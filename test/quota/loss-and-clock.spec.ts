@@ -130,13 +130,60 @@ describe("the store's clock", () => {
       expect(reply.nowMicros).toBe(START_MICROS + Math.max(0, ms) * 1000);
       return reply.apps[0]!.needs[0]!;
     };
-    expect([have(1, 0), have(2, -5000), have(3, -1), have(4, 0), have(5, 10)]).toEqual([
+    expect([have(1, 0), have(2, -1000), have(3, -1), have(4, 0), have(5, 10)]).toEqual([
       DEPTH,
       0,
       0,
       0,
       100,
     ]);
+  });
+
+  it.each([-1001, -5000, -3_600_000])(
+    'goes on from where it was after a step of %i ms: tokens flow at once',
+    (stepMs) => {
+      const ledger = new QuotaLedger(compileQuota(GIVEN));
+      const have = (seq: number, ms: number): number => {
+        const asked = ask({ count: 100_000 }, { seq, seenEpoch: Math.min(1, seq - 1) });
+        return ledger.settle(START_MICROS + ms * 1000, asked).apps[0]!.needs[0]!;
+      };
+      expect([have(1, 0), have(2, stepMs), have(3, stepMs + 10), have(4, stepMs + 1010)]).toEqual([
+        DEPTH,
+        0,
+        100,
+        DEPTH,
+      ]);
+      expect(ledger.peek()!.cluster.epoch).toBe(1);
+      expect(ledger.status().asOfMs).toBe(START_MICROS / 1000 + stepMs + 1010);
+    },
+  );
+
+  it('that steps back ends no lease early, and none late', () => {
+    const ledger = new QuotaLedger(compileQuota(GIVEN));
+    const call = (node: string, seq: number, ms: number): void => {
+      ledger.settle(START_MICROS + ms * 1000, ask({ want: seq === 1 ? 50 : 0 }, { node, seq }));
+    };
+    const outstanding = (): number => ledger.peek()!.cluster.outstanding / 1e6;
+    call('gone', 1, 0);
+    call('b', 1, 500);
+    call('b', 2, -60_000);
+    call('b', 3, -59_501);
+    expect(outstanding()).toBe(100);
+    call('b', 4, -59_500);
+    expect(outstanding()).toBe(50);
+  });
+
+  it('that was ahead for a while and is right again leaves nobody with a lease that has ended', () => {
+    const ledger = new QuotaLedger(compileQuota(GIVEN));
+    const settle = (node: string, seq: number, ms: number): number => {
+      const call = ask({ want: seq === 1 ? 50 : 0 }, { node, seq });
+      return ledger.settle(START_MICROS + ms * 1000, call).nowMicros;
+    };
+    const leasedUntil = settle('a', 1, 0) + 1_000_000;
+    settle('b', 1, 3_600_000);
+    expect(ledger.peek()!.cluster.outstanding).toBe(50e6);
+    // On the right clock it is not even a second later; but the ledger has ended the lease.
+    expect(settle('a', 2, 500)).toBeGreaterThanOrEqual(leasedUntil);
   });
 
   it('may count fractions of a microsecond; grants are whole all the same', () => {

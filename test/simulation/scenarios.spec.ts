@@ -40,11 +40,11 @@ describe('weir keeps its promises', () => {
 });
 
 describe('the faults are felt', () => {
-  it('a clock that jumps ahead frees tokens, one that jumps back holds them up', async () => {
+  it('a clock that jumps ahead frees tokens, one that jumps back holds nobody up', async () => {
     const { rows: forward } = await run('clock-forward');
     expect(valueOf(forward, 'tokens beyond C·Δ + B')).toBeGreaterThan(100);
     const { rows: back } = await run('clock-back');
-    expect(valueOf(back, 'longest time without a pass, s')).toBeGreaterThan(1.5);
+    expect(valueOf(back, 'longest time without a pass, s')).toBeLessThan(0.1);
   });
 
   it('a promotion that nobody can tell of admits what one that is noticed does not', async () => {

@@ -117,6 +117,34 @@ describe('the quota in Redis', () => {
     expect(reply.apps[0]).toMatchObject({ granted: 0 });
   });
 
+  it.each([
+    ['a tenth of a second and more', -150_000],
+    ['an hour', -HOUR_MS * 1000],
+  ])(
+    'finds out at once that another server has taken over whose clock is %s behind',
+    async (_by, stepMicros) => {
+      const store = quota();
+      const { epoch } = await store.settle(callOf(1));
+      await client.hset(LEDGER, 'run_id', 'f'.repeat(40));
+      now += stepMicros;
+      const after = await store.settle(callOf(2));
+      expect(after).toMatchObject({ epoch: epoch + 1, sequence: 1 });
+      // And the rate flows from here on.
+      now += 10_000;
+      const seen = { seenEpoch: epoch + 1, seenSequence: 1 };
+      const { apps } = await store.settle(callOf(3, { needs: [{ cost: 1, count: 3 }] }, seen));
+      expect(apps[0]!.needs).toEqual([3]);
+    },
+  );
+
+  it('tells in status when its last call was on the clock of the server, wherever that has stepped', async () => {
+    const store = quota();
+    await store.settle(callOf(1));
+    now -= HOUR_MS * 1000;
+    await store.settle(callOf(2));
+    expect((await store.status()).asOfMs).toBe(now / 1000);
+  });
+
   it('is gone an hour after its last call, all but the limits', async () => {
     const store = quota();
     await store.settle(callOf(1));

@@ -128,6 +128,28 @@ describe('the limiter on Redis Cluster', () => {
     await until(() => switches.at(-1)?.state === 'up', { timeoutMs: 10_000 });
     expect(switches.map(({ state }) => state)).toEqual(['down', 'up']);
   });
+
+  it('gives the connection to a master up that goes silent, and no other', async () => {
+    const ask = async (): Promise<Decision[]> =>
+      together(KEYS.map((key) => limiter.tryAcquire({ policy: 'wide', key: `${key}:c` })));
+    await until(async () => (await ask()).every(({ source }) => source === 'store'));
+    const { silences } = limiter.stats().store!;
+    const silent = cluster.processes[1]!;
+    silent.pause();
+    await until(
+      async () => {
+        const answers = await ask();
+        expect(answers.some(({ source }) => source !== 'fallback')).toBe(true);
+        return limiter.stats().store!.silences > silences;
+      },
+      { timeoutMs: 20_000, intervalMs: 50 },
+    );
+    silent.resume();
+    await until(async () => (await ask()).every(({ source }) => source !== 'fallback'), {
+      timeoutMs: 20_000,
+      intervalMs: 100,
+    });
+  });
 });
 
 describe('the limiter on Sentinel', () => {

@@ -10,6 +10,7 @@ import {
   type QuotaReply,
 } from '../../lib/algorithms/quota/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
+import { StrayReplyError } from '../../lib/common/errors.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 
 /** What a node says about one app; parts of 1,000 are of what it holds, and may go beyond it. */
@@ -18,6 +19,10 @@ export interface AppStep {
   readonly usedPermille: number;
   readonly returnedPermille: number;
   readonly refunded: number;
+  /** Granted too late, and how long before the last call. */
+  readonly late: number;
+  readonly lateByMicros: number;
+  readonly owed: number;
   readonly demand: number;
   readonly needs: readonly Need[];
   readonly want: number;
@@ -94,8 +99,8 @@ export class QuotaPair {
   /** All apps that there were so far, by their numbers. */
   private names: readonly string[];
   private revision = 0;
-  private latest = START_MICROS;
   private readonly nodes = new Map<number, NodeMemory>();
+  private readonly settled = new WeakMap<QuotaReply, QuotaCall>();
   private readonly clusterId = `pair${pairs++}`;
 
   constructor(
@@ -110,7 +115,8 @@ export class QuotaPair {
   /** The script looks for new limits once per tick, so time goes on until it does. */
   async change(change: LimitsStep): Promise<void> {
     const figures = changed(this.figures, change);
-    this.now = this.latest + TICK_MICROS;
+    const { lastMicros = this.now, offsetMicros = 0 } = this.ledger.peek()?.cluster ?? {};
+    this.now = lastMicros - offsetMicros + TICK_MICROS;
     this.names = numbered(
       this.names,
       figures.apps.map(({ app }) => app),
@@ -129,7 +135,6 @@ export class QuotaPair {
   /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */
   step(step: QuotaStep): Answers {
     if (step.kind !== 'change') this.now += step.gapMicros;
-    this.latest = Math.max(this.latest, this.now);
     if (step.kind === 'loss') {
       this.ledger.lose();
       void this.client.flushall();
@@ -137,7 +142,11 @@ export class QuotaPair {
     const node = this.nodeOf(step);
     const call = this.callOf(step, node);
     const memory = this.ledger.settle(this.now, call);
-    const lua = this.quota.settle(call);
+    const settledFor = this.settled.get(memory) ?? call;
+    this.settled.set(memory, settledFor);
+    const answer = this.quota.settle(call);
+    // Whoever comes again with a call before the last one gets the last reply, which names another call.
+    const lua = settledFor === call ? answer : refused(answer).then(() => memory);
     if (step.kind !== 'again') this.remember(step, node, call, memory);
     return { call, memory, lua };
   }
@@ -156,6 +165,7 @@ export class QuotaPair {
     const { calls } = known;
     if (kind === 'again' && calls.length > 0) return calls[by % calls.length]!;
     known.seq += kind === 'skip' ? 1 + by : 1;
+    const { lastMicros = this.now } = this.ledger.peek()?.cluster ?? {};
     const shift = kind === 'ahead' ? by : kind === 'behind' ? -by : 0;
     return {
       node: `node-${node}`,
@@ -165,7 +175,7 @@ export class QuotaPair {
       seenSequence: Math.max(0, known.seenSequence + shift),
       leaving: kind === 'leave',
       apps: onePerApp(apps, this.names.length).map((app) => {
-        return appCall(app, known.holds[app.app] ?? 0);
+        return appCall(app, known.holds[app.app] ?? 0, lastMicros);
       }),
     };
   }
@@ -185,6 +195,14 @@ export class QuotaPair {
     }
     if (kind === 'leave') node.holds = [];
   }
+}
+
+async function refused(answer: Promise<QuotaReply>): Promise<void> {
+  const error = await answer.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StrayReplyError)) throw new Error('a reply was taken for another call');
 }
 
 /** An app that is added later has a number that no step knew of when it was made. */
@@ -215,11 +233,12 @@ function times(figures: QuotaFigures, factor: number): QuotaFigures {
   };
 }
 
-function appCall(step: AppStep, holds: number): AppCall {
-  const { app, demand, needs, want } = step;
+function appCall(step: AppStep, holds: number, lastMicros: number): AppCall {
+  const { app, demand, needs, want, refunded, owed } = step;
   const used = Math.ceil((holds * step.usedPermille) / 1000);
   const returned = Math.ceil((holds * step.returnedPermille) / 1000);
-  return { app, used, returned, refunded: step.refunded, demand, needs, want };
+  const late = { tokens: step.late, takenMicros: lastMicros - step.lateByMicros };
+  return { app, used, returned, refunded, late, owed, demand, needs, want };
 }
 
 /** A client on which calls keep their order. */

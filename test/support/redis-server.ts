@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { freePort } from './free-port.js';
 import { exited, hasExited, makeTempDir, removeTempDir, spawnOwned } from './processes.js';
 import { infoField, withRedis } from './redis-client.js';
+import { SteppedClock } from './stepped-clock.js';
 import { until } from './until.js';
 
 export type RedisConfig = Readonly<Record<string, string | number>>;
@@ -14,6 +15,8 @@ export interface RedisOptions {
   /** A fixed port; otherwise a free one is found. */
   readonly port?: number;
   readonly mode?: 'server' | 'sentinel';
+  /** The server's wall clock can be stepped, with {@link RedisProcess.stepClock}. */
+  readonly clock?: 'stepped';
 }
 
 const HOST = '127.0.0.1';
@@ -29,13 +32,13 @@ export class RedisProcess {
   readonly url: string;
   /** What the program is started with; the rest of its settings are in the file named first. */
   readonly args: readonly string[];
+  private readonly clock: SteppedClock | undefined;
   private child: ChildProcess | undefined;
 
   private constructor(
     readonly port: number,
     readonly dir: string,
-    config: RedisConfig,
-    mode: 'server' | 'sentinel',
+    { config = {}, mode = 'server', clock }: RedisOptions,
   ) {
     this.url = `redis://${HOST}:${port}`;
     this.args = [this.configFile, ...(mode === 'sentinel' ? ['--sentinel'] : [])];
@@ -50,13 +53,14 @@ export class RedisProcess {
     };
     const lines = Object.entries(all).map(([name, value]) => `${name} ${quoteEmpty(value)}\n`);
     writeFileSync(this.configFile, lines.join(''));
+    this.clock = clock === 'stepped' ? new SteppedClock(dir) : undefined;
   }
 
   /** @internal use {@link startRedis} */
-  static async start({ config = {}, port, mode = 'server' }: RedisOptions): Promise<RedisProcess> {
+  static async start(options: RedisOptions): Promise<RedisProcess> {
     for (let attempt = 1; ; attempt++) {
       const dir = makeTempDir();
-      const server = new RedisProcess(port ?? (await freePort()), dir, config, mode);
+      const server = new RedisProcess(options.port ?? (await freePort()), dir, options);
       try {
         await server.launch();
         return server;
@@ -103,6 +107,12 @@ export class RedisProcess {
     process.kill(this.pid, 'SIGCONT');
   }
 
+  /** The server's wall clock goes forward, or back, by so much; it must have been asked for. */
+  stepClock(ms: number): void {
+    if (!this.clock) throw new Error("start the server with clock: 'stepped'");
+    this.clock.step(ms);
+  }
+
   /** Kills the server if it runs and starts it on the same port, without data. */
   async restart(): Promise<void> {
     await this.kill();
@@ -114,7 +124,8 @@ export class RedisProcess {
 
   private async launch(): Promise<void> {
     const log = openSync(this.logFile, 'w');
-    const child = spawnOwned(serverProgram(), this.args, { stdio: ['ignore', log, log] });
+    const env = { ...process.env, ...this.clock?.env };
+    const child = spawnOwned(serverProgram(), this.args, { stdio: ['ignore', log, log], env });
     closeSync(log);
     this.child = child;
     child.once('error', () => undefined);

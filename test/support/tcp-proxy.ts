@@ -18,9 +18,11 @@ interface Link {
   readonly client: Socket;
   readonly upstream: Socket;
   readonly queue: ReplyQueue;
+  /** Nothing comes through any more, in either direction. */
+  isDead: boolean;
 }
 
-type NextReply = 'pass' | 'drop' | 'cut';
+type NextReply = 'pass' | 'drop' | 'cut' | 'double' | ((bytes: Buffer) => Buffer);
 
 const HOST = '127.0.0.1';
 
@@ -37,6 +39,7 @@ export class TcpProxy {
   private held = false;
   private doubled = false;
   private mute = false;
+  private isDeadEnd = false;
   private nextReply: NextReply = 'pass';
 
   private constructor(
@@ -84,6 +87,30 @@ export class TcpProxy {
   /** Each reply arrives twice, so that the client reads the second as the answer to what follows. */
   doubleReplies(on: boolean): void {
     this.doubled = on;
+  }
+
+  /** The next reply, on whichever connection, arrives twice. */
+  doubleNextReply(): void {
+    this.nextReply = 'double';
+  }
+
+  /** The next reply, on whichever connection, arrives as something else. */
+  replaceNextReply(by: (bytes: Buffer) => Buffer): void {
+    this.nextReply = by;
+  }
+
+  /**
+   * All connections go dead without a word, as if the other side had lost its power: they stay open, and
+   * nothing ever comes through them again. So do new ones until {@link revive}.
+   */
+  goDead(): void {
+    this.isDeadEnd = true;
+    for (const link of this.links) link.isDead = true;
+  }
+
+  /** New connections work; the dead ones stay dead. */
+  revive(): void {
+    this.isDeadEnd = false;
   }
 
   /** What the server says unasked, as the messages of a channel, is swallowed. */
@@ -137,19 +164,23 @@ export class TcpProxy {
       () => client.end(),
     );
     queue.hold = this.held;
-    const link: Link = { client, upstream, queue };
+    const link: Link = { client, upstream, queue, isDead: this.isDeadEnd };
     const splitter = new RespSplitter();
     this.counts.connections++;
     this.links.add(link);
 
     client.on('data', (chunk) => {
+      if (link.isDead) return;
       this.counts.bytesToServer += chunk.length;
       upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
+      if (link.isDead) return;
       for (const message of splitter.push(chunk)) this.pass(link, message);
     });
-    upstream.on('close', () => queue.closeWhenDrained());
+    upstream.on('close', () => {
+      if (!link.isDead) queue.closeWhenDrained();
+    });
     client.on('close', () => this.breakLink(link));
     // Broken connections are this class's purpose; 'close' follows each error.
     upstream.on('error', () => undefined);
@@ -169,6 +200,12 @@ export class TcpProxy {
       case 'pass':
         link.queue.add(bytes, this.delayMs);
         if (this.doubled) link.queue.add(bytes, this.delayMs);
+        return;
+      case 'double':
+        link.queue.add(bytes, this.delayMs);
+        return link.queue.add(bytes, this.delayMs);
+      default:
+        link.queue.add(fate(bytes), this.delayMs);
     }
   }
 

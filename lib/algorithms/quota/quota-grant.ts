@@ -23,7 +23,7 @@ export function offer(limits: QuotaLimits, state: QuotaState, index: number, uni
   const own = state.apps[index]!;
   const { cluster } = state;
   const level = limits.capacity === 0 ? Infinity : cluster.level;
-  const fromStock = Math.min(units, own.stock, own.room, level);
+  const fromStock = Math.max(0, Math.min(units, own.stock, own.room, level));
   const rest = units - fromStock;
   const spendsCredit = !app.elastic;
   let byApp = own.room - fromStock;
@@ -111,9 +111,34 @@ export function giveBack(
 
 /**
  * Takes a use back. Where the tokens came from is not known any more, so they go to what the app is
- * sure of; and never above any depth, so that a refund cannot lift a bound.
+ * sure of; never above any depth, so that a refund cannot lift a bound; and less what has flowed into
+ * each bucket in the time since, if the tokens were never used.
  */
 export function refund(
+  limits: QuotaLimits,
+  state: QuotaState,
+  index: number,
+  tokens: number,
+  sinceMicros: number,
+): void {
+  const own = state.apps[index]!;
+  const app = limits.apps[index]!;
+  const { cluster } = state;
+  const left = (rate: number): number => {
+    return Math.max(0, tokens * UNITS_PER_TOKEN - rate * sinceMicros);
+  };
+  own.stock = Math.min(app.stockDepth, own.stock + left(app.guaranteed));
+  own.room = upTo(own.room, left(app.burst), app.ceilingDepth - own.outstanding);
+  own.used = Math.max(0, own.used - tokens);
+  own.granted = Math.max(0, own.granted - tokens);
+  if (limits.capacity === 0) return;
+  const isLearning = cluster.lastMicros < cluster.learningUntil;
+  const depth = isLearning ? limits.learningDepth : limits.depth;
+  cluster.level = upTo(cluster.level, left(limits.capacity), depth - cluster.outstanding);
+}
+
+/** Books tokens that were used without a grant, and are none; no bucket owes more than it holds. */
+export function bookDebt(
   limits: QuotaLimits,
   state: QuotaState,
   index: number,
@@ -123,14 +148,10 @@ export function refund(
   const app = limits.apps[index]!;
   const { cluster } = state;
   const units = tokens * UNITS_PER_TOKEN;
-  own.stock = Math.min(app.stockDepth, own.stock + units);
-  own.room = upTo(own.room, units, app.ceilingDepth - own.outstanding);
-  own.used = Math.max(0, own.used - tokens);
-  own.granted = Math.max(0, own.granted - tokens);
-  if (limits.capacity === 0) return;
-  const isLearning = cluster.lastMicros < cluster.learningUntil;
-  const depth = isLearning ? limits.learningDepth : limits.depth;
-  cluster.level = upTo(cluster.level, units, depth - cluster.outstanding);
+  own.stock = Math.max(own.stock - units, 0 - app.stockDepth);
+  own.room = Math.max(own.room - units, 0 - app.ceilingDepth);
+  own.used += tokens;
+  if (limits.capacity > 0) cluster.level = Math.max(cluster.level - units, 0 - limits.depth);
 }
 
 /** Fills a bucket, but takes nothing from one that is above that already. */
@@ -153,8 +174,12 @@ export function useUp(state: QuotaState, index: number, lease: AppLease, units: 
   state.cluster.outstanding -= total;
 }
 
-function stockOfOthers(state: QuotaState, index: number): number {
+/** Asked for every request of every app, so it is a plain loop: with 1,000 apps that shows. */
+function stockOfOthers({ apps }: QuotaState, index: number): number {
   let sum = 0;
-  for (const [other, { stock }] of state.apps.entries()) if (other !== index) sum += stock;
+  for (let other = 0; other < apps.length; other++) {
+    const { stock } = apps[other]!;
+    if (other !== index && stock > 0) sum += stock;
+  }
   return sum;
 }

@@ -1,5 +1,14 @@
 import { ConsumptionBook } from './consumption.js';
-import { giveBack, offer, refund, take, unitsOf, useUp, wholeTokens } from './quota-grant.js';
+import {
+  bookDebt,
+  giveBack,
+  offer,
+  refund,
+  take,
+  unitsOf,
+  useUp,
+  wholeTokens,
+} from './quota-grant.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
 import {
   type AppCall,
@@ -19,6 +28,9 @@ import {
 } from './quota-state.js';
 import { statusOf, type QuotaStatus } from './quota-status.js';
 
+/** A clock that is behind by no more than this is waited for; one that is further behind has stepped. */
+const CLOCK_STEP_MICROS = 1_000_000;
+
 /**
  * The cluster and its apps, as a ledger that is settled call by call.
  *
@@ -36,22 +48,24 @@ export class QuotaLedger {
   settle(nowMicros: number, call: QuotaCall): QuotaReply {
     const { limits } = this;
     // A clock in process counts fractions; levels must stay whole numbers of units.
-    const instant = Math.floor(nowMicros);
-    const state = this.stateFor(instant, call);
-    const now = Math.max(instant, state.cluster.lastMicros);
+    const clock = Math.floor(nowMicros);
+    const offset = this.offsetAt(clock);
+    const state = this.stateFor(clock + offset, call);
     const name = leaseName(call);
     const known = state.leases.get(name);
     if (known?.reply !== undefined && call.seq <= known.seq) return known.reply;
+    const now = Math.max(clock + offset, state.cluster.lastMicros);
+    state.cluster.offsetMicros = offset;
     refill(limits, state, now);
     expireLeases(state, now);
     const lease = leaseOf(state, name);
-    for (const app of call.apps) takeIn(limits, state, lease, app);
+    for (const app of call.apps) takeIn(limits, state, lease, app, now);
     overloadTick(limits, state, now);
     state.cluster.sequence++;
-    const apps = grantAll(limits, state, lease, call, now);
+    const leaseCap = leaseCapOf(limits, state, lease);
+    const apps = grantAll(limits, state, lease, leaseCap, call, now);
     const { epoch, sequence, overloaded } = state.cluster;
     const nodes = state.leases.size;
-    const leaseCap = leaseCapOf(limits, state, lease);
     const { revision, leaseTtlMicros } = limits;
     const reply = {
       ...{ epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap },
@@ -76,11 +90,15 @@ export class QuotaLedger {
     const { state, limits: old } = this;
     this.limits = limits;
     if (state === undefined) return;
-    const now = Math.max(Math.floor(nowMicros), state.cluster.lastMicros);
+    const clock = Math.floor(nowMicros);
+    const offset = this.offsetAt(clock);
+    const now = Math.max(clock + offset, state.cluster.lastMicros);
     if (!old.apps.every(({ app }, index) => limits.apps[index]?.app === app)) {
       this.state = newState(limits, now, state.cluster.epoch + 1, true);
+      this.state.cluster.offsetMicros = offset;
       return;
     }
+    state.cluster.offsetMicros = offset;
     refill(old, state, now);
     rescale(old, limits, state, now);
   }
@@ -104,8 +122,11 @@ export class QuotaLedger {
 
   /** The state may be of another server than before: a new epoch begins, empty. */
   distrust(nowMicros: number, seenEpoch: number): void {
+    const clock = Math.floor(nowMicros);
+    const offset = this.offsetAt(clock);
     const epoch = Math.max(this.state?.cluster.epoch ?? 0, seenEpoch) + 1;
-    this.state = newState(this.limits, Math.floor(nowMicros), epoch, true);
+    this.state = newState(this.limits, clock + offset, epoch, true);
+    this.state.cluster.offsetMicros = offset;
   }
 
   /** The same books, which from now on go their own way, as those of a replica do. */
@@ -113,6 +134,17 @@ export class QuotaLedger {
     const copy = new QuotaLedger(this.limits);
     copy.state = structuredClone(this.state);
     return copy;
+  }
+
+  /**
+   * The ledger's time less the clock's. A clock that has stepped back goes on from where it was: every
+   * level, lease and deadline stays as it is, and tokens flow at once.
+   */
+  private offsetAt(clock: number): number {
+    if (this.state === undefined) return 0;
+    const { lastMicros, offsetMicros } = this.state.cluster;
+    const hasStepped = lastMicros - (clock + offsetMicros) > CLOCK_STEP_MICROS;
+    return hasStepped ? lastMicros - clock : offsetMicros;
   }
 
   /** A missing state, or one that a node has seen a later version of, starts a new epoch. */
@@ -158,7 +190,13 @@ function leaseOf(state: QuotaState, name: string): NodeLease {
   return lease;
 }
 
-function takeIn(limits: QuotaLimits, state: QuotaState, lease: NodeLease, call: AppCall): void {
+function takeIn(
+  limits: QuotaLimits,
+  state: QuotaState,
+  lease: NodeLease,
+  call: AppCall,
+  now: number,
+): void {
   const own = state.apps[call.app]!;
   let held = lease.apps.get(call.app);
   if (held === undefined) {
@@ -170,7 +208,12 @@ function takeIn(limits: QuotaLimits, state: QuotaState, lease: NodeLease, call: 
   held.demand = call.demand;
   useUp(state, call.app, held, call.used * UNITS_PER_TOKEN);
   giveBack(limits, state, call.app, held, call.returned * UNITS_PER_TOKEN);
-  if (call.refunded !== undefined) refund(limits, state, call.app, call.refunded);
+  if (call.refunded !== undefined) refund(limits, state, call.app, call.refunded, 0);
+  if (call.late !== undefined) {
+    const { tokens, takenMicros } = call.late;
+    refund(limits, state, call.app, tokens, Math.max(0, now - takenMicros));
+  }
+  if (call.owed !== undefined) bookDebt(limits, state, call.app, call.owed);
 }
 
 /** A node that holds nothing of an app and asks for nothing does not count among its nodes. */
@@ -188,6 +231,7 @@ function grantAll(
   limits: QuotaLimits,
   state: QuotaState,
   lease: NodeLease,
+  leaseCap: number,
   call: QuotaCall,
   now: number,
 ): AppReply[] {
@@ -197,7 +241,7 @@ function grantAll(
   const needs = order.map(({ app }) => grantNeeds(limits, state, app, now));
   const replies: AppReply[] = [];
   for (const [turn, { app, position }] of order.entries()) {
-    const want = grantWant(limits, state, lease, app, now);
+    const want = grantWant(limits, state, lease, leaseCap, app, now);
     const { granted, missing, limitedBy } = needs[turn]!;
     const shortage = limitedBy === 'none' ? want.limitedBy : limitedBy;
     replies[position] = {
@@ -206,7 +250,7 @@ function grantAll(
       needs: granted,
       shortage,
       retryAfterMicros: retryAfter(limits, state, app.app, shortage, missing),
-      remaining: floorTokens(state.apps[app.app]!.stock),
+      remaining: Math.max(0, floorTokens(state.apps[app.app]!.stock)),
       nodes: state.apps[app.app]!.nodes,
       share: sharePerSecond(state, app.app),
     };
@@ -248,12 +292,13 @@ function grantWant(
   limits: QuotaLimits,
   state: QuotaState,
   lease: NodeLease,
+  leaseCap: number,
   call: AppCall,
   now: number,
 ): { tokens: number; limitedBy: Shortage } {
   let holding = 0;
   for (const held of lease.apps.values()) holding += heldBy(held);
-  const free = leaseCapOf(limits, state, lease) - ceilTokens(holding);
+  const free = leaseCap - ceilTokens(holding);
   const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state, call.app)));
   const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
   const units = unitsOf(made);

@@ -21,6 +21,16 @@ export interface Consumption {
   readonly methods: readonly MethodUse[];
 }
 
+/**
+ * Tokens that came too late for those who had asked for them. What has flowed in since has made good
+ * for them already, so only the rest goes back: with all of it the app would have two bursts.
+ */
+export interface LateGrant {
+  readonly tokens: number;
+  /** When the store took them, on its clock: `nowMicros` of the reply. */
+  readonly takenMicros: number;
+}
+
 /** What a node tells and asks about one app. Amounts are whole tokens. */
 export interface AppCall {
   /** The number of the app, in the order in which the store was told of it; see `numbered`. */
@@ -31,6 +41,10 @@ export interface AppCall {
   readonly returned: number;
   /** Tokens that counted as used and were not after all; as if they had not been granted. */
   readonly refunded?: number;
+  /** Granted to requests that the node had refused by then; see `LateGrant`. */
+  readonly late?: LateGrant;
+  /** Tokens that requests passed with while the store's answer was late, and that it did not grant. */
+  readonly owed?: number;
   /** Offered demand, admitted and denied, in tokens per second. */
   readonly demand: number;
   /** Each request is granted whole or not at all, and its tokens count as used. */

@@ -71,7 +71,7 @@ export function sharePerSecond(
 }
 
 function filled(level: number, inflow: number, depth: number): number {
-  return Math.max(0, Math.min(level + inflow, depth));
+  return Math.min(level + inflow, Math.max(0, depth));
 }
 
 function shareDepth(limits: QuotaLimits, rate: number): number {

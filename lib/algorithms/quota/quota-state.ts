@@ -1,9 +1,17 @@
 import { type QuotaCall, type QuotaReply } from './quota-protocol.js';
 import { type AppLimits, type QuotaLimits } from './quota-limits.js';
 
-/** Levels in units (millionths of a token), instants in microseconds of the store's clock. */
+/**
+ * Levels in units (millionths of a token), instants in microseconds of the store's clock. A level is
+ * below 0 while there is a debt, which is paid by what flows in.
+ */
 export interface ClusterState {
   lastMicros: number;
+  /**
+   * What is added to the store's clock. It grows when that clock steps back, so that the instants of
+   * the ledger do not: deadlines, ticks and what nodes have heard stay comparable.
+   */
+  offsetMicros: number;
   level: number;
   /** Leased to nodes, and not yet reported as used or given back. */
   outstanding: number;
@@ -34,7 +42,7 @@ export interface AppState {
   /** Sum over the nodes, in tokens per second. */
   demand: number;
   nodes: number;
-  /** Tokens granted and used, ever: whole ones, and 285 years of a million per second are exact. */
+  /** Tokens granted, and tokens used, ever: whole ones, and 285 years of a million per second are exact. */
   granted: number;
   used: number;
 }
@@ -73,6 +81,7 @@ export function newState(
   return {
     cluster: {
       lastMicros: now,
+      offsetMicros: 0,
       level: isAfterLoss || limits.capacity === 0 ? 0 : limits.depth,
       outstanding: 0,
       epoch,

@@ -7,7 +7,10 @@ import { type AppState, type QuotaState } from './quota-state.js';
 export interface AppStatus {
   readonly guaranteed: number;
   readonly burst: number;
-  /** Granted and used, ever; what is granted but not used is leased, or was lost with its lease. */
+  /**
+   * Granted and used, ever; what is granted but not used is leased, or was lost with its lease. What
+   * passed while answers were late, and was not granted, is used all the same.
+   */
   readonly granted: number;
   readonly used: number;
   /** Leased to nodes, and not yet reported as used or given back. */
@@ -63,12 +66,12 @@ export function statusOf({ limits, state, consumption }: LedgerView): QuotaStatu
   const sum = (of: (app: AppState) => number): number =>
     state.apps.reduce((total, app) => total + of(app), 0);
   return {
-    asOfMs: Math.floor(cluster.lastMicros / 1000),
+    asOfMs: Math.floor((cluster.lastMicros - cluster.offsetMicros) / 1000),
     epoch: cluster.epoch,
     revision: limits.revision,
     capacity: limits.capacity,
     depth: tokens(limits.depth),
-    level: tokens(cluster.level),
+    level: tokens(Math.max(0, cluster.level)),
     outstanding: tokens(cluster.outstanding),
     used: sum((app) => app.used),
     demand: sum((app) => app.demand),
@@ -97,7 +100,7 @@ function appStatus(
     granted: own.granted,
     used: own.used,
     outstanding: tokens(own.outstanding),
-    stock: tokens(own.stock),
+    stock: tokens(Math.max(0, own.stock)),
     credit: tokens(own.credit),
     demand: own.demand,
     nodes: own.nodes,

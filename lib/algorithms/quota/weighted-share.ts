@@ -18,23 +18,20 @@ export interface ShareClaim {
  */
 export function weightedShares(claims: readonly ShareClaim[], capacity: number): number[] {
   const shares = claims.map(({ demand, guaranteed }) => Math.min(demand, guaranteed));
+  const rooms = claims.map(({ demand, burst }, i) => Math.min(demand, burst) - shares[i]!);
+  const short = [...rooms.keys()].filter((i) => rooms[i]! > 0);
   let left = capacity - shares.reduce((sum, share) => sum + share, 0);
-  // Each round fills at least one app to the brim, so there are no more rounds than apps.
-  for (let round = 0; round < claims.length && left > 0; round++) {
-    const rooms = claims.map(({ demand, burst }, i) => Math.min(demand, burst) - shares[i]!);
-    let weights = 0;
-    for (const [i, { weight }] of claims.entries()) if (rooms[i]! > 0) weights += weight;
-    if (weights === 0) break;
-    let rise = left / weights;
-    for (const [i, { weight }] of claims.entries()) {
-      if (rooms[i]! > 0) rise = Math.min(rise, rooms[i]! / weight);
-    }
-    for (const [i, { weight }] of claims.entries()) {
-      if (rooms[i]! <= 0) continue;
-      const given = Math.min(rooms[i]!, rise * weight);
-      shares[i]! += given;
-      left -= given;
-    }
+  let weights = short.reduce((sum, i) => sum + claims[i]!.weight, 0);
+  // Whoever needs least for its weight is full first, and leaves the rest to the others: one pass.
+  const need = rooms.map((room, i) => room / claims[i]!.weight);
+  short.sort((a, b) => need[a]! - need[b]! || a - b);
+  for (const i of short) {
+    if (left <= 0) break;
+    const { weight } = claims[i]!;
+    const given = Math.min(rooms[i]!, (left * weight) / weights);
+    shares[i]! += given;
+    left -= given;
+    weights -= weight;
   }
   return shares;
 }

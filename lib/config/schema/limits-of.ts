@@ -80,7 +80,9 @@ export function documentOf(code: {
   const named: ConfigDocument['policies'] = {};
   for (const [name, one] of Object.entries(policies)) named[name] = withoutFunctions(one);
   const { cluster, clusterId, apps, maxCost, local } = quota ?? {};
-  const clusterPart = present({ id: clusterId, ...cluster, maxCost, ...local });
+  // What a process serves is its own affair, and what it assumes before it has heard of the others.
+  const { apps: _served, nodes: _nodes, ...ofAll } = local ?? {};
+  const clusterPart = present({ id: clusterId, ...cluster, maxCost, ...ofAll });
   return present({
     cluster: Object.keys(clusterPart).length === 0 ? undefined : clusterPart,
     apps,

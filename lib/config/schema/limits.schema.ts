@@ -129,7 +129,7 @@ export const policySchema = group({
   ),
   maxDelay: field(duration(), 'Shaper: a request that would have to wait longer is refused'),
   subWindows: field(
-    whole(1, 120),
+    whole(2, 120),
     'Sliding window: into how many parts the period is cut',
     policyDefaults.subWindows,
   ),

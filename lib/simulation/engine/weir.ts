@@ -1,6 +1,7 @@
 import { compileQuota } from '../../algorithms/quota/index.js';
 import { durationMs } from '../../common/duration.js';
 import { AppTank } from '../../local/app-tank.js';
+import { gatherMicrosOf } from '../../local/offline-share.js';
 import { QuotaNode } from '../../local/quota-node.js';
 import { type QuotaOutcome } from '../../local/quota-outcome.js';
 import { type Contender, type LimiterNode } from './contender.js';
@@ -22,8 +23,9 @@ class WeirNode implements LimiterNode {
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
+    const gatherMicros = gatherMicrosOf(compileQuota(figures));
     this.tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
-      return new AppTank(index, app, guaranteed, burst, figures.maxCost);
+      return new AppTank(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
     });
     const settings = {
       nodeId: host.nodeId,

@@ -121,5 +121,6 @@ export function quotaOf(plan: HistoryPlan, factor: number): QuotaOptions | undef
     return [name, { guaranteed: scaledTo(guaranteed), burst: scaledTo(burst), priority }] as const;
   });
   const capacity = Math.ceil(quota.capacity * factor);
-  return { cluster: { capacity }, apps: Object.fromEntries(apps), maxCost };
+  const local = { nodes: plan.processes };
+  return { cluster: { capacity }, apps: Object.fromEntries(apps), maxCost, local };
 }

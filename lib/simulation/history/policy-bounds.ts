@@ -32,6 +32,7 @@ export class PolicyBounds {
   /** Tokens that shares may have added on top of what the store granted. */
   private besides = 0;
   private shareDepth = 0;
+  private joinedDepth = 0;
   private last = 0;
 
   constructor(
@@ -46,6 +47,11 @@ export class PolicyBounds {
   /** The store forgets, or has time jump: at most one bucket more, and what was on lease. */
   lose(): void {
     this.added += 2 * this.burst;
+  }
+
+  /** A process that is started later has a share of its own, and knows of no other before it hears. */
+  joined(): void {
+    this.joinedDepth += this.burst;
   }
 
   change(rate: number, burst: number, second: number): void {
@@ -129,7 +135,7 @@ export class PolicyBounds {
       second,
     );
     const used = count.byShare.add(tokens, second, second);
-    const most = this.shareDepth + this.added;
+    const most = this.shareDepth + this.joinedDepth + this.added;
     if (used > most + EDGE_TOKENS) return this.exceeds(`${key} by share`, used, most);
     return this.checkAll(count, key, tokens, second, second);
   }
@@ -145,7 +151,7 @@ export class PolicyBounds {
     const used = count.inAll.add(tokens, begun, second);
     const fromStore = this.burst + this.added + count.refunding;
     // Of late answers: what passed by share, and what had before the store said no.
-    const most = fromStore + this.besides + 2 * this.shareDepth;
+    const most = fromStore + this.besides + 2 * (this.shareDepth + this.joinedDepth);
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
   }
 

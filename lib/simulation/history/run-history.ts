@@ -138,6 +138,9 @@ export class HistoryRun implements Observer, Stage {
 
   start(slot: number): void {
     const name = `n${slot}.${++this.started}`;
+    if (this.started > this.history.plan.processes) {
+      for (const bounds of this.policies) bounds.joined();
+    }
     this.quota?.processStarted();
     const { plan } = this.history;
     const { time, links, random, limits } = this;

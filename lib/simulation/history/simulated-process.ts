@@ -45,6 +45,9 @@ interface Taken {
   readonly tokens: number;
 }
 
+/** A limiter that closes waits for its quota, and then as long again for its policies. */
+const CLOSING_TIMEOUTS = 3;
+
 /** One process of the fleet: the limiter as it ships, on a machine of its own. */
 export class SimulatedProcess {
   readonly machine: Machine;
@@ -53,6 +56,7 @@ export class SimulatedProcess {
   /** Calls that have not come back. */
   pending = 0;
   private isLeaving = false;
+  private readonly patienceMs: number;
   private readonly limiter: RateLimiter;
   /** What may still be given back. */
   private readonly taken: Taken[] = [];
@@ -65,6 +69,7 @@ export class SimulatedProcess {
     private readonly observer: Observer,
   ) {
     this.machine = new Machine(name, world.time, world.random);
+    this.patienceMs = CLOSING_TIMEOUTS * decisionTimeoutMs;
     const { revision, ...options } = limits;
     this.limiter = createRateLimiter({
       ...options,
@@ -150,6 +155,8 @@ export class SimulatedProcess {
     this.isLeaving = true;
     this.machine.run('arrival', () => {
       void this.limiter.close().then(() => this.kill());
+      // What a closing limiter still waits for it waits for in real time, which does not pass here.
+      this.machine.clock.after(this.patienceMs, () => this.kill());
     });
   }
 

@@ -44,7 +44,7 @@ export class BucketCalls {
       if (waitMicros > 0) waits.push(levels.length, waitMicros);
     };
     const { plan } = call;
-    for (let at = 0; at < plan.length;) {
+    for (let at = 0; at < plan.length - 1;) {
       const head = plan[at]!;
       if (head > 0) {
         this.take(call, at, 1, moved).forEach(answer);
@@ -61,6 +61,8 @@ export class BucketCalls {
     const reply = [call.now, ...levels, ...waits];
     const later = this.laterRevision(call);
     if (later > 0) reply.push(-later);
+    // The number of the batch.
+    reply.push(plan.at(-1)!);
     return reply;
   }
 
@@ -155,7 +157,7 @@ export class BucketCalls {
 
   /** One object for the same figures: whoever compares limits is done at once. */
   private limitOf(figures: readonly number[]): Caller {
-    const [head, perToken, perMicro, full, maxDelayMicros, subWindows, tickMicros, ttlMs] =
+    const [head, perToken, perMicro, full, maxDelayMicros, periodMicros, subWindowMicros, ttlMs] =
       figures as [number, number, number, number, number, number, number, number];
     const revision = Math.floor(head / REVISION_STEP);
     const algorithm: AlgorithmCode = head - revision * REVISION_STEP;
@@ -164,9 +166,10 @@ export class BucketCalls {
     if (limit === undefined) {
       const capacity = full / perToken;
       const perMs = perMicro * 1000;
+      const subWindows = subWindowMicros === 0 ? 0 : Math.ceil(periodMicros / subWindowMicros);
       limit = {
         ...{ algorithm, capacity, perToken, perMicro, perMs, full },
-        ...{ maxDelayMicros, subWindows, tickMicros, ttlMs },
+        ...{ maxDelayMicros, periodMicros, subWindowMicros, subWindows, ttlMs },
       };
       this.limits.set(name, limit);
     }

@@ -38,8 +38,8 @@ export class LeaseCalls {
   private held: LimitsRecord | undefined;
   private lookedAt = 0;
   private runId = '';
-  /** Whose tokens were told: a call that comes again gets the same reply, and nothing more. */
-  private readonly told = new WeakSet<QuotaReply>();
+  /** Replies whose tokens were told, and to which call: one that comes again gets no more. */
+  private readonly told = new WeakMap<QuotaReply, number>();
 
   /** `heardSeq`: what a call gives back it gives back once, however often it comes. */
   constructor(readonly heardSeq = new Map<string, number>()) {}
@@ -54,12 +54,13 @@ export class LeaseCalls {
     return copy;
   }
 
-  seed(args: readonly Argument[]): [number, number, string] {
-    const [, revisionText, known, namesText, figures, , digests] = args;
+  seed(args: readonly Argument[]): [number, number, string, string] {
+    const [, revisionText, known, namesText, figures, , digests, number] = args;
+    const call = String(number);
     const revision = Number(revisionText);
     const held = this.record?.revision ?? -1;
     const heldNames = this.record?.namesText ?? '';
-    if (held >= revision || heldNames !== String(known)) return [0, held, heldNames];
+    if (held >= revision || heldNames !== String(known)) return [0, held, heldNames, call];
     this.record = {
       revision,
       namesText: String(namesText),
@@ -67,7 +68,7 @@ export class LeaseCalls {
       figures: JSON.parse(String(figures)) as QuotaFigures,
       digests: doublesOf(digests as Buffer),
     };
-    return [1, revision, this.record.namesText];
+    return [1, revision, this.record.namesText, call];
   }
 
   settle(args: readonly Argument[], serverNow: number, runId: string, moved: LeaseMoved): Buffer {
@@ -83,9 +84,11 @@ export class LeaseCalls {
     this.heardSeq.set(name, Math.max(call.seq, this.heardSeq.get(name) ?? 0));
     const tell = (app: number, tokens: number): void => moved(names[app]!, tokens);
     if (isFirst) tellBack(call, tell);
-    if (!this.told.has(reply)) tellGranted(call, reply, tell);
-    this.told.add(reply);
-    return packReply(reply, names.length);
+    if (!this.told.has(reply)) {
+      tellGranted(call, reply, tell);
+      this.told.set(reply, call.seq);
+    }
+    return packReply(this.told.get(reply)!, reply, names.length);
   }
 
   /** The ledger as it is to be when a call of that numbering comes in. */
@@ -114,25 +117,24 @@ export class LeaseCalls {
   }
 }
 
+/** Figures of an app before those of its needs. */
+const ENTRY_SIZE = 10;
+type Four = [number, number, number, number];
+type Six = [number, number, number, number, number, number];
+
 function callOf(name: string, figures: readonly number[]): QuotaCall {
   const [incarnation, ...node] = name.split(':');
   const apps: AppCall[] = [];
   for (let at = 5; at < figures.length;) {
-    const [app, used, returned, demand, want, groups, refunded] = figures.slice(at, at + 7) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    at += 7;
+    const [app, used, returned, demand, want, groups] = figures.slice(at) as Six;
+    const [refunded, tokens, takenMicros, owed] = figures.slice(at + 6) as Four;
+    at += ENTRY_SIZE;
     const needs = Array.from({ length: groups }, (_, group) => {
       return { cost: figures[at + 2 * group]!, count: figures[at + 2 * group + 1]! };
     });
     at += 2 * groups;
-    apps.push({ app, used, returned, refunded, demand, want, needs });
+    const late = tokens > 0 ? { tokens, takenMicros } : undefined;
+    apps.push({ app, used, returned, refunded, late, owed, demand, want, needs });
   }
   return {
     node: node.join(':'),
@@ -146,7 +148,9 @@ function callOf(name: string, figures: readonly number[]): QuotaCall {
 }
 
 function tellBack({ apps }: QuotaCall, moved: (app: number, tokens: number) => void): void {
-  for (const { app, returned, refunded = 0 } of apps) moved(app, -returned - refunded);
+  for (const { app, returned, refunded = 0, late } of apps) {
+    moved(app, -returned - refunded - (late?.tokens ?? 0));
+  }
 }
 
 function tellGranted(
@@ -163,9 +167,9 @@ function tellGranted(
   }
 }
 
-function packReply(reply: QuotaReply, numbered: number): Buffer {
+function packReply(seq: number, reply: QuotaReply, numbered: number): Buffer {
   const { epoch, sequence, nowMicros, overloaded, nodes, leaseCap, revision } = reply;
-  const figures = [epoch, sequence, nowMicros, overloaded ? 1 : 0, nodes, leaseCap, revision];
+  const figures = [seq, epoch, sequence, nowMicros, overloaded ? 1 : 0, nodes, leaseCap, revision];
   figures.push(reply.leaseTtlMicros, numbered);
   for (const one of reply.apps) {
     figures.push(one.app, one.granted, SHORTAGES.indexOf(one.shortage), one.retryAfterMicros);

@@ -2,10 +2,12 @@ import {
   AlgorithmCode,
   algorithmOf,
   changeLeased,
+  generationAt,
   isSameLimit,
   leaseTokens,
   LimitChange,
   Outcome,
+  rebaseLeased,
   refundLeased,
   settleLeased,
   startLeased,
@@ -38,6 +40,10 @@ interface Bucket {
 class LeasedBucket implements Bucket {
   private state: LeasedState;
 
+  get aheadMicros(): number {
+    return this.state.aheadMicros;
+  }
+
   constructor(limit: Limit, now: number) {
     this.state = startLeased(limit, now);
   }
@@ -48,7 +54,7 @@ class LeasedBucket implements Bucket {
 
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
     const after = takeLeased(limit, this.state, cost, outcome);
-    if (!isPeek) this.state = after;
+    this.state = isPeek ? rebaseLeased(this.state, outcome.nowMicros) : after;
   }
 
   refund(limit: Limit, now: number, cost: number): void {
@@ -112,21 +118,27 @@ class PlainBucket implements Bucket {
 
   changeUnknown(change: LimitChange, now: number): void {
     const { from, to } = change;
-    if (from.algorithm === AlgorithmCode.SlidingWindow) return this.keepCounts(change);
+    if (from.algorithm === AlgorithmCode.SlidingWindow) {
+      this.keepCounts(change);
+      return this.refund(to, now, 0);
+    }
     this.change(change, this.state[1]!);
     this.change(new LimitChange(to, to), now);
   }
 
   /** The counts stay as they are; of a window cut in another way, all in one sub-window. */
   private keepCounts({ from, to }: LimitChange): void {
-    const [width, newWidth] = [from.perToken * from.tickMicros, to.perToken * to.tickMicros];
-    if (width === newWidth && from.subWindows === to.subWindows) return;
-    const [newest, ...counts] = this.state;
-    const number = Math.floor((newest! * width) / newWidth);
-    const ring = to.subWindows + 1;
-    this.state = new Float64Array(ring + 1);
-    this.state[0] = number;
-    this.state[1 + (number % ring)] = counts.reduce((sum, count) => sum + count, 0);
+    const { periodMicros, subWindowMicros, subWindows } = from;
+    if (periodMicros === to.periodMicros && subWindowMicros === to.subWindowMicros) return;
+    const [newest = 0, used = 0] = this.state;
+    const period = Math.floor(newest / subWindows);
+    const begun = period * periodMicros + (newest - period * subWindows) * subWindowMicros;
+    const algorithm = algorithmOf(to.algorithm);
+    this.state = new Float64Array(algorithm.width(to));
+    algorithm.start(to, this.state, 0, begun);
+    const outcome = new Outcome();
+    outcome.nowMicros = begun;
+    algorithm.commit(to, this.state, 0, used, outcome);
   }
 }
 
@@ -182,6 +194,12 @@ export class RevisedTwin {
       bucket.refund(limit, now, cost);
     }
     return { allowed: true, level: 0, waitMicros: 0 };
+  }
+
+  /** The generation of a lease that is granted now, unless the clock has just stepped back. */
+  generationOf(key: string, now: number): number {
+    const bucket = this.known.get(key)?.bucket;
+    return generationAt(now + (bucket instanceof LeasedBucket ? bucket.aheadMicros : 0));
   }
 
   lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {

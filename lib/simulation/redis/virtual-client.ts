@@ -29,7 +29,9 @@ const DISCONNECT_TIMEOUT_MS = 2000;
 export class VirtualClient extends EventEmitter {
   status = 'wait';
   private connection: Connection | undefined;
-  private pending: Pending[] = [];
+  /** The calls that wait for their replies, under the name that ioredis has for them. */
+  private commandQueue: Pending[] = [];
+  private bytesRead = 0;
   private attempts = 0;
   private isEnding = false;
   private cancelRetry: Cancel | undefined;
@@ -45,13 +47,19 @@ export class VirtualClient extends EventEmitter {
     void this.connect();
   }
 
+  /** The socket, as far as anybody looks at it. */
+  get stream(): { bytesRead: number; destroy(reason?: Error): void } | undefined {
+    const { connection } = this;
+    if (connection === undefined) return undefined;
+    const destroy = (reason?: Error): void => {
+      this.machine.clock.after(0, () => this.closed(connection, reason));
+    };
+    return { bytesRead: this.bytesRead, destroy };
+  }
+
   defineCommand(name: string): void {
     const send = (...args: unknown[]): Promise<Reply> => this.send(name, args.flat() as Argument[]);
     Object.assign(this, { [name]: send, [`${name}Buffer`]: send });
-  }
-
-  unlink(...keys: string[]): Promise<Reply> {
-    return this.send('unlink', keys);
   }
 
   connect(): Promise<void> {
@@ -92,7 +100,7 @@ export class VirtualClient extends EventEmitter {
 
   private exchange(command: string, args: readonly Argument[]): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ resolve, reject });
+      this.commandQueue.push({ resolve, reject });
       this.connection!.send(command, args);
       if (this.cancelSocketTimeout === undefined) this.armSocketTimeout();
     });
@@ -115,10 +123,11 @@ export class VirtualClient extends EventEmitter {
 
   private replied(connection: Connection, reply: Reply): void {
     if (connection !== this.connection) return;
+    this.bytesRead++;
     this.cancelSocketTimeout?.();
     this.cancelSocketTimeout = undefined;
-    const first = this.pending.shift();
-    if (this.pending.length > 0) this.armSocketTimeout();
+    const first = this.commandQueue.shift();
+    if (this.commandQueue.length > 0) this.armSocketTimeout();
     if (reply instanceof Error) first?.reject(reply);
     else first?.resolve(reply);
   }
@@ -141,8 +150,8 @@ export class VirtualClient extends EventEmitter {
     this.status = 'close';
     if (error !== undefined && this.listenerCount('error') > 0) this.emit('error', error);
     this.emit('close');
-    const lost = this.pending;
-    this.pending = [];
+    const lost = this.commandQueue;
+    this.commandQueue = [];
     for (const call of lost) call.reject(new Error('Connection is closed.'));
     if (this.isEnding) return this.end();
     const delayMs = this.options.retryStrategy?.(++this.attempts);

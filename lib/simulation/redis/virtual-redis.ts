@@ -26,8 +26,8 @@ export interface TokenWatch {
 interface Data {
   readonly buckets: BucketCalls;
   readonly leases: LeaseCalls;
-  /** When nodes were last seen, in microseconds. */
-  readonly nodes: Map<string, number>;
+  /** When nodes were last seen, in microseconds, by set. */
+  readonly nodes: Map<string, Map<string, number>>;
 }
 
 const emptyData = (before?: Data): Data => ({
@@ -39,8 +39,11 @@ const emptyData = (before?: Data): Data => ({
 const copyOf = ({ buckets, leases, nodes }: Data): Data => ({
   buckets: buckets.copy(),
   leases: leases.copy(),
-  nodes: new Map(nodes),
+  nodes: new Map([...nodes].map(([set, seen]) => [set, new Map(seen)])),
 });
+
+/** The set of nodes that share policies; quotas have sets of their own. */
+const POLICY_NODES = '{nodes}';
 
 /** The wall clock of the server when the run begins. */
 const EPOCH_MICROS = 1_700_000_000_000_000;
@@ -115,7 +118,7 @@ export class VirtualRedis {
   }
 
   private execute({ from, command, args }: ServerCall): Reply {
-    const { buckets, leases, nodes } = this.data;
+    const { buckets, leases } = this.data;
     const now = this.now();
     switch (command) {
       case 'weirBuckets':
@@ -126,20 +129,38 @@ export class VirtualRedis {
         );
       case 'weirSeedLimits':
         return leases.seed(args);
-      case 'weirHeartbeat': {
-        const [, node, ttlMs] = args;
-        for (const [one, seen] of nodes) if (seen <= now - Number(ttlMs) * 1000) nodes.delete(one);
-        nodes.set(String(node), now);
-        this.watch.nodes(from, nodes.size);
-        return nodes.size;
-      }
-      case 'unlink':
+      case 'weirHeartbeat':
+        return this.beat(args, now, from);
+      case 'weirForgetBucket':
         buckets.forget(String(args[0]));
-        return 1;
+        return [1, String(args[1])];
       case 'info':
         return 'OK';
       default:
         throw new ReplyError(`ERR unknown command '${command}'`);
     }
+  }
+
+  /** Nodes seen, by set, as heartbeat.lua keeps them. */
+  private beat(args: readonly Argument[], now: number, from: string): unknown[] {
+    const count = Number(args[0]);
+    const names = args.slice(1, 1 + count).map(String);
+    const [node, ttlMs, own, isLeaving, call] = args.slice(1 + count);
+    const oldest = now - Number(ttlMs) * 1000;
+    const sets = names.map((name, index) => {
+      const nodes = this.data.nodes.get(name) ?? new Map<string, number>();
+      if (index >= Number(own)) return nodes;
+      this.data.nodes.set(name, nodes);
+      for (const [one, seen] of nodes) {
+        if (seen < oldest) nodes.delete(one);
+        else nodes.set(one, Math.min(seen, now));
+      }
+      if (String(isLeaving) === '1') nodes.delete(String(node));
+      else nodes.set(String(node), now);
+      return nodes;
+    });
+    const counts = sets.map((nodes) => [...nodes.values()].filter((seen) => seen >= oldest).length);
+    if (names.length === 1 && names[0]!.endsWith(POLICY_NODES)) this.watch.nodes(from, counts[0]!);
+    return [...counts, String(call)];
   }
 }

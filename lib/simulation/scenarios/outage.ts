@@ -25,8 +25,8 @@ function storeOutage(name: string, kind: 'silent' | 'refused', about: string): S
       const plan = ground.plan(SECONDS, ground.rates(1.5), even(ground.nodes), faults);
       const made = await compare(plan, setting);
       const findings = new Findings(name);
-      const depth = ground.figures.maxCost;
-      const bound = OFFLINE_PART * ground.capacity * (TO - FROM) + ground.nodes * depth;
+      const atRate = OFFLINE_PART * (ground.capacity * (TO - FROM) + ground.depth);
+      const bound = atRate + ground.nodes * ground.figures.maxCost;
       for (const run of [made.weir, ...made.baselines]) {
         const admitted = countBetween(run.admitted.at, FROM, TO) * plan.cost;
         const figure = 'admitted while the store is away';

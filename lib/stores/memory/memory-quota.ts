@@ -8,10 +8,16 @@ import {
   type QuotaStatus,
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
-import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import {
+  type NodesOf,
+  type QuotaLimitsStore,
+  type QuotaMembers,
+  type QuotaOverview,
+  type QuotaStore,
+} from '../quota-store.js';
 
 /** The ledger of a cluster that is one process. */
-export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
+export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, QuotaOverview {
   readonly ledger: QuotaLedger;
   private names: readonly string[];
 
@@ -31,6 +37,17 @@ export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview 
 
   settle(call: QuotaCall): QuotaReply {
     return this.ledger.settle(this.clock.now(), call);
+  }
+
+  /** There is only this process. */
+  join(_member: string, _apps: readonly string[] | undefined, heard: (of: NodesOf) => void): void {
+    heard(() => 1);
+  }
+
+  serve(): void {}
+
+  leave(): Promise<void> {
+    return Promise.resolve();
   }
 
   /** The ledger counts on the process's own clock; what is told is told in wall-clock time. */

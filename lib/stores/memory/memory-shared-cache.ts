@@ -46,7 +46,7 @@ export class MemorySharedCache implements SharedCache {
   }
 
   stats(): SharedCacheStats {
-    return { ...this.counts, dropped: 0, failedWrites: 0 };
+    return { ...this.counts, dropped: 0, failedWrites: 0, strayReplies: 0 };
   }
 
   close(): void {

@@ -11,12 +11,15 @@ import {
   type StoreCall,
 } from '../remote-store.js';
 import { type RedisKeys } from './keys.js';
+import { newCallNumber } from './wire.js';
 
 /**
  * The calls of one event-loop turn on their way to Redis as one script call (lua/buckets.lua has
  * the format). A key or limit that several calls name travels once.
  */
 export class Batch {
+  /** The reply ends with it. */
+  private readonly number = newCallNumber();
   private readonly calls: RemoteCall[] = [];
   /** They come last: who waits goes before who stocks up. */
   private readonly leases: LeaseCall[] = [];
@@ -67,6 +70,7 @@ export class Batch {
       this.plan.push(-1 - CallKind.Lease, this.keyNumber(shared, key), want);
       this.plan.push(generation, used, returned, olderUsed, olderReturned);
     }
+    this.plan.push(this.number);
     const limitNumbers = this.limits.length > 1 ? `[${this.limitOfKey.join()}]` : '';
     const plan = `[${this.plan.join()}]`;
     const args: (string | number)[] = [this.keys.length, ...this.keys, now, plan, limitNumbers];
@@ -120,11 +124,29 @@ export class Batch {
     return Math.min(limit.full, Math.floor(level / decidedUnder.perToken) * limit.perToken);
   }
 
+  /** Whether a reply is the one to this batch, whole, and in figures that can be counted with. */
+  isAnsweredBy(reply: readonly number[]): boolean {
+    const last = reply.length - 1;
+    if (reply[last] !== this.number) return false;
+    let at = this.levels + 1;
+    if (last < at || !reply.every(Number.isSafeInteger)) return false;
+    for (let check = 0; at + 1 < last; at += 2) {
+      if (reply[at]! <= check || reply[at]! > this.levels || reply[at + 1]! <= 0) return false;
+      check = reply[at]!;
+    }
+    return at === last || reply[at]! < 0;
+  }
+
+  /** Of the reply, after the instant. */
+  private get levels(): number {
+    return this.checks + LEASE_ANSWERS * this.leases.length;
+  }
+
   /** Hands every call its answers, in the order in which the calls came. */
   deliver(reply: readonly number[], to: 'settled' | 'settledLate'): void {
     const nowMicros = reply[0]!;
     let check = 0;
-    let nextWait = this.checks + LEASE_ANSWERS * this.leases.length + 1;
+    let nextWait = this.levels + 1;
     for (const call of this.calls) {
       const answers: RemoteAnswer[] = [];
       for (let i = 0; i < call.checks.length; i++) {
@@ -148,8 +170,8 @@ export class Batch {
 
   /** The revision of a bucket that knows a later one than was sent, if there is any; else 0. */
   laterRevision(reply: readonly number[]): number {
-    const waits = reply.length - 1 - this.checks - LEASE_ANSWERS * this.leases.length;
-    return waits % 2 === 1 ? -reply[reply.length - 1]! : 0;
+    const waits = reply.length - 2 - this.levels;
+    return waits % 2 === 1 ? -reply[reply.length - 2]! : 0;
   }
 
   fail(error: StoreUnavailableError): void {
@@ -172,8 +194,8 @@ export function figuresOf(limit: Limit, revision: number): number[] {
     limit.perMicro,
     limit.full,
     limit.maxDelayMicros,
-    limit.subWindows,
-    limit.tickMicros,
+    limit.periodMicros,
+    limit.subWindowMicros,
     limit.ttlMs,
   ];
 }

@@ -4,6 +4,10 @@ import { later } from '../../common/later.js';
 import { toldRecord } from '../config-record.js';
 import { type ToldRecord } from '../config-store.js';
 import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
+import { watchSilence } from './silence.js';
+
+/** Nothing is asked on a connection that listens; so it is asked for a sign of life. */
+const PING_MS = 1000;
 
 /**
  * Listens for new revisions on a connection of its own: one that is subscribed can do nothing else.
@@ -14,13 +18,14 @@ import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
 export class ConfigHints {
   private connection: Redis | undefined;
   private retry: Cancel | undefined;
+  private stopWatch: Cancel | undefined;
   private attempts = 0;
   private closed = false;
 
   constructor(
     private readonly client: Redis | Cluster,
     private readonly channel: string,
-    private readonly clock: Pick<Clock, 'every'>,
+    private readonly clock: Pick<Clock, 'every' | 'soon'>,
     private readonly hint: (revision?: number, told?: ToldRecord) => void,
   ) {
     this.connect();
@@ -29,6 +34,7 @@ export class ConfigHints {
   close(): void {
     this.closed = true;
     this.retry?.();
+    this.stopWatch?.();
     this.connection?.disconnect();
   }
 
@@ -42,10 +48,19 @@ export class ConfigHints {
     connection.on('ready', () => void this.listen(connection));
     connection.on('message', (_channel: string, message: string) => this.told(message));
     connection.connect().catch(() => {});
+    const stopPings = this.clock.every(PING_MS, () => {
+      if (connection.status === 'ready') connection.ping().catch(() => {});
+    });
+    const stopLooks = watchSilence(connection, this.clock);
+    this.stopWatch = () => {
+      stopPings();
+      stopLooks();
+    };
   }
 
   private connectLater(): void {
     this.connection = undefined;
+    this.stopWatch?.();
     if (this.closed) return;
     this.retry = later(this.clock, reconnectDelayMs(++this.attempts), () => this.connect());
   }

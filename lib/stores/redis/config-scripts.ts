@@ -1,35 +1,36 @@
 import type { Cluster, Redis } from 'ioredis';
 import { scriptSource } from './scripts.js';
+import { wireOf } from './wire.js';
 
+type Argument = string | number;
 /** Revision, milliseconds, whether the record is known, current and previous record. */
 type ReadReply = [string, number, number, string, string];
 type WriteReply = [written: number, revision: number, nowMs: number];
 
-/** The scripts of the configuration, as commands of a client. */
+/** The scripts of the configuration, as commands of a client. A reply to another call rejects. */
 export interface ConfigScripts {
   read(config: string, known: string): Promise<ReadReply>;
-  write(...args: (string | number)[]): Promise<WriteReply>;
-  acknowledge(acks: string, deadlines: string, ...rest: (string | number)[]): Promise<number>;
+  write(...args: Argument[]): Promise<WriteReply>;
+  acknowledge(acks: string, deadlines: string, ...rest: Argument[]): Promise<void>;
   acks(acks: string, deadlines: string): Promise<string[]>;
 }
 
 export function defineConfigScripts(client: Redis | Cluster): ConfigScripts {
-  const define = (name: string, script: string, numberOfKeys: number): void =>
+  const wire = wireOf(client);
+  const define = (name: string, script: string, numberOfKeys: number) => {
     client.defineCommand(name, { lua: scriptSource(script), numberOfKeys });
-  define('weirConfigRead', 'config-read', 1);
-  define('weirConfigWrite', 'config-write', 2);
-  define('weirConfigAcknowledge', 'config-acknowledge', 2);
-  define('weirConfigAcks', 'config-acks', 2);
-  const commands = client as unknown as {
-    weirConfigRead: ConfigScripts['read'];
-    weirConfigWrite: ConfigScripts['write'];
-    weirConfigAcknowledge: ConfigScripts['acknowledge'];
-    weirConfigAcks: ConfigScripts['acks'];
+    const commands = client as unknown as Record<string, (args: Argument[]) => Promise<unknown>>;
+    return (...args: Argument[]): Promise<unknown> =>
+      wire.call(script, (call) => commands[name]!([...args, call]));
   };
+  const read = define('weirConfigRead', 'config-read', 1);
+  const write = define('weirConfigWrite', 'config-write', 2);
+  const acknowledge = define('weirConfigAcknowledge', 'config-acknowledge', 2);
+  const acks = define('weirConfigAcks', 'config-acks', 2);
   return {
-    read: (...args) => commands.weirConfigRead(...args),
-    write: (...args) => commands.weirConfigWrite(...args),
-    acknowledge: (...args) => commands.weirConfigAcknowledge(...args),
-    acks: (...args) => commands.weirConfigAcks(...args),
+    read: async (...args) => (await read(...args)) as ReadReply,
+    write: async (...args) => (await write(...args)) as WriteReply,
+    acknowledge: async (...args) => void (await acknowledge(...args)),
+    acks: async (...args) => (await acks(...args)) as string[],
   };
 }

@@ -3,6 +3,7 @@ import type * as Ioredis from 'ioredis';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { InvalidArgumentError, MissingPackageError } from '../../common/errors.js';
 import { withoutUndefined } from '../../common/validate.js';
+import { wireOf } from './wire.js';
 
 /** Where Redis is: say it in one of four ways. */
 export interface RedisConnectionOptions {
@@ -30,7 +31,8 @@ export interface RedisConnection {
 }
 
 const FIRST_RECONNECT_MS = 50;
-const LONGEST_RECONNECT_MS = 2000;
+/** Together with the second after which a silent connection is given up, that is less than 2 s. */
+const LONGEST_RECONNECT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 export const DISCONNECT_TIMEOUT_MS = 100;
 
@@ -94,6 +96,8 @@ function failFast(random: () => number): RedisOptions {
     connectTimeout: CONNECT_TIMEOUT_MS,
     // On a connection that is gone already, closing it would keep the process for this long.
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    // A sentinel may go silent, too.
+    sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (attempt) => reconnectDelayMs(attempt, random),
     // After a failover the old primary is read-only: look for the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
@@ -130,6 +134,7 @@ export function reconnectDelayMs(attempt: number, random: () => number = Math.ra
 /** What is wrong is told by the store's switch events; ioredis would print it for each attempt. */
 function watch(client: Redis | Cluster, isCluster: boolean): RedisConnection {
   const connection: RedisConnection = { client, isCluster, owned: true, lastError: undefined };
+  wireOf(client).isOurs = true;
   client.on('error', (error: Error) => (connection.lastError = error));
   client.on('ready', () => (connection.lastError = undefined));
   return connection;

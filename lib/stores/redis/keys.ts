@@ -17,6 +17,8 @@ export interface QuotaKeys {
   readonly deadlines: string;
   readonly limits: string;
   readonly consumed: string;
+  /** Who may serve all apps; for those that name an app its name is added. */
+  readonly nodes: string;
 }
 
 /** Where the configuration is kept; all in one slot, because a script writes most of it at once. */
@@ -90,6 +92,7 @@ export class RedisKeys {
       deadlines: `${head}deadlines`,
       limits: `${head}limits`,
       consumed: `${head}consumed`,
+      nodes: `${head}nodes`,
     };
   }
 }

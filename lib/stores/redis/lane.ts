@@ -11,7 +11,8 @@ export interface LaneLink {
   readonly maxBatch: number;
   state(): 'ready' | 'connecting' | 'lost';
   lastError(): Error | undefined;
-  send(batch: Batch): Promise<number[]>;
+  /** Rejects if the reply is not the one to the batch. */
+  send(batch: Batch): Promise<readonly number[]>;
   probe(shard: number): Promise<void>;
   laneOpened(lane: Lane, reason: StoreUnavailableError): void;
   laneClosed(lane: Lane): void;
@@ -118,7 +119,8 @@ export class Lane {
   }
 
   private lose(batch: Batch, reason: string, cause?: unknown): void {
-    const failure = new StoreUnavailableError(reason, { cause });
+    const failure =
+      cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(reason, { cause });
     this.breaker.open(failure);
     if (!batch.failed) batch.fail(failure);
   }

@@ -3,7 +3,7 @@ import { type Scripts } from './scripts.js';
 
 const BEAT_MICROS = 1_000_000;
 /** A node that made no call for so long no longer counts. */
-const NODE_TTL_MS = 10_000;
+export const NODE_TTL_MS = 10_000;
 
 /**
  * How many nodes share the store. A node is seen when it calls: at most once a second a call takes
@@ -30,6 +30,7 @@ export class NodeRegistry {
   }
 
   private async beat(): Promise<void> {
-    this.count = Math.max(1, await this.scripts.heartbeat(this.key, this.nodeId, NODE_TTL_MS));
+    const [count] = await this.scripts.heartbeat([this.key], this.nodeId, NODE_TTL_MS, 1, false);
+    if (count !== undefined && count >= 1) this.count = count;
   }
 }

@@ -55,7 +55,7 @@ export function viewOf(
   }
   const [last, level, outstanding, epoch, sequence, learning, overloaded, tick, , nodes, ...rest] =
     doublesOf(state);
-  const stocks = rest.slice(2);
+  const [, , offset, ...stocks] = rest;
   const shares = doublesOf(packedShares ?? Buffer.alloc(0));
   const isLearning = last! < learning!;
   return {
@@ -64,6 +64,7 @@ export function viewOf(
     state: {
       cluster: {
         lastMicros: last!,
+        offsetMicros: offset!,
         level: level!,
         outstanding: outstanding!,
         epoch: epoch!,

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import {
+  leaseName,
   type AppReply,
   type QuotaCall,
   type QuotaLimits,
@@ -27,12 +29,14 @@ const SHORTEST_STATE_TTL_MS = 3_600_000;
 
 /** A call as packed doubles, in the order of the header of lease.lua. Apps without a place are left out. */
 export function packCall(call: QuotaCall, places: Places): Buffer {
-  const { digest } = places;
-  const figures = [digest, call.seq, call.seenEpoch, call.seenSequence, call.leaving ? 1 : 0];
-  for (const { app, used, returned, refunded = 0, demand, want, needs } of call.apps) {
-    const number = places.inLedger(app);
+  const { seenEpoch, seenSequence, leaving } = call;
+  const figures = [places.digest, wireSeq(call), seenEpoch, seenSequence, leaving ? 1 : 0];
+  for (const entry of call.apps) {
+    const number = places.inLedger(entry.app);
     if (number === undefined) continue;
-    figures.push(number, used, returned, demand, want, needs.length, refunded);
+    const { used, returned, demand, want, needs, refunded = 0, late, owed = 0 } = entry;
+    figures.push(number, used, returned, demand, want, needs.length);
+    figures.push(refunded, late?.tokens ?? 0, late?.takenMicros ?? 0, owed);
     for (const { cost, count } of needs) figures.push(cost, count);
   }
   return packed(figures);
@@ -71,23 +75,50 @@ export function packNumbers(numbers: readonly number[]): Buffer {
   return packed(numbers);
 }
 
-export function unpackReply(bytes: Buffer, places: Places): WireReply {
+/** So many bits of a digest, and a seq on top of them, are a whole number in a double. */
+const DIGEST_BYTES = 6;
+
+/** The seq of a call, counted from a number that its incarnation has for itself. */
+function wireSeq(call: QuotaCall): number {
+  const digest = createHash('sha256').update(leaseName(call)).digest();
+  return digest.readUIntBE(0, DIGEST_BYTES) + call.seq;
+}
+
+/**
+ * What lease.lua answered; undefined if that is not the whole reply to this very call. One that was
+ * settled before all of its apps were known is answered for fewer of them, but in their order.
+ */
+export function unpackReply(
+  bytes: unknown,
+  call: QuotaCall,
+  places: Places,
+): WireReply | undefined {
+  if (!Buffer.isBuffer(bytes) || bytes.length % 8 !== 0) return undefined;
   let at = 0;
+  let isWhole = true;
   const next = (): number => {
-    const figure = bytes.readDoubleLE(at);
+    const figure = at < bytes.length ? bytes.readDoubleLE(at) : NaN;
     at += 8;
+    if (!Number.isFinite(figure)) isWhole = false;
     return figure;
   };
+  if (next() !== wireSeq(call)) return undefined;
   const [epoch, sequence, nowMicros] = [next(), next(), next()];
   const overloaded = next() === 1;
   const [nodes, leaseCap, revision, leaseTtlMicros] = [next(), next(), next(), next()];
   const numbered = next();
+  let asked = 0;
   const apps: AppReply[] = [];
-  while (at < bytes.length) {
+  while (isWhole && at < bytes.length) {
     const [app, granted] = [places.inProcess(next()), next()];
-    const shortage = SHORTAGES[next()]!;
+    const shortage = SHORTAGES[next()];
     const [retryAfterMicros, remaining, appNodes, share] = [next(), next(), next(), next()];
-    const needs = Array.from({ length: next() }, next);
+    while (asked < call.apps.length && call.apps[asked]!.app !== app) asked++;
+    const question = call.apps[asked++];
+    const groups = next();
+    if (shortage === undefined || groups !== question?.needs.length) return undefined;
+    if (granted < 0 || granted > question.want) return undefined;
+    const needs = question.needs.map(next);
     apps.push({
       app,
       granted,
@@ -103,7 +134,7 @@ export function unpackReply(bytes: Buffer, places: Places): WireReply {
     ...{ epoch, sequence, nowMicros, overloaded, nodes, leaseCap },
     ...{ revision, leaseTtlMicros, apps },
   };
-  return { reply, apps: numbered };
+  return isWhole ? { reply, apps: numbered } : undefined;
 }
 
 /** Once all is full again and every lease is over, nothing is lost when the state is. */

@@ -25,6 +25,7 @@ import { ConfigHints } from './config-hints.js';
 import { defineConfigScripts, type ConfigScripts } from './config-scripts.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type ConfigKeys } from './keys.js';
+import { wireOf } from './wire.js';
 
 export interface RedisConfigSettings {
   readonly client: Redis | Cluster;
@@ -99,9 +100,13 @@ export class RedisConfig implements ConfigStore {
   async history(count: number): Promise<ConfigRecord[]> {
     if (count < 1) return [];
     const { client } = this.settings;
-    return readableRecords(
-      await this.ask(() => client.lrange(this.keys.history, 0, Math.floor(count) - 1)),
+    const texts: unknown = await this.ask(() =>
+      client.lrange(this.keys.history, 0, Math.floor(count) - 1),
     );
+    if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) {
+      return readableRecords(texts);
+    }
+    throw wireOf(client).stray('lrange');
   }
 
   async acknowledge(report: NodeReport, ttlMs: number): Promise<void> {

@@ -5,6 +5,7 @@ import { type ProbeLease } from '../probe-lease.js';
 import { inTime } from './in-time.js';
 import { RedisKeys } from './keys.js';
 import { defineScripts, type Scripts } from './scripts.js';
+import { wireOf } from './wire.js';
 
 export interface RedisProbeLeaseSettings {
   readonly client: Redis | Cluster;
@@ -34,7 +35,11 @@ export class RedisProbeLease implements ProbeLease {
     if (client.status !== 'ready') return true;
     const set = client.set(this.names.probing(resource), this.mark, 'PX', Math.ceil(ttlMs), 'NX');
     return inTime(set, timeoutMs, this.clock).then(
-      (reply) => reply === 'OK',
+      (reply: unknown) => {
+        if (reply === 'OK' || reply === null) return reply === 'OK';
+        wireOf(client).stray('set');
+        return true;
+      },
       () => true,
     );
   }

@@ -10,14 +10,22 @@ import {
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
-import { type QuotaLimitsStore, type QuotaOverview, type QuotaStore } from '../quota-store.js';
+import {
+  type NodesOf,
+  type QuotaLimitsStore,
+  type QuotaMembers,
+  type QuotaOverview,
+  type QuotaStore,
+} from '../quota-store.js';
 import { AppNumbers } from './app-numbers.js';
+import { AppRegistry } from './app-registry.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, type QuotaKeys } from './keys.js';
 import { LimitsRecord, type Published } from './limits-record.js';
 import { consumptionFields, viewFields, viewOf } from './quota-view.js';
 import { packCall, unpackReply, type Places } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
+import { wireOf } from './wire.js';
 
 export interface RedisQuotaSettings {
   readonly client: Redis | Cluster;
@@ -37,19 +45,27 @@ const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
  * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
  * under the same number, and learns what became of it.
  */
-export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
+export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, QuotaOverview {
   private readonly scripts: Scripts;
   private readonly keys: QuotaKeys;
   private readonly record: LimitsRecord;
+  private readonly registry: AppRegistry;
   private connecting: Promise<void> | undefined;
 
   constructor(
     private readonly settings: RedisQuotaSettings,
-    private readonly clock: Pick<Clock, 'after' | 'soon'>,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.scripts = defineScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);
     this.record = new LimitsRecord(this.keys.limits, this.scripts, settings.figures);
+    this.registry = new AppRegistry(
+      settings.client,
+      this.scripts,
+      this.keys.nodes,
+      () => this.record.figures.apps.map(({ app }) => app),
+      clock,
+    );
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
@@ -67,6 +83,24 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
     return this.ask(() => this.record.sync());
   }
 
+  join(
+    member: string,
+    apps: readonly string[] | undefined,
+    heard: (nodesOf: NodesOf) => void,
+  ): void {
+    this.registry.join(member, apps, heard);
+  }
+
+  serve(app: string): void {
+    this.registry.serve(app);
+  }
+
+  leave(): Promise<void> {
+    return inTime(this.registry.leave(), this.settings.timeoutMs, this.clock).catch(() => {
+      // It no longer counts as soon as it has been silent for long enough.
+    });
+  }
+
   /** As of the last call that any node made. */
   status(): Promise<QuotaStatus> {
     return this.ask(() => this.look());
@@ -78,11 +112,14 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
       client.hmget(this.keys.limits, 'revision', 'names', 'figures'),
       client.hgetall(this.keys.consumed),
     ]);
+    if (!isList(recorded, 3, isText) || !isTexts(consumed)) throw wireOf(client).stray('hmget');
     const [revision, names, figures] = recorded;
     if (!names || !figures)
       return statusOf(viewOf(compileQuota(this.record.figures), [], consumed));
     const numbers = new AppNumbers(JSON.parse(names) as string[]);
-    const fields = await client.hmgetBuffer(this.keys.ledger, ...viewFields(numbers.names.length));
+    const asked = viewFields(numbers.names.length);
+    const fields = await client.hmgetBuffer(this.keys.ledger, ...asked);
+    if (!isList(fields, asked.length, isPacked)) throw wireOf(client).stray('hmget');
     const known = JSON.parse(figures) as QuotaFigures;
     const limits = compileQuota(known, numbers.names, Number(revision));
     return statusOf(viewOf(limits, fields, consumed, numbers));
@@ -121,8 +158,10 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaOverview {
   private async lease(call: QuotaCall): Promise<QuotaReply> {
     // The record may be read again while the call is on its way.
     const places = placesOf(this.record);
-    const bytes = await this.scripts.lease(this.toArguments(call, places));
-    const { reply, apps } = unpackReply(bytes, places);
+    const args = this.toArguments(call, places);
+    const { reply, apps } = await this.scripts.lease(args, (bytes) =>
+      unpackReply(bytes, call, places),
+    );
     this.record.hear(apps);
     return reply;
   }
@@ -146,6 +185,22 @@ function placesOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): Pla
     digest: numbers.digest,
   };
 }
+
+// These commands cannot be told to name their call in the reply; so what it is not, it must not look like.
+
+function isList(reply: unknown, length: number, isOne: (item: unknown) => boolean): boolean {
+  return Array.isArray(reply) && reply.length === length && reply.every(isOne);
+}
+
+function isTexts(reply: unknown): boolean {
+  if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return false;
+  return Object.values(reply).every(isText);
+}
+
+const isText = (item: unknown): boolean => item === null || typeof item === 'string';
+
+const isPacked = (item: unknown): boolean =>
+  item === null || (Buffer.isBuffer(item) && item.length % 8 === 0);
 
 /** There are none, or their apps have other numbers than the process knows of. */
 function isAboutLimits(error: unknown): boolean {

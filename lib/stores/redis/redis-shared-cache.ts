@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
-import { type Clock } from '../../common/clock.js';
+import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
+import { digestOf } from '../../common/ids.js';
 import { MOST_BYTES, unseal } from '../envelope.js';
 import {
   type Envelope,
@@ -10,6 +11,8 @@ import {
 } from '../shared-cache.js';
 import { inTime } from './in-time.js';
 import { RedisKeys } from './keys.js';
+import { watchSilence } from './silence.js';
+import { wireOf, type Wire } from './wire.js';
 
 export interface RedisSharedCacheSettings {
   /** Large answers hold up what is behind them, so not the connection that decisions use. */
@@ -22,13 +25,18 @@ export interface RedisSharedCacheSettings {
 }
 
 const MOST_WRITES = 100;
+/** An answer begins with a digest of its key: a reply to another question must not pass for this one. */
+const MARK_LENGTH = 17;
+const ANY_MARK = /^#[\w-]{16}\{/;
 
 /** Answers in Redis, each under a key of its own that ends with its time. */
 export class RedisSharedCache implements SharedCache {
   reading = 0;
   private readonly names: RedisKeys;
+  private readonly wire: Wire;
   private readonly maxWrites: number;
   private writing = 0;
+  private readonly stopWatch: Cancel | undefined;
   private readonly counts = {
     ...{ hits: 0, misses: 0, unreadable: 0 },
     ...{ stored: 0, tooBig: 0, dropped: 0, failedWrites: 0 },
@@ -36,9 +44,11 @@ export class RedisSharedCache implements SharedCache {
 
   constructor(
     private readonly settings: RedisSharedCacheSettings,
-    private readonly clock: Pick<Clock, 'after' | 'soon'>,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.names = new RedisKeys(settings.prefix);
+    this.wire = wireOf(settings.client);
+    if (settings.isOwned) this.stopWatch = watchSilence(settings.client, clock);
     this.maxWrites = settings.maxWrites ?? MOST_WRITES;
   }
 
@@ -50,7 +60,7 @@ export class RedisSharedCache implements SharedCache {
       this.counts.misses++;
       return undefined;
     }
-    const envelope = text.length > MOST_BYTES ? undefined : unseal(text);
+    const envelope = this.unmarked(key, text);
     this.counts[envelope === undefined ? 'unreadable' : 'hits']++;
     return envelope;
   }
@@ -66,8 +76,12 @@ export class RedisSharedCache implements SharedCache {
       return false;
     }
     this.writing++;
-    const written = client.set(this.names.answer(key), text, 'PX', Math.ceil(ttlMs));
+    const name = this.names.answer(key);
+    const written = client.set(name, markOf(name) + text, 'PX', Math.ceil(ttlMs));
     void written
+      .then((reply: unknown) => {
+        if (reply !== 'OK') throw this.wire.stray('set');
+      })
       .then(
         () => this.counts.stored++,
         () => this.counts.failedWrites++,
@@ -77,18 +91,31 @@ export class RedisSharedCache implements SharedCache {
   }
 
   stats(): SharedCacheStats {
-    return { ...this.counts };
+    return { ...this.counts, strayReplies: this.wire.strayReplies };
   }
 
   close(): void {
+    this.stopWatch?.();
     if (this.settings.isOwned) this.settings.client.disconnect();
+  }
+
+  /** The answer to this key; undefined for what is no answer. One to another key must not be here. */
+  private unmarked(key: string, text: string): Envelope | undefined {
+    if (text.length > MARK_LENGTH + MOST_BYTES) return undefined;
+    if (text.startsWith(markOf(this.names.answer(key)))) return unseal(text.slice(MARK_LENGTH));
+    if (ANY_MARK.test(text)) throw this.wire.stray('getrange');
+    return undefined;
   }
 
   /** Empty if there is nothing. No more is read than can be of use, whatever somebody put there. */
   private async read(key: string): Promise<string> {
     this.reading++;
     try {
-      return await this.settings.client.getrange(this.names.answer(key), 0, MOST_BYTES);
+      const { client } = this.settings;
+      const most = MARK_LENGTH + MOST_BYTES;
+      const text: unknown = await client.getrange(this.names.answer(key), 0, most);
+      if (typeof text === 'string') return text;
+      throw this.wire.stray('getrange');
     } catch (error) {
       // A list or a hash that somebody put there is not the store's failure.
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return NO_ENVELOPE;
@@ -100,6 +127,10 @@ export class RedisSharedCache implements SharedCache {
 }
 
 const NO_ENVELOPE = 'null';
+
+function markOf(name: string): string {
+  return digestOf(name).slice(0, MARK_LENGTH);
+}
 
 /**
  * A connection like the client's, for answers only. It fails at once while there is none, and says
@@ -117,5 +148,6 @@ export function connectionBeside(client: Redis | Cluster): Redis | Cluster {
       ? client.duplicate([], { redisOptions: { ...client.options.redisOptions, ...failFast } })
       : client.duplicate(failFast);
   beside.on('error', () => {});
+  wireOf(beside).isOurs = true;
   return beside;
 }

@@ -20,7 +20,9 @@ import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
 import { NodeRegistry } from './node-registry.js';
 import { defineScripts, type Scripts } from './scripts.js';
+import { watchSilence } from './silence.js';
 import { splitCall } from './split-call.js';
+import { newCallNumber, wireOf } from './wire.js';
 
 export interface RedisStoreSettings {
   readonly connection: RedisConnectionOptions;
@@ -29,10 +31,20 @@ export interface RedisStoreSettings {
   readonly maxBatch: number;
   readonly nodeId: string;
   readonly onSwitch: (event: StoreSwitch) => void;
+  /** Told whenever a connection has been made. */
+  readonly onReady?: () => void;
   /** Told whenever a bucket turns out to have limits of a later revision than the call had. */
   readonly onRevision?: (revision: number) => void;
   /** Tests only: the instant, in microseconds, that the scripts take for now. */
   readonly scriptNow?: () => number;
+}
+
+/** How the connections to a shared store fared so far. */
+export interface StoreStats {
+  /** Replies that answered another call, or none: nothing of them was counted. */
+  readonly strayReplies: number;
+  /** Connections that were given up because they had been silent for a second, with calls on them. */
+  readonly silences: number;
 }
 
 /** The store that a fleet shares, in Redis: one server, Sentinel or Redis Cluster. */
@@ -49,10 +61,12 @@ export class RedisStore implements RemoteStore, LaneLink {
   private downSince = 0;
   private closed = false;
   private isSilent = false;
+  private readonly stopWatch: Cancel | undefined;
   private readonly onReady = (): void => {
     this.connectedOnce = true;
     connectMasters(this.connection.client);
     for (const lane of this.lanes) lane.hint();
+    this.settings.onReady?.();
   };
 
   constructor(
@@ -63,7 +77,8 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.maxBatch = settings.maxBatch;
     this.names = new RedisKeys(settings.prefix);
     this.connection = connectRedis(settings.connection, () => clock.random());
-    const { client, isCluster } = this.connection;
+    const { client, isCluster, owned } = this.connection;
+    this.stopWatch = owned ? watchSilence(client, clock) : undefined;
     this.scripts = defineScripts(client);
     this.registry = new NodeRegistry(this.scripts, this.names.nodes(), settings.nodeId, clock);
     const lanes = isCluster ? SHARDS : 1;
@@ -88,6 +103,11 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.registry.count;
   }
 
+  stats(): StoreStats {
+    const { strayReplies, silences } = wireOf(this.client);
+    return { strayReplies, silences };
+  }
+
   submit(call: StoreCall): void {
     const isLate = this.closed && (call.kind === CallKind.Take || call.kind === CallKind.Peek);
     if (isLate || this.isSilent) return call.failed(CLOSED);
@@ -108,11 +128,8 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
     // What was asked before it goes before it.
     this.flush();
-    await inTime(
-      this.connection.client.unlink(this.names.bucket(shared, key)),
-      this.timeoutMs,
-      this.clock,
-    );
+    const forgotten = this.scripts.forgetBucket(this.names.bucket(shared, key));
+    await inTime(forgotten, this.timeoutMs, this.clock);
   }
 
   async ready(timeoutMs: number): Promise<void> {
@@ -137,21 +154,20 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.state() === 'ready') await this.lastWords();
     this.isSilent = true;
     for (const lane of this.lanes) lane.stop(CLOSED);
+    this.stopWatch?.();
     this.connection.client.off('ready', this.onReady);
     if (this.connection.owned) this.connection.client.disconnect();
   }
 
   /** What was given back at the end still has to arrive; but nobody waits long for that. */
   private async lastWords(): Promise<void> {
-    let cancel: Cancel | undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = this.clock.after(this.timeoutMs, resolve);
-    });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
     // What is still on its way may bring tokens for callers that are gone: then they go back.
     for (let round = 0; round < 2; round++) {
       await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
     }
-    cancel?.();
+    clearTimeout(timer);
   }
 
   // What the lanes ask for.
@@ -165,17 +181,21 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.connectedOnce ? 'lost' : 'connecting';
   }
 
-  send(batch: Batch): Promise<number[]> {
+  send(batch: Batch): Promise<readonly number[]> {
     this.registry.beatIfDue();
     const now = this.settings.scriptNow;
-    return this.scripts.buckets(batch.toArguments(now === undefined ? '' : String(now())));
+    const args = batch.toArguments(now === undefined ? '' : String(now()));
+    return this.scripts.buckets(args, (reply) => batch.isAnsweredBy(reply));
   }
 
   /** Asks what decisions ask: a script, and a write. What else works is of no use to them. */
   async probe(shard: number): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
-    const args = [1, this.names.probe(shard), '', '[1,1]', '', ...figuresOf(PROBE_LIMIT, 0)];
-    await inTime(this.scripts.buckets(args), this.timeoutMs, this.clock);
+    const number = newCallNumber();
+    const plan = `[1,1,${number}]`;
+    const args = [1, this.names.probe(shard), '', plan, '', ...figuresOf(PROBE_LIMIT, 0)];
+    const answer = this.scripts.buckets(args, (reply) => reply.at(-1) === number);
+    await inTime(answer, this.timeoutMs, this.clock);
   }
 
   laterRevision(revision: number): void {

@@ -1,16 +1,30 @@
 import { readFileSync } from 'node:fs';
 import type { Cluster, Redis } from 'ioredis';
+import { wireOf } from './wire.js';
 
 type Argument = string | number;
 type BinaryArgument = Argument | Buffer;
 
-/** The scripts as commands of a client. */
+/** The scripts as commands of a client. A reply that is not the one to its call rejects. */
 export interface Scripts {
-  buckets(args: Argument[]): Promise<number[]>;
-  heartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
-  lease(args: BinaryArgument[]): Promise<Buffer>;
+  /** `isAnswer` says whether a reply is the one to the batch. */
+  buckets(
+    args: Argument[],
+    isAnswer: (reply: readonly number[]) => boolean,
+  ): Promise<readonly number[]>;
+  forgetBucket(bucketKey: string): Promise<void>;
+  /** The node is in the first `own` of the sets; counts the nodes in all of them. */
+  heartbeat(
+    sets: readonly string[],
+    nodeId: string,
+    ttlMs: number,
+    own: number,
+    isLeaving: boolean,
+  ): Promise<readonly number[]>;
+  /** `read` gives undefined for a reply that is not the one to the call. */
+  lease<T>(args: BinaryArgument[], read: (reply: unknown) => T | undefined): Promise<T>;
   seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number, names: string]>;
-  releaseLease(leaseKey: string, mark: string): Promise<number>;
+  releaseLease(leaseKey: string, mark: string): Promise<void>;
 }
 
 /**
@@ -19,28 +33,55 @@ export interface Scripts {
  */
 export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirBuckets', { lua: scriptSource('buckets') });
-  client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat'), numberOfKeys: 1 });
+  client.defineCommand('weirForgetBucket', { lua: scriptSource('forget-bucket'), numberOfKeys: 1 });
+  client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat') });
   client.defineCommand('weirLease', { lua: scriptSource('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
   client.defineCommand('weirReleaseLease', { lua: scriptSource('release-lease'), numberOfKeys: 1 });
-  const commands = client as unknown as {
-    weirBuckets(args: Argument[]): Promise<number[]>;
-    weirHeartbeat(nodesKey: string, nodeId: string, ttlMs: number): Promise<number>;
-    weirLeaseBuffer(args: BinaryArgument[]): Promise<Buffer>;
-    weirSeedLimits(args: BinaryArgument[]): Promise<[number, number, string]>;
-    weirReleaseLease(leaseKey: string, mark: string): Promise<number>;
-  };
+  type Command = (args: BinaryArgument[]) => Promise<unknown>;
+  const commands = client as unknown as Readonly<
+    Record<
+      | 'weirBuckets'
+      | 'weirForgetBucket'
+      | 'weirHeartbeat'
+      | 'weirLeaseBuffer'
+      | 'weirSeedLimits'
+      | 'weirReleaseLease',
+      Command
+    >
+  >;
+  const wire = wireOf(client);
   return {
-    // A client of the user's may be set to give numbers as texts.
-    buckets: (args) => commands.weirBuckets(args).then(asNumbers),
-    heartbeat: (nodesKey, nodeId, ttlMs) => commands.weirHeartbeat(nodesKey, nodeId, ttlMs),
-    // What the script packs are bytes, not text.
-    lease: (args) => commands.weirLeaseBuffer(args),
-    seedLimits: async (args) => {
-      const [written, revision, names] = await commands.weirSeedLimits(args);
-      return [Number(written), Number(revision), names];
+    buckets: async (args, isAnswer) => {
+      const reply = asNumbers(await commands.weirBuckets(args));
+      if (isAnswer(reply)) return reply;
+      throw wire.stray('buckets');
     },
-    releaseLease: (leaseKey, mark) => commands.weirReleaseLease(leaseKey, mark),
+    forgetBucket: async (bucketKey) => {
+      await wire.call('forget-bucket', (call) => commands.weirForgetBucket([bucketKey, call]));
+    },
+    heartbeat: async (sets, nodeId, ttlMs, own, isLeaving) => {
+      const args = [sets.length, ...sets, nodeId, ttlMs, own, isLeaving ? 1 : 0];
+      const counts = await wire.call('heartbeat', (call) =>
+        commands.weirHeartbeat([...args, call]),
+      );
+      return counts.map(Number);
+    },
+    lease: async (args, read) => {
+      // What the script packs are bytes, not text.
+      const answer = read(await commands.weirLeaseBuffer(args));
+      if (answer !== undefined) return answer;
+      throw wire.stray('lease');
+    },
+    seedLimits: async (args) => {
+      const [written, revision, names] = await wire.call('seed-limits', (call) =>
+        commands.weirSeedLimits([...args, call]),
+      );
+      return [Number(written), Number(revision), String(names)];
+    },
+    releaseLease: async (leaseKey, mark) => {
+      await wire.call('release-lease', (call) => commands.weirReleaseLease([leaseKey, mark, call]));
+    },
   };
 }
 
@@ -49,6 +90,9 @@ export function scriptSource(name: string): string {
   return readFileSync(new URL(`../../../lua/${name}.lua`, import.meta.url), 'utf8');
 }
 
-function asNumbers(reply: number[]): number[] {
-  return typeof reply[0] === 'number' ? reply : reply.map(Number);
+/** A client of the user's may be set to give numbers as texts. */
+function asNumbers(reply: unknown): readonly number[] {
+  if (!Array.isArray(reply)) return [];
+  if (typeof reply[0] === 'number') return reply as number[];
+  return reply.map((figure: unknown) => (typeof figure === 'string' ? Number(figure) : NaN));
 }

@@ -75,7 +75,7 @@ async function obey(order: Order): Promise<void> {
   switch (order.order) {
     case 'open':
       running = new FleetProcess(order.setup);
-      await running.ready();
+      if (order.setup.startsCold !== true) await running.ready();
       return tell({ report: 'opened' });
     case 'load':
       return running?.offer(order.streams);

@@ -29,7 +29,10 @@ export class PacedLoad {
     this.lastMicros = now;
     for (const one of this.streams) {
       one.due += (one.stream.perSecond * elapsed) / 1_000_000;
-      for (; one.due >= 1; one.due--) this.ask(one.stream);
+      const { atOnce = 1 } = one.stream;
+      for (; one.due >= atOnce; one.due -= atOnce) {
+        for (let i = 0; i < atOnce; i++) this.ask(one.stream);
+      }
     }
   }
 }

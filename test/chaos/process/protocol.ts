@@ -5,6 +5,8 @@ export interface ProcessSetup {
   readonly quota: QuotaOptions;
   readonly store: StoreInput;
   readonly nodeId?: string;
+  /** It begins without waiting for the store. */
+  readonly startsCold?: boolean;
   /** Every tenth of a second `Date` is somewhere else, up to this far from the truth. */
   readonly wallClockStepsMs?: number;
 }
@@ -14,6 +16,8 @@ export interface Stream {
   readonly app: string;
   readonly perSecond: number;
   readonly cost?: number;
+  /** So many at once, and as much more seldom. */
+  readonly atOnce?: number;
 }
 
 export type Order =

@@ -1,0 +1,167 @@
+import { Redis } from 'ioredis';
+import { type QuotaOptions, type StoreInput } from 'nestjs-weir';
+import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
+import { freePort } from '../support/free-port.js';
+import { startProxy, startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
+import { deepestBurst, usualRate, type Admission } from './admissions.js';
+import { expectAllAnswered } from './expectations.js';
+import { Fleet } from './fleet.js';
+import { note } from './note.js';
+import { sharedMicros } from './process/protocol.js';
+
+const GUARANTEED = 500;
+const QUOTA = {
+  clusterId: 'chaos',
+  cluster: { capacity: 1000 },
+  apps: { shop: { guaranteed: GUARANTEED }, search: { guaranteed: 100 } },
+  maxCost: 2,
+} satisfies QuotaOptions;
+/** Of the app, for all processes together: nine tenths of the guarantee, for B / C as much at once. */
+const SHARE = 0.9 * GUARANTEED;
+const SHARE_BURST = SHARE * 0.2;
+const PROCESSES = 4;
+/** Three times the guarantee, of all of them. */
+const SURGE = { app: 'shop', perSecond: (3 * GUARANTEED) / PROCESSES };
+/** A fiftieth of the guarantee, ten at a time. */
+const BUNCHES = { app: 'shop', perSecond: GUARANTEED / 50, atOnce: 10 };
+const IDLE = Array.from({ length: PROCESSES }, () => []);
+/** Processes start slowly on a busy machine. */
+const TIMEOUT_MS = 60_000;
+const PATIENT = { timeoutMs: 20_000 };
+const NODES = 'weir:{chaos}:nodes';
+
+function expectWithinShares(all: readonly Admission[]): void {
+  const burst = deepestBurst(all, SHARE);
+  const bound = SHARE_BURST + PROCESSES * QUOTA.maxCost;
+  note({ burst, bound, admitted: all.length });
+  expect(all.length).toBeGreaterThan(SHARE / 2);
+  expect(burst).toBeLessThanOrEqual(bound + 1e-6);
+}
+
+describe('processes whose Redis is away', () => {
+  let server: RedisProcess;
+
+  beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+
+  afterEach(stopAll);
+
+  /** Each has heard of all the others: who shows itself twice has had the answer to the first time. */
+  async function allKnown(client: Redis): Promise<void> {
+    const seen = async (): Promise<Map<string, number>> => {
+      const pairs = await client.zrange(NODES, 0, '-1', 'WITHSCORES');
+      const even = pairs.filter((_, i) => i % 2 === 0);
+      return new Map(even.map((member, i) => [member, Number(pairs[2 * i + 1])]));
+    };
+    const together = await until(async () => {
+      const all = await seen();
+      return all.size === PROCESSES ? all : undefined;
+    }, PATIENT);
+    let last = Math.max(...together.values());
+    for (let time = 0; time < 2; time++) {
+      const all = await until(async () => {
+        const now = await seen();
+        return Math.min(...now.values()) > last ? now : undefined;
+      }, PATIENT);
+      last = Math.max(...all.values());
+    }
+  }
+
+  it(
+    'admit their shares of the guarantee, also where each was alone when it last called',
+    async () => {
+      server = await startRedis();
+      const fleet = new Fleet({ type: 'redis', url: server.url }, QUOTA);
+      await fleet.begin(...IDLE);
+      for (const one of fleet.processes) {
+        one.offer({ app: 'shop', perSecond: 50 });
+        await until(() => one.admissions.length > 0);
+        one.offer();
+      }
+      const client = new Redis(server.url);
+      await allKnown(client);
+      client.disconnect();
+      await server.kill();
+      const from = sharedMicros();
+      for (const one of fleet.processes) one.offer(SURGE);
+      await fleet.goOn(3);
+      expectAllAnswered(await fleet.close());
+      expectWithinShares(fleet.admissions.filter((one) => one.from > from));
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'admit no more if they are started meanwhile and are told how many they are',
+    async () => {
+      const store: StoreInput = { type: 'redis', url: `redis://127.0.0.1:${await freePort()}` };
+      const fleet = new Fleet(store, { ...QUOTA, local: { nodes: PROCESSES } });
+      await Promise.all(IDLE.map(() => fleet.start({ startsCold: true })));
+      for (const one of fleet.processes) one.offer(SURGE);
+      await fleet.goOn(3);
+      expectAllAnswered(await fleet.close());
+      expectWithinShares(fleet.admissions);
+    },
+    TIMEOUT_MS,
+  );
+
+  it('let requests pass that come ten at once at a fiftieth of the guarantee', async () => {
+    server = await startRedis();
+    const fleet = new Fleet({ type: 'redis', url: server.url }, QUOTA);
+    const one = await fleet.start();
+    await server.kill();
+    one.offer(BUNCHES);
+    await fleet.goOn(5);
+    const totals = await fleet.close();
+    expectAllAnswered(totals);
+    note(totals[0]!);
+    expect(totals[0]!.asked).toBeGreaterThanOrEqual(10);
+    expect(totals[0]!.admitted).toBeGreaterThanOrEqual(0.99 * totals[0]!.asked);
+  });
+
+  it('also where Redis is there, and every reply is too late', async () => {
+    server = await startRedis();
+    const proxy = await startProxy({ targetPort: server.port });
+    const fleet = new Fleet({ type: 'redis', url: proxy.url }, QUOTA);
+    const one = await fleet.start();
+    // The deadline of a decision is 20 ms.
+    proxy.delayReplies(25);
+    one.offer(BUNCHES);
+    await fleet.goOn(5);
+    const totals = await fleet.close();
+    expectAllAnswered(totals);
+    note(totals[0]!);
+    expect(totals[0]!.asked).toBeGreaterThanOrEqual(10);
+    expect(totals[0]!.admitted).toBe(totals[0]!.asked);
+  });
+});
+
+describe('a Redis whose clock steps', () => {
+  beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+
+  afterEach(stopAll);
+
+  it.each([-3_600_000, -5000])(
+    'by %i ms: the quota flows on at once, and no faster',
+    async (stepMs) => {
+      const server = await startRedis({ clock: 'stepped' });
+      const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '2s' }, QUOTA);
+      await fleet.begin([SURGE], [SURGE]);
+      await fleet.goOn(1);
+      const before = sharedMicros();
+      server.stepClock(stepMs);
+      await fleet.goOn(1);
+      const from = sharedMicros();
+      await fleet.goOn(1);
+      const to = sharedMicros();
+      expectAllAnswered(await fleet.close());
+      const all = fleet.admissions;
+      const rates = [usualRate(all, before - 1e6, before), usualRate(all, from, to)];
+      note({ rates, burst: deepestBurst(all, GUARANTEED) });
+      expect(all.every(({ source }) => source !== 'fallback')).toBe(true);
+      // How close to it is for a machine that has nothing else to do.
+      expect(rates[1]).toBeGreaterThan(GUARANTEED / 2);
+      expect(deepestBurst(all, QUOTA.cluster.capacity)).toBeLessThanOrEqual(201);
+      expect(deepestBurst(all, GUARANTEED)).toBeLessThanOrEqual(GUARANTEED + 1);
+    },
+  );
+});
