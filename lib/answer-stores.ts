@@ -17,9 +17,7 @@ export function openAnswers(
   store: StoreInput | undefined,
   clock: Clock,
 ): Pick<DegradationParts, 'shared' | 'lease'> {
-  if (typeof store !== 'object' || store.type !== 'redis') {
-    return { shared: new MemorySharedCache(clock) };
-  }
+  if (!isRedis(store)) return { shared: new MemorySharedCache(clock) };
   const { prefix = new RedisStoreOptions().prefix } = store;
   const client =
     store.client === undefined ? connectRedis(store).client : connectionBeside(store.client);
@@ -27,4 +25,11 @@ export function openAnswers(
     shared: new RedisSharedCache({ client, prefix, isOwned: true }, clock),
     lease: new RedisProbeLease({ client, prefix }, clock),
   };
+}
+
+/** Whether other processes, and maybe other services, keep their answers in the same place. */
+export function isRedis(
+  store: StoreInput | undefined,
+): store is Extract<StoreInput, { type: 'redis' }> {
+  return typeof store === 'object' && store.type === 'redis';
 }

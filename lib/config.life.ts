@@ -21,7 +21,7 @@ import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { MemoryConfig, RedisConfig } from './stores/index.js';
 
-/** Of an application that charges the quotas of several. */
+/** Of an application without a name. */
 const DEFAULT_SERVICE = 'default';
 /** What a source other than a file is called in messages. */
 const SOURCE = 'config.source';
@@ -31,6 +31,7 @@ const STORE_TIMEOUT_MS = 1000;
 /** The configuration of an application, on the store that its limiter has. */
 export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter): VersionedConfig {
   const { nodeId = newNodeId(), clock = new SystemClock(), config } = options;
+  const { service = DEFAULT_SERVICE } = options;
   const { redis } = limiter;
   const store =
     redis === undefined
@@ -38,12 +39,11 @@ export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter
       : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
   const logger = new Logger('RateLimitConfig');
   const report = {
-    info: (text: string) => logger.log(text),
+    info: (text: string) => logger.log(inOneLine(text)),
     warn: (text: string) => logger.warn(inOneLine(text)),
     error: (text: string) => logger.error(inOneLine(text)),
   };
-  const app = typeof options.app === 'string' ? options.app : DEFAULT_SERVICE;
-  const { poll, service = app } = Object.assign(new ConfigOptions(), withoutUndefined(config));
+  const { poll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
   return new VersionedConfig({
     ...{ store, nodeId, clock, report, service },
     pollMs: durationMs(poll, 'config.poll'),
@@ -134,7 +134,7 @@ function plainParts({
   protection,
   degradation,
 }: Pick<RateLimitModuleOptions, 'protection' | 'degradation'>): object {
-  const { probes: _functions, ...figures } = degradation;
+  const { probes: _functions, credentialHeaders: _ofCode, ...figures } = degradation;
   const parts = { protection, degradation: figures };
   const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
   // Which is what JSON leaves out: undefined and functions.

@@ -3,8 +3,6 @@ import { type Duration } from './common/duration.js';
 
 /** How limits change while the service runs. The initial values are the defaults. */
 export class ConfigOptions {
-  /** Whose code this is, where several services share a Redis. Default: `app`, if that is a name. */
-  service?: string;
   /** A JSON or YAML file whose content is laid over the code; followed while the process runs. */
   file?: string;
   /** The same from anywhere else, in place of a file. */

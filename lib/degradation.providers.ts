@@ -18,7 +18,7 @@ import {
   type DegradeRoutesParts,
   type DegradeSettings,
 } from './interceptors/index.js';
-import { openAnswers } from './answer-stores.js';
+import { isRedis, openAnswers } from './answer-stores.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
@@ -30,7 +30,7 @@ import { MessageDegradeTransport } from './transports/rpc/message-degrade.transp
 
 /** Everything that `@Degrade` needs, made once for an application, when the first one is met. */
 export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
-  readonly routes = new DegradeRoutes(() => this.routeParts());
+  readonly routes: DegradeRoutes;
   private readonly clock: Clock;
   private readonly settings: DegradeSettings;
   private figures: DegradationInput;
@@ -41,17 +41,21 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     private readonly options: RateLimitModuleOptions,
     private readonly table: RouteTable,
     private readonly modules: ModuleRef,
+    private readonly explorer: Pick<RateLimitExplorer, 'pathsOf'>,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
     this.figures = this.settings.core;
+    const { service, store } = options;
+    const owner = { service, isStoreShared: isRedis(store) };
+    this.routes = new DegradeRoutes(() => this.routeParts(), owner);
   }
 
   prepare({ document }: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void {
     const { degradation } = document;
     if (previous !== undefined && previous.document.degradation === degradation) return () => {};
-    const { probes } = this.options.degradation;
-    const { core, patience } = checkDegradeModule({ ...degradation, probes });
+    const { probes, credentialHeaders } = this.options.degradation;
+    const { core, patience } = checkDegradeModule({ ...degradation, probes, credentialHeaders });
     const commitCore = this.opened?.prepare(core);
     const commitPatience = this.routes.prepare(patience);
     return () => {
@@ -82,7 +86,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
       controllers: new Controllers(this.modules),
       isBoundTwice,
       user: options.user,
-      namespace: typeof options.app === 'string' ? `${options.app}:` : '',
+      pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
       refused: refusals(),
     });
   }
@@ -91,9 +95,13 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
 export const degradationProviders: Provider[] = [
   provide(
     DegradeParts,
-    [OPTIONS, RouteTable, ModuleRef],
-    (options: RateLimitModuleOptions, table: RouteTable, modules: ModuleRef) =>
-      new DegradeParts(options, table, modules),
+    [OPTIONS, RouteTable, ModuleRef, RateLimitExplorer],
+    (
+      options: RateLimitModuleOptions,
+      table: RouteTable,
+      modules: ModuleRef,
+      explorer: RateLimitExplorer,
+    ) => new DegradeParts(options, table, modules, explorer),
   ),
   provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
   provide(
@@ -123,16 +131,24 @@ function transportsOf(
 }
 
 /** Once for each route: what is refused once is refused again. */
-function refusals(): (route: string) => void {
+function refusals(): DegradeRoutesParts['refused'] {
   const logger = new Logger('RateLimitModule');
   const told = new Set<string>();
-  return (route) => {
+  return (route, vary) => {
     if (told.has(route)) return;
     told.add(route);
-    logger.warn(
-      `${route}: its answers are not kept for levels 1 and 2. They are over 1 MiB, no JSON, or ` +
-        "instances of classes: for these say with 'revive' how they are made of plain data, or " +
-        'return plain objects.',
-    );
+    const why = vary === undefined ? NOT_TAKEN : variesBy(vary);
+    logger.warn(`${route}: its answers are not kept for levels 1 and 2. ${why}`);
   };
+}
+
+const NOT_TAKEN =
+  'They are over 1 MiB, no JSON, nested too deep, or instances of classes: for these say with ' +
+  "'revive' how they are made of plain data, or return plain objects.";
+
+function variesBy(header: string): string {
+  if (header === '*') return "They say 'Vary: *', so nobody knows what they depend on.";
+  // It is the application's, but may be made of a caller's words.
+  const name = JSON.stringify(header.slice(0, 64));
+  return `They say 'Vary' with ${name}, which is no part of their key: name it in 'vary' of @Degrade.`;
 }

@@ -26,6 +26,8 @@ export {
   RateLimitFilter,
   RateLimitGuard,
   rateLimitOf,
+  RefusedException,
+  RequestFaults,
   RouteOptions,
   type KeyFunction,
   type KeyOption,
@@ -33,8 +35,10 @@ export {
   type PolicyChoice,
   type PolicyUse,
   type RateLimitedBody,
+  type RefusedBody,
   type RejectionBody,
   type RoutePolicy,
+  type TierLookup,
   type UnavailableBody,
 } from './guards/index.js';
 export {

@@ -25,8 +25,13 @@ export class LimitsConsumer implements ConfigConsumer {
     const removed = this.catalog.missingIn(policies);
     const commitLimits = this.limiter.prepare({ revision, removed, ...limits });
     const commitPolicies = this.catalog.prepare(policies);
+    const commitCosts = this.routes.prepareCosts(limits.quota?.maxCost ?? 1, (name) => {
+      const cost: unknown = policies[name]?.cost;
+      return typeof cost === 'number' ? cost : undefined;
+    });
     return () => {
       commitLimits();
+      commitCosts();
       commitPolicies();
       this.routes.forgetFigures();
       this.headers.forgetFigures();

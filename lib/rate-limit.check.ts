@@ -2,6 +2,7 @@ import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
+import { isAsyncFunction, NOT_ASYNC } from './guards/index.js';
 import { checkDegradeModule } from './interceptors/index.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -12,9 +13,9 @@ import { WebsocketOptions } from './transports/ws/violations.js';
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),
   ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
-  'configVersion',
+  ...['configVersion', 'service'],
 ];
-const KNOWN_CONFIG = ['service', 'file', 'source', ...Object.keys(new ConfigOptions())];
+const KNOWN_CONFIG = ['file', 'source', ...Object.keys(new ConfigOptions())];
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
@@ -29,6 +30,8 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   if (options.user !== undefined && typeof options.user !== 'function') {
     throw new InvalidArgumentError('user', options.user, 'a function');
   }
+  if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
+  options.service = serviceOf(options);
   checkConfig(options);
   options.headers = checkHeaders(options.headers);
   options.grpc = filled('grpc', options.grpc, new GrpcOptions());
@@ -47,12 +50,16 @@ function filled<T extends object>(at: string, input: Partial<T>, defaults: T): T
   return Object.assign(defaults, withoutUndefined(input));
 }
 
+function serviceOf({ service, app }: RateLimitModuleOptions): string | undefined {
+  if (service !== undefined) nameOf('service', service);
+  return service ?? (typeof app === 'string' ? app : undefined);
+}
+
 function checkConfig(options: RateLimitModuleOptions): void {
   const { config, configVersion } = options;
   plainObject('config', config, 'an object');
   rejectUnknown('config', config, KNOWN_CONFIG);
-  const { service, file, source, poll, filePoll } = filledConfig(config);
-  if (service !== undefined) nameOf('config.service', service);
+  const { file, source, poll, filePoll } = filledConfig(config);
   if (file !== undefined) nameOf('config.file', file);
   if (source !== undefined && typeof source?.read !== 'function') {
     throw new InvalidArgumentError('config.source', source, 'an object with a function read');

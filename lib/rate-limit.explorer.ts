@@ -1,5 +1,6 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type HttpAdapterHost, type MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { routeInfosOf, type RouteInfo } from './transports/http/route-infos.js';
 import { entriesOf, skipOf, type RoutePlan, type RouteTable } from './guards/index.js';
 
 /** A function; its own type says nothing about how it is called. */
@@ -50,6 +51,14 @@ export class RateLimitExplorer implements OnModuleInit {
       const plan = Reflect.hasMetadata(PATH, found.handler) ? this.planOf(found) : undefined;
       if (plan !== undefined) yield { ...found, plan };
     }
+  }
+
+  /** The paths under which a handler is served, in all modules that have it. */
+  pathsOf(type: Class, handler: Handler): RouteInfo[] {
+    if (!Reflect.hasMetadata(PATH, handler)) return [];
+    const having = [...this.modules.values()].filter(({ controllers }) => controllers.has(type));
+    const { applicationId } = this.modules;
+    return having.flatMap(({ metatype }) => routeInfosOf(metatype, type, handler, applicationId));
   }
 
   /** Says so if there are several of a module, each with limits that know nothing of the others. */

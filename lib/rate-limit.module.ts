@@ -17,6 +17,7 @@ import {
   ProtectionFilter,
   RateLimitFilter,
   RateLimitGuard,
+  RequestFaults,
   RouteTable,
   Questions,
   Transports,
@@ -42,7 +43,7 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 /** What guards in other modules are put together from. */
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
-  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents],
+  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
   ...[Degradation, DegradeRoutes, DegradeTransports],
 ];

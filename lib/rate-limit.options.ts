@@ -25,13 +25,21 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   quota?: RateLimiterOptions['quota'];
   /** How limits change while the service runs. */
   config: Partial<ConfigOptions> = new ConfigOptions();
+  /**
+   * The name of this service, where several share a Redis: each has its own code in the configuration,
+   * and its own answers. Needed for level 1 of `@Degrade` on Redis. Default: `app`, if that is a name.
+   */
+  service?: string;
   /** Which state of the code's limits this is: of two versions that run at once the higher holds. */
   configVersion?: number;
   /** Whose quota a request is charged to. Needed, and only needed, with `quota`. */
   app?: PerRequest<string>;
   /** Limits every route without a decorator: policies by name, or the app's quota alone. */
   apply?: readonly string[] | 'quota';
-  /** The caller's name for `key: 'user'`. Default: `request.user`, or its id, sub, userId, username. */
+  /**
+   * The caller's name for `key: 'user'`; may be async. Default: `request.user`, or its id, sub, userId,
+   * username.
+   */
   user?: (context: ExecutionContext) => unknown;
   /** What protects the resources that this service uses, by name. */
   protection: ResourcesInput = {};

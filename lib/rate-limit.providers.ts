@@ -1,5 +1,6 @@
 import {
   Logger,
+  type ExecutionContext,
   type FactoryProvider,
   type OnApplicationShutdown,
   type Provider,
@@ -16,14 +17,15 @@ import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
 import {
   AppRateLimitGuard,
+  AwaitedValues,
   PolicyCatalog,
   Questions,
   RateLimitFilter,
   RateLimitGuard,
+  RequestFaults,
   RouteTable,
   Transports,
   Waiting,
-  type KeyWarnings,
 } from './guards/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
@@ -96,10 +98,24 @@ export const providers: Provider[] = [
       quota === undefined ? undefined : limiter.quota,
   ),
   provide(
+    RequestFaults,
+    [OPTIONS],
+    ({ clock }: RateLimitModuleOptions) => new RequestFaults(clock ?? new SystemClock()),
+  ),
+  provide(AwaitedValues, [RequestFaults], (faults: RequestFaults) => {
+    return new AwaitedValues((policy, cause) => {
+      if (policy === undefined) {
+        faults.failed(policy, 'user', cause, 'Such callers count as anonymous.');
+      } else faults.failed(policy, 'tier', cause, 'Such requests have the default tier.');
+    });
+  }),
+  provide(
     PolicyCatalog,
-    [RateLimiter, OPTIONS],
-    (limiter: RateLimiter, options: RateLimitModuleOptions) => {
-      const { user, ipv6Prefix, policies } = options;
+    [RateLimiter, OPTIONS, AwaitedValues],
+    (limiter: RateLimiter, options: RateLimitModuleOptions, awaited: AwaitedValues) => {
+      const { user: lookUp, ipv6Prefix, policies } = options;
+      const user =
+        lookUp && ((context: ExecutionContext) => awaited.read(undefined, lookUp, context));
       const catalog = new PolicyCatalog(limiter, { user, ipv6Prefix });
       catalog.define(policies);
       return catalog;
@@ -109,14 +125,21 @@ export const providers: Provider[] = [
     RouteTable,
     [PolicyCatalog, RateLimiter, OPTIONS],
     (catalog: PolicyCatalog, limiter: RateLimiter, { apply, quota }: RateLimitModuleOptions) =>
-      new RouteTable(catalog, limiter, { apply, hasQuota: quota !== undefined }),
+      new RouteTable(catalog, limiter, {
+        apply,
+        hasQuota: quota !== undefined,
+        maxCost: quota?.maxCost ?? 1,
+      }),
   ),
   provide(
     Questions,
-    [PolicyCatalog, OPTIONS],
-    (catalog: PolicyCatalog, { app }: RateLimitModuleOptions) => {
-      return new Questions(catalog, app, keyWarnings());
-    },
+    [PolicyCatalog, OPTIONS, RequestFaults, AwaitedValues],
+    (
+      catalog: PolicyCatalog,
+      { app }: RateLimitModuleOptions,
+      faults: RequestFaults,
+      awaited: AwaitedValues,
+    ) => new Questions(catalog, app, faults, awaited),
   ),
   provide(
     Waiting,
@@ -214,29 +237,4 @@ function transportsOf(
 function quotaOf({ quota, app }: RateLimitModuleOptions): RateLimitModuleOptions['quota'] {
   if (quota === undefined || typeof app !== 'string') return quota;
   return { ...quota, local: { apps: [app], ...withoutUndefined(quota.local ?? {}) } };
-}
-
-/** Once for each policy: a flood of odd requests must not be one of lines. */
-function keyWarnings(): KeyWarnings {
-  const logger = new Logger('RateLimitModule');
-  const told = new Set<string>();
-  const warnOnce = (policy: string, what: string): void => {
-    if (told.has(policy + what)) return;
-    told.add(policy + what);
-    logger.warn(`Policy '${policy}': ${what}`);
-  };
-  return {
-    missing(policy, cause) {
-      const why =
-        cause instanceof Error ? `its key failed (${cause.message})` : 'a request has no key';
-      warnOnce(policy, `${why}. Such requests share one bucket, '(none)'.`);
-    },
-    beforeAuthentication(policy) {
-      warnOnce(
-        policy,
-        'a request with credentials has no user: it was limited before authentication, by its ' +
-          "address. Guards of a method run from the last decorator to the first, so write @RateLimit above @UseGuards; or name the user with the option 'user'.",
-      );
-    },
-  };
 }

@@ -9,10 +9,8 @@
 -- ARGV[5]  how many records the history keeps at most
 -- ARGV[6]  and how many bytes
 -- ARGV[7]  the channel on which the new revision is told
--- ARGV[8]  how many bytes a record may have that is told whole
--- ARGV[9]  the id of a record with the same code and file, or nothing
--- ARGV[10] then the record without them: that is told if it replaces that one
--- ARGV[11] the number of the call
+-- ARGV[8]  the highest revision that can be: a higher one was not counted by anybody
+-- ARGV[9]  the number of the call
 -- Reply    1 if it was written, now or by an earlier attempt, else 0; the revision that holds now;
 --          the milliseconds now; the number of the call
 
@@ -20,16 +18,15 @@ local config, history = KEYS[1], KEYS[2]
 local expected, above = tonumber(ARGV[1]), tonumber(ARGV[2])
 local id, body = ARGV[3], ARGV[4]
 local most_records, most_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
-local channel, most_told = ARGV[7], tonumber(ARGV[8])
-local ground, terse, call = ARGV[9], ARGV[10], ARGV[11]
+local channel, highest, call = ARGV[7], tonumber(ARGV[8]), ARGV[9]
 
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- What is not a whole number was not written here, and may be replaced like nothing.
+-- What is no such number was not written here, and may be replaced like nothing.
 local function whole(text)
   local number = tonumber(text or 0)
-  if number and number >= 0 and number < 2 ^ 53 and number % 1 == 0 then return number end
+  if number and number >= 0 and number <= highest and number % 1 == 0 then return number end
   return 0
 end
 
@@ -54,13 +51,6 @@ end
 if records == 1 then bytes = #record end
 redis.call('HSET', config, 'revision', number, 'id', id, 'current', record,
   'previous', stored[3] or '', 'history_bytes', string.format('%.0f', bytes))
--- Who has the record before it need not read this one.
-local message = number
-local told = record
-if ground ~= '' and ground == stored[2] then told = head .. string.sub(terse, 2) end
-if #told <= most_told then
-  message = string.format('{"after":"%s","record":', stored[2] or '') .. told .. '}'
-end
--- Only a hint: who may not publish may still write.
-redis.pcall('PUBLISH', channel, message)
+-- Only a hint, and nothing but the number: who hears it reads. Who may not publish may still write.
+redis.pcall('PUBLISH', channel, number)
 return { 1, revision, now_ms, call }

@@ -21,6 +21,7 @@ await main(() =>
       'test/chaos/process',
       'test/config/process',
       'test/nest/grpc-app',
+      'test/nest/long-questions',
       'test/e2e/app',
       'tsconfig.run.json',
     ];

@@ -29,7 +29,8 @@ export const leakyBucket: Algorithm = {
     const filled = water + cost * limit.perToken;
     let refusal = 0;
     let delay = 0;
-    if (filled > limit.full) refusal = behind + Math.ceil((filled - limit.full) / limit.perMicro);
+    if (!(filled <= limit.full))
+      refusal = behind + Math.ceil((filled - limit.full) / limit.perMicro);
     if (limit.algorithm === AlgorithmCode.LeakyShaper) {
       delay = behind + Math.ceil(water / limit.perMicro);
       if (delay - limit.maxDelayMicros > refusal) refusal = delay - limit.maxDelayMicros;

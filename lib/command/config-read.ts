@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { dump } from 'js-yaml';
 import { diff, isEmptyDiff, type ConfigDiff, type ConfigDocument } from '../config/index.js';
 import { pastRevisions } from '../config/past-revisions.js';
 import { type ConfigRecord, type ConfigStore } from '../stores/index.js';
@@ -9,7 +9,7 @@ import { atPath, insteadOf, pathOf } from './document-path.js';
 import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { documentIn, documentNamed, isRevision, laidOver, readStored } from './stored-config.js';
-import { inLine, inTime, table } from './table.js';
+import { inLine, inOneLine, inTime, table } from './table.js';
 
 export const configGet: Command = {
   name: 'config get',
@@ -39,7 +39,7 @@ export const configGet: Command = {
           `# revision ${waiting.revision} takes effect at ${inTime(waiting.effectiveAtMs)}`,
         );
       }
-      output.log(stringify(part).trimEnd());
+      output.log(dump(part, { lineWidth: -1, noRefs: true }).trimEnd());
       return DONE;
     });
   },
@@ -55,7 +55,7 @@ function partOf(document: object, path: string): unknown {
 function headline(record: ConfigRecord | undefined, profile: string): string {
   if (record === undefined) return 'nothing is stored';
   const { revision, kind, by, atMs } = record;
-  return `revision ${revision}, profile ${profile}: ${kind} by ${by} at ${inTime(atMs)}`;
+  return `revision ${revision}, profile ${profile}: ${kind} by ${inOneLine(by)} at ${inTime(atMs)}`;
 }
 
 export const configDiff: Command = {

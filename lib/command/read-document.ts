@@ -1,16 +1,22 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
-import { ConfigSyntaxError, parseText } from '../config/index.js';
+import { parseText, readText, tooLarge } from '../config/sources/index.js';
+import { MOST_BYTES } from '../config/schema/plain-json.js';
+
+const INPUT = 'the input';
 
 /** What stands in a file; `-` is the standard input. */
 export async function readDocument(file: string): Promise<unknown> {
-  return parseText(await load(file), file === '-' ? 'the input' : file);
+  if (file === '-') return parseText(await readInput(), INPUT);
+  return parseText(await readText(file, file), file);
 }
 
-async function load(file: string): Promise<string> {
-  try {
-    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    throw new ConfigSyntaxError(file, `cannot be read (${(error as Error).message})`);
+/** No further than is allowed: what is piped in need not end. */
+async function readInput(): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of process.stdin as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MOST_BYTES) throw tooLarge(INPUT, bytes);
+    parts.push(part);
   }
+  return Buffer.concat(parts).toString('utf8');
 }

@@ -1,4 +1,4 @@
-import { InvalidConfigError, RateLimitError } from '../common/errors.js';
+import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
 import { libraryVersion } from '../config/library-version.js';
 import { nearest } from '../common/nearest.js';
 import { UsageError } from '../simulation/index.js';
@@ -21,7 +21,24 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /** What `npx weir` does; resolves to the exit code. */
-export async function runCommand(args: readonly string[], output: Output): Promise<number> {
+export function runCommand(args: readonly string[], output: Output): Promise<number> {
+  return run(args, {
+    log: (text) => output.log(harmless(text)),
+    error: (text) => output.error(withoutSecrets(harmless(text))),
+  });
+}
+
+/**
+ * Names and values come from whoever has written to the store, and signs that steer a terminal could
+ * clear the screen or make one line look like another.
+ */
+function harmless(text: string): string {
+  return text.replace(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : ''));
+}
+
+const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+async function run(args: readonly string[], output: Output): Promise<number> {
   const [first = '--help'] = args;
   if (first === '--version' || first === '-v') return tell(output, libraryVersion());
   if (isHelp(first)) return help(args.slice(1), output);

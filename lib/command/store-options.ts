@@ -1,6 +1,6 @@
 import { unescape } from 'node:querystring';
 import { SystemClock } from '../common/clock.js';
-import { StoreUnavailableError } from '../common/errors.js';
+import { StoreUnavailableError, withoutSecrets } from '../common/errors.js';
 import { UsageError } from '../simulation/index.js';
 import { RedisStoreOptions } from '../limiter/options.js';
 import {
@@ -51,13 +51,14 @@ export async function withStore<T>(
   const connection = connect(url, values['redis-cluster'] ?? false);
   const clock = new SystemClock();
   const { client } = connection;
-  const config = new RedisConfig({ client, prefix, timeoutMs: TIMEOUT_MS }, clock);
+  let config: RedisConfig | undefined;
   try {
+    config = new RedisConfig({ client, prefix, timeoutMs: TIMEOUT_MS }, clock);
     return await work({ connection, prefix, config, clock });
   } catch (error) {
     throw error instanceof StoreUnavailableError ? unreachable(url, connection, error) : error;
   } finally {
-    await config.close();
+    await config?.close();
     client.disconnect();
   }
 }
@@ -66,7 +67,7 @@ export async function withStore<T>(
 function mustBeAddress(url: string): void {
   if (/^rediss?:\/\/./.test(url) && URL.canParse(url)) return;
   throw new UsageError(
-    `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${withoutPassword(url)}'.`,
+    `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${withoutSecrets(url)}'.`,
   );
 }
 
@@ -89,7 +90,7 @@ export function clusterAt(url: string): NonNullable<RedisConnectionOptions['clus
 /** What the connection complained about tells more than that there was no answer. */
 function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
   const why = lastError?.message || error.message.replace(/^store unavailable: /, '');
-  return new StoreUnavailableError(`${withoutPassword(url)}: ${why}${hintTo(why)}`, {
+  return new StoreUnavailableError(`${withoutSecrets(url)}: ${why}${hintTo(why)}`, {
     cause: error,
   });
 }
@@ -98,9 +99,4 @@ function hintTo(why: string): string {
   if (/^(MOVED|ASK) /.test(why)) return '; it is a Redis Cluster: add --redis-cluster';
   if (/^NOAUTH /.test(why)) return '; it wants a password: redis://:PASSWORD@HOST:PORT';
   return '';
-}
-
-/** A password that should have been encoded may itself have the signs that end it. */
-function withoutPassword(url: string): string {
-  return url.replace(/\/\/.*@/, '//');
 }

@@ -20,10 +20,13 @@ const isFigure = (value: unknown): boolean => typeof value === 'number';
 function cell(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
-  return typeof value === 'string' ? value.replace(/\s+/g, ' ') : JSON.stringify(value);
+  return typeof value === 'string' ? inOneLine(value) : JSON.stringify(value);
 }
 
 const LONGEST_VALUE = 60;
+
+/** Words of somebody's, which must not look like lines of ours. */
+export const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** A value of a document on one line. */
 export function inLine(value: unknown): string {

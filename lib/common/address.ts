@@ -7,6 +7,8 @@ const BITS_PER_GROUP = 16;
 const LONGEST_ADDRESS = 100;
 /** What an IPv4 address wears that came through a socket of IPv6. */
 const MAPPED = '::ffff:';
+/** RFC 6052: what a translator between the two puts before an IPv4 address, 64:ff9b::/96. */
+const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0];
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 /**
@@ -74,7 +76,8 @@ function parse(part: string, isEnd: boolean): number[] | undefined {
 /** The IPv4 address that the last groups are, if the others say so. */
 function ipv4In(groups: readonly number[]): string | undefined {
   const isMapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
-  if (!isMapped) return undefined;
+  const isTranslated = NAT64.every((group, index) => groups[index] === group);
+  if (!isMapped && !isTranslated) return undefined;
   const [high, low] = [groups[6]!, groups[7]!];
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }

@@ -43,16 +43,24 @@ export class UnknownOptionError extends InvalidArgumentError {
   }
 }
 
-/** The cost is more than the bucket ever holds: waiting would not help. */
+/** The cost is more than a request may ever have: waiting would not help. */
 export class CostExceedsLimitError extends InvalidArgumentError {
   override readonly code = 'COST_EXCEEDS_LIMIT';
 
   constructor(
+    /** The policy, or the app of a quota. */
     readonly policy: string,
     cost: number,
     readonly limit: number,
+    why = `which is all that policy "${policy}" ever holds`,
   ) {
-    super('cost', cost, `at most ${limit}, which is all that policy "${policy}" ever holds`);
+    super('cost', cost, `at most ${limit}, ${why}`);
+  }
+
+  /** Of the app's quota, which says how much one request may cost. */
+  static ofQuota(app: string, cost: number, maxCost: number): CostExceedsLimitError {
+    const why = `the maxCost of the quota that app "${app}" is charged to; raise 'quota.maxCost'`;
+    return new CostExceedsLimitError(app, cost, maxCost, why);
   }
 }
 
@@ -189,18 +197,36 @@ export class InvalidConfigError extends RateLimitError {
     name = 'the configuration',
   ) {
     const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
-    const lines = issues.map(({ message }) => `\n  ${message}`);
-    super(`${count} in ${name}:${lines.join('')}`);
+    const lines = issues.slice(0, MOST_ISSUES_TOLD).map(({ message }) => `\n  ${message}`);
+    const left = issues.length - lines.length;
+    super(`${count} in ${name}:${lines.join('')}${left > 0 ? `\n  and ${left} more` : ''}`);
   }
 }
 
+/** `issues` has them all; a message that nobody reads to the end has not. */
+const MOST_ISSUES_TOLD = 50;
 const LONGEST_VALUE = 80;
 
-/** A value as it stands in messages: in full if it is short. */
+/** A value as it stands in messages: in full if it is short, and without what nobody should read. */
 export function describe(value: unknown): string {
-  const text = inWords(value);
+  const text = withoutSecrets(inWords(value));
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
+
+/**
+ * A text without the passwords that may stand in it: those of addresses, which may themselves have the
+ * signs that end them, and those that are named as such.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/\/\/\S*@/g, '//')
+    .replace(/\b(rediss?:)(?!\/\/)[^\s"':]*:[^\s"']+/gi, '$1…')
+    .replace(SECRET_PARAMETER, '$1…');
+}
+
+const SECRET = 'pass(?:word|wd)?|pwd|secret|token|credentials?|api[-_]?key';
+const SECRET_PARAMETER = new RegExp(`\\b((?:${SECRET})=)[^&\\s"]+`, 'gi');
+const SECRET_FIELD = new RegExp(`(?:${SECRET})$`, 'i');
 
 function inWords(value: unknown): string {
   switch (typeof value) {
@@ -218,7 +244,9 @@ function inWords(value: unknown): string {
 
 function asJson(value: object | null): string | undefined {
   try {
-    const text: unknown = JSON.stringify(value);
+    const text: unknown = JSON.stringify(value, (name, one: unknown) =>
+      SECRET_FIELD.test(name) && typeof one === 'string' ? '…' : one,
+    );
     return typeof text === 'string' ? text : undefined;
   } catch {
     return undefined;

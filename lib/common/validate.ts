@@ -9,6 +9,12 @@ export function wholeAbove0(field: string, value: unknown, largest = LARGEST_FIG
   }
 }
 
+/** What a request may cost, or give back, as far as no limit has a say in it. */
+export function wholeCost(cost: unknown): void {
+  if (Number.isInteger(cost) && (cost as number) >= 1) return;
+  throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
+}
+
 export function oneOf(field: string, value: unknown, choices: readonly string[]): void {
   if (!choices.includes(value as string)) {
     const list = choices.map((choice) => `'${choice}'`).join(', ');

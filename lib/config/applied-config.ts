@@ -9,14 +9,12 @@ import {
   type ConfigSnapshot,
 } from './rate-limit-config.js';
 import { type Report } from './report.js';
-import { snapshotOf, snapshotOfRecord } from './snapshot.js';
+import { snapshotOf } from './snapshot.js';
 
-/** What the store has, as it was read or told. */
+/** What the store has, as it was read. */
 export interface Adoption {
   readonly current: ConfigRecord;
   readonly previous?: ConfigRecord | undefined;
-  /** By its writer, on ground that is known here. */
-  readonly isTold?: boolean;
 }
 
 /** A snapshot that everything has prepared for, as things stood then. */
@@ -86,11 +84,11 @@ export class AppliedConfig {
   }
 
   /** Takes what the store has, unless it is known or older; stages what is not due yet. */
-  adopt({ current, previous, isTold = false }: Adoption, nowMs: number): void {
+  adopt({ current, previous }: Adoption, nowMs: number): void {
     if (!this.isNews(current)) return this.takeDue(nowMs);
     const isDue = current.effectiveAtMs <= nowMs;
     if (previous && !isDue && this.isNews(previous)) this.apply(previous);
-    if (isDue) this.apply(current, isTold);
+    if (isDue) this.apply(current);
     else this.stage(current);
     // Who has nothing yet is better off with the last revision than with none of the fleet's.
     if (this.applied === undefined && previous) this.applyInstead(previous);
@@ -141,8 +139,8 @@ export class AppliedConfig {
     return this.refusal?.kind === 'invalid' && this.refusal.revision === revision;
   }
 
-  private apply(record: ConfigRecord, isTold = false): void {
-    const prepared = this.prepared(record, isTold);
+  private apply(record: ConfigRecord): void {
+    const prepared = this.prepared(record);
     if (prepared !== undefined) this.swap(prepared, record);
   }
 
@@ -150,7 +148,7 @@ export class AppliedConfig {
   private applyInstead(record: ConfigRecord): void {
     const { refusal } = this;
     try {
-      this.swap(this.prepare(snapshotOfRecord(record, undefined, false)), record);
+      this.swap(this.prepare(snapshotOf(record, record.revision)), record);
     } catch {
       // The same may be wrong with both.
     }
@@ -167,11 +165,14 @@ export class AppliedConfig {
     this.report.info(`revision ${record.revision} by ${record.by} takes effect at ${at}`);
   }
 
-  private prepared(record: ConfigRecord, isTold = false): Prepared | undefined {
+  private prepared(record: ConfigRecord): Prepared | undefined {
     const { revision } = record;
     try {
       const ready = this.readyFor(record);
-      return ready ?? this.prepare(snapshotOfRecord(record, this.applied, isTold));
+      return (
+        ready ??
+        this.prepare(snapshotOf(record, revision, { allowEmpty: true, known: this.applied }))
+      );
     } catch (error) {
       // It replaces what was staged, though it is of no use here.
       this.setWaiting(undefined);

@@ -4,7 +4,7 @@ import { type AppliedConfig } from './applied-config.js';
 import { ConfigConflictError, ConfigRefusedError, ConfigStagedError } from './config-errors.js';
 import { MOST_RACES, type ConfigSync } from './config-sync.js';
 import { type ConfigSnapshot, type RollbackOptions } from './rate-limit-config.js';
-import { RULES, snapshotOf } from './snapshot.js';
+import { snapshotOf } from './snapshot.js';
 
 /** A change to be written: its layers, and what is said of them. */
 export interface Change {
@@ -68,8 +68,7 @@ export class ConfigChanges {
     const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty, known });
     this.mustFit(next);
     const { by } = options;
-    const checked = { hash: next.hash, rules: RULES };
-    return { next, draft: this.sync.draft(layers, kind, checked, { by, effectiveAtMs }) };
+    return { next, draft: this.sync.draft(layers, kind, next.hash, { by, effectiveAtMs }) };
   }
 
   /** What is not in use yet says so by being staged. */

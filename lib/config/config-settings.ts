@@ -27,6 +27,8 @@ export interface ConfigSettings extends OwnConfig {
 
 export const DEFAULT_POLL_MS = 5000;
 const LONGEST_NAME = 200;
+/** It stands in logs and on screens: nothing that steers a terminal or begins a line. */
+const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]+$/u;
 /** The last instant that a Date can name. */
 const LAST_MS = 8.64e15;
 
@@ -55,9 +57,10 @@ function checkOptions(options: RollbackOptions, known: readonly string[]): void 
   if (expectedRevision !== undefined && !isRevision) {
     throw new InvalidArgumentError('expectedRevision', expectedRevision, 'a whole number');
   }
-  const isName = typeof by === 'string' && by.length > 0 && by.length <= LONGEST_NAME;
+  const isName = typeof by === 'string' && NAME.test(by) && by.length <= LONGEST_NAME;
   if (by !== undefined && !isName) {
-    throw new InvalidArgumentError('by', by, `a name of 1 to ${LONGEST_NAME} characters`);
+    const expected = `a name of 1 to ${LONGEST_NAME} characters, on one line`;
+    throw new InvalidArgumentError('by', by, expected);
   }
 }
 

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
 import { deepFreeze } from '../common/immutable.js';
 import {
+  HIGHEST_REVISION,
   type ConfigDraft,
   type ConfigLayers,
   type ConfigRecord,
   type ConfigStore,
   type RevisionKind,
   type StoredConfig,
-  type ToldRecord,
 } from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
@@ -16,14 +16,11 @@ import { shared } from './document/index.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
-import { RULES, snapshotOf } from './snapshot.js';
+import { snapshotOf } from './snapshot.js';
 import { type StoreTime } from './store-time.js';
 
 /** Each lost race means that somebody else got through. After so many the next poll goes on. */
 export const MOST_RACES = 16;
-
-/** A document, and by which rules it was found to be right. */
-type Checked = Pick<ConfigDraft, 'hash' | 'rules'>;
 
 /** Who wrote it, and when it takes effect. */
 interface Said {
@@ -43,7 +40,7 @@ interface Intent {
  * time.
  */
 export class ConfigSync {
-  /** The newest record that was read or written here. */
+  /** The newest record that was read from the store or written to it by this process. */
   private newest: ConfigRecord | undefined;
   /** A staged revision that was lost: it is written again after the one that is in use. */
   private owed: ConfigRecord | undefined;
@@ -83,7 +80,7 @@ export class ConfigSync {
    * once for each, as a revision that is gone would be told of again and again.
    */
   noticed(revision: number): boolean {
-    if (!Number.isSafeInteger(revision) || revision <= this.heardOf) return false;
+    if (!(revision > this.heardOf && revision <= HIGHEST_REVISION)) return false;
     this.heardOf = revision;
     return revision > this.stored;
   }
@@ -91,23 +88,6 @@ export class ConfigSync {
   /** Whether what is known here is, as far as anybody has told, what is stored. */
   get isCurrent(): boolean {
     return this.newest?.revision === this.stored && this.heardOf <= this.stored;
-  }
-
-  /**
-   * Takes a record that was told, if it follows on the one that is known here: then it is what
-   * reading would give. False if only reading can say what holds.
-   */
-  told({ record, after }: ToldRecord): boolean {
-    const { newest } = this;
-    if (newest?.id === record.id) return true;
-    if (newest?.id !== after || !this.isCurrent || record.revision <= this.stored) return false;
-    if (record.kind === 'restore') return false;
-    this.stored = record.revision;
-    // Of a record on known ground only the patch is new.
-    const isTold = record.code === undefined;
-    const { code = newest.code, file = newest.file } = record;
-    this.learn({ ...record, code, file }, newest, isTold);
-    return true;
   }
 
   async run(): Promise<void> {
@@ -121,7 +101,7 @@ export class ConfigSync {
   /** Writes a draft over the stored revision; false if somebody else was faster. */
   async change(draft: ConfigDraft): Promise<boolean> {
     const above = Math.max(this.newest?.revision ?? 0, this.heardOf);
-    const answer = await writeOnce(this.store, draft, this.stored, above, this.groundOf(draft));
+    const answer = await writeOnce(this.store, draft, this.stored, above);
     if (!answer.written) return false;
     const { revision, nowMs: atMs } = answer;
     this.stored = revision;
@@ -132,17 +112,10 @@ export class ConfigSync {
   draft(
     { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
-    { hash, rules }: Checked,
+    hash: string,
     { by = this.nodeId, effectiveAtMs = 0 }: Said = {},
   ): ConfigDraft {
-    const draft = { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
-    return rules === undefined ? draft : { ...draft, rules };
-  }
-
-  /** The record that has the same code and file, by its id. */
-  private groundOf({ code, file }: ConfigDraft): string | undefined {
-    const { newest } = this;
-    return newest?.code === code && newest.file === file ? newest.id : undefined;
+    return { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
   }
 
   private async read(): Promise<StoredConfig> {
@@ -163,13 +136,13 @@ export class ConfigSync {
     return this.owing() ?? this.publishing();
   }
 
-  private learn(stored?: ConfigRecord, previous?: ConfigRecord, isTold = false): void {
+  private learn(stored?: ConfigRecord, previous?: ConfigRecord): void {
     const nowMs = this.time.nowMs();
     if (stored === undefined) return this.applied.takeDue(nowMs);
     const current = this.onKnownGround(stored);
     this.own.restored(this.newest, current);
     this.newest = current;
-    this.applied.adopt({ current, previous, isTold }, nowMs);
+    this.applied.adopt({ current, previous }, nowMs);
   }
 
   /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
@@ -196,14 +169,14 @@ export class ConfigSync {
     this.applied.refuse({ revision: newest.revision, kind: 'lost', reason });
     const used = this.applied.record ?? newest;
     this.owed = this.applied.staged;
-    return { draft: this.draft(used, 'restore', used) };
+    return { draft: this.draft(used, 'restore', used.hash) };
   }
 
   private owing(): Intent | undefined {
     const { owed, newest } = this;
     this.owed = undefined;
     if (owed === undefined || newest?.kind !== 'restore' || newest.by !== this.nodeId) return;
-    return { draft: this.draft(owed, 'restore', owed, owed) };
+    return { draft: this.draft(owed, 'restore', owed.hash, owed) };
   }
 
   private publishing(): Intent | undefined {
@@ -214,7 +187,7 @@ export class ConfigSync {
       const known = this.applied.snapshot;
       const next = snapshotOf(layers, this.stored + 1, { allowEmpty: true, known });
       this.applied.prepare(next);
-      const draft = this.draft(layers, kind, { hash: next.hash, rules: RULES });
+      const draft = this.draft(layers, kind, next.hash);
       return { draft, written: () => this.own.published(publication) };
     } catch (error) {
       this.own.withdrawn(inWords(error));

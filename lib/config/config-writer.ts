@@ -13,16 +13,15 @@ export async function writeOnce(
   draft: ConfigDraft,
   expectedRevision: number,
   above: number,
-  ground: string | undefined,
 ): Promise<WrittenConfig> {
   try {
-    return await store.write(draft, expectedRevision, above, ground);
+    return await store.write(draft, expectedRevision, above);
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error;
     const found = (await store.history(LOOK_BACK)).find(({ id }) => id === draft.id);
     if (found !== undefined) {
       return { written: true, revision: found.revision, nowMs: found.atMs };
     }
-    return store.write(draft, expectedRevision, above, ground);
+    return store.write(draft, expectedRevision, above);
   }
 }

@@ -6,7 +6,6 @@ import {
   type ConfigLayers,
   type NodeAck,
   type NodeReport,
-  type ToldRecord,
 } from '../stores/index.js';
 import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
@@ -95,7 +94,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.own.set('file', own.file);
     snapshotOf(this.own.all(), 0);
     // First listen, then read: what is written in between is heard.
-    this.unsubscribe = await this.settings.store.subscribe((...hint) => this.hinted(...hint));
+    this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));
     await this.turns.take(() => this.look());
     try {
       if (this.applied.snapshot === undefined) this.applied.useOwn(this.own.all());
@@ -207,34 +206,31 @@ export class VersionedConfig extends RateLimitConfig {
     return written;
   }
 
-  private hinted(revision?: number, told?: ToldRecord): void {
-    if (revision !== undefined && revision === this.sync.revision) return;
-    if (told === undefined || this.closed || this.isAway) this.lookSoon();
-    else void this.turns.take(() => this.take(told));
-  }
-
-  /** A message may save the reading; it never stands in for it. */
-  private async take(told: ToldRecord): Promise<void> {
-    if (this.closed) return;
-    await (this.sync.told(told) ? this.afterChange() : this.look());
+  /** A message is a hint, never a record: anybody with access to the channel can send one. */
+  private hinted(revision?: number): void {
+    if (revision === undefined || revision !== this.sync.revision) this.lookSoon();
   }
 
   /** Whatever comes while a look waits for its turn is seen by it too. */
   private lookSoon(): void {
     if (this.closed || this.lookIsDue) return;
     this.lookIsDue = true;
-    void this.turns.take(() => this.look());
+    void this.turns.take(() => this.look('soon'));
   }
 
   private pollLater(): void {
     if (this.closed) return;
     const delayMs = this.pollMs * (1 - JITTER + 2 * JITTER * this.random());
     this.cancelPoll = later(this.settings.clock, delayMs, () => {
-      void this.turns.take(() => this.look(true)).then(() => this.pollLater());
+      void this.turns.take(() => this.look('again')).then(() => this.pollLater());
     });
   }
 
-  private async look(isPoll = false): Promise<void> {
+  /**
+   * A change comes to all processes at the same moment: those that have it leave the machine to the
+   * others before they acknowledge it. A poll says it again, whether anything has changed or not.
+   */
+  private async look(acknowledge: 'now' | 'soon' | 'again' = 'now'): Promise<void> {
     this.lookIsDue = false;
     if (this.closed) return;
     try {
@@ -246,7 +242,9 @@ export class VersionedConfig extends RateLimitConfig {
       this.isAway = true;
     }
     this.swapLater();
-    if (!this.isAway) await this.acks.now({ again: isPoll });
+    if (this.isAway) return;
+    if (acknowledge === 'soon') this.acks.soon();
+    else await this.acks.now({ again: acknowledge === 'again' });
   }
 
   private tellAway(error: unknown): void {

@@ -2,6 +2,7 @@ import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import {
   addEntry,
+  isAsyncFunction,
   ClassRateLimitGuard,
   RateLimitFilter,
   RateLimitGuard,
@@ -36,6 +37,9 @@ export function RateLimit(
       what,
       'the name of a policy, a policy, or a function',
     );
+  }
+  if (isAsyncFunction(what)) {
+    throw new InvalidArgumentError('@RateLimit', what, 'a choice that is not async');
   }
   return applyDecorators(
     onClassOrMethod((target) => addEntry(target, entryOf(what, settings))),

@@ -32,9 +32,9 @@ export interface AnswerCacheStats {
     readonly misses: number;
   };
   readonly stored: number;
-  /** Answers that were not kept: larger than 1 MiB, not JSON, or instances of classes. */
+  /** Answers that were not kept: larger than 1 MiB, not JSON or too deep, or instances of classes. */
   readonly refused: { readonly tooBig: number; readonly notJson: number; readonly classes: number };
-  /** What was found and not taken: of another version or sort, too old, or not accepted. */
+  /** What was found and not taken: of another version or sort, too old or of the future, or not accepted. */
   readonly rejected: {
     readonly version: number;
     readonly kind: number;
@@ -45,6 +45,8 @@ export interface AnswerCacheStats {
 
 const DEFAULT_VERSION: SchemaVersion = 1;
 const DEFAULT_KIND = 'json';
+/** How far the clocks of two processes may be apart. */
+const MOST_SKEW_MS = 5000;
 
 /** Levels 1 and 2: what normal answers fill, and what fallbacks read. */
 export class AnswerCaches implements AnswerStore {
@@ -118,8 +120,10 @@ export class AnswerCaches implements AnswerStore {
     const budget = Math.min(budgetMs, timeoutMs);
     const envelope = await this.shared?.read(key, budget, timeoutMs, maxReads);
     if (envelope === undefined) return undefined;
-    const ageMs = Math.max(0, this.clock.epochMs(this.clock.now()) - envelope.t);
-    return this.accept(levels, envelope, ageMs, this.ttl1(levels));
+    const ageMs = this.clock.epochMs(this.clock.now()) - envelope.t;
+    // What is not from now on but from later would be young for as long as somebody likes.
+    if (ageMs < -MOST_SKEW_MS) return this.reject('age');
+    return this.accept(levels, envelope, Math.max(0, ageMs), this.ttl1(levels));
   }
 
   /** Level 2, at once. */

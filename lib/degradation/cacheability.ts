@@ -29,6 +29,8 @@ export interface AnswerFacts {
   /** The answer sets cookies. */
   readonly setCookie?: boolean;
   readonly cacheControl?: string | number | readonly string[];
+  /** What it says itself that it depends on. */
+  readonly vary?: string | number | readonly string[];
   /** It was no normal answer itself. */
   readonly degraded?: boolean;
 }
@@ -43,4 +45,22 @@ export function mayStore({ status, setCookie, cacheControl, degraded }: AnswerFa
 /** `private="set-cookie"` is private as well. */
 function forbids(cacheControl: string): boolean {
   return /(?:^|[\s,])(?:private|no-store)(?:$|[\s,=])/i.test(cacheControl);
+}
+
+/** How the answer is packed, and who may read it from another site: what is kept has neither. */
+const NOT_IN_THE_BODY: readonly string[] = ['accept-encoding', 'origin'];
+
+/** The first thing that an answer depends on and its key does not have; undefined if there is none. */
+export function foreignVary(
+  { vary }: Pick<AnswerFacts, 'vary'>,
+  declared: readonly string[],
+): string | undefined {
+  if (vary === undefined) return undefined;
+  const names = String(vary).split(',');
+  return names
+    .map((name) => name.trim())
+    .find((name) => {
+      const known = name.toLowerCase();
+      return name !== '' && !NOT_IN_THE_BODY.includes(known) && !declared.includes(known);
+    });
 }

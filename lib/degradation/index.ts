@@ -1,6 +1,7 @@
 export { AnswerCaches, type AnswerCacheStats, type Cached } from './answer-caches.js';
 export {
   cacheability,
+  foreignVary,
   mayStore,
   type AnswerFacts,
   type Cacheability,

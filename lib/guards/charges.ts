@@ -1,12 +1,14 @@
-import { decisive, type Decision } from '../limiter/decision.js';
+import { decisive, tighter, type Decision } from '../limiter/decision.js';
+import { type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { httpSubjectOf } from './subject.js';
 
 /** What has been decided for a request so far. */
 export interface Charge {
   /** Undefined while the store is being asked. Of all that was asked, if it was asked in parts. */
   readonly decision: Decision | undefined;
-  /** Policies and quotas that gave their tokens: none of them is asked twice for one request. */
-  readonly names: ReadonlySet<string>;
+  /** What was asked first; the ledger has all of it as soon as more is asked. */
+  readonly asked: Acquire | undefined;
+  readonly ledger: Ledger | undefined;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
   /** There if the request was denied and goes on all the same, to whoever has another answer. */
@@ -18,6 +20,49 @@ export interface HandOver {
   readonly decision: Decision;
   /** The error that the guard would have thrown. */
   readonly rejection: () => Error;
+}
+
+/**
+ * What a request has paid, and where it was denied, by policy and key or by app: several guards, or
+ * the fields of one operation, ask for the same request.
+ */
+export class Ledger {
+  private readonly paid = new Map<string, number>();
+  private readonly denials = new Map<string, Decision>();
+  /** The last in the line of those who ask for this request; undefined if nobody waits. */
+  tail: Promise<unknown> | undefined;
+
+  /** Tokens that were taken already. */
+  paidFor(request: AcquireRequest): number {
+    return this.paid.get(accountOf(request)) ?? 0;
+  }
+
+  denialOf(request: AcquireRequest): Decision | undefined {
+    return this.denials.get(accountOf(request));
+  }
+
+  /** `costOf` says what a request takes that names no cost. */
+  note(asked: Acquire, decision: Decision, costOf: (request: AcquireRequest) => number): void {
+    const requests = listOf(asked);
+    // All or nothing: who was denied has taken nothing, and the rest may be asked for again.
+    if (!decision.allowed) return this.noteDenials(requests, decision);
+    for (const request of requests) {
+      const account = accountOf(request);
+      this.paid.set(account, (this.paid.get(account) ?? 0) + costOf(request));
+    }
+  }
+
+  /** Of a policy that was asked for two keys at once nobody knows which was denied. */
+  private noteDenials(requests: readonly AcquireRequest[], decision: Decision): void {
+    for (const part of partsOf(decision)) {
+      if (part.allowed) continue;
+      const isOfPolicy = part.tier === 'policy';
+      const those = requests.filter(({ policy, app }) => {
+        return isOfPolicy ? policy === part.policy : app === part.policy;
+      });
+      if (those.length === 1) this.denials.set(accountOf(those[0]!), part);
+    }
+  }
 }
 
 /**
@@ -49,20 +94,20 @@ export function keepCharge(subject: object, charge: Charge): void {
   }
 }
 
-/** What was decided before, and what is new, as if all had been asked at once. */
+/**
+ * What was decided before, and what is new, as if all had been asked at once. Of each policy only
+ * the tightest part is kept: an operation may ask one for as many keys as its sender likes.
+ */
 export function joinDecisions(before: Decision | undefined, decision: Decision): Decision {
-  return before === undefined ? decision : decisive([...partsOf(before), ...partsOf(decision)]);
-}
-
-/** The denial of a policy, or of a quota, that was asked before. */
-export function denialOf({ decision }: Charge, name: string): Decision | undefined {
-  if (decision === undefined || decision.allowed) return undefined;
-  return partsOf(decision).find((part) => !part.allowed && nameOf(part) === name);
-}
-
-/** The name that a policy or an app's quota is charged under. */
-export function chargedName(policy: string | undefined, app: string | undefined): string {
-  return policy ?? `quota:${app}`;
+  if (before === undefined && !hasTwins(partsOf(decision))) return decision;
+  const parts = [...(before === undefined ? [] : partsOf(before)), ...partsOf(decision)];
+  const tightest = new Map<string, Decision>();
+  for (const part of parts) {
+    const name = nameOf(part);
+    const other = tightest.get(name);
+    tightest.set(name, other === undefined ? part : tighter(other, part));
+  }
+  return decisive([...tightest.values()]);
 }
 
 /**
@@ -74,10 +119,32 @@ export function rateLimitOf(request: object): Decision | undefined {
   return (chargeOf(request) ?? chargeOf(httpSubjectOf(request)))?.decision;
 }
 
+export function listOf(request: Acquire): readonly AcquireRequest[] {
+  return Array.isArray(request) ? (request as AcquireRequest[]) : [request as AcquireRequest];
+}
+
+/** Of one policy, for two keys. */
+function hasTwins(parts: readonly Decision[]): boolean {
+  for (let i = 1; i < parts.length; i++) {
+    for (let j = 0; j < i; j++) {
+      const [one, other] = [parts[i]!, parts[j]!];
+      if (one.policy === other.policy && one.tier === other.tier) return true;
+    }
+  }
+  return false;
+}
+
 function partsOf(decision: Decision): readonly Decision[] {
   return decision.decisions ?? [decision];
 }
 
+/** Names of policies have no colon, and so none can be taken for a key or an app. */
+function accountOf(request: AcquireRequest): string {
+  return request.policy === undefined
+    ? `app:${request.app}`
+    : `policy:${request.policy}:${request.key}`;
+}
+
 function nameOf({ tier, policy }: Decision): string {
-  return tier === 'policy' ? policy : chargedName(undefined, policy);
+  return tier === 'policy' ? `policy:${policy}` : `app:${policy}`;
 }

@@ -1,7 +1,8 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { clientAddress } from '../common/address.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { type KeyOption } from './key-options.js';
+import { isAsyncFunction, isStrayPromise } from './awaited-values.js';
+import { type KeyFunction, type KeyOption } from './key-options.js';
 import { type RequestReader } from './request-reader.js';
 
 /** The bucket of all requests that have no key of their own. */
@@ -9,6 +10,9 @@ export const NO_KEY = '(none)';
 
 /** What keys of callers without a name begin with. */
 export const ANONYMOUS = 'anonymous:';
+
+/** What functions must be that have to answer at once. */
+export const NOT_ASYNC = "a function that is not async: only 'user' and 'tier' may be";
 
 export interface KeySettings {
   /** The caller's name, if the application knows it. */
@@ -36,7 +40,7 @@ export function compileKey(
   settings: KeySettings,
 ): KeyReader {
   if (Array.isArray(key)) return together(at, key as KeyOption[], anonymous, settings);
-  if (typeof key === 'function') return (context) => textOf(key(context));
+  if (typeof key === 'function') return functionReader(at, key);
   if (typeof key === 'object' && key !== null) return valueReader(at, key);
   switch (key) {
     case 'ip':
@@ -76,6 +80,15 @@ function together(
       joined += `${part.length}:${part};`;
     }
     return joined;
+  };
+}
+
+function functionReader(at: string, key: KeyFunction): KeyReader {
+  if (isAsyncFunction(key)) throw new InvalidArgumentError(at, key, NOT_ASYNC);
+  return (context) => {
+    const value: unknown = key(context);
+    if (isStrayPromise(value)) throw new TypeError('a promise is no key');
+    return textOf(value);
   };
 }
 

@@ -9,8 +9,7 @@ import { RateLimitGuard } from './rate-limit.guard.js';
 @Injectable()
 export class ClassRateLimitGuard extends RateLimitGuard {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const plan = this.planOf(context);
-    return this.check(this.partOf(plan, plan.ofClass, context), context);
+    return this.checkPart(this.planOf(context), 'ofClass', context);
   }
 }
 
@@ -18,7 +17,6 @@ export class ClassRateLimitGuard extends RateLimitGuard {
 @Injectable()
 export class AppRateLimitGuard extends RateLimitGuard {
   override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const plan = this.planOf(context);
-    return this.check(this.partOf(plan, plan.ofApp, context), context);
+    return this.checkPart(this.planOf(context), 'ofApp', context);
   }
 }

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError, mustStay } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type ExecutionContext } from '@nestjs/common';
+import { NotYet } from './awaited-values.js';
 import { callerOf, type KeySettings } from './key-resolver.js';
 import { type RequestReader } from './request-reader.js';
 import { splitPolicy, type AppliedPolicy, type RoutePolicy } from './route-policy.js';
@@ -21,6 +23,8 @@ export class PolicyCatalog {
   private chooser: string | undefined;
   /** Those that stand in a decorator: nobody else can name them. */
   private readonly inline = new Set<string>();
+  /** What callers are told that those are called: the name of a method is none of their business. */
+  private readonly publicNames = new Map<string, string>();
 
   constructor(
     private readonly limiter: RateLimiter,
@@ -39,11 +43,19 @@ export class PolicyCatalog {
     for (const [name, input] of Object.entries(policies)) this.written.set(name, input);
   }
 
-  defineInline(name: string, policy: RoutePolicy): AppliedPolicy {
+  defineInline(name: string, input: RoutePolicy): AppliedPolicy {
+    const { name: publicName = neutralName(name), ...policy } = input;
+    if (typeof publicName !== 'string' || !PUBLIC_NAME.test(publicName)) {
+      const expectation = 'up to 64 letters, digits and _ . -';
+      throw new InvalidArgumentError(`name of @RateLimit on ${name}`, publicName, expectation);
+    }
     this.define({ [name]: policy });
     this.inline.add(name);
+    this.publicNames.set(name, publicName);
     return this.use(name, `@RateLimit on ${name}`);
   }
+
+  readonly publicNameOf = (policy: string): string => this.publicNames.get(policy) ?? policy;
 
   /** The policies as the code has them; from now on a document decides about them. */
   govern(): Readonly<Record<string, RoutePolicy>> {
@@ -106,7 +118,8 @@ export class PolicyCatalog {
   callerOf(context: ExecutionContext, reader: RequestReader): string | undefined {
     try {
       return callerOf(context, reader, this.settings);
-    } catch {
+    } catch (error) {
+      if (error instanceof NotYet) throw error;
       // Whoever asks for the key of such a request is told.
       return undefined;
     }
@@ -116,12 +129,25 @@ export class PolicyCatalog {
     return this.policies.has(name);
   }
 
+  find(name: string): AppliedPolicy | undefined {
+    return this.policies.get(name);
+  }
+
+  /** What a request takes of a policy if nobody says so. */
+  fixedCostOf(name: string): number {
+    return this.policies.get(name)?.fixedCost ?? 1;
+  }
+
   /** `where` is who asks, for the message of the error. */
   get(name: string, where: string): AppliedPolicy {
     const policy = this.policies.get(name);
     if (policy !== undefined) return policy;
+    throw this.unknown(name, where);
+  }
+
+  unknown(name: string, where: string): InvalidArgumentError {
     const known = [...this.policies.keys()].filter((one) => !this.inline.has(one)).sort();
-    throw new InvalidArgumentError(
+    return new InvalidArgumentError(
       where,
       name,
       known.length === 0
@@ -149,6 +175,13 @@ export class PolicyCatalog {
       `${isEarly}, as it was`,
     );
   }
+}
+
+const PUBLIC_NAME = /^[\w.-]{1,64}$/;
+
+/** The same in all processes, and in all deployments in which the method is called the same. */
+function neutralName(policy: string): string {
+  return `limit-${createHash('sha256').update(policy).digest('hex').slice(0, 8)}`;
 }
 
 /** What of a policy's options a document may say about requests; the rest are figures. */

@@ -1,78 +1,112 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
+import { isStrayPromise, NotYet, type AwaitedValues } from './awaited-values.js';
+import { type Ledger } from './charges.js';
 import { type PerRequest } from './key-options.js';
 import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
-import { type RequestReader } from './request-reader.js';
+import { UnknownLimit } from './refused.exception.js';
+import { type RequestFaults } from './request-faults.js';
+import { CallerGone, type RequestReader } from './request-reader.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { type AppliedPolicy } from './route-policy.js';
 
-/** Told of what is odd about keys; the limit holds all the same. */
-export interface KeyWarnings {
-  /** There is no key, or reading it failed: such requests share one bucket. */
-  missing(policy: string, cause: unknown): void;
-  /** Somebody has credentials, but no name yet. */
-  beforeAuthentication(policy: string): void;
-}
+/** Told of what is odd about requests; the limit holds all the same. */
+export type FaultListener = Pick<
+  RequestFaults,
+  'missing' | 'beforeAuthentication' | 'promised' | 'failed'
+>;
 
 /** Puts a request and the plan of its route into the words of the limiter. */
 export class Questions {
   constructor(
     private readonly catalog: PolicyCatalog,
     private readonly app: PerRequest<string> | undefined,
-    private readonly warnings: KeyWarnings,
+    private readonly faults: FaultListener,
+    readonly awaited: AwaitedValues,
   ) {}
 
   /** The question of a route with one plain policy. */
   single(policy: AppliedPolicy, plan: RoutePlan, context: ExecutionContext, reader: RequestReader) {
     const key = this.keyOf(policy, plan, context, reader);
-    return { policy: policy.name, key, tier: resolve(policy.tier, context) };
+    return { policy: policy.name, key, tier: this.tierOf(policy, context) };
   }
 
-  /** Everything that the plan asks for, less what was asked already. */
+  /** Everything that the plan asks for, less what was paid already. */
   all(
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    asked: ReadonlySet<string> | undefined,
+    ledger: Ledger | undefined,
   ): AcquireRequest[] {
     const requests: AcquireRequest[] = [];
     for (const policy of plan.policies) {
-      // A promise is no answer: an async function would otherwise skip everything.
-      if (asked?.has(policy.name) || policy.skipIf?.(context) === true) continue;
-      const cost = resolve(plan.cost, context) ?? policy.cost?.(context);
+      if (this.isSkipped(policy, context)) continue;
+      const cost = this.costFor(policy, plan, context);
       if (cost === 0) continue;
-      requests.push({ ...this.single(policy, plan, context, reader), cost });
+      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, ledger);
     }
     for (const choice of plan.choices) {
-      for (const use of listOf(choice(context))) {
-        const request = this.chosen(use, plan, context, reader);
-        const isAsked = asked?.has(request.policy) || requests.some(isOf(request.policy));
-        if (!isAsked && request.cost !== 0) requests.push(request);
+      for (const use of this.chosenBy(choice, context)) {
+        this.add(requests, this.chosen(use, plan, context, reader), ledger);
       }
     }
-    if (plan.usesQuota) this.addQuota(plan, context, reader, asked, requests);
+    if (plan.usesQuota) this.addQuota(plan, context, reader, ledger, requests);
     return requests;
   }
+
+  /** What a request takes that names no cost. */
+  readonly costOf = ({ policy, cost }: AcquireRequest): number =>
+    cost ?? (policy === undefined ? 1 : this.catalog.fixedCostOf(policy));
 
   /** Whether the application can say by now who is calling. */
   knowsCaller(context: ExecutionContext, reader: RequestReader): boolean {
     return this.catalog.callerOf(context, reader) !== undefined;
   }
 
+  /** Each policy and key once, and only for what it has not been paid. */
+  private add(
+    requests: AcquireRequest[],
+    request: AcquireRequest,
+    ledger: Ledger | undefined,
+  ): void {
+    if (request.cost === 0) return;
+    const twin = requests.findIndex((one) => isSame(one, request));
+    const paid = ledger?.paidFor(request) ?? 0;
+    const due = paid === 0 ? request : { ...request, cost: this.costOf(request) - paid };
+    if (paid > 0 && due.cost! <= 0) return;
+    if (twin === -1) requests.push(due);
+    else if (this.costOf(due) > this.costOf(requests[twin]!)) requests[twin] = due;
+  }
+
+  private chosenBy(choice: PolicyChoice, context: ExecutionContext): PolicyUse[] {
+    let chosen: ReturnType<PolicyChoice>;
+    try {
+      chosen = choice(context);
+    } catch (error) {
+      throw new UnknownLimit(error);
+    }
+    if (isStrayPromise(chosen)) throw new UnknownLimit('a choice of policies must not be async');
+    return listOf(chosen);
+  }
+
   private chosen(
-    { policy: name, key, tier, cost }: PolicyUse,
+    use: PolicyUse,
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
   ): PolicyRequest {
-    const policy = this.catalog.get(name, `the choice of ${plan.id}`);
+    const { policy: name, key, tier, cost } = use;
+    const policy = this.catalog.find(name);
+    if (policy === undefined) {
+      throw new UnknownLimit(this.catalog.unknown(name, `the choice of ${plan.id}`));
+    }
     return {
       policy: name,
       key: key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key),
-      tier: tier ?? resolve(policy.tier, context),
-      cost: cost ?? resolve(plan.cost, context) ?? policy.cost?.(context),
+      tier: tier ?? this.tierOf(policy, context),
+      cost: cost ?? this.costFor(policy, plan, context),
     };
   }
 
@@ -80,13 +114,79 @@ export class Questions {
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    asked: ReadonlySet<string> | undefined,
+    ledger: Ledger | undefined,
     requests: AcquireRequest[],
   ): void {
-    const app = resolve(this.app, context)!;
-    const cost = resolve(plan.cost, context);
-    if (asked?.has(`quota:${app}`) || cost === 0) return;
-    requests.push({ app, cost, method: reader.methodOf(context) });
+    const cost = this.computed(plan.cost, plan.id, context);
+    if (cost === 0) return;
+    this.add(
+      requests,
+      { app: this.appOf(context), cost, method: reader.methodOf(context) },
+      ledger,
+    );
+  }
+
+  private appOf(context: ExecutionContext): string {
+    let app: string | undefined;
+    try {
+      app = resolve(this.app, context);
+    } catch (error) {
+      throw new UnknownLimit(error);
+    }
+    if (isStrayPromise(app)) throw new UnknownLimit("the option 'app' must not be async");
+    return app!;
+  }
+
+  /** A promise is no answer: an async function would otherwise skip everything. */
+  private isSkipped({ name, skipIf }: AppliedPolicy, context: ExecutionContext): boolean {
+    if (skipIf === undefined) return false;
+    try {
+      const skips: unknown = skipIf(context);
+      if (isStrayPromise(skips)) this.faults.promised(name, 'skipIf', 'The policy holds.');
+      return skips === true;
+    } catch (error) {
+      this.faults.failed(name, 'skipIf', error, 'The policy holds.');
+      return false;
+    }
+  }
+
+  private costFor(
+    { name, cost }: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+  ): number | undefined {
+    return this.computed(plan.cost, name, context) ?? this.computed(cost, name, context);
+  }
+
+  /** A cost that fails is none that a request may have; see `refusalOf`. */
+  private computed(
+    cost: PerRequest<number> | undefined,
+    name: string,
+    context: ExecutionContext,
+  ): number | undefined {
+    if (typeof cost !== 'function') return cost;
+    let value: unknown;
+    try {
+      value = cost(context);
+    } catch (error) {
+      this.faults.failed(name, 'cost', error, 'Such requests are denied.');
+      return NaN;
+    }
+    if (!isStrayPromise(value)) return value as number;
+    this.faults.promised(name, 'cost', 'Such requests pay as if they had none.');
+    return undefined;
+  }
+
+  /** Whoever has no tier has the default one. */
+  private tierOf({ name, tier }: AppliedPolicy, context: ExecutionContext): string | undefined {
+    if (typeof tier !== 'function') return tier;
+    try {
+      return this.awaited.read(name, tier, context);
+    } catch (error) {
+      if (error instanceof NotYet) throw error;
+      this.faults.failed(name, 'tier', error, 'Such requests have the default tier.');
+      return undefined;
+    }
   }
 
   private keyOf(
@@ -101,18 +201,20 @@ export class Questions {
       if (policy.needsUser && key?.includes(ANONYMOUS)) this.lookForUser(policy, context, reader);
       if (key !== undefined) return key;
     } catch (error) {
-      cause = error;
+      if (error instanceof NotYet || error instanceof CallerGone) throw error;
+      cause = error ?? 'nothing was said';
     }
     return this.noKey(policy.name, cause);
   }
 
   /** A choice is a function of the application, and may say what its type does not allow. */
   private given(policy: string, key: unknown): string {
+    if (isStrayPromise(key)) this.faults.promised(policy, 'key', 'It counts as missing.');
     return textOf(key) ?? this.noKey(policy, undefined);
   }
 
   private noKey(policy: string, cause: unknown): string {
-    this.warnings.missing(policy, cause);
+    this.faults.missing(policy, cause);
     return NO_KEY;
   }
 
@@ -122,7 +224,7 @@ export class Questions {
     reader: RequestReader,
   ): void {
     if (reader.headerOf(context, 'authorization') === undefined) return;
-    this.warnings.beforeAuthentication(name);
+    this.faults.beforeAuthentication(name);
   }
 }
 
@@ -133,9 +235,13 @@ function resolve<T>(value: PerRequest<T> | undefined, context: ExecutionContext)
 function listOf(chosen: ReturnType<PolicyChoice>): PolicyUse[] {
   if (chosen === undefined || chosen === null) return [];
   const list = Array.isArray(chosen) ? chosen : [chosen];
-  return list.map((use: string | PolicyUse) => (typeof use === 'string' ? { policy: use } : use));
+  return list.map((use: unknown) =>
+    typeof use === 'object' && use !== null ? (use as PolicyUse) : { policy: use as string },
+  );
 }
 
-function isOf(policy: string): (request: AcquireRequest) => boolean {
-  return (request) => request.policy === policy;
+function isSame(one: AcquireRequest, other: AcquireRequest): boolean {
+  return one.policy === undefined || other.policy === undefined
+    ? one.app !== undefined && one.app === other.app
+    : one.policy === other.policy && one.key === other.key;
 }

@@ -1,22 +1,23 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
-import {
-  chargedName,
-  chargeOf,
-  denialOf,
-  joinDecisions,
-  keepCharge,
-  type Charge,
-} from './charges.js';
+import { isStrayPromise, NotYet } from './awaited-values.js';
+import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
 import { Questions } from './question.js';
-import { Transports, type Patience, type Transport } from './request-reader.js';
+import { refusalOf } from './refused.exception.js';
+import { RequestFaults } from './request-faults.js';
+import { CallerGone, Transports, type Patience, type Transport } from './request-reader.js';
 import { type RoutePlan } from './route-plan.js';
 import { RouteTable } from './route-table.js';
 import { subjectOf } from './subject.js';
 import { Waiting } from './waiting.js';
 
-const NOTHING_CHARGED: Charge = { decision: undefined, names: new Set(), pending: undefined };
+const NOTHING_CHARGED: Charge = {
+  decision: undefined,
+  asked: undefined,
+  ledger: undefined,
+  pending: undefined,
+};
 
 /**
  * Asks the limiter for what the route's decorators say. Answers at once whenever the limiter does:
@@ -30,6 +31,7 @@ export class RateLimitGuard implements CanActivate {
     @Inject(Questions) private readonly questions: Questions,
     @Inject(Transports) private readonly transports: Transports,
     @Inject(Waiting) private readonly waiting: Waiting,
+    @Inject(RequestFaults) private readonly faults: RequestFaults,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -40,15 +42,29 @@ export class RateLimitGuard implements CanActivate {
     return this.routes.planOf(context.getClass(), context.getHandler());
   }
 
-  /** `part` is what can be asked without a caller's name. */
-  protected partOf(plan: RoutePlan, part: RoutePlan, context: ExecutionContext): RoutePlan {
-    if (part === plan) return plan;
-    return this.questions.knowsCaller(context, this.transports.of(context)) ? plan : part;
+  /** Only what can be asked without a caller's name, as long as it is not known. */
+  protected checkPart(
+    plan: RoutePlan,
+    name: 'ofClass' | 'ofApp',
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
+    const part = plan[name];
+    if (part === plan) return this.check(plan, context);
+    try {
+      const knowsCaller = this.questions.knowsCaller(context, this.transports.of(context));
+      return this.check(knowsCaller ? plan : part, context);
+    } catch (error) {
+      if (!(error instanceof NotYet)) throw error;
+      return error.settled.then(() => this.checkPart(plan, name, context));
+    }
   }
 
   /** The same for a plan that is only a part of the route's. */
   check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
-    if (plan.isEmpty) return true;
+    if (plan.isEmpty) {
+      this.questions.awaited.forget(context);
+      return true;
+    }
     const transport = this.transports.of(context);
     const around = transport.around?.(context);
     return around === undefined
@@ -75,10 +91,31 @@ export class RateLimitGuard implements CanActivate {
     subject: object,
     charge: Charge,
   ): boolean | Promise<boolean> {
-    if (charge.pending !== undefined) {
-      return charge.pending.then(() => this.decide(plan, context, transport));
+    const ledger = this.ledgerOf(subject, charge);
+    const ahead = ledger.tail ?? charge.pending;
+    const ask = (): boolean | Promise<boolean> =>
+      this.ask(plan, context, transport, subject, chargeOf(subject));
+    if (ahead === undefined) return ask();
+    // One after the other: if all waited for the same, each decision would wake all who are left.
+    const turn = ahead.then(ask, ask);
+    const end = (): void => {
+      if (ledger.tail === turn) ledger.tail = undefined;
+    };
+    ledger.tail = turn;
+    turn.then(end, end);
+    return turn;
+  }
+
+  /** Most requests are asked for once, and need none. */
+  private ledgerOf(subject: object, charge: Charge): Ledger {
+    const { asked, decision } = charge;
+    if (charge.ledger !== undefined) return charge.ledger;
+    const ledger = new Ledger();
+    if (asked !== undefined && decision !== undefined) {
+      ledger.note(asked, decision, this.questions.costOf);
     }
-    return this.ask(plan, context, transport, subject, charge);
+    keepCharge(subject, { ...charge, ledger });
+    return ledger;
   }
 
   private ask(
@@ -88,27 +125,52 @@ export class RateLimitGuard implements CanActivate {
     subject: object,
     before: Charge | undefined,
   ): boolean | Promise<boolean> {
+    const { questions } = this;
     const { single } = plan;
     let request: Acquire;
-    if (single !== undefined && before === undefined) {
-      request = this.questions.single(single, plan, context, transport);
-    } else {
-      const all = this.questions.all(plan, context, transport, before?.names);
-      if (all.length === 0) return true;
-      if (before !== undefined) {
-        if (before.handedOver !== undefined) return true;
-        throwIfDenied(all, before, plan, context, transport);
+    let answer: Decision | Promise<Decision>;
+    try {
+      if (single !== undefined && before === undefined) {
+        request = questions.single(single, plan, context, transport);
+      } else {
+        const all = questions.all(plan, context, transport, before?.ledger);
+        if (all.length === 0 || before?.handedOver !== undefined) {
+          questions.awaited.forget(context);
+          return true;
+        }
+        if (before !== undefined) throwIfDenied(all, before, plan, context, transport);
+        request = all.length === 1 ? all[0]! : all;
       }
-      request = all.length === 1 ? all[0]! : all;
+      questions.awaited.forget(context);
+      answer = this.limiter.tryAcquire(request);
+    } catch (error) {
+      if (error instanceof NotYet) {
+        return error.settled.then(() => this.decide(plan, context, transport));
+      }
+      questions.awaited.forget(context);
+      return this.afterFault(error, plan, context, transport);
     }
-    const answer = this.limiter.tryAcquire(request);
     if (!(answer instanceof Promise)) {
       return this.settle(answer, request, plan, context, transport, subject, before);
     }
     keepCharge(subject, { ...(before ?? NOTHING_CHARGED), pending: answer });
     return answer.then((decision) =>
-      this.settle(decision, request, plan, context, transport, subject, before),
+      this.settle(decision, request, plan, context, transport, subject, chargeOf(subject)),
     );
+  }
+
+  /** A caller may ask for what cannot be: that is no failure of the service, and no reason to say more. */
+  private afterFault(
+    error: unknown,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): false {
+    if (error instanceof CallerGone) return false;
+    const body = refusalOf(error);
+    if (body === undefined) throw error;
+    this.faults.refused(plan.id, body.statusCode, error);
+    throw transport.refusal(context, body, plan);
   }
 
   private settle(
@@ -120,8 +182,7 @@ export class RateLimitGuard implements CanActivate {
     subject: object,
     before: Charge | undefined,
   ): boolean | Promise<boolean> {
-    // All or nothing: who was denied has taken nothing, and the rest may be asked for again.
-    const charge = chargeAfter(decision, request, before);
+    const charge = this.chargeAfter(decision, request, before);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (!decision.allowed) {
@@ -135,7 +196,7 @@ export class RateLimitGuard implements CanActivate {
     const held = this.waiting.hold(decision.delayMs, request, context, transport);
     keepCharge(subject, { ...charge, pending: held });
     return held.then((isLetGo) => {
-      keepCharge(subject, charge);
+      keepCharge(subject, { ...chargeOf(subject)!, pending: undefined });
       return isLetGo;
     });
   }
@@ -164,20 +225,24 @@ export class RateLimitGuard implements CanActivate {
     context: ExecutionContext,
     transport: Transport,
     subject: object,
-    before: Charge | undefined,
+    before: Charge = NOTHING_CHARGED,
   ): Promise<boolean> {
     const waiting = this.waiting.forTokens(request, patience);
-    keepCharge(subject, { ...(before ?? NOTHING_CHARGED), pending: waiting });
+    keepCharge(subject, { ...before, pending: waiting });
     const decision = (await waiting) ?? denied;
-    keepCharge(subject, chargeAfter(decision, request, before));
+    const { ledger } = chargeOf(subject)!;
+    keepCharge(subject, this.chargeAfter(decision, request, { ...before, ledger }));
     if (!decision.allowed) throw rejectionOf(denied, plan, context, transport);
     return true;
   }
-}
 
-function chargeAfter(decision: Decision, request: Acquire, before: Charge | undefined): Charge {
-  const names = decision.allowed ? namesOf(request, before) : (before ?? NOTHING_CHARGED).names;
-  return { decision: joinDecisions(before?.decision, decision), names, pending: undefined };
+  private chargeAfter(decision: Decision, asked: Acquire, before: Charge | undefined): Charge {
+    const joined = joinDecisions(before?.decision, decision);
+    const ledger = before?.ledger;
+    if (ledger === undefined) return { decision: joined, asked, ledger, pending: undefined };
+    ledger.note(asked, decision, this.questions.costOf);
+    return { decision: joined, asked: undefined, ledger, pending: undefined };
+  }
 }
 
 /** Another field of the same operation has asked, and was told. */
@@ -188,8 +253,8 @@ function throwIfDenied(
   context: ExecutionContext,
   transport: Transport,
 ): void {
-  for (const { policy, app } of requests) {
-    const denial = denialOf(before, chargedName(policy, app));
+  for (const request of requests) {
+    const denial = before.ledger?.denialOf(request);
     if (denial !== undefined) throw rejectionOf(denial, plan, context, transport);
   }
 }
@@ -201,31 +266,10 @@ function rejectionOf(
   context: ExecutionContext,
   transport: Transport,
 ): Error {
-  if (transport.isOneWay?.(context)) return transport.rejection(context, decision, plan);
+  const told = { ...decision, policy: plan.nameOf(decision.policy) };
+  if (transport.isOneWay?.(context)) return transport.rejection(context, told, plan);
   const policy = plan.policies.find(({ name }) => name === decision.policy);
-  return policy?.rejection?.(decision, context) ?? transport.rejection(context, decision, plan);
-}
-
-function namesOf(request: Acquire, before: Charge | undefined): ReadonlySet<string> {
-  if (before === undefined && !isList(request)) {
-    return oneName(chargedName(request.policy, request.app));
-  }
-  const names = new Set(before?.names);
-  for (const { policy, app } of isList(request) ? request : [request]) {
-    names.add(chargedName(policy, app));
-  }
-  return names;
-}
-
-function isList(request: Acquire): request is readonly AcquireRequest[] {
-  return Array.isArray(request);
-}
-
-const single = new Map<string, ReadonlySet<string>>();
-
-/** The names of policies and apps are few and known, so their sets are made once. */
-function oneName(name: string): ReadonlySet<string> {
-  let set = single.get(name);
-  if (set === undefined) single.set(name, (set = new Set([name])));
-  return set;
+  const own = policy?.rejection?.(decision, context);
+  const hasWords = own !== undefined && own !== null && !isStrayPromise(own);
+  return hasWords ? own : transport.rejection(context, told, plan);
 }

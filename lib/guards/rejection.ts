@@ -1,7 +1,7 @@
 /** What a caller is told on any transport whose request ends without an answer. */
 export interface RejectionBody {
   readonly status: 'error';
-  readonly statusCode: 429 | 503 | 504;
+  readonly statusCode: 400 | 413 | 429 | 503 | 504;
   readonly code: string;
   readonly message: string;
   readonly policy?: string;

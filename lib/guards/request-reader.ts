@@ -1,8 +1,16 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type RateLimitedException } from './rate-limited.exception.js';
+import { type RefusedBody, type RefusedException } from './refused.exception.js';
 import { type RouteFacts } from './route-facts.js';
 import { type UnavailableBody } from './unavailable.js';
+
+/** Thrown by readers: whoever sent the request has hung up, and what is asked for went with the connection. */
+export class CallerGone extends Error {
+  constructor() {
+    super('the caller is gone');
+  }
+}
 
 /** What a key, a tier or a cost may depend on; the same words on every transport. */
 export interface RequestReader {
@@ -21,10 +29,12 @@ export interface RequestReader {
 export interface DecisionWriter {
   /** Headers of an answer that goes on; nothing where there are none. */
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void;
+  /** The error that a request ends with which asks for what cannot be. */
+  refusal(context: ExecutionContext, body: RefusedBody, route: RouteFacts): Error;
   /** The error that a denied request ends with. */
   rejection(context: ExecutionContext, decision: Decision, route: RouteFacts): RateLimitedException;
-  /** Answers a denied request; what it returns is what an exception filter returns. */
-  answer(exception: RateLimitedException, host: ArgumentsHost): unknown;
+  /** Answers a denied or refused request; what it returns is what an exception filter returns. */
+  answer(exception: RateLimitedException | RefusedException, host: ArgumentsHost): unknown;
   /** Answers a request that protection did not let through; `error` is not for callers to see. */
   turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): unknown;
   /** Calls back if the caller goes away; the result stops listening. */

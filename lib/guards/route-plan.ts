@@ -26,6 +26,7 @@ export class RoutePlan implements RouteFacts {
     private readonly limiter: RateLimiter,
     /** Shared with its parts: what one of them knows is forgotten in all. */
     private readonly known = new Map<string, LimitInfo>(),
+    readonly nameOf = (policy: string): string => policy,
   ) {
     this.isEmpty = policies.length + choices.length === 0 && !usesQuota;
     const [first] = policies;
@@ -47,7 +48,8 @@ export class RoutePlan implements RouteFacts {
   early(): RoutePlan | undefined {
     const early = this.policies.filter((policy) => policy.early);
     if (early.length === 0) return undefined;
-    return new RoutePlan(this.id, early, [], false, this.cost, false, this.limiter, this.known);
+    const { id, cost, limiter, known, nameOf } = this;
+    return new RoutePlan(id, early, [], false, cost, false, limiter, known, nameOf);
   }
 
   /** The limits are other ones from now on. */
@@ -69,9 +71,9 @@ export class RoutePlan implements RouteFacts {
   /** The same without some of its policies. */
   private without(names: ReadonlySet<string>): RoutePlan {
     if (names.size === 0) return this;
-    const { id, choices, usesQuota, cost, handsOver, limiter, known } = this;
+    const { id, choices, usesQuota, cost, handsOver, limiter, known, nameOf } = this;
     const rest = this.policies.filter(({ name }) => !names.has(name));
-    return new RoutePlan(id, rest, choices, usesQuota, cost, handsOver, limiter, known);
+    return new RoutePlan(id, rest, choices, usesQuota, cost, handsOver, limiter, known, nameOf);
   }
 }
 

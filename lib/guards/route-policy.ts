@@ -4,17 +4,29 @@ import { plainObject } from '../common/validate.js';
 import { isEarlyKey } from '../config/schema/key-rules.js';
 import { type Decision } from '../limiter/decision.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
+import { isAsyncFunction } from './awaited-values.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
-import { compileKey, needsUser, type KeyReader, type KeySettings } from './key-resolver.js';
+import {
+  compileKey,
+  needsUser,
+  NOT_ASYNC,
+  type KeyReader,
+  type KeySettings,
+} from './key-resolver.js';
+
+/** Looks a tier up, in a database or a cache; requests wait for it. */
+export type TierLookup = (context: ExecutionContext) => Promise<string | undefined>;
 
 /** How a policy is applied to requests. The initial values are the defaults. */
 export class RouteOptions {
+  /** What callers are told that it is called, of a policy that stands in a decorator. */
+  name?: string;
   /** Whose tokens a request takes. */
   key: KeyOption = 'ip';
   /** With `key: 'user'`: the key of callers without a name. */
   anonymous: KeyOption = 'ip';
-  /** Which of the policy's tiers a caller has. */
-  tier?: PerRequest<string | undefined>;
+  /** Which of the policy's tiers a caller has; the function may be async. */
+  tier?: PerRequest<string | undefined> | TierLookup;
   /** Tokens that a request takes; 0 is free. */
   cost?: PerRequest<number>;
   /** True for requests that this policy does not concern. */
@@ -32,9 +44,11 @@ export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
 export interface AppliedPolicy {
   readonly name: string;
   readonly keyOf: KeyReader;
-  readonly tier: PerRequest<string | undefined> | undefined;
+  readonly tier: PerRequest<string | undefined> | TierLookup | undefined;
   /** Only if it depends on the request; a plain number is the limiter's own affair. */
   readonly cost: ((context: ExecutionContext) => number) | undefined;
+  /** If it does not. */
+  readonly fixedCost: number | undefined;
   readonly skipIf: RouteOptions['skipIf'];
   readonly rejection: RouteOptions['rejection'];
   readonly early: boolean;
@@ -43,6 +57,7 @@ export interface AppliedPolicy {
 }
 
 const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
+  'name',
   'key',
   'anonymous',
   'tier',
@@ -62,6 +77,9 @@ export function splitPolicy(
   const { cost, ...rest } = input;
   const options = Object.assign(new RouteOptions(), rest) as RouteOptions;
   checkFunctions(at, { ...options, cost });
+  if (options.name !== undefined) {
+    throw new InvalidArgumentError(`${at}.name`, options.name, 'none: the policy has one');
+  }
   if (options.early && !isEarlyKey(options.key)) {
     throw new InvalidArgumentError(`${at}.early`, options.key, 'a key of ip, header or global');
   }
@@ -70,6 +88,7 @@ export function splitPolicy(
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
     tier: options.tier,
     cost: typeof cost === 'function' ? cost : undefined,
+    fixedCost: typeof cost === 'number' ? cost : undefined,
     skipIf: options.skipIf,
     rejection: options.rejection,
     early: options.early,
@@ -84,6 +103,9 @@ export function splitPolicy(
 /** A function where a value is expected would be one that silently does nothing. */
 function checkFunctions(at: string, options: RouteOptions): void {
   const { skipIf, rejection, tier, cost, early } = options;
+  for (const [option, value] of Object.entries({ skipIf, rejection, cost })) {
+    if (isAsyncFunction(value)) throw new InvalidArgumentError(`${at}.${option}`, value, NOT_ASYNC);
+  }
   for (const [option, value] of Object.entries({ skipIf, rejection })) {
     if (value !== undefined && typeof value !== 'function') {
       throw new InvalidArgumentError(`${at}.${option}`, value, 'a function');

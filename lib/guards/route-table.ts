@@ -18,6 +18,8 @@ export interface RouteTableSettings {
   readonly apply: readonly string[] | 'quota' | undefined;
   /** There is a quota, and the options say whose. */
   readonly hasQuota: boolean;
+  /** The most that a request may cost it. */
+  readonly maxCost: number;
 }
 
 /**
@@ -29,12 +31,15 @@ export class RouteTable {
   /** All of them, and what parts each. */
   private readonly all = new Map<RoutePlan, () => void>();
   private readonly ids = new Set<string>();
+  private maxCost: number;
 
   constructor(
     private readonly catalog: PolicyCatalog,
     private readonly limiter: RateLimiter,
     private readonly settings: RouteTableSettings,
-  ) {}
+  ) {
+    this.maxCost = settings.maxCost;
+  }
 
   planOf(type: Class, handler: Handler): RoutePlan {
     return this.plans.of(type, handler);
@@ -46,6 +51,15 @@ export class RouteTable {
       plan.forgetFigures();
       part();
     }
+  }
+
+  /**
+   * Throws if a route charges the quota and takes more than one request may cost. `costs` are those of
+   * policies as they are to be. The result makes `maxCost` the one that later routes are checked by.
+   */
+  prepareCosts(maxCost: number, costs: (policy: string) => number | undefined): () => void {
+    for (const plan of this.all.keys()) checkCosts(plan, maxCost, costs);
+    return () => (this.maxCost = maxCost);
   }
 
   /** What the options apply to all must be there, even if no handler has been seen yet. */
@@ -78,6 +92,7 @@ export class RouteTable {
     const isHandedOver = handsOver(handler) || handsOver(type);
     const all = [...policies.values()];
     const plan = this.plan(id, all, choices, usesQuota, cost, isHandedOver);
+    checkCosts(plan, this.maxCost, (name) => policies.get(name)?.fixedCost);
     const part = (): void => plan.part(ofClass!, ofMethod!);
     part();
     this.all.set(plan, part);
@@ -97,7 +112,7 @@ export class RouteTable {
   private plan(
     ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
   ) {
-    return new RoutePlan(...args, this.limiter);
+    return new RoutePlan(...args, this.limiter, undefined, this.catalog.publicNameOf);
   }
 
   private appliedToAll(): RateLimitEntry[] {
@@ -128,24 +143,46 @@ export class RouteTable {
     return this.settings.hasQuota && said !== false;
   }
 
-  /** By the name of the property: what Nest wraps has lost the name of the function. */
   private idOf(type: Class, handler: Handler): string {
-    let key = handler.name;
-    for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
-      const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
-        ([, { value }]) => value === handler,
-      );
-      if (found !== undefined) {
-        key = found[0];
-        break;
-      }
-    }
-    const plain = `${type.name}.${key}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
+    const name = methodNameOf(type, handler);
+    const plain = `${type.name}.${name}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
     let id = plain;
     for (let n = 2; this.ids.has(id); n++) id = `${plain}-${n}`;
     this.ids.add(id);
     return id;
   }
+}
+
+/** What is computed is only known when somebody asks. */
+function checkCosts(
+  { id, cost, policies, usesQuota }: RoutePlan,
+  maxCost: number,
+  costs: (policy: string) => number | undefined,
+): void {
+  if (!usesQuota) return;
+  const fixed: (readonly [string, unknown])[] = policies.map(({ name }) => [
+    `policies.${name}.cost`,
+    costs(name),
+  ]);
+  for (const [at, value] of [[`@RateLimitCost on ${id}`, cost] as const, ...fixed]) {
+    if (typeof value !== 'number' || value <= maxCost) continue;
+    throw new InvalidArgumentError(
+      at,
+      value,
+      `at most ${maxCost}, which is the quota's maxCost: raise 'quota.maxCost', or leave the quota out of ${id}`,
+    );
+  }
+}
+
+/** By the name of the property: what Nest wraps has lost the name of the function. */
+export function methodNameOf(type: Class, handler: Handler): string {
+  for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
+    const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
+      ([, { value }]) => value === handler,
+    );
+    if (found !== undefined) return found[0];
+  }
+  return handler.name;
 }
 
 /** Leaves room for a number in what the limiter takes as a name. */

@@ -27,6 +27,15 @@ export class Waiting {
     }
   }
 
+  /** The limiter may be closed by now, or the limit smaller than what was taken under it. */
+  private async giveBack(request: Acquire): Promise<void> {
+    try {
+      await this.limiter.refund(request);
+    } catch (error) {
+      if (!(error instanceof RateLimitError)) throw error;
+    }
+  }
+
   /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
   hold(
     delayMs: number,
@@ -47,7 +56,7 @@ export class Waiting {
       const cancel = this.clock.after(delayMs, () => end(() => resolve(true)));
       stopListening = transport.whenAborted(context, () =>
         end(() => {
-          void Promise.resolve(this.limiter.refund(request)).finally(() => resolve(false));
+          void this.giveBack(request).finally(() => resolve(false));
         }),
       );
       // A transport may tell at once of a caller that has left before.

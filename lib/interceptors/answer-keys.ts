@@ -1,23 +1,32 @@
 import { type ExecutionContext } from '@nestjs/common';
+import { digestOf } from '../common/ids.js';
+import { InvalidArgumentError } from '../common/errors.js';
 import { cacheability, degradeKey } from '../degradation/index.js';
 import { principalName } from '../guards/index.js';
+import { CredentialHeaders } from './credential-headers.js';
 import { type DegradeOptions } from './degrade-options.js';
-import { type DegradeTransport } from './degrade-transport.js';
+import { type Asked, type DegradeTransport } from './degrade-transport.js';
+import { type RoutePlace } from './route-place.js';
 
 export interface AnswerKeySettings {
-  /** The route, as all processes of the fleet call it. */
-  readonly route: string;
+  /** Whose answers these are, where several services share a store. */
+  readonly service: string | undefined;
+  readonly place: RoutePlace;
   readonly options: DegradeOptions;
   /** The module's word on who a caller is. */
   readonly user: ((context: ExecutionContext) => unknown) | undefined;
+  /** Headers that say who is calling, beside those that are known. */
+  readonly credentialHeaders: readonly string[];
 }
 
 /** What an answer depends on, in the words of an application. */
 export interface AnsweredQuestion {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Of messages, and of routes that are `idempotent`. */
+  /** Of messages, and of requests that have one. */
   readonly body?: unknown;
+  /** Where the handler is served under several paths or patterns: the one that was asked, whole. */
+  readonly path?: string;
   /** The headers that the route varies by. */
   readonly vary?: Readonly<Record<string, string>>;
   /** Whose answer it is; left out for callers without a name. */
@@ -29,10 +38,18 @@ const NOBODY_KNOWS = Symbol('nobody knows');
 
 /** Says for whom an answer is, and under what name it is kept. */
 export class AnswerKeys {
-  private readonly vary: readonly string[];
+  /** The headers that are part of the key. */
+  readonly vary: readonly string[];
+  private readonly credentials: CredentialHeaders;
+  /** Those of `vary` that are nobody else's business than the caller's. */
+  private readonly secrets: CredentialHeaders;
 
   constructor(private readonly settings: AnswerKeySettings) {
-    this.vary = (settings.options.vary ?? []).map((name) => name.toLowerCase());
+    const { options, place, credentialHeaders } = settings;
+    const declared = (options.vary ?? []).map((name) => name.toLowerCase());
+    this.vary = place.isByHost ? [...new Set([...declared, 'host'])] : declared;
+    this.credentials = new CredentialHeaders(credentialHeaders, this.vary);
+    this.secrets = new CredentialHeaders(credentialHeaders);
   }
 
   /** Cheap, and the same for the same question of the same caller; undefined if it is not to be kept. */
@@ -55,41 +72,40 @@ export class AnswerKeys {
     try {
       const principal = this.principalOf(context, transport);
       if (principal === NOBODY_KNOWS) return undefined;
-      const { params, query } = transport.partsOf(context) as { params: Values; query: Values };
-      const body = this.hasBody ? transport.bodyOf(context) : undefined;
-      return this.key(params, query, principal, body, (name) => transport.headerOf(context, name));
+      const asked = transport.askedOf(context);
+      if (this.settings.place.isOneOfSeveral && asked.place === undefined) return undefined;
+      return this.key(asked, principal, (name) => transport.headerOf(context, name));
     } catch {
+      // What cannot be told apart is not kept.
       return undefined;
     }
   }
 
   /** The same for a question that nobody has sent. */
-  keyFor({ params, query, body, vary, principal }: AnsweredQuestion): string {
-    const whose = this.settings.options.shared === true ? undefined : principal;
+  keyFor(question: AnsweredQuestion): string {
+    const { options, place } = this.settings;
+    const { params, query, body, vary, principal, path } = question;
+    if (place.isOneOfSeveral !== (path !== undefined)) {
+      const what = place.isOneOfSeveral ? 'the one that is meant: the handler has several' : 'none';
+      throw new InvalidArgumentError('path', path, what);
+    }
+    const whose = options.shared === true ? undefined : principal;
     const given = new Map(Object.entries(vary ?? {}).map(([name, is]) => [name.toLowerCase(), is]));
-    const text = this.hasBody ? JSON.stringify(body) : undefined;
-    return this.key(params, query, whose, text, (name) => given.get(name));
-  }
-
-  private get hasBody(): boolean {
-    return this.settings.options.idempotent === true;
+    const asked = { verb: place.verb, place: path, params, query, body };
+    return this.key(asked, whose, (name) => given.get(name));
   }
 
   private key(
-    params: Values,
-    query: Values,
+    asked: Asked,
     principal: string | undefined,
-    body: string | undefined,
     headerOf: (name: string) => string | undefined,
   ): string {
-    const { route, options } = this.settings;
+    const { service, place, options } = this.settings;
     const { schemaVersion } = options;
-    const vary = this.varyOf(headerOf, body);
-    // A request that has none of them is like one with an empty list.
-    return degradeKey({
-      ...{ route, params: params ?? {}, query: query ?? {} },
-      ...{ schemaVersion, principal, vary },
-    });
+    const { verb, params, query, body } = asked;
+    const route = `${verb} ${place.name}${place.isOneOfSeveral ? ` at ${asked.place}` : ''}`;
+    const vary = this.varyOf(headerOf);
+    return degradeKey({ service, route, params, query, body, schemaVersion, principal, vary });
   }
 
   private principalOf(
@@ -100,10 +116,12 @@ export class AnswerKeys {
     if (options.shared === true) return undefined;
     try {
       const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
+      // Who it is comes too late for a key; a rejection must not end the process.
+      if (who instanceof Promise) who.catch(() => {});
       const isSomebody = (who ?? undefined) !== undefined;
       const principal = isSomebody ? principalName(who) : undefined;
       if (principal !== undefined) return principal;
-      const hasCredentials = isSomebody || transport.hasCredentials(context);
+      const hasCredentials = isSomebody || transport.hasCredentials(context, this.credentials);
       const whose = cacheability({ hasCredentials, principal, shared: false });
       return whose === 'none' ? NOBODY_KNOWS : undefined;
     } catch {
@@ -111,12 +129,14 @@ export class AnswerKeys {
     }
   }
 
-  /** A message, or a body that only asks, is as much of the question as its address. */
-  private varyOf(headerOf: (name: string) => string | undefined, body: string | undefined): Values {
-    if (this.vary.length === 0 && body === undefined) return undefined;
-    const headers = this.vary.map((name) => [name, headerOf(name)] as const);
-    return Object.fromEntries(body === undefined ? headers : [...headers, ['', body]]);
+  /** Who may read keys need not be the one who may use a token. */
+  private varyOf(headerOf: (name: string) => string | undefined) {
+    if (this.vary.length === 0) return undefined;
+    const values = this.vary.map((name) => {
+      const value = headerOf(name);
+      const isSecret = value !== undefined && this.secrets.has(name);
+      return [name, isSecret ? digestOf(value) : value] as const;
+    });
+    return Object.fromEntries(values);
   }
 }
-
-type Values = Record<string, unknown> | undefined;

@@ -91,6 +91,23 @@ export function checkRoute(
   );
 }
 
+/** In a store that others use as well a nameless service would find their answers, and they its own. */
+export function checkService(
+  at: string,
+  handler: object,
+  { level1, idempotent }: DegradeOptions,
+  service: string | undefined,
+): void {
+  const reads = idempotent ?? !isWrite(handler);
+  if (service !== undefined || level1 === false || !reads) return;
+  throw new InvalidArgumentError(
+    'service',
+    service,
+    `the name of this service, as ${at} keeps its answers in Redis: set the module's option ` +
+      "'service', or 'level1: false' for a route without a shared cache",
+  );
+}
+
 function isWrite(handler: object): boolean {
   const verb = Reflect.getMetadata(VERB, handler) as RequestMethod | undefined;
   const { GET, HEAD, ALL, OPTIONS } = RequestMethod;

@@ -7,6 +7,7 @@ import {
   type DegradationInput,
   type HealthProbe,
 } from '../degradation/index.js';
+import { checkCredentialHeaders } from './credential-headers.js';
 import { type UsualPatience } from './route-patience.js';
 
 /** What holds for every `@Degrade` that says nothing else. The initial values are the defaults. */
@@ -15,6 +16,11 @@ export class DegradeModuleOptions extends DegradationOptions {
   deadline: Duration = '2s';
   /** From then on the levels are tried while the handler still runs; it counts as slow. */
   slow: Duration = '1s';
+  /**
+   * Headers that say that a request is somebody's, beside those that are known, such as `authorization`
+   * or `x-session-*`. A `*` stands for any end.
+   */
+  credentialHeaders: readonly string[] = [];
   /** Checks of resources by name, in the place of requests that try them out. */
   probes: Readonly<Record<string, HealthProbe>> = {};
 }
@@ -24,6 +30,7 @@ export type DegradeModuleInput = Partial<DegradeModuleOptions>;
 export interface DegradeSettings {
   readonly patience: UsualPatience;
   readonly probes: Readonly<Record<string, HealthProbe>>;
+  readonly credentialHeaders: readonly string[];
   /** What the core is told, checked. */
   readonly core: DegradationInput;
 }
@@ -31,18 +38,19 @@ export interface DegradeSettings {
 export function checkDegradeModule(input: DegradeModuleInput, at = 'degradation'): DegradeSettings {
   plainObject(at, input, 'an object');
   const options = Object.assign(new DegradeModuleOptions(), withoutUndefined(input));
-  const { deadline, slow, probes, ...rest } = options;
+  const { deadline, slow, probes, credentialHeaders, ...rest } = options;
   const deadlineMs = durationMs(deadline, `${at}.deadline`);
   const slowMs = durationMs(slow, `${at}.slow`);
   if (slowMs >= deadlineMs) {
     throw new InvalidArgumentError(`${at}.slow`, slow, `less than the deadline, ${deadlineMs} ms`);
   }
   checkProbes(`${at}.probes`, probes);
+  checkCredentialHeaders(`${at}.credentialHeaders`, credentialHeaders);
   plainObject(`${at}.recovery`, rest.recovery, 'an object');
   // A call for which the levels are tried is a slow one, unless somebody says otherwise.
   const core = { ...rest, recovery: { slow, ...withoutUndefined(rest.recovery) } };
   checkDegradation(core, at);
-  return { patience: { deadlineMs, slowMs }, probes, core };
+  return { patience: { deadlineMs, slowMs }, probes, credentialHeaders, core };
 }
 
 function checkProbes(at: string, probes: DegradeModuleOptions['probes']): void {

@@ -1,15 +1,22 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradation/index.js';
-import { ByHandler, type Class, type Handler, type RouteTable } from '../guards/index.js';
+import {
+  ByHandler,
+  methodNameOf,
+  type Class,
+  type Handler,
+  type RouteTable,
+} from '../guards/index.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { type Controllers } from './controllers.js';
-import { checkRoute, whyNot } from './degrade-check.js';
+import { checkRoute, checkService, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-metadata.js';
 import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
 import { levelsOf } from './route-levels.js';
 import { PatienceLines, type UsualPatience } from './route-patience.js';
+import { routePlaceOf, type ServedPath } from './route-place.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly table: Pick<RouteTable, 'planOf'>;
@@ -18,12 +25,21 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly probes: Readonly<Record<string, HealthProbe>>;
   readonly controllers: Controllers;
   readonly user: AnswerKeySettings['user'];
-  /** Tells the answers of applications apart that share a store. */
-  readonly namespace: string;
+  readonly credentialHeaders: AnswerKeySettings['credentialHeaders'];
+  /** The paths of HTTP under which a handler is served. */
+  readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
   /** The decorator stands on the class and on the method. */
   readonly isBoundTwice: (type: object, handler: object) => boolean;
   readonly patience: UsualPatience;
   readonly clock: Clock;
+}
+
+/** Whose answers a store keeps. */
+export interface AnswerOwner {
+  /** Tells the answers of services apart that share a store. */
+  readonly service: string | undefined;
+  /** Others may have their answers in the same store. */
+  readonly isStoreShared: boolean;
 }
 
 /** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
@@ -34,7 +50,10 @@ export class DegradeRoutes {
   private usual: UsualPatience | undefined;
 
   /** Who has no `@Degrade` needs nothing of it: the parts are made for the first route. */
-  constructor(private readonly parts: () => DegradeRoutesParts) {}
+  constructor(
+    private readonly parts: () => DegradeRoutesParts,
+    private readonly owner: AnswerOwner,
+  ) {}
 
   /** Undefined for a handler that has no other answer than its own. */
   of(type: Class, handler: Handler): DegradeRoute | undefined {
@@ -71,19 +90,25 @@ export class DegradeRoutes {
     const ofClass = degradeOf(type);
     const own = degradeOf(handler);
     if (own === undefined && ofClass === undefined) return undefined;
-    const parts = this.parts();
-    const { id } = parts.table.planOf(type, handler);
-    const at = nameOf(id);
-    const why = whyNot(type, handler, id.slice(id.lastIndexOf('.') + 1));
+    const method = methodNameOf(type, handler);
+    const at = nameOf(`${type.name}.${method}`);
+    const why = whyNot(type, handler, method);
     // What a class says is meant for those of its handlers that it fits.
     if (why !== undefined && own === undefined) return undefined;
     if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
     const options = { ...ofClass, ...own };
     checkRoute(at, type, handler, options, own ?? {});
+    const { service, isStoreShared } = this.owner;
+    if (isStoreShared) checkService(at, handler, options, service);
+    // From here on connections are open.
+    const parts = this.parts();
+    const { user, credentialHeaders } = parts;
+    const { id } = parts.table.planOf(type, handler);
     const resource = options.resource ?? id;
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
-    const keys = new AnswerKeys({ route: parts.namespace + id, options, user: parts.user });
+    const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
+    const keys = new AnswerKeys({ service, place, options, user, credentialHeaders });
     this.lines ??= new PatienceLines(parts.clock);
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },

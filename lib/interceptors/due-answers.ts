@@ -1,9 +1,12 @@
+import { boundedKey, ownText } from '../common/ids.js';
+
 /**
  * When the answer to a question is to be stored again. Decided before anything is put into a key or
  * into JSON: of a busy route's answers one in thousands is stored.
  *
  * Two generations: when the young one is full the old one is forgotten, and what is asked often moves
- * over. Questions without end cost no more memory than two of them; who is forgotten is stored early.
+ * over. Questions without end cost no more memory than two of them, and long ones no more than short
+ * ones; who is forgotten is stored early.
  */
 export class DueAnswers {
   private young = new Map<string, number>();
@@ -13,23 +16,24 @@ export class DueAnswers {
 
   /** True at most once in `everyMicros` for a question, as long as it is remembered. */
   isDue(question: string, nowMicros: number, everyMicros: number): boolean {
-    const next = this.young.get(question) ?? this.fromOld(question);
+    const key = boundedKey(question);
+    const next = this.young.get(key) ?? this.fromOld(key);
     if (next !== undefined && nowMicros < next) return false;
-    this.remember(question, nowMicros + everyMicros);
+    this.remember(key, nowMicros + everyMicros);
     return true;
   }
 
-  private fromOld(question: string): number | undefined {
-    const next = this.old.get(question);
-    if (next !== undefined) this.remember(question, next);
+  private fromOld(key: string): number | undefined {
+    const next = this.old.get(key);
+    if (next !== undefined) this.remember(key, next);
     return next;
   }
 
-  private remember(question: string, next: number): void {
-    if (this.young.size >= this.most && !this.young.has(question)) {
+  private remember(key: string, next: number): void {
+    if (this.young.size >= this.most && !this.young.has(key)) {
       this.old = this.young;
       this.young = new Map();
     }
-    this.young.set(question, next);
+    this.young.set(ownText(key), next);
   }
 }

@@ -1,5 +1,6 @@
 export { AnswerKeys } from './answer-keys.js';
 export { Controllers } from './controllers.js';
+export { CREDENTIAL_HEADERS, type CredentialHeaders } from './credential-headers.js';
 export { checkDegradeOptions } from './degrade-check.js';
 export { degradeOf, setDegrade } from './degrade-metadata.js';
 export {
@@ -18,6 +19,7 @@ export { DegradeRoutes, type DegradeRoutesParts } from './degrade-routes.js';
 export {
   DegradeTransports,
   type AnswerFacts,
+  type Asked,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
@@ -28,3 +30,4 @@ export { DegradedFilter } from './degraded.filter.js';
 export { Degradation } from './degradation.js';
 export { isServerFault } from './failures.js';
 export { bindInnermost, isBoundTwice } from './innermost.js';
+export { CALL } from './route-place.js';

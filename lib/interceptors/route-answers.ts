@@ -1,13 +1,18 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { mayStore, type AnswerStore, type FallbackLevels } from '../degradation/index.js';
+import {
+  foreignVary,
+  mayStore,
+  type AnswerStore,
+  type FallbackLevels,
+} from '../degradation/index.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DueAnswers } from './due-answers.js';
 
 export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
-  /** Told of a route with an answer that the caches do not take. */
-  readonly refused: (route: string) => void;
+  /** Told of a route with an answer that the caches do not take, or that varies by an unknown header. */
+  readonly refused: (route: string, vary?: string) => void;
 }
 
 /** Questions of a route that are remembered to have been looked at lately. */
@@ -45,6 +50,8 @@ export class RouteAnswers {
   ): void {
     const { caches, refused } = this.parts;
     if (value === undefined || !mayStore(facts)) return;
+    const vary = foreignVary(facts, this.keys.vary);
+    if (vary !== undefined) return refused(this.route, vary);
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
     if (!caches.store(this.levels, key, value)) refused(this.route);

@@ -9,13 +9,19 @@ export interface Asked {
   readonly quotas: readonly QuotaRequest[];
 }
 
-export function sortAsked(request: Acquire, policies: PolicyBook): Asked {
+/** Throws if any part of it cannot be, so that nothing of it is taken or given back. */
+export function sortAsked(
+  request: Acquire,
+  policies: PolicyBook,
+  checkQuota: (quota: QuotaRequest) => void,
+): Asked {
   const requests = isList(request) ? request : [request];
   if (requests.length === 0) {
     throw new InvalidArgumentError('request', request, 'at least one policy and key, or app');
   }
   const quotas = requests.filter((one) => one?.app !== undefined);
   const rules = requests.filter((one) => one?.app === undefined);
+  for (const quota of quotas) checkQuota(quota);
   return { checks: rules.length === 0 ? [] : policies.checks(rules), quotas };
 }
 

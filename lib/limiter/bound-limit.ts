@@ -8,7 +8,8 @@ import {
   type Outcome,
 } from '../algorithms/index.js';
 import { type Clock } from '../common/clock.js';
-import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
+import { CostExceedsLimitError } from '../common/errors.js';
+import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
@@ -185,12 +186,10 @@ export class BoundLimit implements SharedLimit {
   }
 
   private checkedCost(cost: number): number {
-    if (cost > this.limit.capacity) {
+    if (typeof cost === 'number' && cost > this.limit.capacity) {
       throw new CostExceedsLimitError(this.policy, cost, this.limit.capacity);
     }
-    if (!Number.isInteger(cost) || cost < 1) {
-      throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
-    }
+    wholeCost(cost);
     if (cost > this.largestCost) this.largestCost = cost;
     return cost;
   }

@@ -29,8 +29,13 @@ export interface Decision {
 
 /** Of policies that all had to pass: the one that denied for longest, else the tightest. */
 export function decisive(decisions: readonly Decision[]): Decision {
-  const chosen = decisions.reduce((worst, next) => (isTighter(next, worst) ? next : worst));
+  const chosen = decisions.reduce(tighter);
   return { ...chosen, delayMs: longestDelay(decisions), decisions };
+}
+
+/** The first of two unless the second leaves less. */
+export function tighter(first: Decision, second: Decision): Decision {
+  return isTighter(second, first) ? second : first;
 }
 
 function isTighter(a: Decision, b: Decision): boolean {

@@ -6,6 +6,7 @@ import {
   RestartNeededError,
   UnknownAppError,
 } from '../common/errors.js';
+import { wholeCost } from '../common/validate.js';
 import { type AppTank } from '../local/app-tank.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { QuotaNode } from '../local/quota-node.js';
@@ -39,6 +40,8 @@ export class QuotaBook extends ClusterQuota {
   /** What is in effect, and what it was made of. */
   private checked: CheckedQuota;
   private plan: QuotaPlan;
+  /** The largest `maxCost` that there ever was: what was taken under it may still come back. */
+  private largestCost: number;
 
   constructor(
     quota: CheckedQuota,
@@ -53,6 +56,7 @@ export class QuotaBook extends ClusterQuota {
     this.clusterId = quota.clusterId;
     this.assumedNodes = quota.local.nodes;
     this.checked = quota;
+    this.largestCost = quota.figures.maxCost;
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
     const tanks = Array.from(apps, ([app, figures], index) => {
@@ -93,6 +97,7 @@ export class QuotaBook extends ClusterQuota {
       this.store.apply(checked.figures, revision);
       if (plan === this.plan) return this.node.follow(revision);
       this.checked = checked;
+      this.largestCost = Math.max(this.largestCost, checked.figures.maxCost);
       this.plan = plan;
       this.node.change(plan.tuning, this.commit(plan), revision);
     };
@@ -119,7 +124,7 @@ export class QuotaBook extends ClusterQuota {
 
   decide(request: QuotaRequest): Decision | Promise<Decision> {
     const tank = this.tankOf(request.app);
-    const cost = request.cost === undefined ? 1 : this.checkedCost(tank, request.cost);
+    const cost = request.cost === undefined ? 1 : costWithin(tank, request.cost, tank.maxCost);
     const outcome = this.node.tryAcquire(tank, cost);
     return outcome instanceof Promise
       ? outcome.then((made) => this.describe(tank, made, this.clock.now(), cost, request.method))
@@ -144,11 +149,25 @@ export class QuotaBook extends ClusterQuota {
     };
   }
 
-  /** Tokens that were taken for a request that was then refused for another reason. */
+  /** Throws what `decide` would, and takes nothing. */
+  check({ app, cost = 1 }: QuotaRequest): void {
+    const tank = this.tankOf(app);
+    costWithin(tank, cost, tank.maxCost);
+  }
+
+  /** Throws if no request can have taken that. */
+  checkRefund({ app, cost = 1 }: QuotaRequest): void {
+    costWithin(this.knownTank(app), cost, this.largestCost);
+  }
+
+  /** Tokens that were taken and are not used, of a request that has been checked. */
   giveBack(request: QuotaRequest, source: DecisionSource | undefined): void {
-    // The app may be gone since.
-    const tank = this.known.get(request.app) ?? this.tankOf(request.app);
-    this.node.giveBack(tank, request.cost ?? 1, source);
+    this.node.giveBack(this.knownTank(request.app), request.cost ?? 1, source);
+  }
+
+  /** Of tokens that were taken: the app may be gone since. */
+  private knownTank(app: string): AppTank {
+    return this.known.get(app) ?? this.tankOf(app);
   }
 
   private tankOf(app: string): AppTank {
@@ -158,14 +177,6 @@ export class QuotaBook extends ClusterQuota {
     this.latest = tank;
     this.store.serve(app);
     return tank;
-  }
-
-  private checkedCost(tank: AppTank, cost: number): number {
-    if (!Number.isInteger(cost) || cost < 1) {
-      throw new InvalidArgumentError('cost', cost, 'a whole number above 0');
-    }
-    if (cost > tank.mostCost) throw new CostExceedsLimitError(tank.app, cost, tank.mostCost);
-    return cost;
   }
 
   private describe(
@@ -194,4 +205,12 @@ export class QuotaBook extends ClusterQuota {
       source: outcome.source,
     };
   }
+}
+
+function costWithin({ app }: AppTank, cost: number, maxCost: number): number {
+  if (typeof cost === 'number' && cost > maxCost) {
+    throw CostExceedsLimitError.ofQuota(app, cost, maxCost);
+  }
+  wholeCost(cost);
+  return cost;
 }

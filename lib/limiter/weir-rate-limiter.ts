@@ -6,7 +6,7 @@ import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
 import { LeaseDesk } from '../local/lease-desk.js';
 import { MemoryStore, type RedisStore } from '../stores/index.js';
-import { isList, sortAsked } from './asked.js';
+import { isList, sortAsked, type Asked } from './asked.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
@@ -33,6 +33,7 @@ import {
   type AcquireOptions,
   type PolicyInfo,
   type PolicyRequest,
+  type QuotaRequest,
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
@@ -61,6 +62,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly outcome = new Outcome();
   private closed = false;
   private seenRevision = 0;
+  private readonly checkQuota = (quota: QuotaRequest): void => this.quotas().check(quota);
 
   constructor(options: RateLimiterOptions = {}) {
     super();
@@ -97,7 +99,7 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
-    if (isList(request)) return this.lists.take(sortAsked(request, this.policies));
+    if (isList(request)) return this.lists.take(this.sort(request));
     if (request?.app !== undefined) return this.quotas().decide(request);
     const limit = this.policies.limitFor(request);
     const { table } = limit;
@@ -120,7 +122,7 @@ export class WeirRateLimiter extends RateLimiter {
 
   async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
     const checkedOptions = checkAcquireOptions(options);
-    const asked = sortAsked(request, this.policies);
+    const asked = this.sort(request);
     const turn = {
       tryTake: () => this.tryAcquire(request),
       giveBack: (decision: Decision) => this.refunds.giveBack(asked, decision),
@@ -129,7 +131,8 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   refund(request: Acquire): void | Promise<void> {
-    return this.refunds.refund(sortAsked(request, this.policies));
+    const check = (quota: QuotaRequest): void => this.quotas().checkRefund(quota);
+    return this.refunds.refund(sortAsked(request, this.policies, check));
   }
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {
@@ -225,6 +228,10 @@ export class WeirRateLimiter extends RateLimiter {
     await this.quotaBook?.leave();
     this.memory.close();
     await this.remote?.close();
+  }
+
+  private sort(request: Acquire): Asked {
+    return sortAsked(request, this.policies, this.checkQuota);
   }
 
   private takeShared(limit: BoundLimit, request: PolicyRequest): Decision | Promise<Decision> {

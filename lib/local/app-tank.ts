@@ -25,8 +25,6 @@ export interface TankWaiter {
 export interface TankFigures extends ShareFigures {
   /** Tokens per second. */
   readonly burst: number;
-  /** The most that a request of this app may cost. */
-  readonly mostCost: number;
 }
 
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
@@ -57,8 +55,6 @@ export class AppTank {
   share = 0;
   isOverloaded = false;
   readonly usage = new UsageCount();
-  /** The most that a request may cost: what the app can hold at one time. */
-  mostCost = Infinity;
   /** Requests, ever. */
   allowed = 0;
   denied = 0;
@@ -102,9 +98,14 @@ export class AppTank {
     this.offline = new OfflineShare(this.shareFigures, nodes);
   }
 
+  /** The most that a request may cost. */
+  get maxCost(): number {
+    return this.shareFigures.maxCost;
+  }
+
   /** Goes by other figures. Of a lower burst no more is kept than it leaves in proportion. */
   change(figures: TankFigures, now: number): void {
-    const { guaranteed, burst, mostCost } = figures;
+    const { guaranteed, burst } = figures;
     if (burst < this.burst) {
       const kept = Math.floor((this.tokens * burst) / this.burst);
       this.stale += this.tokens - kept;
@@ -112,7 +113,6 @@ export class AppTank {
     }
     this.guaranteed = guaranteed;
     this.burst = burst;
-    this.mostCost = mostCost;
     this.shareFigures = figures;
     this.isRetired = false;
     this.offline.lowerTo(figures, now);
@@ -139,7 +139,8 @@ export class AppTank {
   /** Spends what is here. The hot path: a few comparisons and additions. */
   spend(cost: number, now: number): boolean {
     if (now >= this.expiresAt) this.drop();
-    if (this.tokens < cost) return false;
+    // So that a cost that is no number gets nothing.
+    if (!(this.tokens >= cost)) return false;
     this.tokens -= cost;
     this.used += cost;
     return true;

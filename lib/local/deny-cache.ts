@@ -1,4 +1,4 @@
-import { spread } from '../common/ids.js';
+import { ownText, spread } from '../common/ids.js';
 
 /** Two keys that meet in one of these may cost each other a call to the store, and nothing else. */
 const GENERATIONS = 1024;
@@ -46,7 +46,7 @@ export class DenyCache {
   remember(key: string, denial: Denial): void {
     this.denials.delete(key);
     if (this.denials.size >= this.maxKeys) this.forgetOldest();
-    this.denials.set(key, denial);
+    this.denials.set(ownText(key), denial);
   }
 
   forget(key: string): void {

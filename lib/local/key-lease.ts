@@ -90,7 +90,7 @@ export class KeyLease {
   /** Spends what expires first. Returns how many are left, or -1 if there are too few. */
   spend(cost: number, now: number): number {
     const left = this.tokensAt(now) - cost;
-    if (left < 0) return -1;
+    if (!(left >= 0)) return -1;
     const fromOlder = Math.min(cost, this.older.tokens);
     this.older.spend(fromOlder);
     this.newest.spend(cost - fromOlder);
@@ -100,7 +100,7 @@ export class KeyLease {
   /** Undoes a spending that the store has not been told of; false if there is none to undo. */
   putBack(cost: number, now: number): boolean {
     const { newest } = this;
-    if (newest.used < cost || now >= newest.expiresAt) return false;
+    if (!(newest.used >= cost) || now >= newest.expiresAt) return false;
     newest.spend(-cost);
     return true;
   }

@@ -1,4 +1,5 @@
 import { type LeaseGrant, type LeaseReport, type Outcome } from '../algorithms/index.js';
+import { ownText } from '../common/ids.js';
 import { type SharedLimit } from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';
 import { KeyCall } from './key-call.js';
@@ -137,7 +138,8 @@ export class LeasedKeys {
     return this.hot.add(key, now) >= EARNING;
   }
 
-  private open(key: string, cost: number, now: number): void {
+  private open(name: string, cost: number, now: number): void {
+    const key = ownText(name);
     const lease = new KeyLease(key, now);
     lease.asked(cost, now);
     this.leases.set(key, lease);

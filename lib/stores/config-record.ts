@@ -5,8 +5,6 @@ import {
   type ConfigRecord,
   type LayersByService,
   type NodeAck,
-  type TerseRecord,
-  type ToldRecord,
 } from './config-store.js';
 
 /** A configuration is read by people; one that is larger than this is a mistake. */
@@ -14,25 +12,20 @@ export const LARGEST_RECORD_BYTES = 1024 * 1024;
 /** Of the history the newest are kept: so many, and no more than so many bytes. */
 export const MOST_REVISIONS = 1000;
 export const MOST_HISTORY_BYTES = 16 * LARGEST_RECORD_BYTES;
-/** A larger record is not sent to everybody who listens: who needs it reads it. */
-export const MOST_TOLD_BYTES = 64 * 1024;
+/** A higher revision was not counted by anybody; the scripts keep ten times this exact. */
+export const HIGHEST_REVISION = 2 ** 48;
 /** What a node has to say about a refusal; its log says the rest. */
 const LONGEST_REASON = 500;
 
-/**
- * The draft as text, to which a store adds revision and time; and the same without code and file, for
- * those who know them.
- */
-export function encodeDraft(draft: ConfigDraft): { body: string; terse: string } {
-  const { id, kind, by, effectiveAtMs, hash, rules, patch, code, file } = draft;
-  const terse = JSON.stringify({ id, kind, by, effectiveAtMs, hash, rules, patch });
-  const ground = `"code":${groundText(code)},"file":${groundText(file)}`;
-  const body = `${terse.slice(0, -1)},${ground}}`;
-  return { body: checkedSize(body), terse };
+/** The draft as text, to which a store adds revision and time. */
+export function encodeDraft(draft: ConfigDraft): string {
+  const { id, kind, by, effectiveAtMs, hash, patch, code, file } = draft;
+  const head = JSON.stringify({ id, kind, by, effectiveAtMs, hash, patch });
+  return checkedSize(`${head.slice(0, -1)},"code":${layersText(code)},"file":${layersText(file)}}`);
 }
 
 /** Updates leave code and file as they are. */
-const groundText = remembered((layers: LayersByService): string => JSON.stringify(layers));
+const layersText = remembered((layers: LayersByService): string => JSON.stringify(layers));
 
 function checkedSize(text: string): string {
   const bytes = Buffer.byteLength(text);
@@ -57,20 +50,6 @@ export function readableRecords(texts: readonly string[]): ConfigRecord[] {
   return texts.map(parsed).filter(isRecord);
 }
 
-/** The record in a message, if it is one that was sent by a writer. */
-export function toldRecord(message: string): ToldRecord | undefined {
-  const value = parsed(message);
-  if (!isObject(value) || typeof value.after !== 'string') return undefined;
-  return isTerse(value.record) ? { record: value.record, after: value.after } : undefined;
-}
-
-/** Both or neither of code and file are there. */
-function isTerse(value: unknown): value is TerseRecord {
-  return (
-    hasHead(value) && ((value.code === undefined && value.file === undefined) || hasGround(value))
-  );
-}
-
 export function readableAcks(texts: readonly string[]): NodeAck[] {
   return texts.map(parsed).filter(isAck);
 }
@@ -88,26 +67,14 @@ function parsed(text: string): unknown {
 }
 
 function isRecord(value: unknown): value is ConfigRecord {
-  return hasHead(value) && hasGround(value);
-}
-
-function hasHead(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
-  const { revision, atMs, effectiveAtMs, id, kind, by, hash, patch } = value;
+  const { revision, atMs, effectiveAtMs, id, kind, by, hash, patch, code, file } = value;
   return (
-    Number.isFinite(revision) &&
-    Number.isFinite(atMs) &&
-    Number.isFinite(effectiveAtMs) &&
-    typeof id === 'string' &&
-    typeof kind === 'string' &&
-    typeof by === 'string' &&
-    typeof hash === 'string' &&
-    isObject(patch)
+    [revision, atMs, effectiveAtMs].every(Number.isFinite) &&
+    [id, kind, by, hash].every((text) => typeof text === 'string') &&
+    isObject(patch) &&
+    [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer))
   );
-}
-
-function hasGround({ code, file }: Record<string, unknown>): boolean {
-  return [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer));
 }
 
 function isLayer(value: unknown): boolean {

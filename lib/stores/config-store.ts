@@ -37,8 +37,6 @@ export interface ConfigDraft extends ConfigLayers {
   readonly effectiveAtMs: number;
   /** Of the document that follows from the layers. */
   readonly hash: string;
-  /** The rules by which its writer has found that document to be right. */
-  readonly rules?: string;
 }
 
 /** A revision as it is stored: whole, and never changed. */
@@ -60,16 +58,6 @@ export interface StoredConfig {
   readonly damage?: string;
   /** The store's clock. */
   readonly nowMs: number;
-}
-
-/** A record as it is told: code and file may be left out where they are those of the one before. */
-export type TerseRecord = Omit<ConfigRecord, 'code' | 'file'> &
-  Partial<Pick<ConfigRecord, 'code' | 'file'>>;
-
-export interface ToldRecord {
-  readonly record: TerseRecord;
-  /** The id of the record that it replaced. */
-  readonly after: string;
 }
 
 export interface WrittenConfig {
@@ -106,15 +94,8 @@ export interface ConfigStore {
   /**
    * Replaces the record of that revision (0: none), unless somebody else did. The new revision is
    * one more than the larger of `expectedRevision` and `above`. Sending the same draft again is safe.
-   * `ground` is the id of a record with the same code and file: if it is the one that is replaced,
-   * they need not be told again.
    */
-  write(
-    draft: ConfigDraft,
-    expectedRevision: number,
-    above?: number,
-    ground?: string,
-  ): Promise<WrittenConfig>;
+  write(draft: ConfigDraft, expectedRevision: number, above?: number): Promise<WrittenConfig>;
   /** The last revisions, newest first. */
   history(count: number): Promise<ConfigRecord[]>;
   /** Notes what a node says; it counts for `ttlMs`. */
@@ -125,10 +106,10 @@ export interface ConfigStore {
   withdraw(node: string): Promise<void>;
   acknowledgements(): Promise<NodeAck[]>;
   /**
-   * `hint` is called with each revision that is written, and its record if it is not too large to
-   * be told; or without one when some may have been missed. Hints may be lost, late or doubled.
+   * `hint` is called with the number of each revision that is written, or without one when some may
+   * have been missed. Hints may be lost, late, doubled or forged: only `read` says what is stored.
    * Resolves to a function that ends it.
    */
-  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void>;
+  subscribe(hint: (revision?: number) => void): Promise<() => void>;
   close(): Promise<void>;
 }

@@ -1,8 +1,11 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type AnswerFacts } from '../interceptors/index.js';
+import { CALL, type AnswerFacts, type Asked } from '../interceptors/index.js';
 
 /** What an answer of HTTP would be: there is nothing else to say of one that came back. */
-const FINE: AnswerFacts = { status: 200, setCookie: false, cacheControl: undefined };
+const FINE: AnswerFacts = {
+  ...{ status: 200, setCookie: false },
+  ...{ cacheControl: undefined, vary: undefined },
+};
 
 /** What calls and messages have in common: a payload, and no method or status that says more. */
 export abstract class PayloadDegrade {
@@ -12,14 +15,18 @@ export abstract class PayloadDegrade {
   }
 
   questionOf(context: ExecutionContext): string {
-    return this.bodyOf(context) ?? '';
+    return JSON.stringify(context.getArgByIndex(0)) ?? '';
   }
 
-  bodyOf(context: ExecutionContext): string | undefined {
-    return JSON.stringify(context.getArgByIndex(0));
+  askedOf(context: ExecutionContext): Asked {
+    const body: unknown = context.getArgByIndex(0);
+    return { verb: CALL, place: this.placeOf(context), params: undefined, query: undefined, body };
   }
 
   factsOf(): AnswerFacts {
     return FINE;
   }
+
+  /** The method or pattern that was called. */
+  protected abstract placeOf(context: ExecutionContext): string | undefined;
 }

@@ -28,6 +28,8 @@ const upstream: ResourceOptions = {
 export function settings(redisUrl: string | undefined): RateLimitModuleInput {
   return {
     store: redisUrl ? { type: 'redis', url: redisUrl, prefix: RESOURCE } : 'memory',
+    // Whose answers these are in Redis.
+    service: RESOURCE,
     policies: { view: { rate: LIMITS.large, key: 'user' } },
     protection: { base: upstream, reviews: upstream, sales: upstream, recommendations: upstream },
     degradation: {

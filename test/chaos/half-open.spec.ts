@@ -113,7 +113,7 @@ describe('connections whose other side is gone without a word', () => {
   });
 
   it('that wait for news of the configuration are found by asking for a sign of life', async () => {
-    const client = new Redis(server.url);
+    const client = new Redis(server.adminUrl);
     const listener = new Redis(proxy.url, { retryStrategy: () => 20 });
     const clock = new SystemClock();
     const store = new RedisConfig({ client: listener, prefix: 'weir' }, clock);

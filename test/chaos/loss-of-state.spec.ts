@@ -64,7 +64,7 @@ describe('a loss of the state', () => {
 
   it('by FLUSHALL under load: a new epoch, told once to each, that begins empty', async () => {
     const server = await startRedis();
-    const client = new Redis(server.url);
+    const client = new Redis(server.adminUrl);
     const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
     await fleet.begin(LOAD, LOAD, LOAD);
     await fleet.goOn(0.7);
@@ -92,7 +92,7 @@ describe('a loss of the state', () => {
 
   it('that a newcomer meets first costs one burst, until somebody calls who knows better', async () => {
     const server = await startRedis();
-    const client = new Redis(server.url);
+    const client = new Redis(server.adminUrl);
     const fleet = new Fleet({ type: 'redis', url: server.url, decisionTimeout: '1s' });
     const [newcomer] = await fleet.begin([]);
     const old = await fleet.begin(LOAD, LOAD);

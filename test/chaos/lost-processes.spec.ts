@@ -17,7 +17,7 @@ describe('a process that is lost', () => {
 
   beforeEach(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
     store = { type: 'redis', url: server.url, decisionTimeout: '1s' };
   });
 

@@ -77,7 +77,7 @@ describe('processes whose Redis is away', () => {
         await until(() => one.admissions.length > 0);
         one.offer();
       }
-      const client = new Redis(server.url);
+      const client = new Redis(server.adminUrl);
       await allKnown(client);
       client.disconnect();
       await server.kill();

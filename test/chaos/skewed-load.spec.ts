@@ -16,7 +16,7 @@ describe('four processes that share one quota', () => {
 
   beforeEach(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
   });
 
   afterEach(async () => {

@@ -55,7 +55,7 @@ describe('a Redis that does not answer', () => {
 
   beforeEach(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
   });
 
   afterEach(async () => {

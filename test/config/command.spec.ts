@@ -32,8 +32,8 @@ const A_DURATION =
 
 const FAULTS: Record<string, string[]> = {
   'not-json.json': [`line 4, column 5: not JSON: expected ',' or '}', got '"login":'`],
-  'indented.yaml': ['line 4, column 1: not YAML: All mapping items must start at the same column'],
-  'twice.yaml': ['line 3, column 3: not YAML: Map keys must be unique'],
+  'indented.yaml': ['line 4, column 4: not YAML: bad indentation of a mapping entry'],
+  'twice.yaml': ['line 3, column 3: not YAML: duplicated mapping key'],
   'empty.yaml': ['is empty'],
   'nothing.yaml': [
     'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, ' +

@@ -69,23 +69,26 @@ describe('docs/configuration.md', () => {
       .map((line) => line.replace(/ *\| */g, '|'))
       .join('\n');
 
-  it('has examples that are right', () => {
+  it('has examples that are right', async () => {
     const [whole, layer] = blocks('yaml');
     expect(blocks('yaml')).toHaveLength(2);
-    expect(checkDocument(parseText(whole!, 'a.yaml')).version).toBe(3);
-    expect(checkLayer(parseText(layer!, 'b.yaml'))).toMatchObject({ policies: { legacy: null } });
+    expect(checkDocument(await parseText(whole!, 'a.yaml')).version).toBe(3);
+    expect(checkLayer(await parseText(layer!, 'b.yaml'))).toMatchObject({
+      policies: { legacy: null },
+    });
     expect(typeErrors(new Map(blocks('ts').map((code, i) => [`page-${i}.ts`, code])))).toEqual([]);
     expect(blocks('ts')).toHaveLength(1);
   });
 
-  it('shows the faults of its example as they are told', () => {
+  it('shows the faults of its example as they are told', async () => {
     const [text] = blocks('yaml');
     const wrong = text!
       .replace('key: user', 'key: user\n    brust: 5')
       .replace('burst: 8000', 'burst: 400')
       .replace('profile: normal', 'profile: promi');
     const [shown] = blocks('text');
-    const told = faultsOf(() => checkDocument(parseText(wrong, 'a.yaml')));
+    const value = await parseText(wrong, 'a.yaml');
+    const told = faultsOf(() => checkDocument(value));
     expect(shown!.trim().split('\n')).toEqual([
       'weir.yaml: 3 faults',
       ...told.map((fault) => `  ${fault}`),

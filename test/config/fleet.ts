@@ -11,7 +11,6 @@ import {
   type ConfigDraft,
   type ConfigStore,
   type StoredConfig,
-  type ToldRecord,
   type WrittenConfig,
 } from '../../lib/stores/config-store.js';
 import { MemoryConfig } from '../../lib/stores/memory/memory-config.js';
@@ -92,12 +91,12 @@ export class Wire implements ConfigStore {
     return this.store.acknowledgements();
   }
 
-  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
-    return this.store.subscribe((revision, told) => {
+  subscribe(hint: (revision?: number) => void): Promise<() => void> {
+    return this.store.subscribe((revision) => {
       const times = this.isDown ? 0 : this.hintFate();
       for (let i = 0; i < times; i++) {
-        if (i === 0) hint(revision, told);
-        else this.late.push(() => hint(revision, told));
+        if (i === 0) hint(revision);
+        else this.late.push(() => hint(revision));
       }
     });
   }

@@ -4,7 +4,6 @@ import {
   type ConfigLayer,
 } from '../../lib/config/index.js';
 import { ACKNOWLEDGED_AFTER_MS } from '../../lib/config/acknowledger.js';
-import { type ToldRecord } from '../../lib/stores/config-store.js';
 import { errorWith } from '../support/errors.js';
 import { until } from '../support/until.js';
 import { Fleet, limitOf, ONE_POLL_MS } from './fleet.js';
@@ -65,19 +64,6 @@ describe('a configuration that changes while it is in use', () => {
     expect({ ...change }).toEqual({ from, to, diff, record });
     const written = JSON.parse(JSON.stringify(change)) as object;
     expect(Object.keys(written).sort()).toEqual(['diff', 'from', 'record', 'to']);
-  });
-
-  it('leaves a message as it is, for others who hear the same', async () => {
-    const a = await fleet.start('a', { code });
-    const nodes = [await fleet.start('b', { code }), await fleet.start('c', { code })];
-    const heard: ToldRecord[] = [];
-    await fleet.store.subscribe((_revision, told) => told && heard.push(told));
-    await a.config.update(limitOf(200));
-    await fleet.settle();
-    expect(nodes.map(({ rate }) => rate)).toEqual(['200/s', '200/s']);
-    expect(heard.map(({ record }) => Object.keys(record))).toEqual([
-      expect.not.arrayContaining(['code']),
-    ]);
   });
 
   it('deletes what a patch says is null, and keeps that over the next code', async () => {

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import { cacheability, mayStore } from '../../lib/degradation/cacheability.js';
+import { cacheability, foreignVary, mayStore } from '../../lib/degradation/cacheability.js';
 import { degradeKey, type DegradeKeyParts } from '../../lib/degradation/degrade-key.js';
+import { isPlainData } from '../../lib/degradation/plain-data.js';
+import { seal, unseal } from '../../lib/stores/envelope.js';
 
 describe('the key of an answer', () => {
   const route = 'GET /products/:id';
@@ -32,9 +34,35 @@ describe('the key of an answer', () => {
     ['a principal and a dash', { route, principal: '-' }, { route }],
     ['a name and a value', { route, query: { a: 'b:' } }, { route, query: { 'a:b': '' } }],
     ['a value and two', { route, query: { a: '1' } }, { route, query: { a: '', '1': '' } }],
+    ['services', { route, service: 'a' }, { route, service: 'b' }],
+    ['a service and none', { route, service: '-' }, { route }],
+    ['bodies', { route, body: { a: 1 } }, { route, body: { a: 2 } }],
+    ['a body and a query', { route, body: { a: '1' } }, { route, query: { a: '1' } }],
+    ['an empty body and none', { route, body: {} }, { route }],
+    ['numbers that JSON does not', { route, body: NaN }, { route, body: Infinity }],
+    ['0 and -0', { route, body: 0 }, { route, body: -0 }],
+    ['bytes', { route, body: Buffer.from([1]) }, { route, body: Buffer.from([2]) }],
+    ['moments', { route, body: new Date(1) }, { route, body: new Date(2) }],
+    ['what is far below', { route, query: nested(9, '1') }, { route, query: nested(9, '2') }],
+    ['what is very far', { route, body: nested(9999, '1') }, { route, body: nested(9999, '2') }],
     ['languages', { route, vary: { lang: 'de' } }, { route, vary: { lang: 'en' } }],
   ])('tells %s apart', (_name, one, other) => {
     expect(degradeKey(one)).not.toBe(degradeKey(other));
+  });
+
+  it('is none for what it cannot tell apart, and ends with what does not', () => {
+    class Money {}
+    for (const body of [
+      new Map([[1, 2]]),
+      new Money(),
+      [new Money()],
+      Object.create(new Money()),
+    ]) {
+      expect(() => degradeKey({ route, body })).toThrow(TypeError);
+    }
+    const itself: unknown[] = [];
+    itself.push(itself);
+    expect(() => degradeKey({ route, body: itself })).toThrow(RangeError);
   });
 
   it('cannot be forged: of many made of separators, different parts never make the same key', () => {
@@ -44,7 +72,7 @@ describe('the key of an answer', () => {
     });
     const record = fc.dictionary(text, text, { maxKeys: 2 });
     const parts = fc.record(
-      { route: text, params: record, query: record, principal: text, vary: record },
+      { route: text, params: record, query: record, principal: text, vary: record, body: record },
       { requiredKeys: ['route', 'params', 'query', 'vary'] },
     );
     const seen = new Map<string, string>();
@@ -69,8 +97,15 @@ describe('the key of an answer', () => {
 function sorted(parts: DegradeKeyParts): unknown {
   const entries = (record: object = {}): [string, unknown][] =>
     Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
-  const { route, params, query, vary, principal } = parts;
-  return [route, entries(params), entries(query), entries(vary), principal ?? null];
+  const { route, params, query, vary, principal, body } = parts;
+  const isNone = body === undefined ? null : entries(body as object);
+  return [route, entries(params), entries(query), entries(vary), principal ?? null, isNone];
+}
+
+function nested(levels: number, leaf: string): Record<string, unknown> {
+  let value: Record<string, unknown> = { leaf };
+  for (let i = 0; i < levels; i++) value = { value };
+  return value;
 }
 
 describe('whose answers may be cached', () => {
@@ -106,5 +141,69 @@ describe('what may be stored', () => {
     [{ status: 200, cacheControl: 'x-private-beta' }, true],
   ])('%j: %s', (facts, expected) => {
     expect(mayStore(facts)).toBe(expected);
+  });
+});
+
+describe('what an answer depends on by its own word', () => {
+  it.each([
+    [undefined, undefined],
+    ['', undefined],
+    ['Accept-Encoding', undefined],
+    ['origin , ACCEPT-ENCODING', undefined],
+    ['X-Lang', undefined],
+    ['Origin, X-Other', 'X-Other'],
+    [['Origin', 'Cookie'], 'Cookie'],
+    ['*', '*'],
+    ['Accept-Encoding,*', '*'],
+  ])('%j, with x-lang in the key: %s', (vary, expected) => {
+    expect(foreignVary({ vary }, ['x-lang'])).toBe(expected);
+  });
+});
+
+describe('plain data', () => {
+  class Money {
+    toJSON(): string {
+      return '1';
+    }
+  }
+  class Day extends Date {}
+  class Row extends Array<number> {}
+  it.each<[string, unknown]>([
+    ...[1, 'a', true, null, undefined].map((one): [string, unknown] => [String(one), one]),
+    ['a list', [1, [2]]],
+    ['an object', { a: { b: 1 } }],
+    ['one without a prototype', Object.assign(Object.create(null) as object, { a: 1 })],
+    ['a date', { at: new Date(0) }],
+    ['an address', [new URL('http://weir.test')]],
+  ])('is %s', (_what, value) => expect(isPlainData(value)).toBe(true));
+
+  it.each<[string, unknown]>([
+    ['an instance', new Money()],
+    ['one in a list', [[new Money()]]],
+    ['a date of a class of its own', new Day()],
+    ['a date that writes itself otherwise', Object.assign(new Date(), { toJSON: () => 'x' })],
+    ['a list of a class of its own', Row.from([1])],
+    ['an object that writes itself', { toJSON: () => ({}) }],
+    ['an object with a mark', { [Symbol('mark')]: 1 }],
+    ['a child of an object', Object.create({ a: 1 })],
+    ['bytes', Buffer.from('a')],
+    ['a map', new Map()],
+    ['a text in a box', Object('a')],
+  ])('is not %s', (_what, value) => expect(isPlainData(value)).toBe(false));
+});
+
+describe('an envelope', () => {
+  const sealed = (body: unknown) => seal({ v: 1, t: 1, kind: 'json', body })?.text;
+  const lists = (depth: number): unknown => {
+    let value: unknown = '[{"\\"[[[[';
+    for (let i = 0; i < depth; i++) value = [value];
+    return value;
+  };
+
+  it('holds what is 100 levels deep, and no more', () => {
+    expect(unseal(sealed(lists(100))!)?.body).toEqual(lists(100));
+    expect(sealed(lists(101))).toBeUndefined();
+    const deep = JSON.stringify({ v: 1, t: 1, kind: 'json', body: lists(101) });
+    expect(unseal(deep)).toBeUndefined();
   });
 });

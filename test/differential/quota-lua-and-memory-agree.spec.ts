@@ -200,7 +200,7 @@ describe('the lease script and the quota ledger', () => {
 
   beforeAll(async () => {
     const redis = await startRedis();
-    client = await connectTo(redis.url);
+    client = await connectTo(redis.adminUrl);
   });
 
   afterAll(async () => {

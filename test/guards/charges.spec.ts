@@ -2,7 +2,8 @@ import { chargeOf, keepCharge, type Charge } from '../../lib/guards/charges.js';
 
 const charge = (name: string): Charge => ({
   decision: undefined,
-  names: new Set([name]),
+  asked: { policy: name, key: 'k' },
+  ledger: undefined,
   pending: undefined,
 });
 

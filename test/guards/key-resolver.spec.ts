@@ -6,6 +6,7 @@ import {
   type Decision,
   type KeyOption,
 } from 'nestjs-weir';
+import { AwaitedValues } from '../../lib/guards/awaited-values.js';
 import { compileKey, type KeySettings } from '../../lib/guards/key-resolver.js';
 import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
 import { Questions } from '../../lib/guards/question.js';
@@ -125,7 +126,8 @@ describe('the key of a request', () => {
     expect(keyOf(() => 'k')).toBe('k');
     expect(keyOf(() => 0)).toBe('0');
     for (const nothing of [undefined, null, '']) expect(keyOf(() => nothing)).toBeUndefined();
-    expect(keyOf((() => Promise.resolve('k')) as unknown as KeyOption)).toBeUndefined();
+    const promise = (() => Promise.resolve('k')) as unknown as KeyOption;
+    expect(() => keyOf(promise)).toThrow('a promise is no key');
   });
 
   it('of several together is none if one of them has none', () => {
@@ -183,10 +185,14 @@ describe('a request without a key', () => {
       false,
       limiter,
     );
-    const questions = new Questions(catalog, undefined, {
-      missing: (policy, cause) => warned.push(`${policy}: ${String(cause)}`),
-      beforeAuthentication: (policy) => warned.push(`${policy}: before authentication`),
-    });
+    const faults = {
+      missing: (policy: string, cause: unknown) => warned.push(`${policy}: ${String(cause)}`),
+      beforeAuthentication: (policy: string) => warned.push(`${policy}: before authentication`),
+      promised: (policy: string, what: string) => warned.push(`${policy}: ${what} promised`),
+      failed: (policy: string | undefined, what: string) => warned.push(`${policy}: ${what}`),
+    };
+    const awaited = new AwaitedValues(() => undefined);
+    const questions = new Questions(catalog, undefined, faults, awaited);
     return {
       limiter,
       ask(request: FakeRequest): boolean {

@@ -24,7 +24,10 @@ function tableOf(settings: Partial<RouteTableSettings> = {}): RouteTable {
   limiters.push(limiter);
   const catalog = new PolicyCatalog(limiter, { user: undefined, ipv6Prefix: 64 });
   catalog.define(POLICIES);
-  return new RouteTable(catalog, limiter, { apply: undefined, hasQuota: false, ...settings });
+  return new RouteTable(catalog, limiter, {
+    ...{ apply: undefined, hasQuota: false, maxCost: 10 },
+    ...settings,
+  });
 }
 
 function planOf(type: Type, method: string, settings?: Partial<RouteTableSettings>): RoutePlan {

@@ -25,6 +25,18 @@ describe('an answer', () => {
     expect(again).toBe(0);
   });
 
+  it('of a long question is remembered by a digest of it', () => {
+    const due = new DueAnswers(10);
+    const long = 'x'.repeat(100_000);
+    expect([due.isDue(`${long}1`, 0, EVERY), due.isDue(`${long}2`, 0, EVERY)]).toEqual([
+      true,
+      true,
+    ]);
+    expect(due.isDue(`${long}1`, 1, EVERY)).toBe(false);
+    const { young } = due as unknown as { young: Map<string, number> };
+    expect(Math.max(...[...young.keys()].map(({ length }) => length))).toBeLessThan(64);
+  });
+
   it('of questions without end takes the memory of two generations', () => {
     const due = new DueAnswers(10);
     for (let i = 0; i < 10_000; i++) due.isDue(`q-${i}`, 0, EVERY);

@@ -154,10 +154,13 @@ describe('a quota that changes while the limiter runs', () => {
   it('checks costs by the new figures', () => {
     const { limiter, change } = open({ quota: quotaOf({ a: APP }, { maxCost: 10 }) });
     expect(now(limiter.tryAcquire({ app: 'a', cost: 10 })).allowed).toBe(true);
-    change(1, { apps: { a: { guaranteed: 5, burst: 5 } } })();
+    change(1, { apps: { a: { guaranteed: 5, burst: 5 } }, maxCost: 5 })();
     expect(() => limiter.tryAcquire({ app: 'a', cost: 6 })).toThrow(
       errorWith({ code: 'COST_EXCEEDS_LIMIT', limit: 5 }),
     );
+    // It was taken while it was allowed.
+    expect(() => limiter.refund({ app: 'a', cost: 10 })).not.toThrow();
+    expect(() => limiter.refund({ app: 'a', cost: 11 })).toThrow(errorWith({ limit: 10 }));
   });
 
   it('is refused by a limiter that is closed', async () => {

@@ -6,6 +6,7 @@ import { ManualClock } from '../support/manual-clock.js';
 /** The figures of the source: three apps of one cluster. */
 const SOURCE: QuotaOptions = {
   cluster: { capacity: 1_000_000 },
+  maxCost: 6,
   apps: {
     a: { guaranteed: 10_000, burst: 50_000, priority: 1 },
     b: { guaranteed: 20_000, burst: 80_000, priority: 0 },
@@ -75,8 +76,9 @@ describe('a quota', () => {
     const limiter = limiterWith({ apps: { only: { guaranteed: 10 } } });
     for (let i = 0; i < 10; i++) now(limiter.tryAcquire({ app: 'only' }));
     expect(now(limiter.tryAcquire({ app: 'only' })).allowed).toBe(false);
-    void limiter.refund({ app: 'only', cost: 2 });
+    void limiter.refund({ app: 'only' });
     expect(now(limiter.tryAcquire({ app: 'only' })).allowed).toBe(true);
+    expect(now(limiter.tryAcquire({ app: 'only' })).allowed).toBe(false);
   });
 
   it('can be waited for', async () => {
@@ -126,9 +128,9 @@ describe('a quota', () => {
     expect(() => limiter.tryAcquire({ app: 'a', cost })).toThrow(errorWith({ field: 'cost' }));
   });
 
-  it('V-A28: refuses a cost that the app can never hold', () => {
+  it('V-A28: refuses a cost above what one request may cost', () => {
     const limiter = limiterWith(SOURCE);
-    expect(() => limiter.tryAcquire({ app: 'b', cost: 80_001 })).toThrow(
+    expect(() => limiter.tryAcquire({ app: 'b', cost: 7 })).toThrow(
       errorWith({ code: 'COST_EXCEEDS_LIMIT', field: 'cost' }),
     );
   });

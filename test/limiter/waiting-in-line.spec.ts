@@ -339,3 +339,71 @@ describe('waiting for several policies', () => {
     expect(clock.pending).toBe(idle);
   });
 });
+
+describe('a very long line', () => {
+  const denied = { allowed: false, retryAfterMs: 1e9 } as Decision;
+
+  /** Everybody waits for tokens that never come, and has an own way out. */
+  function longLine(length: number) {
+    const told = { ended: 0, refused: 0 };
+    const line = new WaitingLine(new ManualClock(), () => told.ended++);
+    const task = {
+      ...{ policy: 'p', buckets: ['k'], maxWaiters: length, isShared: false },
+      tryTake: () => denied,
+      giveBack: () => undefined,
+    };
+    const exits = Array.from({ length }, () => {
+      // A real signal takes longer to make than all of the rest.
+      let leave = (): void => undefined;
+      const addEventListener = (_: string, abort: () => void): void => void (leave = abort);
+      const signal = { addEventListener, removeEventListener: () => undefined };
+      line.join(task, { signal: signal as never }).catch(() => told.refused++);
+      return () => leave();
+    });
+    return { line, told, exits };
+  }
+
+  it.each<[string, (exits: (() => void)[]) => (() => void)[]]>([
+    ['from the end', (exits) => exits.toReversed()],
+    ['from the front', (exits) => exits],
+    ['from the middle', (exits) => [...exits.slice(50), ...exits.slice(0, 50)]],
+  ])('is left by all, one after the other, %s', async (_, order) => {
+    const { told, exits } = longLine(100);
+    for (const leave of order(exits)) leave();
+    await settle();
+    expect(told).toEqual({ refused: 100, ended: 1 });
+  });
+
+  // While leaving meant to search the line for oneself, this took minutes.
+  it('is left by many, and ends for the others with the limiter', async () => {
+    const length = 300_000;
+    const { line, told, exits } = longLine(length);
+    for (const leave of exits.slice(length / 3).reverse()) leave();
+    line.close();
+    await settle();
+    expect(told.refused).toBe(length);
+  });
+
+  it('does not look for a listener that has just been called', async () => {
+    const { bench } = drained({ rate: 1 });
+    const end = new AbortController();
+    let removals = 0;
+    end.signal.removeEventListener = () => void removals++;
+    const acquired = bench.limiter.acquire({ policy: 'p', key: 'k' }, { signal: end.signal });
+    end.abort(new Error('enough'));
+    await expect(acquired).rejects.toThrow('enough');
+    expect(removals).toBe(0);
+  });
+
+  it('does not count those who have left, nor serve them', async () => {
+    const { bench, clock } = drained({ rate: 1, maxWaiters: 4 });
+    const [first, second, third] = [1, 2, 3].map(() => new Waiter(bench));
+    second!.abort();
+    third!.abort();
+    const later = [1, 2, 3].map(() => new Waiter(bench));
+    expect(await statesOf(...later)).toEqual(['waiting', 'waiting', 'waiting']);
+    expect(await statesOf(new Waiter(bench))).toEqual(['rejected']);
+    await clock.advanceAsync(2000);
+    expect(await statesOf(first!, ...later)).toEqual(['granted', 'granted', 'waiting', 'waiting']);
+  });
+});

@@ -19,7 +19,6 @@ const SAME = {
   guaranteed: 10_000,
   burst: 50_000,
   maxCost: 10,
-  mostCost: 10,
   gatherMicros: 1_000_000,
 };
 

@@ -240,7 +240,7 @@ describe('the configuration of an application', () => {
     const store = { type: 'redis', url } as const;
     const [withQuota, without] = [
       await start({ ...QUOTA, store }),
-      await start({ store, config: { service: 'plain' } }),
+      await start({ store, service: 'plain' }),
     ];
     const config = without.get(RateLimitConfig);
     await withQuota

@@ -110,6 +110,9 @@ describe('what cannot work is an error at start', () => {
     [{ probes: { db: 1 } }, 'degradation.probes.db'],
     [{ level1Ttl: 'x' }, 'degradation.level1Ttl'],
     [{ nothing: 1 }, 'degradation.nothing'],
+    [{ credentialHeaders: 'x-a' }, 'degradation.credentialHeaders'],
+    [{ credentialHeaders: ['x a'] }, 'degradation.credentialHeaders'],
+    [{ credentialHeaders: ['*'] }, 'degradation.credentialHeaders'],
     [{ recovery: { window: 0 } }, 'degradation.recovery.window'],
   ])('degradation: %j', async (degradation, field) => {
     await expect(startLimited([], { degradation })).rejects.toMatchObject({ field });

@@ -115,20 +115,22 @@ describe('level 1 on Redis', () => {
   it('is shared by the processes of a fleet, survives poison, and does not miss a dead Redis', async () => {
     const redis = await startRedis();
     const store = { type: 'redis', url: redis.url } as const;
-    const stages = [new Stage(new ManualClock()), new Stage(new ManualClock())];
+    const clock = new ManualClock();
+    const stages = [new Stage(clock), new Stage(clock)];
     const apps = await Promise.all(
       stages.map((stage) =>
         startLimited([productsController(stage, (offer) => Get(offer))], {
           ...moduleOptions(stage),
           store,
+          service: 'shop',
         }),
       ),
     );
     const [one, other] = apps as [HttpApp, HttpApp];
-    const client = new Redis(redis.url);
+    const client = new Redis(redis.adminUrl);
     try {
       await until(async () => {
-        stages[0]!.clock.advance(11_000);
+        clock.advance(11_000);
         await one.get('/level1');
         return (await client.keys('weir:answer:*')).length > 0;
       });
@@ -158,7 +160,7 @@ describe('level 1 on Redis', () => {
       const closing = Promise.all(apps.map((app) => app.close())).finally(() => (isClosed = true));
       // Calls to a Redis that is gone are given up in time, and time is in our hands.
       await until(() => {
-        for (const { clock } of stages) clock.advance(1000);
+        clock.advance(1000);
         return isClosed;
       });
       await closing;
@@ -168,7 +170,7 @@ describe('level 1 on Redis', () => {
   it('is not connected to where there is no @Degrade', async () => {
     const redis = await startRedis();
     const app = await startLimited([], { store: { type: 'redis', url: redis.url } });
-    const client = new Redis(redis.url);
+    const client = new Redis(redis.adminUrl);
     try {
       await app.app.get(RateLimiter).ready();
       // The limiter's connection, the one that hears of changes, and the one that asks.

@@ -48,6 +48,9 @@ class Book {
 /** The contexts of operations, as the last field of each has seen them. */
 const contexts: object[] = [];
 
+/** For whom the handler of that name has run. */
+const logins: string[] = [];
+
 /** How often the handler of that name has run. */
 const shaped = { calls: 0 };
 
@@ -77,6 +80,16 @@ class BooksResolver {
   @RateLimit({ rate: 1, period: '1h', key: { param: 'args.id' } })
   byId(@Args('id', { type: () => Int }) id: number): string {
     return `book ${id}`;
+  }
+
+  @Mutation(() => String, { nullable: true })
+  @RateLimit({ rate: 3, period: '1h', key: { param: 'args.email' }, cost: costOfField })
+  login(
+    @Args('email') email: string,
+    @Args('cost', { type: () => Int, nullable: true }) _cost?: number,
+  ): string {
+    logins.push(email);
+    return 'ok';
   }
 
   @Query(() => String, { nullable: true })
@@ -144,6 +157,10 @@ class BooksResolver {
 function countOfFields(context: ExecutionContext): number {
   const info = GqlExecutionContext.create(context).getInfo<GraphQLResolveInfo>();
   return info.operation.selectionSet.selections.length;
+}
+
+function costOfField(context: ExecutionContext): number {
+  return GqlExecutionContext.create(context).getArgs<{ cost?: number }>().cost ?? 1;
 }
 
 async function* events(): AsyncGenerator<{ bookAdded: Book }> {
@@ -236,6 +253,67 @@ describe('GraphQL operations', () => {
     expect(data).toEqual({ a: 1, b: 1, c: 1, policies: 'two 1, five 4' });
     expect(headers.get('ratelimit')).toBe('"two";r=1;t=1800, "five";r=4;t=720');
     expect((await app.query('{ left }')).data).toEqual({ left: 0 });
+  });
+
+  it.each(['memory', 'redis'] as const)(
+    'are charged for each key that their fields have, on %s',
+    async (type) => {
+      const store =
+        type === 'memory'
+          ? type
+          : { type, url: (await startRedis()).url, decisionTimeout: '10s' as const };
+      const app = await start({ store });
+      logins.length = 0;
+      const text = (from: number): string => {
+        const aliases = Array.from({ length: 50 }, (_, i) => `a${i}: login(email: "victim")`);
+        return `mutation { d: login(email: "decoy${from}") ${aliases.join(' ')} }`;
+      };
+      for (let i = 0; i < 20; i++) await app.query(text(i));
+      // One operation is one token for each key, however often it names it.
+      expect(logins.filter((email) => email === 'victim')).toHaveLength(3 * 50);
+      expect(logins.filter((email) => email.startsWith('decoy'))).toHaveLength(20);
+      const { errors } = await app.query('mutation { login(email: "victim") }');
+      expect(errors[0]?.extensions['code']).toBe('RATE_LIMITED');
+    },
+  );
+
+  it('whose fields all ask at once pay once for each key', async () => {
+    const { url } = await startRedis();
+    const app = await start({ store: { type: 'redis', url, decisionTimeout: '10s' } });
+    const fields = Array.from({ length: 40 }, (_, i) => `a${i}: byId(id: ${i % 20})`);
+    const first = await app.query(`{ ${fields.join(' ')} }`);
+    expect([first.errors, Object.keys(first.data!).length]).toEqual([[], 40]);
+    const { errors } = await app.query(`{ ${fields.join(' ')} }`);
+    expect(errors).toHaveLength(40);
+  });
+
+  it('pay the difference for a field that costs more, and nothing for one that costs less', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const all =
+      '{ a: login(email: "x") b: login(email: "x", cost: 3) c: login(email: "x", cost: 2) }';
+    const { data, headers } = await app.query(`mutation ${all}`);
+    expect(data).toEqual({ a: 'ok', b: 'ok', c: 'ok' });
+    expect(headers.get('ratelimit')).toMatch(/r=0;/);
+    const more = await app.query('mutation { a: login(email: "y", cost: 2) b: login(email: "z") }');
+    expect(more.errors).toEqual([]);
+  });
+
+  it('tell of one bucket for each policy, however many keys they have', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const aliases = Array.from({ length: 500 }, (_, i) => `a${i}: login(email: "e${i}")`);
+    const { headers, errors } = await app.query(`mutation { ${aliases.join(' ')} }`);
+    expect(errors).toEqual([]);
+    expect(headers.get('ratelimit')!.length).toBeLessThan(100);
+  });
+
+  it('are refused where a field asks for what cannot be', async () => {
+    const app = await start({ clock: new ManualClock() });
+    const { data, errors } = await app.query(
+      'mutation { a: login(email: "x", cost: -1) b: login(email: "x", cost: 9) c: login(email: "x") }',
+    );
+    expect(data).toEqual({ a: null, b: null, c: 'ok' });
+    const codes = errors.map(({ extensions }) => extensions['code']);
+    expect(codes).toEqual(['COST_OUT_OF_RANGE', 'COST_OUT_OF_RANGE']);
   });
 
   it('are denied field by field: what a policy denies says nothing of the others', async () => {

@@ -65,7 +65,7 @@ class AnswersController {
   }
 
   @Get('skip-later')
-  @RateLimit({ rate: 1, period: '1m', skipIf: (async () => true) as never })
+  @RateLimit({ rate: 1, period: '1m', skipIf: (() => Promise.resolve(true)) as never })
   skipLater(): string {
     return 'ok';
   }
@@ -173,7 +173,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(await statuses(4, '/tier', { 'x-tier': 'vip' })).toEqual([200, 200, 200, 429]);
     expect(await statuses(2, '/tier')).toEqual([200, 429]);
     const { headers } = await http.get('/tier', { 'x-tier': 'vip' });
-    expect(headers.get('ratelimit-policy')).toBe('"AnswersController.tier";q=3;w=60');
+    expect(headers.get('ratelimit-policy')).toMatch(/^"limit-[0-9a-f]{8}";q=3;w=60$/);
   });
 
   it('tells loggers what was decided', async () => {

@@ -74,7 +74,11 @@ describe('the tables in the README', () => {
     ['Policy options', new PolicyOptions(), ['rate', 'period', 'burst', 'maxDelay', 'defaultTier']],
     ['Memory store', new MemoryStoreOptions(), []],
     ['Redis store', new RedisStoreOptions(), ['client', 'url', 'options', 'cluster']],
-    ['How a policy is applied', new RouteOptions(), ['tier', 'cost', 'skipIf', 'rejection']],
+    [
+      'How a policy is applied',
+      new RouteOptions(),
+      ['name', 'tier', 'cost', 'skipIf', 'rejection'],
+    ],
     ['Headers', new HeaderOptions(), []],
     [
       'Module options',
@@ -84,14 +88,10 @@ describe('the tables in the README', () => {
       ),
       [
         ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user'],
-        ...['problemBase', 'nodeId', 'clock', 'configVersion'],
+        ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
       ],
     ],
-    [
-      'Limits that change while the service runs',
-      new ConfigOptions(),
-      ['file', 'source', 'service'],
-    ],
+    ['Limits that change while the service runs', new ConfigOptions(), ['file', 'source']],
   ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
     const table = tableBelow(readme, heading);
     expect([...table.keys()].sort()).toEqual([...Object.keys(defaults), ...withoutDefault].sort());

@@ -55,7 +55,7 @@ describe('ioredis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    redis = new Redis(server.url, { ...CLIENT_OPTIONS, lazyConnect: true });
+    redis = new Redis(server.adminUrl, { ...CLIENT_OPTIONS, lazyConnect: true });
     redis.on('error', () => undefined);
     closeAtEnd(async () => redis.disconnect());
     await redis.connect();

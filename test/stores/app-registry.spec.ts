@@ -55,7 +55,7 @@ describe('the nodes that may serve an app', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
   });
 
   beforeEach(() => client.flushall());

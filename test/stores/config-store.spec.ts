@@ -3,7 +3,6 @@ import { SystemClock } from '../../lib/common/clock.js';
 import {
   type ConfigDraft,
   type ConfigStore,
-  type ToldRecord,
 } from '../../lib/stores/config-store.js';
 import { MemoryConfig } from '../../lib/stores/memory/memory-config.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
@@ -183,28 +182,6 @@ describe.each(Object.keys(stands))('the configuration in %s', (name) => {
 
     await store.withdraw('a');
     expect((await other.acknowledgements()).map(({ node }) => node)).toEqual(['b']);
-  });
-
-  it('tells code and file again unless they are those of the record that is replaced', async () => {
-    const heard: ToldRecord[] = [];
-    const stop = await other.subscribe((_revision, told) => told && heard.push(told));
-    const isHeard = (id: string) => () => heard.some(({ record }) => record.id === id);
-    // Written again until it is heard, since a subscription takes its time.
-    await until(async () => {
-      const first = draft();
-      await store.write(first, await revision());
-      return until(isHeard(first.id), { timeoutMs: 500 });
-    });
-    const drafts = [draft(), draft(), draft()];
-    // The second one stands on the first, and the third one only says so.
-    const grounds = [undefined, drafts[0]!.id, drafts[0]!.id];
-    for (const [n, one] of drafts.entries()) {
-      await store.write(one, await revision(), 0, grounds[n]);
-      await until(isHeard(one.id));
-    }
-    stop();
-    const told = drafts.map(({ id }) => heard.find(({ record }) => record.id === id)!.record);
-    expect(told.map((record) => 'code' in record && 'file' in record)).toEqual([true, false, true]);
   });
 
   it('hints at what is written', async () => {

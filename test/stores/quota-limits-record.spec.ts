@@ -82,7 +82,7 @@ describe('the limits of a quota in Redis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    client = new Redis(server.url, { lazyConnect: true, enableOfflineQueue: false });
+    client = new Redis(server.adminUrl, { lazyConnect: true, enableOfflineQueue: false });
     await client.connect();
   });
 
@@ -269,7 +269,7 @@ describe('the limits of a quota in Redis', () => {
   it('are told when Redis is back to a process that changed them while it was away', async () => {
     const process = processOf('n', ['a']);
     await process.want({ a: 1 });
-    const away = new Redis(server.url, { lazyConnect: true, enableOfflineQueue: false });
+    const away = new Redis(server.adminUrl, { lazyConnect: true, enableOfflineQueue: false });
     await away.connect();
     const other = new Process('other', ['a'], away, () => now);
     await other.want({ a: 1 });

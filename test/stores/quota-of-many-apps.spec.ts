@@ -53,7 +53,7 @@ describe('a quota of as many apps as there may be', () => {
   let client: Redis;
 
   beforeAll(async () => {
-    client = new Redis((await startRedis()).url);
+    client = new Redis((await startRedis()).adminUrl);
   });
 
   afterAll(async () => {

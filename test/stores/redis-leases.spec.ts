@@ -127,7 +127,7 @@ describe('leases on Redis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
   });
 
   afterEach(async () => {

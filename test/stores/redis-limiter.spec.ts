@@ -50,7 +50,7 @@ describe('the limiter on Redis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    client = new Redis(server.url);
+    client = new Redis(server.adminUrl);
   });
 
   afterAll(async () => {

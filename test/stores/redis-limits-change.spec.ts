@@ -17,7 +17,7 @@ describe('limits that change on Redis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    redis = new Redis(server.url);
+    redis = new Redis(server.adminUrl);
   });
 
   afterAll(async () => {

@@ -47,7 +47,7 @@ describe('the quota in Redis', () => {
 
   beforeEach(async () => {
     server = await startRedis();
-    client = new Redis(server.url, { lazyConnect: true, enableOfflineQueue: false });
+    client = new Redis(server.adminUrl, { lazyConnect: true, enableOfflineQueue: false });
     client.on('error', () => {});
     await client.connect();
     now = START_MICROS;

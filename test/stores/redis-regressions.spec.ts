@@ -160,7 +160,7 @@ describe('the limiter on Redis, at its edges', () => {
   });
 
   it('understands a client that gives numbers as texts', async () => {
-    const client = new Redis(server.url, { stringNumbers: true });
+    const client = new Redis(server.adminUrl, { stringNumbers: true });
     const limiter = createRateLimiter({
       policies: { p: { rate: 10, period: '1h' } },
       store: { type: 'redis', client, prefix: 'texts', decisionTimeout: '1s' },

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from './free-port.js';
+import { leastUser } from './least-acl.js';
 import { exited, hasExited, makeTempDir, removeTempDir, spawnOwned } from './processes.js';
 import { infoField, withRedis } from './redis-client.js';
 import { SteppedClock } from './stepped-clock.js';
@@ -29,7 +30,10 @@ class AddressInUseError extends Error {}
 /** One redis-server process of our own. */
 export class RedisProcess {
   readonly host = HOST;
+  /** For the library: as the user with the least rights that the docs tell of. */
   readonly url: string;
+  /** For the test itself, which may do anything. */
+  readonly adminUrl: string;
   /** What the program is started with; the rest of its settings are in the file named first. */
   readonly args: readonly string[];
   private readonly clock: SteppedClock | undefined;
@@ -40,9 +44,11 @@ export class RedisProcess {
     readonly dir: string,
     { config = {}, mode = 'server', clock }: RedisOptions,
   ) {
-    this.url = `redis://${HOST}:${port}`;
+    this.adminUrl = `redis://${HOST}:${port}`;
+    this.url = mode === 'sentinel' ? this.adminUrl : `redis://weir:weir@${HOST}:${port}`;
     this.args = [this.configFile, ...(mode === 'sentinel' ? ['--sentinel'] : [])];
-    const defaults: RedisConfig = mode === 'sentinel' ? {} : { save: '', appendonly: 'no' };
+    const defaults: RedisConfig =
+      mode === 'sentinel' ? {} : { save: '', appendonly: 'no', user: leastUser() };
     const all: RedisConfig = {
       port,
       bind: HOST,

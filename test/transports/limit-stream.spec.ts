@@ -69,6 +69,46 @@ describe('limitStream', () => {
     });
   });
 
+  it('keeps no more messages waiting than it may, and ends or drops beyond', () => {
+    const slow = { tryAcquire: () => ({ ...PASSED, delayMs: 60_000 }) };
+    const source = new Subject<number>();
+    let error: unknown;
+    source
+      .pipe(limitStream(slow, ASKED, { maxWaiting: 3 }))
+      .subscribe({ error: (reason: unknown) => (error = reason) });
+    for (let i = 0; i < 3; i++) source.next(i);
+    expect(error).toBeUndefined();
+    source.next(3);
+    expect(error).toBeInstanceOf(LimitedStreamException);
+    const dropped: number[] = [];
+    const onDrop = (message: number): void => void dropped.push(message);
+    const other = new Subject<number>();
+    const options = { maxWaiting: 3, onLimit: 'drop' as const, onDrop };
+    const subscription = other.pipe(limitStream(slow, ASKED, options)).subscribe();
+    for (let i = 0; i < 20_000; i++) other.next(i);
+    expect(dropped).toHaveLength(19_997);
+    subscription.unsubscribe();
+  });
+
+  it('pauses the call of messages that wait, until few are left', () => {
+    const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
+    scheduler.run(({ flush }) => {
+      const shaper = { tryAcquire: () => ({ ...PASSED, delayMs: 10 }) };
+      const source = new Subject<number>();
+      const told: string[] = [];
+      const call = { pause: () => told.push('pause'), resume: () => told.push('resume') };
+      const seen: number[] = [];
+      source
+        .pipe(limitStream(shaper, ASKED, { maxWaiting: 8, call }))
+        .subscribe((message) => seen.push(message));
+      for (let i = 0; i < 6; i++) source.next(i);
+      expect(told).toEqual(['pause']);
+      flush();
+      expect(told).toEqual(['pause', 'resume']);
+      expect(seen).toEqual([0, 1, 2, 3, 4, 5]);
+    });
+  });
+
   it('knows its options', () => {
     expect(() => limitStream(limiter, ASKED, { onLimit: 'wait' as never })).toThrow('onLimit');
     expect(() => limitStream(limiter, ASKED, { drop: true } as never)).toThrow('no such option');

@@ -6,11 +6,14 @@ import { RateLimitConfig, RateLimitModule } from 'nestjs-weir';
 import { DOCUMENT, patchOf } from './document.js';
 import {
   BARE_CHANNEL,
+  BARE_KEY,
   sharedMicros,
   type MemberOrder,
   type MemberReport,
   type MemberSetup,
 } from './protocol.js';
+
+const BARE_DOCUMENT = JSON.stringify(DOCUMENT);
 
 let config: RateLimitConfig;
 let client: Redis;
@@ -18,7 +21,10 @@ let client: Redis;
 async function open({ url, nodeId }: MemberSetup): Promise<void> {
   client = new Redis(url);
   const subscriber = new Redis(url);
-  subscriber.on('message', (_channel, message) => got(Number(message)));
+  // What any fleet has to do whose messages are hints: hear of a change, then read it.
+  subscriber.on('message', (_channel, message) => {
+    void client.get(BARE_KEY).then(() => got(Number(message)));
+  });
   await subscriber.subscribe(BARE_CHANNEL);
   const app = await NestFactory.createApplicationContext(moduleOf(url, nodeId), {
     logger: ['error', 'warn'],
@@ -50,8 +56,12 @@ async function obey(order: MemberOrder): Promise<void> {
   if (order.order === 'open') return open(order.setup);
   const { number } = order;
   const atMicros = sharedMicros();
-  if (order.order === 'publish') await client.publish(BARE_CHANNEL, String(number));
-  else await config.update(patchOf(number));
+  if (order.order === 'publish') {
+    await client.set(BARE_KEY, BARE_DOCUMENT);
+    await client.publish(BARE_CHANNEL, String(number));
+  } else {
+    await config.update(patchOf(number));
+  }
   tell({ report: 'begun', number, atMicros });
 }
 

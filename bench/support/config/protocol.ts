@@ -9,6 +9,7 @@ export const sharedMicros = (): number => Number(process.hrtime.bigint() / 1000n
 
 /** A message on this channel is all that a bare subscriber waits for. */
 export const BARE_CHANNEL = 'bench:bare';
+export const BARE_KEY = 'bench:bare';
 
 export type MemberOrder =
   | { readonly order: 'open'; readonly setup: MemberSetup }

@@ -90,7 +90,10 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
       return { metadata: onMemory, decorate: Degrade() };
     case 'degrade on redis': {
       const store = { type: 'redis', url: redisUrl } as const;
-      return { metadata: { imports: [RateLimitModule.forRoot({ store })] }, decorate: Degrade() };
+      return {
+        metadata: { imports: [RateLimitModule.forRoot({ store, service: 'bench' })] },
+        decorate: Degrade(),
+      };
     }
     case 'ThrottlerGuard': {
       const throttlers = [{ limit: LIMIT, ttl: THROTTLER_PERIOD_MS }];

@@ -32,7 +32,7 @@ export function offer(limits: QuotaLimits, state: QuotaState, index: number, uni
   if (limits.capacity === 0) byCluster = Infinity;
   else if (cluster.overloaded) byCluster = Math.min(byCluster, own.share);
   const beyond = Math.max(0, Math.min(rest, byApp, byCluster));
-  const isShort = beyond < rest;
+  const isShort = !(beyond >= rest);
   const limitedBy = !isShort ? 'none' : byCluster <= byApp ? 'cluster' : 'app';
   return {
     fromStock,

@@ -5,6 +5,8 @@ import { issue } from './issue.js';
 
 /** Larger documents are refused. */
 export const MOST_BYTES = 1_048_576;
+/** A thousand apps and a thousand policies have fewer; every process checks all of them at once. */
+export const MOST_KEYS = 20_000;
 const MOST_DEPTH = 32;
 
 /**
@@ -29,6 +31,7 @@ class Copying {
   /** Of what is being copied. */
   private readonly path: PathSegment[] = [];
   private bytes = 0;
+  private keys = 0;
 
   copy(value: unknown): unknown {
     if (this.isFull) return undefined;
@@ -55,22 +58,24 @@ class Copying {
 
   private copyAt(segment: PathSegment, value: unknown): unknown {
     this.path.push(segment);
+    this.count(0, 1);
     const copy = this.copy(value);
     this.path.pop();
     return copy;
   }
 
   /** Aliases can make much of a short text: so it is counted while it is copied. */
-  private count(bytes: number): void {
-    const wasFull = this.isFull;
+  private count(bytes: number, keys = 0): void {
+    if (this.isFull) return;
     this.bytes += bytes;
-    if (this.isFull && !wasFull) {
-      this.issues.push(issue([], undefined, `no more than ${MOST_BYTES} bytes`, 'is too large'));
-    }
+    this.keys += keys;
+    if (!this.isFull) return;
+    const most = this.bytes > MOST_BYTES ? `${MOST_BYTES} bytes` : `${MOST_KEYS} keys`;
+    this.issues.push(issue([], undefined, `no more than ${most}`, 'is too large'));
   }
 
   get isFull(): boolean {
-    return this.bytes > MOST_BYTES;
+    return this.bytes > MOST_BYTES || this.keys > MOST_KEYS;
   }
 
   private refuse(value: unknown, expected: string): undefined {

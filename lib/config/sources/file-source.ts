@@ -49,7 +49,7 @@ export class FileSource implements ConfigSource {
     try {
       const text = await this.steadyText();
       this.seen = hash(text);
-      return parseText(text, this.path, this.options.format ?? formatOf(this.path));
+      return await parseText(text, this.path, this.options.format ?? formatOf(this.path));
     } catch (error) {
       this.seen ??= markOf(error);
       throw error;
@@ -86,21 +86,26 @@ export class FileSource implements ConfigSource {
     throw new ConfigSyntaxError(this.path, 'is being written without end');
   }
 
-  private async text(): Promise<string> {
-    try {
-      const found = await stat(this.place);
-      // A pipe would never end, and a device could be without end.
-      if (!found.isFile()) throw new ConfigSyntaxError(this.path, 'is not a file');
-      if (found.size > MOST_BYTES) throw tooLarge(this.path, found.size);
-      return await readFile(this.place, 'utf8');
-    } catch (error) {
-      if (error instanceof ConfigSyntaxError) throw error;
-      throw new ConfigSyntaxError(this.path, `cannot be read (${(error as Error).message})`);
-    }
+  private text(): Promise<string> {
+    return readText(this.place, this.path);
   }
 
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.options.clock.after(ms, resolve));
+  }
+}
+
+/** What stands in a file, if it is one and not too large. `name` is what it is called in messages. */
+export async function readText(path: string, name: string): Promise<string> {
+  try {
+    const found = await stat(path);
+    // A pipe would never end, and a device could be without end.
+    if (!found.isFile()) throw new ConfigSyntaxError(name, 'is not a file');
+    if (found.size > MOST_BYTES) throw tooLarge(name, found.size);
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof ConfigSyntaxError) throw error;
+    throw new ConfigSyntaxError(name, `cannot be read (${(error as Error).message})`);
   }
 }
 

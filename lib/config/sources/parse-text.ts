@@ -1,7 +1,7 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { Worker } from 'node:worker_threads';
 import { RateLimitError } from '../../common/errors.js';
 import { isObject } from '../document/json.js';
-import { MOST_BYTES } from '../schema/plain-json.js';
+import { MOST_BYTES, MOST_KEYS } from '../schema/plain-json.js';
 import { jsonFault } from './json-fault.js';
 
 export type TextFormat = 'json' | 'yaml';
@@ -25,7 +25,11 @@ export class ConfigSyntaxError extends RateLimitError {
 export const formatOf = (name: string): TextFormat => (/\.json$/i.test(name) ? 'json' : 'yaml');
 
 /** The value of a text. `name` is what the text is called in messages. */
-export function parseText(text: string, name: string, format = formatOf(name)): unknown {
+export async function parseText(
+  text: string,
+  name: string,
+  format = formatOf(name),
+): Promise<unknown> {
   const bytes = Buffer.byteLength(text);
   if (bytes > MOST_BYTES) throw tooLarge(name, bytes);
   if (text.trim() === '') throw new ConfigSyntaxError(name, 'is empty');
@@ -33,11 +37,11 @@ export function parseText(text: string, name: string, format = formatOf(name)): 
     throw new ConfigSyntaxError(name, `is nested more than ${MOST_LEVELS} deep`);
   // Some editors put a mark of the byte order in front.
   const bare = text.replace(/^\uFEFF/, '');
-  const value = format === 'json' ? parseJson(bare, name) : parseYaml(bare, name);
+  const value = format === 'json' ? parseJson(bare, name) : await parseYaml(bare, name);
   return withoutSchema(value);
 }
 
-/** A thousand open brackets are more than the stack of a YAML parser holds. */
+/** A thousand open brackets are more than the stack of a parser holds. */
 const MOST_LEVELS = 200;
 const LIST_IN_LIST = new RegExp(`(?:[-?:][ \\t]+){${MOST_LEVELS}}`);
 
@@ -79,34 +83,55 @@ function placeOf(text: string, offset: number): [line: number, column: number] {
   return [before.length, before.at(-1)!.length + 1];
 }
 
-function parseYaml(text: string, name: string): unknown {
-  const { value, error } = readYaml(text);
-  if (error === undefined) return value;
-  throw new ConfigSyntaxError(name, `not YAML: ${error.reason}`, ...(error.place ?? []));
+/** What the worker answers. */
+type YamlReading =
+  | { readonly value: unknown; readonly fault?: undefined }
+  | {
+      readonly fault: {
+        readonly reason: string;
+        readonly line?: number;
+        readonly column?: number;
+      };
+    };
+
+async function parseYaml(text: string, name: string): Promise<unknown> {
+  const reading = await readYaml(text);
+  if (reading.fault === undefined) return reading.value;
+  const { reason, line, column } = reading.fault;
+  throw new ConfigSyntaxError(name, `not YAML: ${reason}`, line, column);
 }
 
-interface YamlFault {
-  readonly reason: string;
-  readonly place?: [line: number, column: number];
+/** No text of the allowed size that is meant well takes a tenth of these. */
+const MOST_READING_MS = 10_000;
+const MOST_READING_MB = 512;
+
+/** In a thread of its own, and no longer than is worth waiting for. */
+function readYaml(text: string): Promise<YamlReading> {
+  return new Promise((resolve) => {
+    const worker = new Worker(READ_YAML, {
+      workerData: { text, mostKeys: MOST_KEYS, mostDepth: MOST_LEVELS },
+      resourceLimits: { maxOldGenerationSizeMb: MOST_READING_MB },
+      // Whatever the application was started with is not meant for it.
+      execArgv: [],
+    });
+    const give = (reading: YamlReading): void => {
+      clearTimeout(timer);
+      resolve(reading);
+      void worker.terminate();
+    };
+    const fail = (reason: string): void => give({ fault: { reason } });
+    const timer = setTimeout(
+      () => fail(`it takes more than ${MOST_READING_MS / 1000} s to read`),
+      MOST_READING_MS,
+    );
+    worker.once('message', give);
+    worker.once('error', (error: unknown) => fail((error as Error).message));
+    worker.once('exit', () => fail('it could not be read'));
+  });
 }
 
-/** Aliases that make much of little are refused by the parser; so are tags, which could be anything. */
-function readYaml(text: string): { value?: unknown; error?: YamlFault } {
-  const lines = new LineCounter();
-  try {
-    const options = { lineCounter: lines, prettyErrors: false, merge: true } as const;
-    const document = parseDocument(text, { ...options, version: '1.2', stringKeys: true });
-    const [fault] = [...document.errors, ...document.warnings];
-    if (fault === undefined) return { value: document.toJS({ maxAliasCount: MOST_ALIASES }) };
-    const { line, col } = lines.linePos(fault.pos[0]);
-    return { error: { reason: fault.message, place: [line, col] } };
-  } catch (error) {
-    // Too many aliases, or so deep that the parser gave up.
-    return { error: { reason: (error as Error).message } };
-  }
-}
-
-const MOST_ALIASES = 100;
+/** `workers/` lies beside lib/, dist/ and dist-cjs/ alike. */
+const READ_YAML = new URL('../../../workers/read-yaml.mjs', import.meta.url);
 
 /** Where editors find the schema is said in the file, and is no part of the configuration. */
 function withoutSchema(value: unknown): unknown {

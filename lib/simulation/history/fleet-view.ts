@@ -2,8 +2,10 @@
 export interface ProcessView {
   readonly name: string;
   isAlive: boolean;
-  /** With how many others it shares limits while the store is away, as it was told last. */
+  /** Among how many policies are shared while the store is away, as it was told last. */
   nodes: number;
+  /** The same of quotas: the last two, because the last may not have arrived. */
+  quotaNodes: readonly [number, number];
   /** Its policies do without the store; its quotas do. */
   isOpen: boolean;
   isOffline: boolean;
@@ -13,8 +15,10 @@ export interface ProcessView {
 export class FleetView {
   private readonly all: ProcessView[] = [];
 
-  join(name: string): ProcessView {
-    const process = { name, isAlive: true, nodes: 1, isOpen: false, isOffline: false };
+  /** `planned`: among how many quotas are shared before the store was heard. */
+  join(name: string, planned: number): ProcessView {
+    const quotaNodes = [planned, planned] as const;
+    const process = { name, isAlive: true, nodes: 1, quotaNodes, isOpen: false, isOffline: false };
     this.all.push(process);
     return process;
   }
@@ -23,10 +27,17 @@ export class FleetView {
     return this.all.filter(({ isAlive }) => isAlive);
   }
 
-  /** A process was told with how many it shares. */
-  heard(name: string, nodes: number): void {
+  /** A process was told how many there are. */
+  told(name: string, nodes: number, of: 'policies' | 'quotas'): void {
     const process = this.all.find((one) => one.name === name);
-    if (process !== undefined) process.nodes = nodes;
+    if (process === undefined) return;
+    if (of === 'policies') process.nodes = nodes;
+    else process.quotaNodes = [process.quotaNodes[1], nodes];
+  }
+
+  /** The parts of a quota that all processes may use together: more than 1 if some know too few. */
+  get quotaParts(): number {
+    return this.alive.reduce((sum, { quotaNodes }) => sum + 1 / Math.min(...quotaNodes), 0);
   }
 
   /** The parts of a limit that processes without the store may use together. */

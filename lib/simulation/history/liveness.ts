@@ -25,6 +25,8 @@ export class Liveness {
     const { plan } = run.history;
     const limits = plan.policies.length + (plan.quota?.apps.length ?? 0);
     const from = Math.max(this.lastFaultMs, run.time.seconds() * 1000);
+    // A fault that has not met a reply by now happens no more.
+    for (const connection of run.links.of()) connection.nextReply = undefined;
     await this.wait(from, limits);
     for (const slot of run.slots) if (slot !== undefined) slot.fallbacks = 0;
     await this.watch(from + BACK_MS, limits);

@@ -12,6 +12,8 @@ interface AppCount {
   ceiling: number;
   readonly fromStore: Need;
   readonly byShare: Need;
+  /** The most shares that processes took for theirs at one time, as parts of the whole. */
+  parts: number;
 }
 
 /** The bounds of a quota as they are stated, counted from outside; see PolicyBounds. */
@@ -106,11 +108,13 @@ export class QuotaBounds {
     tokens: number,
     second: number,
   ): string | undefined {
+    const parts = Math.max(1, this.fleet.quotaParts);
+    own.parts = Math.max(own.parts, parts);
+    own.byShare.change(PART * own.guaranteed * parts, second);
     const used = own.byShare.add(tokens, second, second);
-    const perProcess = Math.max(this.maxCost, (PART * own.guaranteed * this.depth) / this.capacity);
     const share = (PART * own.guaranteed * this.depth) / this.capacity;
-    const joined = this.started - this.initial;
-    const most = share + this.started * this.maxCost + joined * perProcess + this.losses * share;
+    const joined = (this.started - this.initial) * Math.max(this.maxCost, share);
+    const most = share * (own.parts + this.losses) + this.started * this.maxCost + joined;
     if (used > most + EDGE_TOKENS) return exceeds(`${app} by share`, used, most);
     return this.checkAll(tokens, second, second);
   }
@@ -142,7 +146,13 @@ export class QuotaBounds {
     for (const need of [this.fromStore, this.inAll]) need.change(this.capacity, second);
     for (const { app, guaranteed, burst } of apps) {
       const own = this.apps.get(app) ?? {
-        ...{ guaranteed, ceiling: burst, fromStore: new Need(burst), byShare: new Need(0) },
+        ...{
+          guaranteed,
+          ceiling: burst,
+          fromStore: new Need(burst),
+          byShare: new Need(0),
+          parts: 1,
+        },
       };
       own.guaranteed = guaranteed;
       own.ceiling = burst;

@@ -58,7 +58,7 @@ export class HistoryRun implements Observer, Stage {
     this.server = new VirtualRedis(this.time, {
       bucket: (process, key, tokens) => this.bucketMoved(process, key, tokens),
       quota: (process, app, tokens) => this.quota?.granted(process, app, tokens),
-      nodes: (process, nodes) => this.fleet.heard(process, nodes),
+      nodes: (process, nodes, of) => this.fleet.told(process, nodes, of),
     });
     this.links = new VirtualLinks(this.time, network, this.server);
     this.policies = plan.policies.map((policy) => {
@@ -144,7 +144,7 @@ export class HistoryRun implements Observer, Stage {
     this.quota?.processStarted();
     const { plan } = this.history;
     const { time, links, random, limits } = this;
-    const view = this.fleet.join(name);
+    const view = this.fleet.join(name, plan.processes);
     this.slots[slot] = new SimulatedProcess(
       name,
       { decisionTimeoutMs: plan.decisionTimeoutMs, limits: limits.change },

@@ -19,7 +19,7 @@ export interface TokenWatch {
   bucket(process: string, key: string, tokens: number): void;
   quota(process: string, app: string, tokens: number): void;
   /** How many nodes a process was told to share with. */
-  nodes(process: string, nodes: number): void;
+  nodes(process: string, nodes: number, of: 'policies' | 'quotas'): void;
 }
 
 /** All that the server keeps. */
@@ -160,7 +160,8 @@ export class VirtualRedis {
       return nodes;
     });
     const counts = sets.map((nodes) => [...nodes.values()].filter((seen) => seen >= oldest).length);
-    if (names.length === 1 && names[0]!.endsWith(POLICY_NODES)) this.watch.nodes(from, counts[0]!);
+    const of = names[0]!.endsWith(POLICY_NODES) ? 'policies' : 'quotas';
+    this.watch.nodes(from, counts[0]!, of);
     return [...counts, String(call)];
   }
 }

@@ -5,6 +5,7 @@ import {
   type Limit,
   type Outcome,
 } from '../../algorithms/index.js';
+import { ownText } from '../../common/ids.js';
 import { OverflowTable } from './overflow-table.js';
 
 /** Room for keys, shared by all tables of a store. */
@@ -215,7 +216,7 @@ export class BucketTable {
     if (place >>> PAGE_BITS === this.pages.length) {
       this.pages.push(new Float64Array(PAGE_KEYS * this.width));
     }
-    this.places.set(key, place);
+    this.places.set(ownText(key), place);
     this.locate(place);
     if (this.overflow === undefined) this.algorithm.start(this.limit, this.page, this.at, now);
     else this.page.set(this.overflow.bucketOf(key), this.at);

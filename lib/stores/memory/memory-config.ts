@@ -15,7 +15,6 @@ import {
   type NodeAck,
   type NodeReport,
   type StoredConfig,
-  type ToldRecord,
   type WrittenConfig,
 } from '../config-store.js';
 
@@ -30,7 +29,7 @@ export class MemoryConfig implements ConfigStore {
   /** Newest first. */
   private entries: Entry[] = [];
   private readonly acks = new Map<string, { readonly text: string; readonly untilMs: number }>();
-  private readonly hints = new Set<(revision?: number, told?: ToldRecord) => void>();
+  private readonly hints = new Set<(revision?: number) => void>();
 
   constructor(private readonly clock: Pick<Clock, 'now' | 'epochMs'>) {}
 
@@ -50,13 +49,8 @@ export class MemoryConfig implements ConfigStore {
     };
   }
 
-  async write(
-    draft: ConfigDraft,
-    expectedRevision: number,
-    above = 0,
-    ground = '',
-  ): Promise<WrittenConfig> {
-    const { body } = encodeDraft(draft);
+  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
+    const body = encodeDraft(draft);
     await Promise.resolve();
     const nowMs = this.nowMs();
     const [current] = this.entries;
@@ -66,10 +60,7 @@ export class MemoryConfig implements ConfigStore {
     const revision = Math.max(expectedRevision, above) + 1;
     const text = `{"revision":${revision},"atMs":${nowMs},${body.slice(1)}`;
     this.entries = trimmed([{ revision, id: draft.id, text }, ...this.entries]);
-    const { code, file, ...terse } = recordOf(this.entries[0]!);
-    const record = ground !== '' && ground === current?.id ? terse : { ...terse, code, file };
-    const told = { record, after: current?.id ?? '' };
-    for (const hint of this.hints) queueMicrotask(() => hint(revision, told));
+    for (const hint of this.hints) queueMicrotask(() => hint(revision));
     return { written: true, revision, nowMs };
   }
 
@@ -98,7 +89,7 @@ export class MemoryConfig implements ConfigStore {
     return Promise.resolve(readableAcks([...this.acks.values()].map(({ text }) => text)));
   }
 
-  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
+  subscribe(hint: (revision?: number) => void): Promise<() => void> {
     this.hints.add(hint);
     return Promise.resolve(() => void this.hints.delete(hint));
   }

@@ -1,8 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { later } from '../../common/later.js';
-import { toldRecord } from '../config-record.js';
-import { type ToldRecord } from '../config-store.js';
 import { DISCONNECT_TIMEOUT_MS, reconnectDelayMs } from './connection.js';
 import { watchSilence } from './silence.js';
 
@@ -26,7 +24,7 @@ export class ConfigHints {
     private readonly client: Redis | Cluster,
     private readonly channel: string,
     private readonly clock: Pick<Clock, 'every' | 'soon'>,
-    private readonly hint: (revision?: number, told?: ToldRecord) => void,
+    private readonly hint: (revision?: number) => void,
   ) {
     this.connect();
   }
@@ -75,11 +73,10 @@ export class ConfigHints {
     }
   }
 
-  /** A record or its number says something; whatever else is sent, reading finds out what holds. */
+  /** Whatever is sent, reading finds out what holds; a number that is known saves the look. */
   private told(message: string): void {
-    const told = toldRecord(message);
-    const revision = told?.record.revision ?? Number(message);
-    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision, told);
+    const revision = Number(message);
+    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision);
     else this.hint();
   }
 

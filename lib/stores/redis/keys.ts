@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../common/errors.js';
-import { boundedKey, digestOf, spread } from '../../common/ids.js';
+import { boundedKey, digestOf } from '../../common/ids.js';
+import { KeyedHash } from '../../common/keyed-hash.js';
 import { type SharedLimit } from '../remote-store.js';
 
 /**
@@ -38,14 +40,21 @@ export interface ConfigKeys {
  */
 export class RedisKeys {
   private readonly heads: readonly string[];
+  /**
+   * All processes of a fleet have to agree on it, so its secret is the prefix: whoever does not know
+   * that cannot aim keys at one shard.
+   */
+  private readonly hash: KeyedHash;
 
   constructor(private readonly prefix: string) {
     if (!NAME.test(prefix)) throw new InvalidArgumentError('store.prefix', prefix, NAME_IN_WORDS);
+    const seed = createHash('sha256').update(prefix).digest();
+    this.hash = new KeyedHash(Uint32Array.of(seed.readUInt32LE(0), seed.readUInt32LE(4)));
     this.heads = Array.from({ length: SHARDS }, (_, shard) => `${prefix}:{b${shard}}:`);
   }
 
   shardOf(key: string): number {
-    return spread(key, SHARDS);
+    return this.hash.of(key) % SHARDS;
   }
 
   bucket(shared: SharedLimit, key: string): string {

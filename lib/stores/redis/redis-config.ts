@@ -4,9 +4,9 @@ import { StoreUnavailableError } from '../../common/errors.js';
 import {
   decodeRecord,
   encodeDraft,
+  HIGHEST_REVISION,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
-  MOST_TOLD_BYTES,
   readableAcks,
   readableRecords,
   shortened,
@@ -18,7 +18,6 @@ import {
   type NodeAck,
   type NodeReport,
   type StoredConfig,
-  type ToldRecord,
   type WrittenConfig,
 } from '../config-store.js';
 import { ConfigHints } from './config-hints.js';
@@ -73,25 +72,13 @@ export class RedisConfig implements ConfigStore {
     return { revision, unchanged: false, ...recordsOf(current, previous, revision), nowMs };
   }
 
-  async write(
-    draft: ConfigDraft,
-    expectedRevision: number,
-    above = 0,
-    ground = '',
-  ): Promise<WrittenConfig> {
+  async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
     const { config, history } = this.keys;
-    const { body, terse } = encodeDraft(draft);
+    const body = encodeDraft(draft);
     const [written, revision, nowMs] = await this.ask(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
-        ...[
-          MOST_REVISIONS,
-          MOST_HISTORY_BYTES,
-          this.channel,
-          MOST_TOLD_BYTES,
-          ground,
-          ground && terse,
-        ],
+        ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, HIGHEST_REVISION],
       ),
     );
     return { written: Number(written) === 1, revision: Number(revision), nowMs: Number(nowMs) };
@@ -136,7 +123,7 @@ export class RedisConfig implements ConfigStore {
     return readableAcks(await this.ask(() => this.scripts.acks(acks, ackDeadlines)));
   }
 
-  subscribe(hint: (revision?: number, told?: ToldRecord) => void): Promise<() => void> {
+  subscribe(hint: (revision?: number) => void): Promise<() => void> {
     const hints = new ConfigHints(this.settings.client, this.channel, this.clock, hint);
     this.subscriptions.add(hints);
     return Promise.resolve(() => {
@@ -190,7 +177,7 @@ function recordsOf(currentText: string, previousText: string, revision: number):
   const before = readableRecords([previousText])[0];
   const previous = before && { previous: before };
   if (currentText === '' && revision === 0) return {};
-  if (revision === 0) return { ...previous, damage: 'its revision is not a number' };
+  if (revision === 0) return { ...previous, damage: 'its revision is no number that was counted' };
   const current = decodeRecord(currentText, revision);
   return typeof current === 'string' ? { ...previous, damage: current } : { ...previous, current };
 }
@@ -198,5 +185,5 @@ function recordsOf(currentText: string, previousText: string, revision: number):
 /** As config-write.lua reads it. */
 function wholeOr0(text: string): number {
   const revision = Number(text);
-  return Number.isSafeInteger(revision) && revision > 0 ? revision : 0;
+  return Number.isInteger(revision) && revision > 0 && revision <= HIGHEST_REVISION ? revision : 0;
 }

@@ -1,12 +1,14 @@
 import {
   RateLimitedException,
+  RefusedException,
   type RateLimitedBody,
+  type RefusedBody,
   type UnavailableBody,
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { waitSeconds } from '../http/wait-seconds.js';
 
-type Body = RateLimitedBody | UnavailableBody;
+type Body = RateLimitedBody | RefusedBody | UnavailableBody;
 
 /** What GraphQL sends along with the message of an error. */
 export interface GraphqlRejectionExtensions {
@@ -33,6 +35,17 @@ export class GraphqlRejection extends RateLimitedException {
     this.extensions = extensionsOf(this.body);
     // Nest's driver for Apollo looks for a status code in there, and would make it an internal error.
     Object.assign(this, { response: this.body.message });
+  }
+}
+
+/** A field asked for what cannot be. */
+export class GraphqlRefusal extends RefusedException {
+  readonly extensions: GraphqlRejectionExtensions;
+
+  constructor(body: RefusedBody) {
+    super(body);
+    this.extensions = extensionsOf(body);
+    Object.assign(this, { response: body.message });
   }
 }
 

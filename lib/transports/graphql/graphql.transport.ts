@@ -1,6 +1,8 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import {
   keepCharge,
+  RefusedException,
+  type RefusedBody,
   type RateLimitedException,
   type RouteFacts,
   type Transport,
@@ -10,7 +12,7 @@ import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
-import { GraphqlRejection, GraphqlUnavailable } from './graphql-rejection.js';
+import { GraphqlRefusal, GraphqlRejection, GraphqlUnavailable } from './graphql-rejection.js';
 import { callOf, requestOf, responseOf, type OperationContext } from './operations.js';
 
 /** Fields of GraphQL operations; all fields of one operation are one request. */
@@ -58,7 +60,7 @@ export class GraphqlTransport implements Transport {
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {
     const { context: operation } = callOf(context);
-    keepCharge(operation, { decision, names: NONE, pending: undefined });
+    keepCharge(operation, { decision, asked: undefined, ledger: undefined, pending: undefined });
     const response = responseOf(operation);
     if (response !== undefined) this.headers.write(response, decision, route);
   }
@@ -67,8 +69,15 @@ export class GraphqlTransport implements Transport {
     return new GraphqlRejection(decision);
   }
 
+  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+    return new GraphqlRefusal(body);
+  }
+
   /** A filter's result is the field's value, and a value that is an error is thrown by GraphQL. */
-  answer(exception: RateLimitedException): RateLimitedException {
+  answer(exception: RateLimitedException | RefusedException): Error {
+    if (exception instanceof RefusedException) {
+      return exception instanceof GraphqlRefusal ? exception : new GraphqlRefusal(exception.body);
+    }
     return exception instanceof GraphqlRejection
       ? exception
       : new GraphqlRejection(exception.decision);
@@ -82,8 +91,6 @@ export class GraphqlTransport implements Transport {
     return whenClosed(callOf(context).context, callback);
   }
 }
-
-const NONE: ReadonlySet<string> = new Set();
 
 function whenClosed(operation: OperationContext, callback: () => void): () => void {
   const response = responseOf(operation);

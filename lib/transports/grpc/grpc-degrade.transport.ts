@@ -2,6 +2,7 @@ import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestj
 import { throwError } from 'rxjs';
 import {
   isServerFault,
+  type CredentialHeaders,
   type DegradedException,
   type DegradeMark,
   type DegradeTransport,
@@ -18,9 +19,11 @@ const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
 
 /** Calls with one request, answered in the place of their handler. */
 export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTransport {
-  hasCredentials(context: ExecutionContext): boolean {
-    const { metadata } = callOf(context);
-    return ['authorization', 'cookie', 'x-api-key'].some((name) => metadata.get(name).length > 0);
+  hasCredentials(context: ExecutionContext, known: CredentialHeaders): boolean {
+    for (const name in callOf(context).metadata.getMap()) {
+      if (known.has(name)) return true;
+    }
+    return false;
   }
 
   userOf(context: ExecutionContext): unknown {
@@ -35,6 +38,10 @@ export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTrans
   partsOf(context: ExecutionContext): RequestParts {
     const body: unknown = context.getArgByIndex(0);
     return { request: callOf(context), params: undefined, query: undefined, body };
+  }
+
+  protected placeOf(context: ExecutionContext): string {
+    return callOf(context).getPath();
   }
 
   isAborted(context: ExecutionContext): boolean {

@@ -5,6 +5,7 @@ import { statusDetails } from './status-details.js';
 export interface GrpcMetadata {
   get(name: string): (string | Buffer)[];
   set(name: string, value: string | Buffer): void;
+  getMap(): Readonly<Record<string, unknown>>;
 }
 
 export type MetadataClass = new () => GrpcMetadata;
@@ -19,6 +20,8 @@ export interface GrpcStatus {
 
 export const CANCELLED = 1;
 export const UNKNOWN = 2;
+/** What was asked for cannot be, now or later. */
+export const INVALID_ARGUMENT = 3;
 /** What it needed did not come in time. */
 export const DEADLINE_EXCEEDED = 4;
 /** Too much from this caller. */
@@ -42,7 +45,13 @@ export interface StatusSettings {
   readonly deadline: Date | number;
 }
 
-const CODES = { 429: RESOURCE_EXHAUSTED, 503: UNAVAILABLE, 504: DEADLINE_EXCEEDED } as const;
+const CODES = {
+  400: INVALID_ARGUMENT,
+  413: INVALID_ARGUMENT,
+  429: RESOURCE_EXHAUSTED,
+  503: UNAVAILABLE,
+  504: DEADLINE_EXCEEDED,
+} as const;
 
 /** The status of a rejected call, with everything that a client can act on in its trailers. */
 export function rejectionStatus(

@@ -2,8 +2,11 @@ import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/commo
 import { of, throwError } from 'rxjs';
 import {
   GuardFailure,
+  CallerGone,
   RateLimitedException,
+  RefusedException,
   type Around,
+  type RefusedBody,
   type RejectionBody,
   type RouteFacts,
   type Transport,
@@ -36,7 +39,11 @@ export class GrpcTransport implements Transport {
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
-    return addressOfPeer(callOf(context).getPeer());
+    const call = callOf(context);
+    const address = addressOfPeer(call.getPeer());
+    // Not a caller without an address, who would have a bucket of its own.
+    if (address === undefined && call.cancelled) throw new CallerGone();
+    return address;
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
@@ -71,7 +78,11 @@ export class GrpcTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  answer({ body }: RateLimitedException, host: ArgumentsHost): unknown {
+  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+    return new RefusedException(body);
+  }
+
+  answer({ body }: RateLimitedException | RefusedException, host: ArgumentsHost): unknown {
     return this.reject(host, body);
   }
 
@@ -156,5 +167,7 @@ function passed(answer: boolean): true {
 }
 
 function caught(error: unknown): Error {
-  return error instanceof RateLimitedException ? error : new GuardFailure(error);
+  return error instanceof RateLimitedException || error instanceof RefusedException
+    ? error
+    : new GuardFailure(error);
 }

@@ -2,8 +2,11 @@ import { Metadata } from '@grpc/grpc-js';
 import { RpcException } from '@nestjs/microservices';
 import {
   concatMap,
+  defer,
   delay,
   EMPTY,
+  filter,
+  finalize,
   from,
   mergeMap,
   of,
@@ -11,7 +14,7 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
 } from 'rxjs';
-import { oneOf, rejectUnknown } from '../../common/validate.js';
+import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
 import { RateLimitedException } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
@@ -21,10 +24,23 @@ import { rejectionStatus } from './grpc-status.js';
 /** What a message takes; undefined if it is free. */
 export type MessageQuestion<T> = (message: T) => Acquire | undefined;
 
+/** As much of a call of grpc-js as it takes to hold its sender back. */
+export interface PausableCall {
+  pause(): unknown;
+  resume(): unknown;
+}
+
 /** What happens to messages that are too many. The initial values are the defaults. */
 export class LimitStreamOptions<T = unknown> {
   /** `'end'`: the stream ends with status 8, or 14; `'drop'`: the message is left out. */
   onLimit: 'end' | 'drop' = 'end';
+  /**
+   * How many messages may wait, for a shaper or for the store. Beyond that there are too many, and it
+   * is as `onLimit` says.
+   */
+  maxWaiting = 1000;
+  /** The call that the messages come from: it is paused before too many of them wait. */
+  call?: PausableCall;
   /** Told of each message that was left out. */
   onDrop?: (message: T, decision: Decision) => void;
 }
@@ -47,8 +63,10 @@ export function limitStream<T>(
   what: Acquire | MessageQuestion<T>,
   options: Partial<LimitStreamOptions<T>> = {},
 ): MonoTypeOperatorFunction<T> {
-  rejectUnknown('limitStream', options, ['onLimit', 'onDrop']);
-  const { onLimit, onDrop } = Object.assign(new LimitStreamOptions<T>(), options);
+  rejectUnknown('limitStream', options, ['onLimit', 'maxWaiting', 'call', 'onDrop']);
+  const settings = Object.assign(new LimitStreamOptions<T>(), withoutUndefined(options));
+  const { onLimit, onDrop, maxWaiting, call } = settings;
+  wholeAbove0('limitStream.maxWaiting', maxWaiting);
   oneOf('limitStream.onLimit', onLimit, ['end', 'drop']);
   const judge = (message: T, decision: Decision): Observable<T> => {
     const { allowed, delayMs } = decision;
@@ -57,12 +75,61 @@ export function limitStream<T>(
     onDrop?.(message, decision);
     return EMPTY;
   };
-  return concatMap((message: T) => {
+  const decide = (message: T): Observable<T> => {
     const request = typeof what === 'function' ? what(message) : what;
     if (request === undefined) return of(message);
     const answer = limiter.tryAcquire(request);
     return answer instanceof Promise
       ? from(answer).pipe(mergeMap((decision) => judge(message, decision)))
       : judge(message, answer);
-  });
+  };
+  // Each stream has a line of its own.
+  return (source) =>
+    defer(() => {
+      const line = new Line(maxWaiting, call);
+      return source.pipe(
+        filter((message) => {
+          if (line.join()) return true;
+          if (onLimit === 'end') throw new LimitedStreamException(NO_ROOM);
+          onDrop?.(message, NO_ROOM);
+          return false;
+        }),
+        concatMap((message) => decide(message).pipe(finalize(() => line.leave()))),
+      );
+    });
+}
+
+/** What is told of a message that there was no room for: nobody has been asked. */
+const NO_ROOM: Decision = {
+  ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs: 1000, resetMs: 1000 },
+  ...{ timestampMs: 0, policy: 'stream', tier: 'local', source: 'local' },
+};
+
+/** The messages of one stream that wait, which are bounded; the sender is held back before that. */
+class Line {
+  private length = 0;
+  private isPaused = false;
+
+  constructor(
+    private readonly longest: number,
+    private readonly call: PausableCall | undefined,
+  ) {}
+
+  join(): boolean {
+    if (this.length >= this.longest) return false;
+    this.length++;
+    // Some are on their way already when a call is paused.
+    if (this.call !== undefined && !this.isPaused && this.length > this.longest / 4) {
+      this.isPaused = true;
+      this.call.pause();
+    }
+    return true;
+  }
+
+  leave(): void {
+    this.length--;
+    if (!this.isPaused || this.length > this.longest / 8) return;
+    this.isPaused = false;
+    this.call!.resume();
+  }
 }

@@ -1,6 +1,7 @@
 import { type MiddlewareConsumer } from '@nestjs/common';
 import {
   RateLimitedException,
+  RefusedException,
   type RateLimitGuard,
   type RoutePlan,
   type Transports,
@@ -48,7 +49,9 @@ export class EarlyLimits {
         if (await this.guard.check(early, context)) next();
       } catch (error) {
         // What a policy's own `rejection` made is for the filters of the application.
-        if (!(error instanceof RateLimitedException)) throw error;
+        if (!(error instanceof RateLimitedException || error instanceof RefusedException)) {
+          throw error;
+        }
         this.transports.of(context).answer(error, context);
       }
     };

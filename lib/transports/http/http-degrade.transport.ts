@@ -4,39 +4,52 @@ import { type DegradeLevel, type DegradeReason } from '../../degradation/index.j
 import {
   isServerFault,
   type AnswerFacts,
+  type Asked,
+  type CredentialHeaders,
   type DegradedException,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
-import { headerOf, writeHeader, type HttpRequest, type HttpResponse } from './http-requests.js';
+import {
+  headerOf,
+  writeHeader,
+  type HttpRequest,
+  type HttpResponse,
+  type NodeResponse,
+} from './http-requests.js';
 import { degradedProblemOf } from './problem.js';
 
 interface DegradableRequest extends HttpRequest {
   /** Express changes `url` inside of routers. */
   readonly originalUrl?: string;
   readonly url: string;
-  readonly raw?: { readonly rawHeaders?: readonly string[] };
+  readonly raw?: NodeRequest;
   /** Names and values in turn, as they came. */
   readonly rawHeaders?: readonly string[];
+  /** Express: the route that was found. */
+  readonly route?: { readonly path?: unknown };
+  /** Fastify: the same. */
+  readonly routeOptions?: { readonly url?: string };
   readonly params?: unknown;
   readonly query?: unknown;
   readonly body?: unknown;
 }
 
-interface DegradableResponse extends HttpResponse {
-  readonly statusCode: number;
+interface NodeRequest {
+  readonly rawHeaders?: readonly string[];
+  /** HTTP/2: whether headers are all that was sent. */
+  readonly stream?: { readonly endAfterHeaders?: boolean };
+}
+
+interface AnswerHeaders {
   getHeader(name: string): string | number | string[] | undefined;
 }
 
-/** What says that a request is somebody's, even if nobody knows whose. */
-const CREDENTIALS: readonly string[] = [
-  'authorization',
-  'cookie',
-  'proxy-authorization',
-  'x-api-key',
-];
-const LENGTHS: ReadonlySet<number> = new Set(CREDENTIALS.map(({ length }) => length));
+interface DegradableResponse extends Omit<HttpResponse, 'raw'>, AnswerHeaders {
+  readonly statusCode: number;
+  readonly raw?: NodeResponse & AnswerHeaders;
+}
 
 /** Requests of Express and Fastify, answered in the place of their handler. */
 export class HttpDegradeTransport implements DegradeTransport {
@@ -50,14 +63,13 @@ export class HttpDegradeTransport implements DegradeTransport {
     return method === 'GET' || method === 'HEAD';
   }
 
-  hasCredentials(context: ExecutionContext): boolean {
+  hasCredentials(context: ExecutionContext, known: CredentialHeaders): boolean {
     const request = requestOf(context);
     const { rawHeaders } = request.raw ?? request;
-    if (rawHeaders === undefined) return CREDENTIALS.some((name) => name in request.headers);
+    if (rawHeaders === undefined) return Object.keys(request.headers).some((one) => known.has(one));
     // Node puts the object of headers together when it is first asked for; here nobody may have.
     for (let i = 0; i < rawHeaders.length; i += 2) {
-      const name = rawHeaders[i]!;
-      if (LENGTHS.has(name.length) && CREDENTIALS.includes(name.toLowerCase())) return true;
+      if (known.has(rawHeaders[i]!)) return true;
     }
     return false;
   }
@@ -72,14 +84,26 @@ export class HttpDegradeTransport implements DegradeTransport {
 
   questionOf(context: ExecutionContext): string {
     const request = requestOf(context);
-    const url = request.originalUrl ?? request.url;
+    const { method, body } = request;
+    const url = urlOf(request);
     // A body that only asks is a part of the question.
-    const isPlain = request.method === 'GET' || request.body === undefined;
-    return isPlain ? url : `${url}\n${this.bodyOf(context)}`;
+    return method === 'GET' && body === undefined
+      ? url
+      : `${method} ${url}\n${JSON.stringify(body)}`;
   }
 
-  bodyOf(context: ExecutionContext): string | undefined {
-    return JSON.stringify(requestOf(context).body);
+  askedOf(context: ExecutionContext): Asked {
+    const request = requestOf(context);
+    const { method: verb, params, query, body, route, routeOptions } = request;
+    if (hasUnreadParts(request)) throw new TypeError('nobody knows what was asked');
+    const place = routeOptions?.url ?? route?.path;
+    return {
+      verb,
+      place: typeof place === 'string' ? place : undefined,
+      params: params as Asked['params'],
+      query: query as Asked['query'],
+      body: body ?? undefined,
+    };
   }
 
   partsOf(context: ExecutionContext): RequestParts {
@@ -90,11 +114,11 @@ export class HttpDegradeTransport implements DegradeTransport {
 
   factsOf(context: ExecutionContext): AnswerFacts {
     const response = responseOf(context);
-    const cacheControl = response.getHeader('cache-control');
     return {
       status: response.statusCode,
-      setCookie: response.getHeader('set-cookie') !== undefined,
-      cacheControl: cacheControl === undefined ? undefined : String(cacheControl),
+      setCookie: answerHeader(response, 'set-cookie') !== undefined,
+      cacheControl: answerHeader(response, 'cache-control'),
+      vary: answerHeader(response, 'vary'),
     };
   }
 
@@ -132,6 +156,32 @@ function writeMark(response: HttpResponse, level: DegradeLevel, reason: DegradeR
   writeHeader(response, 'X-Degraded', `level=${level}; reason=${reason}`);
   writeHeader(response, 'Cache-Control', 'no-store');
 }
+
+/** Of Fastify both what its reply has and what a middleware has put on Node's response. */
+function answerHeader(response: DegradableResponse, name: string): string | undefined {
+  const values = [response.getHeader(name), response.raw?.getHeader(name)];
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : known.join(',');
+}
+
+/** A part of the question that no parser has read: the handler may do so by itself. */
+function hasUnreadParts(request: DegradableRequest): boolean {
+  const { query, body } = request;
+  // Files are kept elsewhere than the fields beside them.
+  if (headerOf(request, 'content-type')?.startsWith('multipart/')) return true;
+  if ((body ?? undefined) === undefined && hasContent(request)) return true;
+  const hasQuery = /\?./.test(urlOf(request));
+  return hasQuery && Object.keys(query ?? {}).length === 0;
+}
+
+function hasContent(request: DegradableRequest): boolean {
+  const { headers } = request;
+  if (Number(headers['content-length'] ?? 0) > 0 || 'transfer-encoding' in headers) return true;
+  const { stream } = (request.raw ?? request) as NodeRequest;
+  return stream?.endAfterHeaders === false;
+}
+
+const urlOf = ({ originalUrl, url }: DegradableRequest): string => originalUrl ?? url;
 
 function requestOf(context: ExecutionContext): DegradableRequest {
   return context.getArgByIndex<DegradableRequest>(0);

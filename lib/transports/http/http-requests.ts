@@ -1,3 +1,5 @@
+import { CallerGone } from '../../guards/index.js';
+
 /** What Express and Fastify requests have in common, as far as limits look at them. */
 export interface HttpRequest {
   readonly method: string;
@@ -10,7 +12,7 @@ export interface HttpRequest {
   readonly ips?: readonly string[];
   /** Fastify: the request of Node. */
   readonly raw?: object;
-  readonly socket?: { readonly remoteAddress?: string };
+  readonly socket?: { readonly remoteAddress?: string; readonly destroyed?: boolean };
 }
 
 export interface HttpResponse {
@@ -34,7 +36,10 @@ export interface NodeResponse {
 
 /** The address that the framework gives, which knows what proxies to trust; else the peer's. */
 export function addressOf(request: HttpRequest): string | undefined {
-  return request.ip ?? request.socket?.remoteAddress;
+  const address = request.ip ?? request.socket?.remoteAddress;
+  // Not a caller without an address, who would have a bucket of its own.
+  if (address === undefined && request.socket?.destroyed === true) throw new CallerGone();
+  return address;
 }
 
 /** A header that was sent several times counts as one, in the order they came. */
@@ -42,7 +47,8 @@ export function headerOf(
   { headers }: Pick<HttpRequest, 'headers'>,
   name: string,
 ): string | undefined {
-  const value = headers[name];
+  // HTTP/2 has the host under a name of its own.
+  const value = headers[name] ?? (name === 'host' ? headers[':authority'] : undefined);
   return typeof value === 'string' ? value : value?.join(',');
 }
 

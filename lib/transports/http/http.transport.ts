@@ -2,6 +2,8 @@ import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
 import {
   RateLimitedException,
+  RefusedException,
+  type RefusedBody,
   type RejectionBody,
   type RouteFacts,
   type Transport,
@@ -59,7 +61,11 @@ export class HttpTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  answer({ body }: RateLimitedException, host: ArgumentsHost): void {
+  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+    return new RefusedException(body);
+  }
+
+  answer({ body }: RateLimitedException | RefusedException, host: ArgumentsHost): void {
     this.reply(host.getArgByIndex<HttpResponse>(1), body);
   }
 

@@ -19,9 +19,13 @@ export interface Problem {
 export function problemOf(body: RejectionBody, base: string): Problem {
   const { statusCode: status, message, code, policy, retryAfterMs } = body;
   const isOwn = code === 'RATE_LIMITED';
+  const isForGood = status === 400 || status === 413;
   const advice = retryAfterMs === undefined ? '' : ` Try again in ${waitSeconds(retryAfterMs)} s.`;
   return {
-    type: base + (isOwn ? 'quota-exceeded' : 'temporary-reduced-capacity'),
+    // RFC 9457: no type of its own, so the status says it all.
+    type: isForGood
+      ? 'about:blank'
+      : base + (isOwn ? 'quota-exceeded' : 'temporary-reduced-capacity'),
     title: message,
     status,
     detail: `${message}.${advice}`,

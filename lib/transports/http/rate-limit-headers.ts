@@ -57,7 +57,7 @@ export class RateLimitHeaders {
   private writeOne(response: HttpResponse, decision: Decision, route: RouteFacts): void {
     if (decision.tier !== 'policy') return;
     writeHeader(response, 'RateLimit-Policy', this.policyOf(decision, route));
-    writeHeader(response, 'RateLimit', limitOf(decision));
+    writeHeader(response, 'RateLimit', limitOf(decision, route));
   }
 
   private writeAll(response: HttpResponse, all: readonly Decision[], route: RouteFacts): void {
@@ -67,7 +67,7 @@ export class RateLimitHeaders {
       if (decision.tier !== 'policy') continue;
       const comma = policies === '' ? '' : ', ';
       policies += comma + this.policyOf(decision, route);
-      limits += comma + limitOf(decision);
+      limits += comma + limitOf(decision, route);
     }
     if (policies === '') return;
     writeHeader(response, 'RateLimit-Policy', policies);
@@ -83,7 +83,7 @@ export class RateLimitHeaders {
   private newPolicy({ policy, limit }: Decision, route: RouteFacts): string {
     const info = route.limitOf(policy, limit);
     const window = info === undefined ? '' : `;w=${Math.max(1, secondsUp(info.windowMs))}`;
-    const text = `"${policy}";q=${limit}${window}`;
+    const text = `"${route.nameOf(policy)}";q=${limit}${window}`;
     const tiers = this.policies.get(policy);
     if (tiers === undefined) this.policies.set(policy, new Map([[limit, text]]));
     else tiers.set(limit, text);
@@ -91,8 +91,9 @@ export class RateLimitHeaders {
   }
 }
 
-function limitOf({ policy, remaining, resetMs, retryAfterMs }: Decision): string {
-  return `"${policy}";r=${remaining};t=${secondsUp(retryAfterMs > 0 ? retryAfterMs : resetMs)}`;
+function limitOf(decision: Decision, route: RouteFacts): string {
+  const { policy, remaining, resetMs, retryAfterMs } = decision;
+  return `"${route.nameOf(policy)}";r=${remaining};t=${secondsUp(retryAfterMs > 0 ? retryAfterMs : resetMs)}`;
 }
 
 function secondsUp(ms: number): number {

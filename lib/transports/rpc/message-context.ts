@@ -3,6 +3,7 @@ import { type ArgumentsHost } from '@nestjs/common';
 /** The socket below a TCP connection of Nest. */
 export interface PeerSocket {
   readonly remoteAddress?: string;
+  readonly destroyed?: boolean;
   on(event: 'close', listener: () => void): unknown;
 }
 

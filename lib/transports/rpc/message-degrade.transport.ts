@@ -2,25 +2,24 @@ import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestj
 import { throwError, type Observable } from 'rxjs';
 import {
   isServerFault,
+  type CredentialHeaders,
   type DegradedException,
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
 import { PayloadDegrade } from '../payload-degrade.js';
-import { messageContextOf } from './message-context.js';
-import { messageHeaderOf } from './message-headers.js';
-import { ownValueAt } from './own-value.js';
+import { messageContextOf, subjectNameOf } from './message-context.js';
+import { messageHeaderNames, messageHeaderOf } from './message-headers.js';
 
 /** Messages that want an answer, answered in the place of their handler. */
 export class MessageDegradeTransport extends PayloadDegrade implements DegradeTransport {
-  hasCredentials(context: ExecutionContext): boolean {
-    return ['authorization', 'cookie', 'x-api-key'].some(
-      (name) => this.headerOf(context, name) !== undefined,
-    );
+  hasCredentials(context: ExecutionContext, known: CredentialHeaders): boolean {
+    return messageHeaderNames(messageContextOf(context)).some((name) => known.has(name));
   }
 
+  /** What a guard has found out. A sender may call itself what it likes. */
   userOf(context: ExecutionContext): unknown {
-    return messageContextOf(context).user ?? ownValueAt(context.getArgByIndex(0), ['user']);
+    return messageContextOf(context).user;
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
@@ -30,6 +29,10 @@ export class MessageDegradeTransport extends PayloadDegrade implements DegradeTr
   partsOf(context: ExecutionContext): RequestParts {
     const body: unknown = context.getArgByIndex(0);
     return { request: messageContextOf(context), params: undefined, query: undefined, body };
+  }
+
+  protected placeOf(context: ExecutionContext): string | undefined {
+    return subjectNameOf(messageContextOf(context));
   }
 
   /** A broker does not say who has gone; and what was asked over TCP may as well be finished. */

@@ -20,6 +20,12 @@ export function messageHeaderOf(context: MessageContext, name: string): string |
   return undefined;
 }
 
+export function messageHeaderNames(context: MessageContext): string[] {
+  const headers = headersOf(context);
+  if (typeof headers !== 'object' || headers === null) return [];
+  return isTable(headers) ? headers.keys() : Object.keys(headers);
+}
+
 function headersOf(context: MessageContext): unknown {
   if (context.getHeaders !== undefined) return context.getHeaders();
   if (context.getPacket !== undefined) return context.getPacket()?.properties?.userProperties;

@@ -1,8 +1,11 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import {
+  CallerGone,
   RateLimitedException,
+  RefusedException,
   type Patience,
+  type RefusedBody,
   type RouteFacts,
   type Transport,
   type UnavailableBody,
@@ -37,6 +40,16 @@ class DeniedEvent extends RateLimitedException {
   }
 }
 
+/** The same of an event that asks for what cannot be. */
+class RefusedEvent extends RefusedException {
+  constructor(
+    body: RefusedBody,
+    readonly handler: string,
+  ) {
+    super(body);
+  }
+}
+
 /** Messages and events of TCP, Redis, NATS, MQTT, RabbitMQ and Kafka. */
 export class MessageTransport implements Transport {
   private readonly hangUps = new HangUps();
@@ -50,7 +63,13 @@ export class MessageTransport implements Transport {
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
-    return socketOf(messageContextOf(context))?.remoteAddress;
+    const socket = socketOf(messageContextOf(context));
+    const address = socket?.remoteAddress;
+    // Events of a peer that has hung up right after them are still to be handled.
+    if (address === undefined && socket?.destroyed === true && !this.isOneWay(context)) {
+      throw new CallerGone();
+    }
+    return address;
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
@@ -86,6 +105,13 @@ export class MessageTransport implements Transport {
       : new RateLimitedException(decision);
   }
 
+  refusal(context: ExecutionContext, body: RefusedBody, { id }: RouteFacts): Error {
+    const message = messageContextOf(context);
+    const isOneWay = this.isOneWay(context);
+    if (isRmq(message)) this.receipts.give(message, isOneWay);
+    return isOneWay ? new RefusedEvent(body, id) : new RefusedException(body);
+  }
+
   isOneWay(context: ExecutionContext): boolean {
     return isEventHandler(context.getHandler()) || wantsNoReply(messageContextOf(context)) === true;
   }
@@ -98,8 +124,11 @@ export class MessageTransport implements Transport {
    * A request is told its error. An event ends like one that was handled, and with a value: Kafka
    * takes an error, or no value at all, for a reason to deliver the event again and again.
    */
-  answer(exception: RateLimitedException, host: ArgumentsHost): Observable<unknown> {
-    if (exception instanceof DeniedEvent) {
+  answer(
+    exception: RateLimitedException | RefusedException,
+    host: ArgumentsHost,
+  ): Observable<unknown> {
+    if (exception instanceof DeniedEvent || exception instanceof RefusedEvent) {
       this.dropped.add(exception.handler);
       return of(undefined);
     }

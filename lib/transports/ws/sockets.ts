@@ -33,6 +33,11 @@ export function isPlainWebSocket(socket: Socket): boolean {
   return typeof socket.readyState === 'number' && typeof socket.send === 'function';
 }
 
+/** True for a plain WebSocket that is closed, or about to be. */
+export function isClosed(socket: Socket): boolean {
+  return isPlainWebSocket(socket) && socket.readyState! > OPEN;
+}
+
 export function sendEvent(socket: Socket, event: string, data: unknown): void {
   if (!isPlainWebSocket(socket)) socket.emit?.(event, data);
   else if (socket.readyState === OPEN) socket.send!(JSON.stringify({ event, data }));

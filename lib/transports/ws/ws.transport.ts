@@ -1,15 +1,18 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import {
   keepWordlessDecision,
+  CallerGone,
   RateLimitedException,
+  RefusedException,
   type RateLimitedBody,
+  type RefusedBody,
   type Transport,
   type UnavailableBody,
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../http/http-requests.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
-import { sendEvent, whenGone, type Socket } from './sockets.js';
+import { isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
 import { type Violations } from './violations.js';
 
 /** Where Nest keeps the event that a handler subscribes to. */
@@ -18,7 +21,7 @@ const EVENT = 'message';
 /** What a client is told, as Nest tells it of other exceptions, with more to it. */
 export interface WsRejection {
   readonly status: 'error';
-  readonly code: RateLimitedBody['code'] | UnavailableBody['code'];
+  readonly code: RateLimitedBody['code'] | RefusedBody['code'] | UnavailableBody['code'];
   readonly message: string;
   readonly policy?: string;
   /** Absent if nobody knows. */
@@ -35,8 +38,11 @@ export class WsTransport implements Transport {
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
-    const { handshake, request, _socket } = socketOf(context);
+    const socket = socketOf(context);
+    const { handshake, request, _socket } = socket;
     const peer = handshake?.address ?? request?.socket?.remoteAddress ?? _socket?.remoteAddress;
+    // Not a caller without an address, who would have a bucket of its own.
+    if (peer === undefined && isClosed(socket)) throw new CallerGone();
     const trust = this.trustProxy();
     if (peer === undefined || trust === undefined) return peer;
     return clientBehind(peer, this.headerOf(context, 'x-forwarded-for'), trust);
@@ -73,7 +79,11 @@ export class WsTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  answer({ body }: RateLimitedException, host: ArgumentsHost): void {
+  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+    return new RefusedException(body);
+  }
+
+  answer({ body }: RateLimitedException | RefusedException, host: ArgumentsHost): void {
     reject(body, host);
   }
 
@@ -87,7 +97,7 @@ export class WsTransport implements Transport {
 }
 
 /** A client that waits for an acknowledgement gets it; Nest would leave it waiting. */
-function reject(body: RateLimitedBody | UnavailableBody, host: ArgumentsHost): void {
+function reject(body: RateLimitedBody | RefusedBody | UnavailableBody, host: ArgumentsHost): void {
   const [client, , ...rest] = host.getArgs<[Socket, unknown, ...unknown[]]>();
   const { status, code, message, policy, retryAfterMs } = body;
   const rejection: WsRejection = {

@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import { type Clock } from '../common/clock.js';
+import { quoted } from '../common/quoted.js';
+import { Tally } from '../common/tally.js';
+
+/**
+ * Counts requests that something was wrong with: no key, a cost that cannot be, an app that nobody
+ * knows, a function of the application that failed. Inject it to look at the counts. The log has one
+ * line a minute for each cause, however many requests there are and whatever they say.
+ */
+export class RequestFaults {
+  private readonly faults: Tally;
+  private readonly logger = new Logger('RateLimitModule');
+  /** Those that are a mistake of the application, and as true of the next request. */
+  private readonly told = new Set<string>();
+
+  /** @internal */
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.faults = new Tally(clock);
+  }
+
+  /** Since the start. */
+  get total(): number {
+    return this.faults.total;
+  }
+
+  /** Since the start, by cause: `search: no key`, `user: failed`. */
+  byCause(): Readonly<Record<string, number>> {
+    return this.faults.byName();
+  }
+
+  /** @internal There is no key, or reading it failed: such requests share one bucket. */
+  missing(policy: string, cause: unknown): void {
+    const share = "Such requests share one bucket, '(none)'.";
+    if (cause === undefined)
+      this.add(`${policy}: no key`, `Policy '${policy}': a request has no key. ${share}`);
+    else this.failed(policy, 'key', cause, share);
+  }
+
+  /** @internal Somebody has credentials, but no name yet. */
+  beforeAuthentication(policy: string): void {
+    this.once(
+      `Policy '${policy}': a request with credentials has no user: it was limited before authentication, by its ` +
+        "address. Guards of a method run from the last decorator to the first, so write @RateLimit above @UseGuards; or name the user with the option 'user'.",
+    );
+  }
+
+  /** @internal A promise came where only a value helps. */
+  promised(policy: string, what: string, then: string): void {
+    this.once(
+      `Policy '${policy}': its ${what} is a promise, which is no answer. ${then} Only 'user' and 'tier' may be async.`,
+    );
+  }
+
+  /** @internal A function of the application has thrown, or what it promised has failed. */
+  failed(policy: string | undefined, what: string, cause: unknown, then: string): void {
+    const [name, where] =
+      policy === undefined
+        ? [`${what}: failed`, `The option '${what}' failed`]
+        : [`${policy}: ${what} failed`, `Policy '${policy}': its ${what} failed`];
+    this.add(name, `${where} (${messageOf(cause)}). ${then}`);
+  }
+
+  /** @internal What was asked cannot be, and was denied. */
+  refused(route: string, status: number, cause: unknown): void {
+    this.add(`${route}: ${status}`, `${route}: denied with ${status} (${messageOf(cause)}).`);
+  }
+
+  private add(cause: string, text: string): void {
+    const count = this.faults.add(cause);
+    if (count === undefined) return;
+    this.logger.warn(count === 1 ? text : `${text} (${count} requests since the last line)`);
+  }
+
+  private once(text: string): void {
+    if (this.told.has(text)) return;
+    this.told.add(text);
+    this.logger.warn(text);
+  }
+}
+
+function messageOf(cause: unknown): string {
+  try {
+    return quoted(cause instanceof Error ? cause.message : String(cause));
+  } catch {
+    return 'an error without a message';
+  }
+}

@@ -1,0 +1,63 @@
+import { RequestMethod } from '@nestjs/common';
+import { type Class, type Handler } from '../guards/index.js';
+
+/** Where Nest keeps what a handler listens to. */
+const VERB = 'method';
+const HOST = 'host';
+const PATTERN = 'microservices:pattern';
+/** In the patterns of NATS, MQTT and RabbitMQ: the subject of a message says more than they do. */
+const WILDCARD = /[*>+#]/;
+/** What stands for the verb of a call or a message. */
+export const CALL = 'CALL';
+
+type Version = string | symbol;
+
+/** A path of HTTP under which a handler is served. */
+export interface ServedPath {
+  readonly path: string;
+  readonly version?: Version | Version[];
+}
+
+/** Where a handler is served, in words that are the same in all processes and all deployments. */
+export interface RoutePlace {
+  /** Its name, and its paths or patterns. */
+  readonly name: string;
+  /** As it is declared; `GET` where it takes all. */
+  readonly verb: string;
+  /** There are several, or a pattern has gaps: only a request tells which one it is. */
+  readonly isOneOfSeveral: boolean;
+  /** The host is a part of the address. */
+  readonly isByHost: boolean;
+}
+
+export function routePlaceOf(
+  type: Class,
+  handler: Handler,
+  method: string,
+  paths: readonly ServedPath[],
+): RoutePlace {
+  const patterns = listOf(Reflect.getMetadata(PATTERN, handler)).map(patternText);
+  const hosts = listOf(Reflect.getMetadata(HOST, type)).map(String);
+  // Not in the order in which modules are found, which is another one after the next deployment.
+  const places = [...new Set([...paths.map(pathText), ...patterns])].sort();
+  const verb = (Reflect.getMetadata(VERB, handler) ?? RequestMethod.GET) as RequestMethod;
+  return {
+    name: [`${type.name}.${method}`, ...places, ...hosts.map((host) => `on ${host}`)].join(' '),
+    verb: paths.length === 0 ? CALL : verb === RequestMethod.ALL ? 'GET' : RequestMethod[verb],
+    isOneOfSeveral: places.length > 1 || patterns.some((pattern) => WILDCARD.test(pattern)),
+    isByHost: hosts.length > 0,
+  };
+}
+
+function pathText({ path, version }: ServedPath): string {
+  if (version === undefined) return path;
+  return `${path} version ${[version].flat().map(String).join()}`;
+}
+
+function patternText(pattern: unknown): string {
+  return typeof pattern === 'string' ? pattern : JSON.stringify(pattern);
+}
+
+function listOf(value: unknown): unknown[] {
+  return value === undefined ? [] : [value].flat();
+}
