@@ -3,10 +3,11 @@
 -- KEYS     one per bucket
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[2]  the plan, a JSON array of whole numbers. A take of one bucket, which most are, is the number of
---          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund), the number of
---          its checks, and then the same pair for each of them; but for a lease -4, the number of its
---          key, the tokens wanted, a generation, and the tokens used and returned of that one and of
---          the one before it. The number of the batch ends it
+--          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund, 4 late refund,
+--          5 debt), the number of its checks, for a late refund the instant of the take, and then the
+--          same pair for each of them; but for a lease -4, the number of its key, the tokens wanted, a
+--          generation, and the tokens used and returned of that one and of the one before it. The number
+--          of the batch ends it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
 -- ARGV[4…] the limits, eight figures each: algorithm (1 token bucket, 2 leaky policer, 3 leaky shaper,
 --          4 sliding window) plus ten times the revision of the configuration that the limit is from,
@@ -20,11 +21,12 @@
 --
 -- The arithmetic is that of lib/algorithms, in whole numbers below 2^53, and agrees with it to the unit.
 -- A leaky bucket is kept as the room that is left in it; so it is the same arithmetic as a token bucket.
+-- A level below zero is a debt: one bucket at most, told as a level of zero with the wait that it makes.
 -- State is packed doubles: level, last, full, expiry (buckets), or newest, period, sub-window, expiry,
 -- counts (window). Nothing is written for a call that is denied. A bucket of which tokens are leased has
--- two more: how many were granted in the generation of `last`, and in the one before, and are not yet
--- reported as used or returned (lib/algorithms/leased-bucket.ts has the reasons); and, once the clock has
--- stepped back, how far the bucket's time is ahead of it.
+-- five more: how many were granted in the generation of `last`, and in the one before, and are not yet
+-- reported as used or returned; the units that one of either counts for, its weight; and how far the bucket's
+-- time is ahead of a clock that has stepped back (lib/algorithms/leased-bucket.ts has the reasons).
 -- A clock that has stepped back by up to a second is waited for. A larger step is the new base of every
 -- bucket that is asked for: its level is kept, and the new base is written even if the call is denied.
 -- A bucket of which a caller had a revision ends with its limit: revision, four figures, and a byte. It
@@ -33,10 +35,10 @@
 local injected = ARGV[1]
 local plan = cjson.decode(ARGV[2])
 local limit_numbers = ARGV[3] ~= '' and cjson.decode(ARGV[3])
-local TAKE, REFUND, LEASE = 0, 2, 3
+local TAKE, REFUND, LEASE, LATE_REFUND, DEBT = 0, 2, 3, 4, 5
 local SHAPER, WINDOW = 3, 4
 local FIRST_LIMIT, LIMIT_SIZE, REVISION_STEP = 4, 8, 10
-local BUCKET_FORMAT, BUCKET_BYTES = '<dddd', 32
+local BUCKET_FORMAT, BUCKET_BYTES, LEASED_BYTES = '<dddd', 32, 72
 local CLOCK_STEP_MICROS = 1000000
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local pack, unpack_struct = struct.pack, struct.unpack
@@ -78,35 +80,62 @@ local changed = {}
 
 -- Leases ------------------------------------------------------------------------------------------
 
--- Buckets of which tokens are leased, by number of the key: how many by generation, and the units that
--- may lie in the bucket beside them. A script pays for every function and table that it makes, used or
+-- Buckets of which tokens are leased, by number of the key: how many by generation, their weights, and the
+-- units that may lie in the bucket beside them. A script pays for every function and table that it makes, used or
 -- not; so there is nothing here until a batch has such a bucket.
 local leases
 
 local function open_leases()
-  local GENERATION_MICROS, COUNTERS_AT = 1000000, 33
+  local GENERATION_MICROS, COUNTERS_FORMAT, COUNTERS_AT = 1000000, '<ddddd', 33
   -- Leased tokens count for up to two generations, and only then can the bucket be full again.
   leases = { more_ttl_micros = 4 * GENERATION_MICROS }
 
+  local function room_beside(limit, current, weight, previous, older_weight)
+    return max(0, limit.full - (current * weight + previous * older_weight))
+  end
+
+  -- Tokens of a limit of other figures weigh no less, as a part of the bucket, than they did.
+  local function weigh(limit, tokens, weight, full)
+    if tokens == 0 then return limit.per_token end
+    if full ~= limit.full then weight = ceil(weight / full * limit.full) end
+    return max(limit.per_token, weight)
+  end
+
   -- Each stretch between two generations is refilled under what was outstanding in it. Gives the level
   -- as of now; or, if nothing is outstanding any more, as of when that began, and that instant.
-  function leases.refill(key, limit, level, last, raw)
-    local current, previous = unpack_struct('<dd', raw, COUNTERS_AT)
-    local ahead = #raw > 48 and unpack_struct('<d', raw, 49) or 0
+  function leases.refill(key, limit, level, last, raw, full)
+    local current, previous, weight, older_weight, ahead = unpack_struct(COUNTERS_FORMAT, raw, COUNTERS_AT)
+    weight = weigh(limit, current, weight, full)
+    older_weight = weigh(limit, previous, older_weight, full)
     if last - now > CLOCK_STEP_MICROS then ahead, last = ahead + last - now, now end
     while current + previous > 0 do
-      local room = max(0, limit.full - (current + previous) * limit.per_token)
+      local room = room_beside(limit, current, weight, previous, older_weight)
       local boundary = (floor((last + ahead) / GENERATION_MICROS) + 1) * GENERATION_MICROS - ahead
       level = min(room, level + max(0, min(now, boundary) - last) * limit.per_micro)
       last = max(last, min(now, boundary))
       if last < boundary then
-        leases[key] = { current = current, previous = previous, room = room, ahead = ahead }
+        leases[key] = {
+          current = current,
+          previous = previous,
+          weight = weight,
+          older_weight = older_weight,
+          room = room,
+          ahead = ahead,
+        }
         return level, last
       end
       current, previous = 0, current
+      weight, older_weight = limit.per_token, weight
     end
     if ahead > 0 then
-      leases[key] = { current = 0, previous = 0, room = limit.full, ahead = ahead }
+      leases[key] = {
+        current = 0,
+        previous = 0,
+        weight = limit.per_token,
+        older_weight = limit.per_token,
+        room = limit.full,
+        ahead = ahead,
+      }
     else
       -- Its state has become a shorter one, and is written anew.
       expiries[key] = nil
@@ -134,29 +163,41 @@ local function open_leases()
       previous = previous - older_back
       back = back + older_back
     end
-    local room = max(0, limit.full - (current + previous) * limit.per_token)
+    local weight = current > 0 and lease.weight or limit.per_token
+    local older_weight = previous > 0 and lease.older_weight or limit.per_token
+    local room = room_beside(limit, current, weight, previous, older_weight)
     local worth = leases.worth and leases.worth(key, back)
     -- Who does not know the limit gets no tokens ahead: so whoever returns some had them of its own limit.
     if worth then want = 0 end
     local level = min(room, levels[key] + (worth or back * limit.per_token))
-    local granted = min(want, floor(level / limit.per_token))
+    local granted = max(0, min(want, floor(level / limit.per_token)))
+    -- Tokens that weigh more than they take out of the bucket need room for the rest.
+    if weight > limit.per_token then
+      granted = min(granted, floor((room - level) / (weight - limit.per_token)))
+    end
     if granted > 0 or current < lease.current or previous < lease.previous then
-      local units = granted * limit.per_token
       local is_lent = current + granted + previous > 0 or lease.ahead > 0
       -- A state that changes its length is written anew.
       if not is_lent or not leases[key] then expiries[key] = nil end
-      lease = { current = current + granted, previous = previous, room = room - units, ahead = lease.ahead }
+      lease = {
+        current = current + granted,
+        previous = previous,
+        weight = weight,
+        older_weight = older_weight,
+        room = room - granted * weight,
+        ahead = lease.ahead,
+      }
       leases[key] = is_lent and lease or nil
-      levels[key], changed[key] = level - units, true
+      levels[key], changed[key] = level - granted * limit.per_token, true
     end
-    return levels[key], granted, this
+    return max(0, levels[key]), granted, this
   end
 
   function leases.pack(key, limit)
     local lease, last = leases[key], now + behinds[key]
     local state = pack(BUCKET_FORMAT, levels[key], last, limit.full, expiries[key])
-    state = state .. pack('<dd', lease.current, lease.previous)
-    return lease.ahead > 0 and state .. pack('<d', lease.ahead) or state
+    local current, previous = lease.current, lease.previous
+    return state .. pack(COUNTERS_FORMAT, current, previous, lease.weight, lease.older_weight, lease.ahead)
   end
 end
 
@@ -170,9 +211,9 @@ local function load_bucket(key, limit, raw)
     -- A limit of other figures keeps how full the bucket was, not the number of units.
     if full ~= limit.full then level = floor(level / full * limit.full) end
     local is_new_base = last - now > CLOCK_STEP_MICROS
-    if #raw > BUCKET_BYTES then
+    if #raw == LEASED_BYTES then
       if not leases then open_leases() end
-      level, last = leases.refill(key, limit, level, last, raw)
+      level, last = leases.refill(key, limit, level, last, raw, full)
     end
     if is_new_base then
       last, expiries[key], changed[key] = now, nil, true
@@ -201,7 +242,7 @@ local function measure_bucket(key, limit, cost)
     delay = behind + ceil((limit.full - level) / limit.per_micro)
     refusal = max(refusal, delay - limit.max_delay)
   end
-  if refusal > 0 then return -1 - level, refusal end
+  if refusal > 0 then return -1 - max(0, level), refusal end
   return left, delay
 end
 
@@ -309,6 +350,41 @@ local function change_window(key, limit, cost)
   end
 end
 
+-- Late answers ------------------------------------------------------------------------------------
+
+-- What a take that was not used leaves to give back: the bucket has refilled since, and others may have used
+-- that. Of a bucket with another limit than the caller's nobody knows how much it is.
+local function refund_late(key, cost, taken)
+  local limit = limit_of[key]
+  if limit.algorithm == WINDOW then
+    local state, ring, number = windows[key], limit.windows, number_at(limit, taken)
+    local is_kept = number <= state.newest and number > state.newest - ring
+    local given = is_kept and min(cost, state[number % ring]) or 0
+    if given == 0 then return end
+    add_to_window(state, number % ring, -given)
+    changed[key] = true
+    return
+  end
+  local elapsed = now + behinds[key] - taken
+  local units = cost * limit.per_token - elapsed * limit.per_micro
+  if elapsed < 0 or units <= 0 then return end
+  local room = leases and leases[key] and leases[key].room or limit.full
+  levels[key], changed[key] = min(room, levels[key] + units), true
+end
+
+-- Tokens that were used all the same: at most one bucket below empty, or one window above full.
+local function owe(key, cost)
+  local limit = limit_of[key]
+  changed[key] = true
+  if limit.algorithm == WINDOW then
+    local state = windows[key]
+    return add_to_window(state, state.newest % limit.windows, max(0, min(cost, 2 * limit.full - state.used)))
+  end
+  levels[key] = max(-limit.full, levels[key] - cost * limit.per_token)
+  -- It takes twice as long as usual until the bucket has recovered, and only then may it expire.
+  if levels[key] < 0 then expiries[key] = nil end
+end
+
 -- Revisions ---------------------------------------------------------------------------------------
 
 -- What there is to do when a caller and a bucket have different revisions, which is seldom. All that it
@@ -352,26 +428,40 @@ local function open_revisions(batch)
     return a.period == b.period and a.sub_window == b.sub_window
   end
 
+  -- What a bucket owes stays owed, but never more than one bucket.
+  local function carried_level(level, from_full, to_full)
+    return math.max(level < 0 and -to_full or 0, part_of(level, from_full, to_full))
+  end
+
+  local function carried_weight(tokens, weight, from_full, to)
+    if tokens == 0 then return to.per_token end
+    return math.max(to.per_token, -part_of(-weight, from_full, to.full))
+  end
+
   -- Settled under the limit that it had, and then as full as it was under the one that it gets.
   local function carried_bucket(raw, bytes, from, to)
     local level, last = struct.unpack('<dd', raw)
-    local current, previous, ahead = 0, 0, 0
-    if bytes > 32 then current, previous = struct.unpack('<dd', raw, 33) end
-    if bytes > 48 then ahead = struct.unpack('<d', raw, 49) end
+    local current, previous, weight, older_weight, ahead = 0, 0, from.per_token, from.per_token, 0
+    if bytes == batch.LEASED_BYTES then
+      current, previous, weight, older_weight, ahead = struct.unpack('<ddddd', raw, 33)
+    end
     while batch.now > last do
       local is_lent = current + previous > 0
       local boundary = (math.floor((last + ahead) / GENERATION_MICROS) + 1) * GENERATION_MICROS - ahead
       local till = is_lent and math.min(boundary, batch.now) or batch.now
-      local room = math.max(0, from.full - (current + previous) * from.per_token)
+      local room = math.max(0, from.full - (current * weight + previous * older_weight))
       level, last = math.min(room, level + (till - last) * from.per_micro), till
-      if is_lent and last == boundary then current, previous = 0, current end
+      if is_lent and last == boundary then
+        current, previous, weight, older_weight = 0, current, from.per_token, weight
+      end
     end
-    local room = math.max(0, to.full - (current + previous) * to.per_token)
-    level = math.min(room, math.max(0, part_of(level, from.full, to.full)))
+    weight = carried_weight(current, weight, from.full, to)
+    older_weight = carried_weight(previous, older_weight, from.full, to)
+    local room = math.max(0, to.full - (current * weight + previous * older_weight))
+    level = math.min(room, carried_level(level, from.full, to.full))
     local head = struct.pack('<dddd', level, last, to.full, 0)
     if current + previous == 0 and ahead == 0 then return head end
-    local counters = struct.pack('<dd', current, previous)
-    return ahead == 0 and head .. counters or head .. counters .. struct.pack('<d', ahead)
+    return head .. struct.pack('<ddddd', current, previous, weight, older_weight, ahead)
   end
 
   -- A window that is cut alike has its sums from the newest sub-window back scaled and rounded up; one cut
@@ -400,8 +490,12 @@ local function open_revisions(batch)
       -- Too little is known of a limit without a revision to settle under it.
       if caller.algorithm == batch.WINDOW then return caller, raw, true end
       local level, last, full = struct.unpack('<ddd', raw)
-      local part = math.max(0, part_of(level, full, caller.full))
-      return caller, struct.pack('<ddd', part, last, caller.full) .. raw:sub(25), true
+      local head = struct.pack('<dddd', carried_level(level, full, caller.full), last, caller.full, 0)
+      if bytes < batch.LEASED_BYTES then return caller, head, true end
+      local current, previous, weight, older_weight, ahead = struct.unpack('<ddddd', raw, 33)
+      weight = carried_weight(current, weight, full, caller)
+      older_weight = carried_weight(previous, older_weight, full, caller)
+      return caller, head .. struct.pack('<ddddd', current, previous, weight, older_weight, ahead), true
     end
     local limit = stored_limit(caller.algorithm, raw, bytes)
     if (caller.revision or 0) < revision then
@@ -421,6 +515,10 @@ local function open_revisions(batch)
     if not caller then return nil end
     local part = part_of(tokens * caller.per_token, caller.full, limit.full)
     return math.min(tokens * limit.per_token, math.max(0, part))
+  end
+
+  function revisions.is_behind(key)
+    return callers[key] ~= nil
   end
 
   -- Levels in the units of who asked: whole tokens, and no more than the caller's limit has.
@@ -445,9 +543,10 @@ local function open_revisions(batch)
         revisions.tell(reply, check + 1, second)
         at, check = at + 6, check + 3
       else
+        if head == -1 - batch.LATE_REFUND then at = at + 1 end
         for i = at, at + 2 * second - 1, 2 do
           check = check + 1
-          if head ~= -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
+          if head > -1 - batch.REFUND then revisions.tell(reply, check, steps[i]) end
         end
         at = at + 2 * second
       end
@@ -478,9 +577,11 @@ for key = 1, #KEYS do
         pack_counts = pack_counts,
         read_window = read_window,
         start_of = start_of,
+        LEASED_BYTES = LEASED_BYTES,
         WINDOW = WINDOW,
         LEASE = LEASE,
         REFUND = REFUND,
+        LATE_REFUND = LATE_REFUND,
       })
       limit, raw, is_new = revisions.settle(key, limit, raw, bytes, revision)
     end
@@ -540,13 +641,20 @@ local function take_all(at, count)
   end
 end
 
-local function ask_each(kind, at, count)
+local function ask_each(kind, at, count, taken)
   for i = at, at + 2 * count - 1, 2 do
     local key, cost = plan[i], plan[i + 1]
-    if kind ~= REFUND then
+    local is_known = stored[key] or changed[key]
+    if kind < REFUND then
       answer(measure(key, cost))
     else
-      if stored[key] or changed[key] then change(key, -cost) end
+      if kind == DEBT then
+        owe(key, cost)
+      elseif kind == REFUND then
+        if is_known then change(key, -cost) end
+      elseif is_known and not (revisions and revisions.is_behind(key)) then
+        refund_late(key, cost, taken)
+      end
       answer(0, 0)
     end
   end
@@ -578,7 +686,9 @@ while at < last do
       answer(generation, 0)
       at = at + 6
     else
-      if kind == TAKE then take_all(at, second) else ask_each(kind, at, second) end
+      local taken = kind == LATE_REFUND and plan[at]
+      if taken then at = at + 1 end
+      if kind == TAKE then take_all(at, second) else ask_each(kind, at, second, taken) end
       at = at + 2 * second
     end
   end

@@ -49,6 +49,22 @@ export interface Algorithm {
   /** Gives back what was taken and not used; never more than the limit holds. */
   refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
 
+  /**
+   * The same for a take that nobody knew of for a while. The bucket has refilled since, and others may
+   * have used that; so only what has not flowed in again goes back, as if there had been no take.
+   */
+  refundLate(
+    limit: Limit,
+    state: Float64Array,
+    at: number,
+    now: number,
+    cost: number,
+    takenAt: number,
+  ): void;
+
+  /** Books what was used without having been taken, also if it is not there: up to one limit's worth. */
+  owe(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
+
   /** The same tokens in the units of another limit, `factor` times as many to a token. */
   rescale(from: Limit, to: Limit, state: Float64Array, at: number, factor: number): void;
 

@@ -1,5 +1,5 @@
 import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
-import { AlgorithmCode, type Limit } from './limit.js';
+import { AlgorithmCode, notRefilled, type Limit } from './limit.js';
 
 /**
  * A bucket with a hole: requests pour in their cost, water leaks out at a steady rate, and what
@@ -9,7 +9,8 @@ import { AlgorithmCode, type Limit } from './limit.js';
  * figures. A shaper makes the request wait until the water before it has leaked, so requests leave
  * at the rate and never faster; the bucket is then the queue, `capacity` places long.
  *
- * Invariant: the water is never above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
+ * Invariant: nothing is poured in above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
+ * What was used without having been poured in may bring the water to twice the capacity.
  *
  * State: the water in units when it was last changed, and when that was.
  */
@@ -41,7 +42,7 @@ export const leakyBucket: Algorithm = {
       outcome.waitMicros = delay;
     } else {
       outcome.allowed = false;
-      outcome.level = limit.full - water;
+      outcome.level = Math.max(0, limit.full - water);
       outcome.waitMicros = refusal;
     }
   },
@@ -58,6 +59,21 @@ export const leakyBucket: Algorithm = {
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
+  refundLate(limit, state, at, now, cost, takenAt) {
+    const water = waterAt(limit, state, at, now);
+    const last = state[at + 1]!;
+    const units = notRefilled(limit, cost, Math.max(now, last) - takenAt);
+    if (units === 0) return;
+    state[at] = Math.max(0, water - units);
+    if (now > last) state[at + 1] = now;
+  },
+
+  owe(limit, state, at, now, cost) {
+    const water = waterAt(limit, state, at, now) + cost * limit.perToken;
+    state[at] = Math.min(2 * limit.full, water);
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
   /** The room that is left is what is carried over, as it is for a token bucket. */
   rescale(from, to, state, at, factor) {
     const room = Math.floor((from.full - state[at]!) * factor);
@@ -65,10 +81,10 @@ export const leakyBucket: Algorithm = {
   },
 
   /** Water rounds up; and what fitted into the bucket fits into the new one. */
-  carry({ from, to, units }, state, at, into, intoAt, now) {
-    const room = units.of(from.full - waterAt(from, state, at, now));
+  carry(change, state, at, into, intoAt, now) {
+    const { from, to } = change;
+    into[intoAt] = to.full - change.levelOf(from.full - waterAt(from, state, at, now));
     const last = state[at + 1]!;
-    into[intoAt] = to.full - Math.max(0, room);
     into[intoAt + 1] = now > last ? now : last;
   },
 

@@ -1,6 +1,6 @@
 import { CLOCK_STEP_MICROS, type Outcome } from './algorithm.js';
 import { type LimitChange } from './limit-change.js';
-import { type Limit } from './limit.js';
+import { notRefilled, type Limit } from './limit.js';
 
 /**
  * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is
@@ -20,9 +20,13 @@ import { type Limit } from './limit.js';
  * outstanding; so level and hands together never hold more than a full bucket, they gain no more
  * than the rate, and in any span Δ at most capacity + rate × Δ tokens are used: for any number of
  * nodes, crashes and lost replies.
+ *
+ * While a limit changes, tokens are a part of the bucket, and what is outstanding must not become a
+ * smaller one: the bucket would fill up beside it, and when the limit changes back both can be used.
+ * So a leased token counts for the largest part that it has been since it was leased, its weight.
  */
 export interface LeasedState {
-  /** Units in the bucket at `last`. */
+  /** Units in the bucket at `last`; below zero if it owes some. */
   readonly level: number;
   /** When it was last changed, on the store's clock. */
   readonly last: number;
@@ -30,6 +34,9 @@ export interface LeasedState {
   readonly current: number;
   /** Tokens leased in the generation before. */
   readonly previous: number;
+  /** Units that each of the current ones counts for: more than a token only after a change. */
+  readonly currentWeight: number;
+  readonly previousWeight: number;
   /** How far the bucket's time is ahead of the store's clock. */
   readonly aheadMicros: number;
 }
@@ -60,7 +67,16 @@ export function generationAt(micros: number): number {
 }
 
 export function startLeased(limit: Limit, now: number): LeasedState {
-  return { level: limit.full, last: now, current: 0, previous: 0, aheadMicros: 0 };
+  const { full, perToken } = limit;
+  return {
+    level: full,
+    last: now,
+    current: 0,
+    previous: 0,
+    currentWeight: perToken,
+    previousWeight: perToken,
+    aheadMicros: 0,
+  };
 }
 
 /**
@@ -69,17 +85,28 @@ export function startLeased(limit: Limit, now: number): LeasedState {
  */
 export function settleLeased(limit: Limit, state: LeasedState, now: number): LeasedState {
   const based = rebaseLeased(state, now);
-  let { level, last, current, previous } = based;
+  if (now <= based.last) return based;
+  const settled: Writable<LeasedState> = { ...based };
   const { aheadMicros } = based;
-  while (now > last) {
+  while (now > settled.last) {
+    const { level, last, current, previous } = settled;
     const end = (generationAt(last + aheadMicros) + 1) * LEASE_TTL_MICROS - aheadMicros;
     const isLent = current + previous > 0;
     const until = isLent && end < now ? end : now;
-    level = Math.min(roomOf(limit, current + previous), level + (until - last) * limit.perMicro);
-    last = until;
-    if (isLent && last === end) [current, previous] = [0, current];
+    settled.level = Math.min(roomOf(limit, settled), level + (until - last) * limit.perMicro);
+    settled.last = until;
+    if (isLent && until === end) turnGeneration(limit, settled);
   }
-  return { level, last, current, previous, aheadMicros };
+  return settled;
+}
+
+type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
+
+function turnGeneration({ perToken }: Limit, state: Writable<LeasedState>): void {
+  state.previous = state.current;
+  state.previousWeight = state.currentWeight;
+  state.current = 0;
+  state.currentWeight = perToken;
 }
 
 /**
@@ -103,7 +130,7 @@ export function takeLeased(
   const settled = settleLeased(limit, state, outcome.nowMicros);
   const left = settled.level - cost * limit.perToken;
   outcome.allowed = left >= 0;
-  outcome.level = left >= 0 ? left : settled.level;
+  outcome.level = left >= 0 ? left : Math.max(0, settled.level);
   const behind = settled.last - outcome.nowMicros;
   outcome.waitMicros = left >= 0 ? 0 : behind + Math.ceil(-left / limit.perMicro);
   return left >= 0 ? { ...settled, level: left } : rebaseLeased(state, outcome.nowMicros);
@@ -117,8 +144,33 @@ export function refundLeased(
   cost: number,
 ): LeasedState {
   const settled = settleLeased(limit, state, now);
-  const room = roomOf(limit, settled.current + settled.previous);
-  return { ...settled, level: Math.min(room, settled.level + cost * limit.perToken) };
+  const level = Math.min(roomOf(limit, settled), settled.level + cost * limit.perToken);
+  return { ...settled, level };
+}
+
+/** The same for a take that nobody knew of for a while, less what has flowed in again since. */
+export function refundLeasedLate(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  cost: number,
+  takenAt: number,
+): LeasedState {
+  const settled = settleLeased(limit, state, now);
+  const units = notRefilled(limit, cost, settled.last - takenAt);
+  if (units === 0) return rebaseLeased(state, now);
+  return { ...settled, level: Math.min(roomOf(limit, settled), settled.level + units) };
+}
+
+/** Books what was used without having been taken: up to one bucket below empty. */
+export function oweLeased(
+  limit: Limit,
+  state: LeasedState,
+  now: number,
+  cost: number,
+): LeasedState {
+  const settled = settleLeased(limit, state, now);
+  return { ...settled, level: Math.max(-limit.full, settled.level - cost * limit.perToken) };
 }
 
 /**
@@ -142,16 +194,34 @@ export function leaseTokens(
   const older = { used: report.olderUsed, returned: report.olderReturned };
   const ofCurrent = book(current, behind === 0 ? newer : behind === -1 ? older : NOTHING);
   const ofPrevious = book(previous, behind === 1 ? newer : behind === 0 ? older : NOTHING);
-  const room = roomOf(limit, ofCurrent.left + ofPrevious.left);
-  const back = unitsOf(ofCurrent.back + ofPrevious.back);
-  const level = Math.min(room, settled.level + back);
-  const granted = Math.min(want, Math.floor(level / limit.perToken));
+  const booked: LeasedState = {
+    ...settled,
+    current: ofCurrent.left,
+    previous: ofPrevious.left,
+    currentWeight: ofCurrent.left > 0 ? settled.currentWeight : limit.perToken,
+    previousWeight: ofPrevious.left > 0 ? settled.previousWeight : limit.perToken,
+  };
+  const room = roomOf(limit, booked);
+  const level = Math.min(room, settled.level + unitsOf(ofCurrent.back + ofPrevious.back));
+  const granted = grantable(limit, booked.currentWeight, room, level, want);
   const left = level - granted * limit.perToken;
-  const grant = { granted, generation, level: left };
+  const grant = { granted, generation, level: Math.max(0, left) };
   const isChanged = granted > 0 || ofCurrent.left < current || ofPrevious.left < previous;
   if (!isChanged) return { state: rebaseLeased(state, now), grant };
-  const counters = { current: ofCurrent.left + granted, previous: ofPrevious.left };
-  return { state: { ...settled, level: left, ...counters }, grant };
+  return { state: { ...booked, level: left, current: ofCurrent.left + granted }, grant };
+}
+
+/** Tokens that weigh more than they take out of the bucket are leased only as far as there is room. */
+function grantable(
+  { perToken }: Limit,
+  weight: number,
+  room: number,
+  level: number,
+  want: number,
+): number {
+  const there = Math.max(0, Math.min(want, Math.floor(level / perToken)));
+  if (weight <= perToken) return there;
+  return Math.min(there, Math.floor((room - level) / (weight - perToken)));
 }
 
 /**
@@ -159,9 +229,16 @@ export function leaseTokens(
  * used, and the room beside them is what the new limit leaves.
  */
 export function changeLeased(change: LimitChange, state: LeasedState, now: number): LeasedState {
-  const settled = settleLeased(change.from, state, now);
-  const room = roomOf(change.to, settled.current + settled.previous);
-  return { ...settled, level: Math.min(room, Math.max(0, change.units.of(settled.level))) };
+  const { from, to, units } = change;
+  const settled = settleLeased(from, state, now);
+  const weigh = (tokens: number, weight: number): number =>
+    tokens > 0 ? Math.max(to.perToken, -units.of(-weight)) : to.perToken;
+  const changed = {
+    ...settled,
+    currentWeight: weigh(settled.current, settled.currentWeight),
+    previousWeight: weigh(settled.previous, settled.previousWeight),
+  };
+  return { ...changed, level: Math.min(roomOf(to, changed), change.levelOf(settled.level)) };
 }
 
 /**
@@ -184,8 +261,11 @@ function book(
   return { left: afterUse - back, back };
 }
 
-/** Units that the bucket may hold beside so many leased tokens; those of a limit that was lowered
+/** Units that the bucket may hold beside its leased tokens; those of a limit that was lowered
  * meanwhile may be more than it has. */
-function roomOf(limit: Limit, outstanding: number): number {
-  return Math.max(0, limit.full - outstanding * limit.perToken);
+function roomOf(
+  { full }: Limit,
+  { current, previous, currentWeight, previousWeight }: LeasedState,
+): number {
+  return Math.max(0, full - (current * currentWeight + previous * previousWeight));
 }

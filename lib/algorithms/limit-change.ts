@@ -39,6 +39,12 @@ export class LimitChange {
     this.units = new Ratio(from.full, to.full);
     this.tokens = new Ratio(from.capacity, to.capacity);
   }
+
+  /** What a bucket of such a level holds under the other limit; what it owes is at most one bucket. */
+  levelOf(level: number): number {
+    const part = this.units.of(level);
+    return Math.max(level < 0 ? -this.to.full : 0, part);
+  }
 }
 
 export function isSameLimit(a: Limit, b: Limit): boolean {

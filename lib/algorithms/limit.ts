@@ -100,6 +100,12 @@ function microsOrUnbounded(ms: number): number {
   return ms < UNBOUNDED_MICROS / 1000 ? Math.round(ms * 1000) : UNBOUNDED_MICROS;
 }
 
+/** Units of a take that have not flowed in again since; none if the clock has stepped back meanwhile. */
+export function notRefilled(limit: Limit, cost: number, elapsedMicros: number): number {
+  if (elapsedMicros < 0) return 0;
+  return Math.max(0, cost * limit.perToken - elapsedMicros * limit.perMicro);
+}
+
 /** One part in `nodes` of a bucket's rate and burst; never less than `leastBurst` tokens deep. */
 export function shareOf(limit: Limit, nodes: number, leastBurst: number): Limit {
   if (nodes <= 1) return limit;

@@ -59,6 +59,26 @@ export const slidingWindow: Algorithm = {
     }
   },
 
+  /** It was counted in the sub-window of the take, and nothing flows in: there it is as if it had not been. */
+  refundLate(limit, state, at, now, cost, takenAt) {
+    const current = currentAt(limit, state, at, Math.floor(now));
+    const number = numberAt(limit, Math.floor(takenAt));
+    if (number > state[at]! || number <= current - limit.subWindows) return;
+    const slot = slotOf(limit, at, number);
+    const given = Math.min(cost, state[slot]!);
+    if (given === 0) return;
+    advance(limit, state, at, now);
+    state[slot] = state[slot]! - given;
+    state[at + 1] = state[at + 1]! - given;
+  },
+
+  owe(limit, state, at, now, cost) {
+    const current = advance(limit, state, at, now);
+    const more = Math.max(0, Math.min(cost, 2 * limit.full - state[at + 1]!));
+    state[current] = state[current]! + more;
+    state[at + 1] = state[at + 1]! + more;
+  },
+
   rescale() {
     // Counts are tokens, whatever the limit.
   },

@@ -1,5 +1,5 @@
 import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
-import { type Limit } from './limit.js';
+import { notRefilled, type Limit } from './limit.js';
 
 /**
  * A bucket of `capacity` tokens, full at first, into which tokens flow at a steady rate until it is
@@ -7,7 +7,8 @@ import { type Limit } from './limit.js';
  *
  * Invariant: in any span Δ, at most capacity + rate × Δ tokens are taken.
  *
- * State: the level in units when it was last changed, and when that was.
+ * State: the level in units when it was last changed, below zero if the bucket owes some, and when
+ * that was.
  */
 export const tokenBucket: Algorithm = {
   width: () => 2,
@@ -28,7 +29,7 @@ export const tokenBucket: Algorithm = {
     } else {
       const behind = state[at + 1]! - now;
       outcome.allowed = false;
-      outcome.level = level;
+      outcome.level = level > 0 ? level : 0;
       outcome.waitMicros = Math.ceil(-left / limit.perMicro) + (behind > 0 ? behind : 0);
     }
   },
@@ -45,12 +46,27 @@ export const tokenBucket: Algorithm = {
     if (now > state[at + 1]!) state[at + 1] = now;
   },
 
+  refundLate(limit, state, at, now, cost, takenAt) {
+    const level = levelAt(limit, state, at, now);
+    const last = state[at + 1]!;
+    const units = notRefilled(limit, cost, Math.max(now, last) - takenAt);
+    if (units === 0) return;
+    state[at] = Math.min(limit.full, level + units);
+    if (now > last) state[at + 1] = now;
+  },
+
+  owe(limit, state, at, now, cost) {
+    const level = levelAt(limit, state, at, now) - cost * limit.perToken;
+    state[at] = Math.max(-limit.full, level);
+    if (now > state[at + 1]!) state[at + 1] = now;
+  },
+
   rescale(_from, to, state, at, factor) {
     state[at] = Math.min(to.full, Math.floor(state[at]! * factor));
   },
 
-  carry({ from, units }, state, at, into, intoAt, now) {
-    into[intoAt] = Math.max(0, units.of(levelAt(from, state, at, now)));
+  carry(change, state, at, into, intoAt, now) {
+    into[intoAt] = change.levelOf(levelAt(change.from, state, at, now));
     const last = state[at + 1]!;
     into[intoAt + 1] = now > last ? now : last;
   },

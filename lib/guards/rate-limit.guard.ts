@@ -193,7 +193,7 @@ export class RateLimitGuard implements CanActivate {
       return this.wait(patience, decision, request, plan, context, transport, subject, before);
     }
     if (decision.delayMs === 0) return true;
-    const held = this.waiting.hold(decision.delayMs, request, context, transport);
+    const held = this.waiting.hold(decision, request, context, transport);
     keepCharge(subject, { ...charge, pending: held });
     return held.then((isLetGo) => {
       keepCharge(subject, { ...chargeOf(subject)!, pending: undefined });

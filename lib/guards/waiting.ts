@@ -28,9 +28,9 @@ export class Waiting {
   }
 
   /** The limiter may be closed by now, or the limit smaller than what was taken under it. */
-  private async giveBack(request: Acquire): Promise<void> {
+  private async giveBack(request: Acquire, decision: Decision): Promise<void> {
     try {
-      await this.limiter.refund(request);
+      await this.limiter.refund(request, decision);
     } catch (error) {
       if (!(error instanceof RateLimitError)) throw error;
     }
@@ -38,7 +38,7 @@ export class Waiting {
 
   /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
   hold(
-    delayMs: number,
+    decision: Decision,
     request: Acquire,
     context: ExecutionContext,
     transport: Transport,
@@ -53,10 +53,10 @@ export class Waiting {
         stopListening();
         then();
       };
-      const cancel = this.clock.after(delayMs, () => end(() => resolve(true)));
+      const cancel = this.clock.after(decision.delayMs, () => end(() => resolve(true)));
       stopListening = transport.whenAborted(context, () =>
         end(() => {
-          void this.giveBack(request).finally(() => resolve(false));
+          void this.giveBack(request, decision).finally(() => resolve(false));
         }),
       );
       // A transport may tell at once of a caller that has left before.

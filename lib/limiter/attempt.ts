@@ -2,10 +2,13 @@ import { Outcome } from '../algorithms/index.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import {
   CallKind,
+  Debt,
   GiveBack,
+  GiveBackLate,
   type BucketTable,
   type RemoteAnswer,
   type RemoteCall,
+  type RemoteCheck,
   type RemoteStore,
 } from '../stores/index.js';
 import { type BoundLimit } from './bound-limit.js';
@@ -29,6 +32,8 @@ export class Attempt implements RemoteCall {
   private readonly here: BoundCheck[] = [];
   /** Those of the store for which this process held tokens. */
   private readonly leased: BoundCheck[] = [];
+  /** Those of the store that passed by the share of this process instead. */
+  private readonly byShare: RemoteCheck[] = [];
   private readonly decisions: Decision[] = [];
   private readonly deciders: BoundLimit[] = [];
   private readonly passed: boolean[] = [];
@@ -54,7 +59,10 @@ export class Attempt implements RemoteCall {
 
   settled(answers: readonly RemoteAnswer[]): void {
     const allowed = answers.every((answer) => answer.allowed);
-    if (!allowed) this.giveBackHere();
+    if (!allowed) {
+      this.giveBackHere();
+      this.giveBackLeased((check) => this.store?.submit(new GiveBack([check])));
+    }
     answers.forEach((answer, index) => {
       // A check that would have passed says nothing about why the request was denied.
       if (answer.allowed && !allowed) return;
@@ -80,10 +88,24 @@ export class Attempt implements RemoteCall {
     return this.finish();
   }
 
-  /** The store took the tokens after all. If the request was refused meanwhile, it takes them back. */
-  settledLate(answers: readonly RemoteAnswer[]): void {
-    if (this.decision?.allowed === true || !answers.every((answer) => answer.allowed)) return;
-    this.store?.submit(new GiveBack(this.checks));
+  /**
+   * The store had decided otherwise, perhaps. Tokens that it took for a check which was refused
+   * meanwhile go back; those that passed by share and that it refused, it is owed. What passed
+   * because its policy lets everything pass (`open`) was never counted, and is owed to nobody.
+   */
+  settledLate(answers: readonly RemoteAnswer[], checks: readonly RemoteCheck[]): void {
+    if (answers.every((answer) => answer.allowed)) {
+      const unused = checks.filter((check) => !this.hasPassed(check as BoundCheck));
+      if (unused.length > 0) this.store?.submit(new GiveBackLate(unused, answers[0]!.nowMicros));
+    } else {
+      const owed = checks.filter((check) => this.byShare.includes(check));
+      if (owed.length > 0) this.store?.submit(new Debt(owed));
+    }
+  }
+
+  private hasPassed(check: BoundCheck): boolean {
+    const isOpen = check.shared.failureMode === 'open' && this.decision?.allowed === true;
+    return isOpen || this.byShare.includes(check);
   }
 
   private note(limit: BoundLimit, decision: Decision, passed: boolean): void {
@@ -148,10 +170,14 @@ export class Attempt implements RemoteCall {
     const now = this.clock.now();
     this.forgetNotes(0);
     for (const { shared, key, cost } of this.here) shared.table!.refund(key, cost, now);
+  }
+
+  /** The same for tokens on lease; `used` are those that the store has been told of as used. */
+  private giveBackLeased(used: (check: BoundCheck) => void): void {
+    const now = this.clock.now();
     for (const check of this.leased.splice(0)) {
       const { shared, key, cost } = check;
-      const isBack = shared.leases!.putBack(key, cost, now);
-      if (!isBack) this.store?.submit(new GiveBack([check]));
+      if (!shared.leases!.putBack(key, cost, now)) used(check);
     }
   }
 
@@ -175,6 +201,8 @@ export class Attempt implements RemoteCall {
       const denials = this.decisions.slice(taken);
       const deciders = this.deciders.slice(taken);
       this.giveBackHere();
+      // The bucket may have refilled since the store was told of them as used; so they are lost.
+      this.giveBackLeased(() => {});
       denials.forEach((denial, index) => this.note(deciders[index]!, denial, denial.allowed));
       return;
     }
@@ -213,12 +241,14 @@ export class Attempt implements RemoteCall {
       const table = tableOf(check);
       table.take(check.key, check.cost, OUTCOME);
       if (OUTCOME.allowed || check.shared.shadow) {
+        if (OUTCOME.allowed && source === 'fallback') this.byShare.push(check);
         note(check, table);
         continue;
       }
       // Two of the keys share an overflow bucket, which had enough for either but not for both.
       this.forgetNotes(known);
       note(check, table);
+      this.byShare.length = 0;
       for (const taken of checks.slice(0, index)) {
         tableOf(taken).refund(taken.key, taken.cost, OUTCOME.nowMicros);
       }

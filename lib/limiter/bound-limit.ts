@@ -254,13 +254,15 @@ export class BoundLimit implements SharedLimit {
     const { allowed, level, waitMicros, nowMicros } = outcome;
     const waitMs = waitMicros === 0 ? 0 : Math.ceil(waitMicros / 1000);
     const passes = allowed || this.shadow;
+    const resetMs = this.algorithm.resetMs(limit, outcome);
     return {
       allowed: passes,
       remaining: level < limit.perToken ? 0 : Math.floor(level / limit.perToken),
       limit: limit.capacity,
       delayMs: allowed && !this.shadow ? waitMs : 0,
       retryAfterMs: passes ? 0 : waitMs,
-      resetMs: this.algorithm.resetMs(limit, outcome),
+      // A bucket that owes tokens tells a level of zero, and has longer to go than that says.
+      resetMs: waitMs > resetMs ? waitMs : resetMs,
       timestampMs: clock.epochMs(nowMicros),
       policy: this.policy,
       tier: 'policy',

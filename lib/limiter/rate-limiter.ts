@@ -115,8 +115,12 @@ export abstract class RateLimiter {
    */
   abstract acquire(request: Acquire, options?: AcquireOptions): Promise<Decision>;
 
-  /** Gives tokens back that were taken and not used. A bucket never gets more than it holds. */
-  abstract refund(request: Acquire): void | Promise<void>;
+  /**
+   * Gives tokens back that were taken and not used. A bucket never gets more than it holds. With the
+   * decision that took them they go to where they came from also if Redis was away, and they were of
+   * this process's share.
+   */
+  abstract refund(request: Acquire, decision?: Decision): void | Promise<void>;
 
   /** What `tryAcquire` would say, without taking anything. `remaining` is what is there now. */
   abstract peek(request: PolicyRequest): Decision | Promise<Decision>;

@@ -17,23 +17,41 @@ export class Refunds {
     private readonly clock: Clock,
   ) {}
 
-  refund({ checks, quotas }: Asked): void | Promise<void> {
-    this.refundQuotas(quotas, []);
-    return this.refundChecks(checks);
+  refund({ checks, quotas }: Asked, decision?: Decision): void | Promise<void> {
+    if (decision === undefined) {
+      this.refundQuotas(quotas, []);
+      return this.refundChecks(checks);
+    }
+    this.refundQuotas(quotas, decision.decisions ?? [decision]);
+    return this.refundChecks(this.refundShares(checks, decision));
+  }
+
+  /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
+  giveBack({ checks, quotas }: Asked, decision: Decision): void {
+    const taken = checks.filter(({ shared }) => !shared.shadow);
+    // Quotas are asked first, so their decisions are the first.
+    this.refundQuotas(quotas, decision.decisions ?? [decision]);
+    const others = this.refundShares(taken, decision);
+    if (others.length > 0) void this.refundChecks(others);
   }
 
   /**
-   * What `acquire` took for a caller that is gone. A policy that only watches may have given
-   * nothing, and a fallback gave nothing that the store could take back.
+   * Tokens that the store never gave must not go there, but back to the share that gave them. What
+   * passed by another failure mode was given by nobody. Returns the rest.
    */
-  giveBack({ checks, quotas }: Asked, decision: Decision): void {
+  private refundShares(checks: readonly BoundCheck[], decision: Decision): readonly BoundCheck[] {
+    const now = this.clock.now();
     const sourceOf = ({ policy }: BoundCheck['shared']): DecisionSource => {
       return (decision.decisions?.find((part) => part.policy === policy) ?? decision).source;
     };
-    const taken = checks.filter(({ shared }) => !shared.shadow && sourceOf(shared) !== 'fallback');
-    // Quotas are asked first, so their decisions are the first.
-    this.refundQuotas(quotas, decision.decisions ?? [decision]);
-    if (taken.length > 0) void this.refundChecks(taken);
+    const byFallback = checks.filter(({ shared }) => sourceOf(shared) === 'fallback');
+    if (byFallback.length === 0) return checks;
+    for (const { shared, key, cost } of byFallback) {
+      if (shared.failureMode !== 'local') continue;
+      shared.fallbackTable(this.remote?.nodes ?? 1).refund(key, cost, now);
+    }
+    this.lines.wake(byFallback);
+    return checks.filter((check) => !byFallback.includes(check));
   }
 
   /** With the decisions on them, as far as they are known: a share gets back what it gave. */

@@ -1,7 +1,6 @@
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import {
   CallKind,
-  GiveBack,
   type RemoteAnswer,
   type RemoteCall,
   type RemoteStore,
@@ -16,6 +15,8 @@ export class SingleTake implements RemoteCall {
   readonly kind = CallKind.Take;
   readonly checks: readonly [BoundCheck];
   private decision: Decision | undefined;
+  /** How it was decided when the store could not answer. */
+  private withoutStore: Attempt | undefined;
   private resolve: ((decision: Decision) => void) | undefined;
   private generation = 0;
 
@@ -54,13 +55,12 @@ export class SingleTake implements RemoteCall {
 
   failed(): void {
     const { checks, store, clock } = this;
-    this.finish(new Attempt(checks, false, store, clock).decideWithoutStore());
+    this.withoutStore = new Attempt(checks, false, store, clock);
+    this.finish(this.withoutStore.decideWithoutStore());
   }
 
-  /** The store took the tokens after all. If the request was refused meanwhile, they go back. */
   settledLate(answers: readonly RemoteAnswer[]): void {
-    if (this.decision?.allowed === true || !answers[0]!.allowed) return;
-    this.store.submit(new GiveBack(this.checks));
+    this.withoutStore?.settledLate(answers, this.checks);
   }
 
   private finish(decision: Decision): void {

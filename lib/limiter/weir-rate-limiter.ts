@@ -130,9 +130,9 @@ export class WeirRateLimiter extends RateLimiter {
     return this.lines.join(asked, turn, checkedOptions);
   }
 
-  refund(request: Acquire): void | Promise<void> {
+  refund(request: Acquire, decision?: Decision): void | Promise<void> {
     const check = (quota: QuotaRequest): void => this.quotas().checkRefund(quota);
-    return this.refunds.refund(sortAsked(request, this.policies, check));
+    return this.refunds.refund(sortAsked(request, this.policies, check), decision);
   }
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {

@@ -28,6 +28,10 @@ export enum CallKind {
   Peek = 1,
   Refund = 2,
   Lease = 3,
+  /** A refund of what a late answer took, less what has flowed in again since the take. */
+  LateRefund = 4,
+  /** Books what was used although the store had not given it. */
+  Debt = 5,
 }
 
 /**
@@ -35,14 +39,17 @@ export enum CallKind {
  *
  * Exactly one of `settled` and `failed` is called, once, no later than the store's deadline, and
  * possibly before `submit` returns. After `failed` the store may still find out that the call was
- * carried out: then it calls `settledLate`.
+ * carried out: then it calls `settledLate`, where a call was split for each part of it by itself, with
+ * the checks of that part.
  */
 export interface RemoteCall {
-  readonly kind: CallKind.Take | CallKind.Peek | CallKind.Refund;
+  readonly kind: Exclude<CallKind, CallKind.Lease>;
   readonly checks: readonly RemoteCheck[];
+  /** Of a late refund: the instant of the take, on the store's clock. */
+  readonly takenAtMicros?: number;
   settled(answers: readonly RemoteAnswer[]): void;
   failed(error: StoreUnavailableError): void;
-  settledLate(answers: readonly RemoteAnswer[]): void;
+  settledLate(answers: readonly RemoteAnswer[], checks: readonly RemoteCheck[]): void;
 }
 
 /**
@@ -63,15 +70,35 @@ export interface LeaseCall {
 
 export type StoreCall = RemoteCall | LeaseCall;
 
-/** A refund whose outcome nobody waits for. */
-export class GiveBack implements RemoteCall {
-  readonly kind = CallKind.Refund;
-
+/** A call whose outcome nobody waits for. If it does not arrive, it is not made again. */
+abstract class Unawaited {
   constructor(readonly checks: readonly RemoteCheck[]) {}
 
   settled(): void {}
   failed(): void {}
   settledLate(): void {}
+}
+
+/** Tokens that were taken a moment ago and are not needed. */
+export class GiveBack extends Unawaited implements RemoteCall {
+  readonly kind = CallKind.Refund;
+}
+
+/** Tokens that a late answer took for a request which had been refused by then. */
+export class GiveBackLate extends Unawaited implements RemoteCall {
+  readonly kind = CallKind.LateRefund;
+
+  constructor(
+    checks: readonly RemoteCheck[],
+    readonly takenAtMicros: number,
+  ) {
+    super(checks);
+  }
+}
+
+/** Tokens that a request has used by the share of its node, and that the store denied it later. */
+export class Debt extends Unawaited implements RemoteCall {
+  readonly kind = CallKind.Debt;
 }
 
 /** The store stopped or began to answer. Told once per switch. */

@@ -5,6 +5,7 @@ import { exited, hasExited } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { admissionsOf, type Admission } from './admissions.js';
 import {
+  namesOf,
   type Happening,
   type Order,
   type ProcessSetup,
@@ -29,7 +30,7 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
 
   private constructor(setup: ProcessSetup) {
     super(MAIN);
-    this.apps = Object.keys(setup.quota.apps);
+    this.apps = namesOf(setup);
     this.order({ order: 'open', setup });
   }
 

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
+import { type Redis } from 'ioredis';
 import {
   AlgorithmCode,
   compileLimit,
   Outcome,
+  type LeaseGrant,
+  type LeaseReport,
   type LimitSpec,
 } from '../../lib/algorithms/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
@@ -13,6 +16,7 @@ import {
   type RemoteAnswer,
   type RemoteCall,
   type RemoteCheck,
+  type SharedLimit,
 } from '../../lib/stores/index.js';
 import { startRedis, stopAll } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -167,5 +171,47 @@ describe('a batch of calls for several limits', () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it('keeps a bucket that owes tokens until it has recovered', async () => {
+    const figures = { rate: 6, periodMs: 1000, burst: 6, maxDelayMs: Infinity, subWindows: 1 };
+    const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
+    const ask = (kind: RemoteCall['kind'], cost: number) =>
+      askRedis(kind, [{ shared: { id: 'owing', limit, revision: 0 }, key: 'k', cost }]);
+    await ask(CallKind.Take, 1);
+    // Soon enough for the state to be overwritten in place, with the time to live that it has.
+    now += 900_000;
+    await ask(CallKind.Take, 6);
+    await ask(CallKind.Debt, 6);
+    const [key] = await store.client.keys('*owing*');
+    const state = await (store.client as Redis).getBuffer(key!);
+    const [level, expiry] = [state!.readDoubleLE(0), state!.readDoubleLE(24)];
+    expect(level).toBe(-limit.full);
+    expect(expiry - now).toBeGreaterThanOrEqual((2 * limit.full) / limit.perMicro);
+  });
+
+  it('counts leased tokens of an earlier limit as the part of the bucket that they are', async () => {
+    const [before, after] = [100, 10].map((burst, index) => {
+      const figures = { rate: 1, periodMs: 86_400_000, burst, maxDelayMs: Infinity, subWindows: 1 };
+      const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
+      return { id: 'leased', limit, revision: 1 + index };
+    }) as [SharedLimit, SharedLimit];
+    const ask = (kind: RemoteCall['kind'], shared: SharedLimit, cost: number) =>
+      askRedis(kind, [{ shared, key: 'k', cost }]);
+    const lease = (want: number, report: LeaseReport): Promise<LeaseGrant> =>
+      new Promise((settled, failed) => {
+        const call = { shared: before, key: 'k', want, report, settled, failed };
+        store.submit({ kind: CallKind.Lease, ...call, settledLate: () => {} });
+      });
+    const report = { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 };
+
+    await ask(CallKind.Take, before, 60);
+    const { granted, generation } = await lease(40, report);
+    expect(granted).toBe(40);
+    const together = lease(5, { ...report, generation, returned: 40 });
+    await Promise.all([ask(CallKind.Peek, after, 1), together]);
+    expect(await together).toMatchObject({ granted: 0 });
+    const [{ level }] = (await ask(CallKind.Peek, after, 1)) as [RemoteAnswer];
+    expect(level / after.limit.perToken + 1).toBe(4);
   });
 });

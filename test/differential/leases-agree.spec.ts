@@ -5,8 +5,10 @@ import {
   generationAt,
   leaseTokens,
   Outcome,
+  oweLeased,
   rebaseLeased,
   refundLeased,
+  refundLeasedLate,
   settleLeased,
   startLeased,
   takeLeased,
@@ -28,7 +30,8 @@ type Step = {
   readonly cost: number;
   readonly key: string;
 } & (
-  | { readonly kind: 'take' | 'peek' | 'refund' }
+  | { readonly kind: 'take' | 'peek' | 'refund' | 'debt' }
+  | { readonly kind: 'late refund'; readonly ageMicros: number }
   | { readonly kind: 'lease'; readonly generationsBack: number; readonly figures: number[] }
 );
 
@@ -65,7 +68,23 @@ function steps({ burst }: LimitSpec): fc.Arbitrary<Step> {
   return fc.oneof(
     {
       weight: 1,
-      arbitrary: fc.record({ ...common, kind: fc.constantFrom('take', 'take', 'peek', 'refund') }),
+      arbitrary: fc.oneof(
+        {
+          weight: 6,
+          arbitrary: fc.record({
+            ...common,
+            kind: fc.constantFrom('take', 'take', 'take', 'peek', 'refund', 'debt'),
+          }),
+        },
+        {
+          weight: 1,
+          arbitrary: fc.record({
+            ...common,
+            kind: fc.constant('late refund' as const),
+            ageMicros: fc.oneof(fc.nat({ max: 5000 }), fc.integer({ min: -1000, max: 2_000_000 })),
+          }),
+        },
+      ),
     },
     {
       weight: 1,
@@ -108,6 +127,18 @@ class LeasedPair {
       if (known !== undefined) this.states.set(key, refundLeased(limit, state, now, cost));
       const here = { allowed: true, level: 0, waitMicros: 0 };
       return { here, lua: this.lua.ask(CallKind.Refund, shared, key, cost, now) };
+    }
+    if (step.kind === 'debt') {
+      this.states.set(key, oweLeased(limit, state, now, cost));
+      const here = { allowed: true, level: 0, waitMicros: 0 };
+      return { here, lua: this.lua.ask(CallKind.Debt, shared, key, cost, now) };
+    }
+    if (step.kind === 'late refund') {
+      const takenAt = now - step.ageMicros;
+      const after = refundLeasedLate(limit, state, now, cost, takenAt);
+      if (known !== undefined) this.states.set(key, after);
+      const here = { allowed: true, level: 0, waitMicros: 0 };
+      return { here, lua: this.lua.ask(CallKind.LateRefund, shared, key, cost, now, takenAt) };
     }
     const outcome = new Outcome();
     outcome.nowMicros = now;

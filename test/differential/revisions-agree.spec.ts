@@ -15,13 +15,15 @@ const HISTORIES = 150;
 const STEPS = 80;
 const REVISIONS = 8;
 
-type Kind = 'take' | 'peek' | 'refund' | 'lease';
+type Kind = 'take' | 'peek' | 'refund' | 'late refund' | 'debt' | 'lease';
 
 interface Step {
   readonly gapMicros: number;
   readonly kind: Kind;
   readonly key: string;
   readonly cost: number;
+  /** Of a late refund: how long ago the take was. */
+  readonly ageMicros: number;
   /** The fleet gets a new revision with this step. */
   readonly isChange: boolean;
   /** How many revisions the caller is behind. */
@@ -59,7 +61,7 @@ function specs(algorithm: AlgorithmCode): fc.Arbitrary<LimitSpec> {
 const tokens = fc.oneof(fc.constant(0), fc.nat({ max: 3 }), fc.nat({ max: 1000 }));
 
 function steps(canLease: boolean): fc.Arbitrary<Step> {
-  const kinds: Kind[] = ['take', 'take', 'take', 'peek', 'refund'];
+  const kinds: Kind[] = ['take', 'take', 'take', 'take', 'peek', 'refund', 'late refund', 'debt'];
   return fc.record({
     gapMicros: fc.oneof(
       { weight: 4, arbitrary: fc.integer({ min: 0, max: 200_000 }) },
@@ -71,6 +73,7 @@ function steps(canLease: boolean): fc.Arbitrary<Step> {
     kind: fc.constantFrom(...kinds, ...(canLease ? (['lease', 'lease', 'lease'] as const) : [])),
     key: fc.constantFrom('a', 'b'),
     cost: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 1_000_000 })),
+    ageMicros: fc.oneof(fc.nat({ max: 50_000 }), fc.integer({ min: -1_000_000, max: 5_000_000 })),
     isChange: fc.constantFrom(false, false, false, false, true),
     lag: fc.constantFrom(0, 0, 0, 1, 2),
     generationsBack: fc.integer({ min: -1, max: 2 }),
@@ -151,6 +154,15 @@ describe('limits that change, in the Lua script and in the pure functions', () =
       if (step.kind === 'refund') {
         const here = twin.refund(caller, key, cost, now);
         return { here, lua: lua.ask(CallKind.Refund, shared, key, cost, now) };
+      }
+      if (step.kind === 'late refund') {
+        const takenAt = now - step.ageMicros;
+        const here = twin.refundLate(caller, key, cost, now, takenAt);
+        return { here, lua: lua.ask(CallKind.LateRefund, shared, key, cost, now, takenAt) };
+      }
+      if (step.kind === 'debt') {
+        const here = twin.owe(caller, key, cost, now);
+        return { here, lua: lua.ask(CallKind.Debt, shared, key, cost, now) };
       }
       const isPeek = step.kind === 'peek';
       const kind = isPeek ? CallKind.Peek : CallKind.Take;

@@ -411,7 +411,7 @@ describe('an answer on Redis', () => {
 
   beforeAll(async () => {
     redis = await startRedis();
-    client = new Redis(redis.url);
+    client = new Redis(redis.adminUrl);
   });
 
   afterAll(async () => {

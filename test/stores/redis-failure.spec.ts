@@ -159,6 +159,24 @@ describe('the limiter when Redis fails', () => {
     expect(subject.states).toEqual([]);
   });
 
+  it('is owed what passed by share and a late answer denies', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const subject = patient(proxy.url, { rate: 10, period: '1d' });
+    const { clock, limiter } = subject;
+    const tokenMs = 86_400_000 / 10;
+    await limiter.ready();
+    await subject.ask('k', 10);
+    proxy.holdReplies();
+    const passed = subject.ask('k', 10);
+    await settle();
+    await clock.advanceAsync(DEADLINE_MS);
+    expect(await passed).toMatchObject({ allowed: true, source: 'fallback' });
+    proxy.releaseReplies();
+    const denial = async (): Promise<Decision> => limiter.peek({ policy: 'p', key: 'k' });
+    await until(async () => (await denial()).retryAfterMs > 10 * tokenMs);
+    expect(await denial()).toMatchObject({ allowed: false, remaining: 0, source: 'store' });
+  });
+
   it('that is killed and comes back empty: each switch is told once, and nothing is lost', async () => {
     const subject = patient(server.url, { rate: 100, period: '1d' });
     await subject.limiter.ready();

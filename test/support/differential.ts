@@ -138,12 +138,14 @@ export class LuaSide {
     key: string,
     cost: number,
     now: number,
+    takenAtMicros?: number,
   ): Promise<Verdict> {
     this.now = now;
     return new Promise((resolve, reject) => {
       this.store.submit({
         kind,
         checks: [{ shared, key, cost }],
+        takenAtMicros,
         settled: (answers: readonly RemoteAnswer[]) => {
           const { allowed, level, waitMicros } = answers[0]!;
           resolve({ allowed, level, waitMicros });

@@ -7,8 +7,10 @@ import {
   leaseTokens,
   LimitChange,
   Outcome,
+  oweLeased,
   rebaseLeased,
   refundLeased,
+  refundLeasedLate,
   settleLeased,
   startLeased,
   takeLeased,
@@ -31,6 +33,8 @@ interface Bucket {
   copy(): Bucket;
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void;
   refund(limit: Limit, now: number, cost: number): void;
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void;
+  owe(limit: Limit, now: number, cost: number): void;
   /** From a limit that the bucket has known. */
   change(change: LimitChange, now: number): void;
   /** From one without a revision: its rate is not known, so time counts under the new one. */
@@ -59,6 +63,14 @@ class LeasedBucket implements Bucket {
 
   refund(limit: Limit, now: number, cost: number): void {
     this.state = refundLeased(limit, this.state, now, cost);
+  }
+
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void {
+    this.state = refundLeasedLate(limit, this.state, now, cost, takenAt);
+  }
+
+  owe(limit: Limit, now: number, cost: number): void {
+    this.state = oweLeased(limit, this.state, now, cost);
   }
 
   change(change: LimitChange, now: number): void {
@@ -108,6 +120,14 @@ class PlainBucket implements Bucket {
     algorithmOf(limit.algorithm).refund(limit, this.state, 0, now, cost);
   }
 
+  refundLate(limit: Limit, now: number, cost: number, takenAt: number): void {
+    algorithmOf(limit.algorithm).refundLate(limit, this.state, 0, now, cost, takenAt);
+  }
+
+  owe(limit: Limit, now: number, cost: number): void {
+    algorithmOf(limit.algorithm).owe(limit, this.state, 0, now, cost);
+  }
+
   change(change: LimitChange, now: number): void {
     const algorithm = algorithmOf(change.to.algorithm);
     const width = algorithm.width(change.to);
@@ -141,6 +161,8 @@ class PlainBucket implements Bucket {
     algorithm.commit(to, this.state, 0, used, outcome);
   }
 }
+
+const NOTHING: Verdict = { allowed: true, level: 0, waitMicros: 0 };
 
 interface Known {
   bucket: Bucket;
@@ -180,8 +202,7 @@ export class RevisedTwin {
 
   take(caller: Caller, key: string, cost: number, now: number, isPeek: boolean): Verdict {
     const { bucket, limit } = this.find(caller, key, now);
-    const outcome = new Outcome();
-    outcome.nowMicros = now;
+    const outcome = outcomeAt(now);
     bucket.take(limit, cost, outcome, isPeek);
     const { allowed, waitMicros } = outcome;
     if (allowed && !isPeek) this.keep(caller, key, bucket);
@@ -193,7 +214,25 @@ export class RevisedTwin {
       const { bucket, limit } = this.find(caller, key, now);
       bucket.refund(limit, now, cost);
     }
-    return { allowed: true, level: 0, waitMicros: 0 };
+    return NOTHING;
+  }
+
+  /** What a take is worth that was made under another limit, nobody knows. */
+  refundLate(caller: Caller, key: string, cost: number, now: number, takenAt: number): Verdict {
+    if (this.known.has(key)) {
+      const { bucket, limit } = this.find(caller, key, now);
+      // A clock that has stepped back is noted by every call.
+      bucket.take(limit, cost, outcomeAt(now), true);
+      if (isSameLimit(limit, caller.limit)) bucket.refundLate(limit, now, cost, takenAt);
+    }
+    return NOTHING;
+  }
+
+  owe(caller: Caller, key: string, cost: number, now: number): Verdict {
+    const { bucket, limit } = this.find(caller, key, now);
+    bucket.owe(limit, now, cost);
+    this.keep(caller, key, bucket);
+    return NOTHING;
   }
 
   /** The generation of a lease that is granted now, unless the clock has just stepped back. */
@@ -232,6 +271,12 @@ export class RevisedTwin {
   private keep({ limit, revision }: Caller, key: string, bucket: Bucket): void {
     if (!this.known.has(key)) this.known.set(key, { bucket, limit, revision });
   }
+}
+
+function outcomeAt(now: number): Outcome {
+  const outcome = new Outcome();
+  outcome.nowMicros = now;
+  return outcome;
 }
 
 /** Whole tokens of the limit that decided, and no more than the caller's own limit has. */

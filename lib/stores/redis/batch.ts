@@ -1,4 +1,4 @@
-import { type Limit } from '../../algorithms/index.js';
+import { LimitChange, unitsReturned, type Limit } from '../../algorithms/index.js';
 import { type Cancel } from '../../common/clock.js';
 import { type StoreUnavailableError } from '../../common/errors.js';
 import {
@@ -57,6 +57,7 @@ export class Batch {
     this.calls.push(call);
     const isPlain = call.kind === CallKind.Take && call.checks.length === 1;
     if (!isPlain) plan.push(-1 - call.kind, call.checks.length);
+    if (call.kind === CallKind.LateRefund) plan.push(call.takenAtMicros!);
     for (const { shared, key, cost } of call.checks) {
       plan.push(this.keyNumber(shared, key), cost);
       this.checks++;
@@ -65,9 +66,11 @@ export class Batch {
 
   /** Number of keys, the keys, then the script's arguments. `now` is '' for Redis' own clock. */
   toArguments(now: string): (string | number)[] {
-    for (const { shared, key, want, report } of this.leases) {
+    for (const lease of this.leases) {
+      const number = this.keyNumber(lease.shared, lease.key);
+      const { want, report } = this.inLimitOf(number, lease);
       const { generation, used, returned, olderUsed, olderReturned } = report;
-      this.plan.push(-1 - CallKind.Lease, this.keyNumber(shared, key), want);
+      this.plan.push(-1 - CallKind.Lease, number, want);
       this.plan.push(generation, used, returned, olderUsed, olderReturned);
     }
     this.plan.push(this.number);
@@ -103,6 +106,25 @@ export class Batch {
     const known = this.limitOfKey[keyNumber - 1]!;
     if (this.revisions[known - 1]! > shared.revision) return;
     this.limitOfKey[keyNumber - 1] = this.limitNumber(shared);
+  }
+
+  /** Leased tokens of another limit than the one that decides: the part of a bucket that they are. */
+  private inLimitOf(keyNumber: number, lease: LeaseCall): Pick<LeaseCall, 'want' | 'report'> {
+    const limit = this.limitOf(keyNumber);
+    if (limit === lease.shared.limit) return lease;
+    const change = new LimitChange(lease.shared.limit, limit);
+    const { generation, used, returned, olderUsed, olderReturned } = lease.report;
+    const back = Math.floor(unitsReturned(change, returned) / limit.perToken);
+    const olderBack = Math.floor(unitsReturned(change, olderReturned) / limit.perToken);
+    // What is not worth a token is gone.
+    const report = {
+      generation,
+      used: used + returned - back,
+      returned: back,
+      olderUsed: olderUsed + olderReturned - olderBack,
+      olderReturned: olderBack,
+    };
+    return { want: 0, report };
   }
 
   /** A service has few limits, so looking through them is quickest. */
@@ -158,7 +180,7 @@ export class Batch {
         if (waitMicros > 0) nextWait += 2;
         answers.push({ allowed, level: found, waitMicros, nowMicros });
       }
-      call[to](answers);
+      call[to](answers, call.checks);
     }
     for (const lease of this.leases) {
       const [found, granted, generation] = reply.slice(check + 1, check + 1 + LEASE_ANSWERS);

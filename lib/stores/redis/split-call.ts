@@ -11,7 +11,8 @@ import {
 /**
  * A call whose keys lie in several shards of a Redis Cluster, as one call per shard. Each shard
  * checks all of its part before it commits; across shards nothing is atomic, so if one part is
- * denied or fails, what the others took is given back.
+ * denied, what the others took is given back. If one part fails, so does the whole, and the others
+ * count as answers that came late.
  */
 export function splitCall(
   call: RemoteCall,
@@ -30,62 +31,85 @@ export function splitCall(
   return [...byShard].map(([shard, indexes]) => [shard, new Part(whole, indexes)]);
 }
 
+/** What a shard said about its part. */
+interface PartAnswer {
+  readonly part: Part;
+  readonly answers: readonly RemoteAnswer[];
+}
+
 class SplitCall {
-  readonly answers: (RemoteAnswer | undefined)[];
-  /** The checks of the parts that were granted. */
-  readonly taken: RemoteCheck[] = [];
+  private readonly answered: PartAnswer[] = [];
   private failure: StoreUnavailableError | undefined;
 
   constructor(
     readonly call: RemoteCall,
     private missing: number,
     private readonly store: Pick<RemoteStore, 'submit'>,
-  ) {
-    this.answers = call.checks.map(() => undefined);
-  }
+  ) {}
 
-  partSettled(): void {
-    if (--this.missing === 0) this.settle();
+  partSettled(part: Part, answers: readonly RemoteAnswer[]): void {
+    this.answered.push({ part, answers });
+    this.partDone();
   }
 
   partFailed(error: StoreUnavailableError): void {
     this.failure ??= error;
-    this.partSettled();
+    this.partDone();
   }
 
-  /** A part took its tokens, but nobody is waiting any more. */
-  giveBack(checks: readonly RemoteCheck[]): void {
-    if (checks.length > 0) this.store.submit(new GiveBack(checks));
+  /** The whole has failed with the part, but perhaps not yet. */
+  partSettledLate(part: Part, answers: readonly RemoteAnswer[]): void {
+    if (this.missing === 0) this.call.settledLate(answers, part.checks);
+    else this.answered.push({ part, answers });
+  }
+
+  private partDone(): void {
+    if (--this.missing > 0) return;
+    if (this.failure === undefined) this.settle();
+    else this.fail(this.failure);
   }
 
   private settle(): void {
-    const { call, answers } = this;
-    const whole = answers.filter((answer) => answer !== undefined);
-    const granted = whole.length === answers.length && whole.every((answer) => answer.allowed);
-    if (call.kind === CallKind.Take && !granted) this.giveBack(this.taken);
-    if (this.failure !== undefined) call.failed(this.failure);
-    else call.settled(whole);
+    const { call, answered } = this;
+    const granted = answered.filter(isGranted);
+    if (call.kind === CallKind.Take && granted.length < answered.length) {
+      const taken = granted.flatMap(({ part }) => part.checks);
+      if (taken.length > 0) this.store.submit(new GiveBack(taken));
+    }
+    const answers: RemoteAnswer[] = [];
+    for (const one of answered) {
+      one.part.indexes.forEach((index, i) => (answers[index] = one.answers[i]!));
+    }
+    call.settled(answers);
   }
+
+  /** Whether the request passes all the same decides what becomes of the parts that were answered. */
+  private fail(failure: StoreUnavailableError): void {
+    this.call.failed(failure);
+    for (const { part, answers } of this.answered) this.call.settledLate(answers, part.checks);
+  }
+}
+
+function isGranted({ answers }: PartAnswer): boolean {
+  return answers.every((answer) => answer.allowed);
 }
 
 class Part implements RemoteCall {
   readonly kind: RemoteCall['kind'];
   readonly checks: readonly RemoteCheck[];
+  readonly takenAtMicros: number | undefined;
 
   constructor(
     private readonly whole: SplitCall,
-    private readonly indexes: readonly number[],
+    readonly indexes: readonly number[],
   ) {
     this.kind = whole.call.kind;
+    this.takenAtMicros = whole.call.takenAtMicros;
     this.checks = indexes.map((index) => whole.call.checks[index]!);
   }
 
   settled(answers: readonly RemoteAnswer[]): void {
-    answers.forEach((answer, i) => {
-      this.whole.answers[this.indexes[i]!] = answer;
-    });
-    if (answers.every((answer) => answer.allowed)) this.whole.taken.push(...this.checks);
-    this.whole.partSettled();
+    this.whole.partSettled(this, answers);
   }
 
   failed(error: StoreUnavailableError): void {
@@ -93,7 +117,6 @@ class Part implements RemoteCall {
   }
 
   settledLate(answers: readonly RemoteAnswer[]): void {
-    const taken = this.kind === CallKind.Take && answers.every((answer) => answer.allowed);
-    if (taken) this.whole.giveBack(this.checks);
+    this.whole.partSettledLate(this, answers);
   }
 }

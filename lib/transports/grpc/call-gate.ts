@@ -21,6 +21,7 @@ export type Verdict = StatusObject | undefined;
 /** Decides on one call before it is made, and learns from how it ended. */
 export class CallGate {
   private request: Acquire | undefined;
+  private decision: Decision | undefined;
   private name = '';
 
   constructor(
@@ -52,13 +53,15 @@ export class CallGate {
 
   /** The call was allowed, but is not made any more. Whoever cannot take tokens back has lost them. */
   giveBack(): void {
-    const { request, limiter } = this;
+    const { request, decision, limiter } = this;
     if (request === undefined) return;
-    void new Promise<void>((resolve) => resolve(limiter.refund(request))).catch(() => undefined);
+    const refund = new Promise<void>((resolve) => resolve(limiter.refund(request, decision)));
+    void refund.catch(() => undefined);
   }
 
   private settle(decision: Decision, { deadline }: LimitedCall): Verdict | Promise<Verdict> {
     const { allowed, delayMs } = decision;
+    this.decision = decision;
     if (!allowed) return denied(decision);
     if (delayMs === 0) return undefined;
     if (Date.now() + delayMs < Number(deadline)) {

@@ -2,6 +2,7 @@
 import { createRateLimiter, type RateLimiter } from 'nestjs-weir';
 import { PacedLoad } from './paced-load.js';
 import {
+  namesOf,
   sharedMicros,
   type Order,
   type ProcessSetup,
@@ -20,11 +21,11 @@ class FleetProcess {
   private readonly load: PacedLoad;
   private readonly reporting: NodeJS.Timeout;
 
-  constructor(setup: ProcessSetup) {
-    const { quota, store, nodeId, wallClockStepsMs } = setup;
+  constructor(private readonly setup: ProcessSetup) {
+    const { quota, policies, store, nodeId, wallClockStepsMs } = setup;
     if (wallClockStepsMs !== undefined) unsettleWallClock(wallClockStepsMs);
-    this.limiter = createRateLimiter({ quota, store, nodeId });
-    this.recorder = new Recorder(Object.keys(quota.apps));
+    this.limiter = createRateLimiter({ quota, policies, store, nodeId });
+    this.recorder = new Recorder(namesOf(setup));
     this.load = new PacedLoad((stream) => void this.ask(stream));
     this.reporting = setInterval(() => this.report(), REPORT_EVERY_MS);
     this.limiter.on('mode', ({ app, mode }) => happened({ name: 'mode', app, mode }));
@@ -51,7 +52,9 @@ class FleetProcess {
   }
 
   private ask({ app, cost = 1 }: Stream): Promise<void> {
-    return this.recorder.ask(() => this.limiter.tryAcquire({ app, cost }), app, cost);
+    const isPolicy = this.setup.policies?.[app] !== undefined;
+    const request = isPolicy ? { policy: app, key: 'k', cost } : { app, cost };
+    return this.recorder.ask(() => this.limiter.tryAcquire(request), app, cost);
   }
 
   /** What is still unanswered then stays so, and the totals will show it. */

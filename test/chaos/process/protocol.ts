@@ -1,8 +1,10 @@
-import { type QuotaOptions, type StoreInput } from 'nestjs-weir';
+import { type PolicyInput, type QuotaOptions, type StoreInput } from 'nestjs-weir';
 
 /** What a process of the fleet is told to be. All of it travels as a message. */
 export interface ProcessSetup {
-  readonly quota: QuotaOptions;
+  /** Left out where only policies are asked. */
+  readonly quota?: QuotaOptions;
+  readonly policies?: Readonly<Record<string, PolicyInput>>;
   readonly store: StoreInput;
   readonly nodeId?: string;
   /** It begins without waiting for the store. */
@@ -11,7 +13,12 @@ export interface ProcessSetup {
   readonly wallClockStepsMs?: number;
 }
 
-/** Requests of one app, at a steady pace whether or not they are admitted. */
+/** What a process may be asked for by name: its apps, then its policies. */
+export function namesOf({ quota, policies }: ProcessSetup): string[] {
+  return [...Object.keys(quota?.apps ?? {}), ...Object.keys(policies ?? {})];
+}
+
+/** Requests of one app, or for one key of a policy, at a steady pace whether or not they are admitted. */
 export interface Stream {
   readonly app: string;
   readonly perSecond: number;
