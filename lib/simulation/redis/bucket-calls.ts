@@ -53,9 +53,11 @@ export class BucketCalls {
         levels.push(...this.lease(call, at + 1, moved));
         at += 8;
       } else {
+        const kind: CallKind = -1 - head;
         const count = plan[at + 1]!;
-        this.each(call, -1 - head, at + 2, count, moved).forEach(answer);
-        at += 2 + 2 * count;
+        const first = at + (kind === CallKind.LateRefund ? 3 : 2);
+        this.each(call, kind, first, count, moved).forEach(answer);
+        at = first + 2 * count;
       }
     }
     const reply = [call.now, ...levels, ...waits];
@@ -68,24 +70,35 @@ export class BucketCalls {
 
   private each(
     call: Call,
-    kind: number,
+    kind: CallKind,
     at: number,
     count: number,
     moved: TokensMoved,
   ): readonly Verdict[] {
-    if ((kind as CallKind) === CallKind.Take) return this.take(call, at, count, moved);
-    const verdicts: Verdict[] = [];
-    for (let i = at; i < at + 2 * count; i += 2) {
-      const [key, caller, twin] = this.bucket(call, call.plan[i]!);
-      const cost = call.plan[i + 1]!;
-      if ((kind as CallKind) === CallKind.Peek) {
-        verdicts.push(twin.take(caller, key, cost, call.now, true));
-        continue;
-      }
-      verdicts.push(twin.refund(caller, key, cost, call.now));
-      moved(key, -cost);
+    if (kind === CallKind.Take) return this.take(call, at, count, moved);
+    const { plan } = call;
+    return Array.from({ length: count }, (_, index) => {
+      const number = plan[at + 2 * index]!;
+      const cost = plan[at + 2 * index + 1]!;
+      const isBack = kind === CallKind.Refund || kind === CallKind.LateRefund;
+      if (isBack) moved(call.keys[number - 1]!, -cost);
+      return this.one(call, kind, number, cost, plan[at - 1]!);
+    });
+  }
+
+  /** `takenAt` is that of a late refund. */
+  private one(call: Call, kind: CallKind, number: number, cost: number, takenAt: number): Verdict {
+    const [key, caller, twin] = this.bucket(call, number);
+    switch (kind) {
+      case CallKind.Refund:
+        return twin.refund(caller, key, cost, call.now);
+      case CallKind.LateRefund:
+        return twin.refundLate(caller, key, cost, call.now, takenAt);
+      case CallKind.Debt:
+        return twin.owe(caller, key, cost, call.now);
+      default:
+        return twin.take(caller, key, cost, call.now, true);
     }
-    return verdicts;
   }
 
   /** All checks are measured before any is taken; one that would have passed says what it found. */
