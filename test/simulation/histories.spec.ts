@@ -6,7 +6,7 @@ import { runHistories } from '../../lib/simulation/history/run-histories.js';
 import { runHistory } from '../../lib/simulation/history/run-history.js';
 import { describeHistory, readHistory, shrink } from '../../lib/simulation/history/shrink.js';
 
-const HISTORIES = 250;
+const HISTORIES = 200;
 
 /** Each of these once broke a bound, or never got back to its rate; the first line says how. */
 const DIRECTORY = fileURLToPath(new URL('histories/', import.meta.url));

@@ -2,10 +2,11 @@
 export interface ProcessView {
   readonly name: string;
   isAlive: boolean;
-  /** Among how many policies are shared while the store is away, as it was told last. */
+  /** Among how many policies are shared while the store is away: the less of what it was told in
+   * the last two replies, because the last may not have arrived. */
   nodes: number;
-  /** The same of quotas: the last two, because the last may not have arrived. */
-  quotaNodes: readonly [number, number];
+  /** The same of quotas. */
+  quotaNodes: number;
   /** Its policies do without the store; its quotas do. */
   isOpen: boolean;
   isOffline: boolean;
@@ -14,11 +15,13 @@ export interface ProcessView {
 /** The processes of a history, as an observer sees them. */
 export class FleetView {
   private readonly all: ProcessView[] = [];
+  private readonly latest = new Map<ProcessView, { policies: number; quotas: number }>();
 
   /** `planned`: among how many quotas are shared before the store was heard. */
   join(name: string, planned: number): ProcessView {
-    const quotaNodes = [planned, planned] as const;
-    const process = { name, isAlive: true, nodes: 1, quotaNodes, isOpen: false, isOffline: false };
+    const shares = { nodes: 1, quotaNodes: planned };
+    const process = { name, isAlive: true, ...shares, isOpen: false, isOffline: false };
+    this.latest.set(process, { policies: 1, quotas: planned });
     this.all.push(process);
     return process;
   }
@@ -31,13 +34,16 @@ export class FleetView {
   told(name: string, nodes: number, of: 'policies' | 'quotas'): void {
     const process = this.all.find((one) => one.name === name);
     if (process === undefined) return;
-    if (of === 'policies') process.nodes = nodes;
-    else process.quotaNodes = [process.quotaNodes[1], nodes];
+    const latest = this.latest.get(process)!;
+    const least = Math.min(latest[of], nodes);
+    latest[of] = nodes;
+    if (of === 'policies') process.nodes = least;
+    else process.quotaNodes = least;
   }
 
   /** The parts of a quota that all processes may use together: more than 1 if some know too few. */
   get quotaParts(): number {
-    return this.alive.reduce((sum, { quotaNodes }) => sum + 1 / Math.min(...quotaNodes), 0);
+    return this.alive.reduce((sum, { quotaNodes }) => sum + 1 / quotaNodes, 0);
   }
 
   /** The parts of a limit that processes without the store may use together. */
