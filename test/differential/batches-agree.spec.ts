@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { type Redis } from 'ioredis';
 import {
   AlgorithmCode,
   compileLimit,
@@ -18,7 +17,7 @@ import {
   type RemoteCheck,
   type SharedLimit,
 } from '../../lib/stores/index.js';
-import { startRedis, stopAll } from '../support/index.js';
+import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 interface Check {
@@ -83,12 +82,13 @@ const turn: fc.Arbitrary<Turn> = fc.record({
 });
 
 describe('a batch of calls for several limits', () => {
+  let redis: RedisProcess;
   let store: RedisStore;
   let now = START_MICROS;
   let histories = 0;
 
   beforeAll(async () => {
-    const redis = await startRedis();
+    redis = await startRedis();
     store = new RedisStore(
       {
         connection: { url: redis.url },
@@ -183,8 +183,10 @@ describe('a batch of calls for several limits', () => {
     now += 900_000;
     await ask(CallKind.Take, 6);
     await ask(CallKind.Debt, 6);
-    const [key] = await store.client.keys('*owing*');
-    const state = await (store.client as Redis).getBuffer(key!);
+    const state = await withRedis(redis.port, async (client) => {
+      const [key] = await client.keys('*owing*');
+      return client.getBuffer(key!);
+    });
     const [level, expiry] = [state!.readDoubleLE(0), state!.readDoubleLE(24)];
     expect(level).toBe(-limit.full);
     expect(expiry - now).toBeGreaterThanOrEqual((2 * limit.full) / limit.perMicro);

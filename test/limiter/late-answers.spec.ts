@@ -40,7 +40,7 @@ class Node {
   }
 
   take(request: Acquire): Decision | Promise<Decision> {
-    const asked = sortAsked(request, this.book);
+    const asked = sortAsked(request, this.book, () => {});
     return this.lists.take(asked);
   }
 }
@@ -337,7 +337,7 @@ describe('answers of the store that come after the deadline', () => {
       fleet.replyTime = () => 1e9;
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
-      const asked = sortAsked(ALL, node!.book);
+      const asked = sortAsked(ALL, node!.book, () => {});
       await node!.refunds.refund(asked, await late);
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);
       const again = fleet.ask(0, ALL);
@@ -352,7 +352,10 @@ describe('answers of the store that come after the deadline', () => {
       fleet.replyTime = () => 1e9;
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
-      node!.refunds.giveBack(sortAsked(ALL, node!.book), await late);
+      node!.refunds.giveBack(
+        sortAsked(ALL, node!.book, () => {}),
+        await late,
+      );
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);
     });
   });
