@@ -114,7 +114,9 @@ export class QuotaBounds {
     const used = own.byShare.add(tokens, second, second);
     const share = (PART * own.guaranteed * this.depth) / this.capacity;
     const joined = (this.started - this.initial) * Math.max(this.maxCost, share);
-    const most = share * (own.parts + this.losses) + this.started * this.maxCost + joined;
+    const shares = share * (own.parts + this.losses) + this.started * this.maxCost + joined;
+    // What a caller gives back while the store is away goes to the share.
+    const most = shares + this.refunded;
     if (used > most + EDGE_TOKENS) return exceeds(`${app} by share`, used, most);
     return this.checkAll(tokens, second, second);
   }
