@@ -10,6 +10,8 @@ const ASKED_FOR = 1.6;
 /** Leases, rounding and the order of arrivals keep a little of the rate. */
 const LEAST_PART = 0.7;
 const RARE_KEY = 'k0';
+/** A limit that recovers in hours keeps its tokens for the judgement. */
+const OTHER_KEY = 'k9';
 
 /** Back at its rate: nothing of what happened may have an effect that stays. */
 export class Liveness {
@@ -44,7 +46,7 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (const slot of run.slots) {
         for (let limit = 0; limit < limits; limit++) {
-          if (policies[limit]?.kind !== 'rare') slot?.ask(limit, 'k0', 1, 1);
+          slot?.ask(limit, policies[limit]?.kind === 'rare' ? OTHER_KEY : 'k0', 1, 1);
         }
       }
       if (ms < RESET_MS) continue;
