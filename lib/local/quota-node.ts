@@ -47,7 +47,7 @@ export class QuotaNode {
     store: QuotaStore,
     private readonly clock: Clock,
     events: Partial<QuotaNodeEvents>,
-    random: () => number = Math.random,
+    random: () => number = () => clock.random(),
   ) {
     this.settings = { ...settings };
     this.plan = new StockPlan(this.settings, tanks);

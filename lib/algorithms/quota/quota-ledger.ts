@@ -126,6 +126,22 @@ export class QuotaLedger {
     this.state = undefined;
   }
 
+  /** The state may be of another server than before: a new epoch begins, empty. */
+  distrust(nowMicros: number, seenEpoch: number): void {
+    const clock = Math.floor(nowMicros);
+    const offset = this.offsetAt(clock);
+    const epoch = Math.max(this.state?.cluster.epoch ?? 0, seenEpoch) + 1;
+    this.state = newState(this.limits, clock + offset, epoch, true);
+    this.state.cluster.offsetMicros = offset;
+  }
+
+  /** The same books, which from now on go their own way, as those of a replica do. */
+  copy(): QuotaLedger {
+    const copy = new QuotaLedger(this.limits);
+    copy.state = structuredClone(this.state);
+    return copy;
+  }
+
   /**
    * The ledger's time less the clock's. A clock that has stepped back goes on from where it was: every
    * level, lease and deadline stays as it is, and tokens flow at once.
