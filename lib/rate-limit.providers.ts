@@ -27,6 +27,7 @@ import {
   Transports,
   Waiting,
 } from './guards/index.js';
+import { HandlerExplorer } from './handler.explorer.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
@@ -122,13 +123,25 @@ export const providers: Provider[] = [
     },
   ),
   provide(
+    HandlerExplorer,
+    [ModulesContainer, MetadataScanner],
+    (modules: ModulesContainer, scanner: MetadataScanner) => new HandlerExplorer(modules, scanner),
+  ),
+  provide(
     RouteTable,
-    [PolicyCatalog, RateLimiter, OPTIONS],
-    (catalog: PolicyCatalog, limiter: RateLimiter, { apply, quota }: RateLimitModuleOptions) =>
+    [PolicyCatalog, RateLimiter, OPTIONS, HandlerExplorer],
+    (
+      catalog: PolicyCatalog,
+      limiter: RateLimiter,
+      { apply, quota }: RateLimitModuleOptions,
+      explorer: HandlerExplorer,
+    ) =>
       new RouteTable(catalog, limiter, {
         apply,
         hasQuota: quota !== undefined,
         maxCost: quota?.maxCost ?? 1,
+        handlers: () => explorer.handlers(),
+        pathsOf: (type, handler) => explorer.pathsOf(type, handler),
       }),
   ),
   provide(
@@ -170,14 +183,14 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [ModulesContainer, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [ModulesContainer, HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
     (
       modules: ModulesContainer,
-      scanner: MetadataScanner,
+      found: HandlerExplorer,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(modules, scanner, routes, apply !== undefined, adapter),
+    ) => new RateLimitExplorer(modules, found, routes, apply !== undefined, adapter),
   ),
   provide(
     EarlyLimits,

@@ -22,6 +22,7 @@ export {
 } from './request-reader.js';
 export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
+export { CALL, routePlaceOf, type RoutePlace, type ServedPath } from './route-place.js';
 export { RoutePlan } from './route-plan.js';
 export {
   RouteOptions,
@@ -30,7 +31,12 @@ export {
   type TierLookup,
 } from './route-policy.js';
 export { ByHandler, type Class, type Handler } from './by-handler.js';
-export { methodNameOf, RouteTable, type RouteTableSettings } from './route-table.js';
+export {
+  methodNameOf,
+  RouteTable,
+  type NamedHandler,
+  type RouteTableSettings,
+} from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { TurnedAway } from './turned-away.js';
 export { type UnavailableBody } from './unavailable.js';
