@@ -47,6 +47,7 @@ import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
 import { EventPatterns } from './transports/rpc/event-patterns.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
+import { KafkaPatience } from './transports/rpc/kafka-patience.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
@@ -226,7 +227,8 @@ function messageTransport(
   const maxWaitMs = maxWait === 0 ? 0 : durationMs(maxWait, 'kafka.maxWait');
   const servers = modules.getRpcTargetRegistry();
   const [receipts, events] = [new RmqReceipts(servers), new EventPatterns(servers)];
-  return new MessageTransport(dropped, receipts, events, maxWaitMs);
+  const patience = new KafkaPatience(maxWaitMs, options.clock ?? new SystemClock());
+  return new MessageTransport(dropped, receipts, events, patience);
 }
 
 function transportsOf(
