@@ -7,7 +7,7 @@ export { PolicyCatalog } from './policy-catalog.js';
 export { ProtectionFilter } from './protection.filter.js';
 export { Questions } from './question.js';
 export { AwaitedValues, isAsyncFunction, isPromise, isStrayPromise } from './awaited-values.js';
-export { RefusedException, type RefusedBody } from './refused.exception.js';
+export { refusalOf, RefusedException, type RefusedBody } from './refused.exception.js';
 export { RequestFaults } from './request-faults.js';
 export { RateLimitFilter } from './rate-limit.filter.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
