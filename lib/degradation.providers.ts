@@ -20,7 +20,7 @@ import {
   type DegradeSettings,
 } from './interceptors/index.js';
 import { isRedis, openAnswers } from './answer-stores.js';
-import { RateLimitExplorer } from './rate-limit.explorer.js';
+import { HandlerExplorer } from './handler.explorer.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
 import { GrpcDegradeTransport } from './transports/grpc/grpc-degrade.transport.js';
@@ -42,7 +42,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     private readonly options: RateLimitModuleOptions,
     private readonly table: RouteTable,
     private readonly modules: ModuleRef,
-    private readonly explorer: Pick<RateLimitExplorer, 'pathsOf'>,
+    private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
@@ -97,12 +97,12 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
 export const degradationProviders: Provider[] = [
   provide(
     DegradeParts,
-    [OPTIONS, RouteTable, ModuleRef, RateLimitExplorer],
+    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer],
     (
       options: RateLimitModuleOptions,
       table: RouteTable,
       modules: ModuleRef,
-      explorer: RateLimitExplorer,
+      explorer: HandlerExplorer,
     ) => new DegradeParts(options, table, modules, explorer),
   ),
   provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
@@ -116,8 +116,8 @@ export const degradationProviders: Provider[] = [
   DegradedFilter,
   provide(
     DegradeExplorer,
-    [RateLimitExplorer, DegradeRoutes],
-    (explorer: RateLimitExplorer, routes: DegradeRoutes) => new DegradeExplorer(explorer, routes),
+    [HandlerExplorer, DegradeRoutes],
+    (explorer: HandlerExplorer, routes: DegradeRoutes) => new DegradeExplorer(explorer, routes),
   ),
 ];
 

@@ -1,11 +1,11 @@
 import { type OnModuleInit } from '@nestjs/common';
+import { type FoundHandler, type HandlerExplorer } from './handler.explorer.js';
 import { bindInnermost, degradeOf, type DegradeRoutes } from './interceptors/index.js';
-import { type FoundHandler, type RateLimitExplorer } from './rate-limit.explorer.js';
 
 /** Looks at every `@Degrade` at start, so that what is wrong with one is known then. */
 export class DegradeExplorer implements OnModuleInit {
   constructor(
-    private readonly explorer: RateLimitExplorer,
+    private readonly explorer: HandlerExplorer,
     private readonly routes: DegradeRoutes,
   ) {
     // Nest puts routes together before it initialises modules.

@@ -4,6 +4,7 @@ export { limitCalls, LimitCallsOptions, type CallQuestion } from './transports/g
 export {
   limitStream,
   LimitedStreamException,
+  RefusedStreamException,
   LimitStreamOptions,
   type MessageQuestion,
 } from './transports/grpc/limit-stream.js';

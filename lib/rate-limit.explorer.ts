@@ -1,23 +1,12 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
-import { type HttpAdapterHost, type MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { routeInfosOf, type RouteInfo } from './transports/http/route-infos.js';
-import { entriesOf, skipOf, type RoutePlan, type RouteTable } from './guards/index.js';
-
-/** A function; its own type says nothing about how it is called. */
-export type Handler = object & { readonly name: string };
-export type Class = abstract new (...args: never[]) => unknown;
-
-/** A handler of a controller, in one of the modules that declare it. */
-export interface FoundHandler {
-  readonly module: Class;
-  readonly type: Class;
-  readonly handler: Handler;
-  readonly name: string;
-}
-
-/** Where Nest keeps what a handler listens to. */
-const MESSAGE_PATTERN = 'microservices:pattern';
-const PATH = 'path';
+import { type HttpAdapterHost, type ModulesContainer } from '@nestjs/core';
+import { entriesOf, skipOf, type Class, type RoutePlan, type RouteTable } from './guards/index.js';
+import {
+  MESSAGE_PATTERN,
+  PATH,
+  type FoundHandler,
+  type HandlerExplorer,
+} from './handler.explorer.js';
 
 /** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */
 export class RateLimitExplorer implements OnModuleInit {
@@ -25,7 +14,7 @@ export class RateLimitExplorer implements OnModuleInit {
 
   constructor(
     private readonly modules: ModulesContainer,
-    private readonly scanner: MetadataScanner,
+    private readonly found: HandlerExplorer,
     private readonly routes: RouteTable,
     private readonly appliesToAll: boolean,
     private readonly adapterHost: HttpAdapterHost | undefined,
@@ -34,7 +23,7 @@ export class RateLimitExplorer implements OnModuleInit {
   onModuleInit(): void {
     this.routes.checkApplied();
     const unnamed = new Set<string>();
-    for (const found of this.handlers()) {
+    for (const found of this.found.handlers()) {
       const { type, handler, name } = found;
       const plan = this.planOf(found);
       if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
@@ -47,18 +36,10 @@ export class RateLimitExplorer implements OnModuleInit {
   *httpPlans(): Iterable<FoundHandler & { readonly plan: RoutePlan }> {
     // Nest asks for middleware before it initialises modules.
     this.routes.checkApplied();
-    for (const found of this.handlers()) {
+    for (const found of this.found.handlers()) {
       const plan = Reflect.hasMetadata(PATH, found.handler) ? this.planOf(found) : undefined;
       if (plan !== undefined) yield { ...found, plan };
     }
-  }
-
-  /** The paths under which a handler is served, in all modules that have it. */
-  pathsOf(type: Class, handler: Handler): RouteInfo[] {
-    if (!Reflect.hasMetadata(PATH, handler)) return [];
-    const having = [...this.modules.values()].filter(({ controllers }) => controllers.has(type));
-    const { applicationId } = this.modules;
-    return having.flatMap(({ metatype }) => routeInfosOf(metatype, type, handler, applicationId));
   }
 
   /** Says so if there are several of a module, each with limits that know nothing of the others. */
@@ -73,17 +54,12 @@ export class RateLimitExplorer implements OnModuleInit {
     );
   }
 
-  /** True for what requests or messages are sent to. */
-  serves(handler: Handler): boolean {
-    return Reflect.hasMetadata(PATH, handler) || Reflect.hasMetadata(MESSAGE_PATTERN, handler);
-  }
-
   /** Undefined for what nobody has limited. */
   private planOf(found: FoundHandler): RoutePlan | undefined {
     const { type, handler } = found;
     const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
     const isLimited =
-      this.hasDecorator(found) || isSkipped || (this.appliesToAll && this.serves(handler));
+      this.hasDecorator(found) || isSkipped || (this.appliesToAll && this.found.serves(handler));
     return isLimited ? this.routes.planOf(type, handler) : undefined;
   }
 
@@ -100,21 +76,5 @@ export class RateLimitExplorer implements OnModuleInit {
       `'apply' reaches ${messageHandlers.join(', ')} only if the microservice is connected with ` +
         'connectMicroservice(options, { inheritAppConfig: true }); or put @RateLimit() on them.',
     );
-  }
-
-  /** In the order of modules and declarations, which is the same in every process of a fleet. */
-  *handlers(): Iterable<FoundHandler> {
-    for (const { metatype: module, controllers, providers } of this.modules.values()) {
-      for (const { metatype, instance } of [...controllers.values(), ...providers.values()]) {
-        const type = metatype as Class | null;
-        if (typeof type !== 'function' || type.prototype === undefined) continue;
-        if (!(instance instanceof type)) continue;
-        const prototype = type.prototype as Record<string, unknown>;
-        for (const name of this.scanner.getAllMethodNames(prototype)) {
-          const handler = prototype[name];
-          if (typeof handler === 'function') yield { module, type, handler, name };
-        }
-      }
-    }
   }
 }

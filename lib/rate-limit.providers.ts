@@ -27,6 +27,7 @@ import {
   Transports,
   Waiting,
 } from './guards/index.js';
+import { HandlerExplorer } from './handler.explorer.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
@@ -46,6 +47,7 @@ import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
 import { EventPatterns } from './transports/rpc/event-patterns.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
+import { KafkaPatience } from './transports/rpc/kafka-patience.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
 import { RmqReceipts } from './transports/rpc/rmq-receipts.js';
 import { trustProxyOf } from './transports/upgrade-requests.js';
@@ -122,13 +124,25 @@ export const providers: Provider[] = [
     },
   ),
   provide(
+    HandlerExplorer,
+    [ModulesContainer, MetadataScanner],
+    (modules: ModulesContainer, scanner: MetadataScanner) => new HandlerExplorer(modules, scanner),
+  ),
+  provide(
     RouteTable,
-    [PolicyCatalog, RateLimiter, OPTIONS],
-    (catalog: PolicyCatalog, limiter: RateLimiter, { apply, quota }: RateLimitModuleOptions) =>
+    [PolicyCatalog, RateLimiter, OPTIONS, HandlerExplorer],
+    (
+      catalog: PolicyCatalog,
+      limiter: RateLimiter,
+      { apply, quota }: RateLimitModuleOptions,
+      explorer: HandlerExplorer,
+    ) =>
       new RouteTable(catalog, limiter, {
         apply,
         hasQuota: quota !== undefined,
         maxCost: quota?.maxCost ?? 1,
+        handlers: () => explorer.handlers(),
+        pathsOf: (type, handler) => explorer.pathsOf(type, handler),
       }),
   ),
   provide(
@@ -170,14 +184,14 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [ModulesContainer, MetadataScanner, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [ModulesContainer, HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
     (
       modules: ModulesContainer,
-      scanner: MetadataScanner,
+      found: HandlerExplorer,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(modules, scanner, routes, apply !== undefined, adapter),
+    ) => new RateLimitExplorer(modules, found, routes, apply !== undefined, adapter),
   ),
   provide(
     EarlyLimits,
@@ -213,7 +227,8 @@ function messageTransport(
   const maxWaitMs = maxWait === 0 ? 0 : durationMs(maxWait, 'kafka.maxWait');
   const servers = modules.getRpcTargetRegistry();
   const [receipts, events] = [new RmqReceipts(servers), new EventPatterns(servers)];
-  return new MessageTransport(dropped, receipts, events, maxWaitMs);
+  const patience = new KafkaPatience(maxWaitMs, options.clock ?? new SystemClock());
+  return new MessageTransport(dropped, receipts, events, patience);
 }
 
 function transportsOf(

@@ -7,7 +7,7 @@ export { PolicyCatalog } from './policy-catalog.js';
 export { ProtectionFilter } from './protection.filter.js';
 export { Questions } from './question.js';
 export { AwaitedValues, isAsyncFunction, isPromise, isStrayPromise } from './awaited-values.js';
-export { RefusedException, type RefusedBody } from './refused.exception.js';
+export { refusalOf, RefusedException, type RefusedBody } from './refused.exception.js';
 export { RequestFaults } from './request-faults.js';
 export { RateLimitFilter } from './rate-limit.filter.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
@@ -22,6 +22,7 @@ export {
 } from './request-reader.js';
 export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
+export { CALL, routePlaceOf, type RoutePlace, type ServedPath } from './route-place.js';
 export { RoutePlan } from './route-plan.js';
 export {
   RouteOptions,
@@ -30,7 +31,12 @@ export {
   type TierLookup,
 } from './route-policy.js';
 export { ByHandler, type Class, type Handler } from './by-handler.js';
-export { methodNameOf, RouteTable, type RouteTableSettings } from './route-table.js';
+export {
+  methodNameOf,
+  RouteTable,
+  type NamedHandler,
+  type RouteTableSettings,
+} from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
 export { TurnedAway } from './turned-away.js';
 export { type UnavailableBody } from './unavailable.js';

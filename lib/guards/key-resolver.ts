@@ -32,6 +32,12 @@ export function needsUser(key: KeyOption): boolean {
   return Array.isArray(key) ? (key as KeyOption[]).some(needsUser) : key === 'user';
 }
 
+/** Whether all callers have the same one. */
+export function isSharedKey(key: KeyOption): boolean {
+  if (Array.isArray(key)) return (key as KeyOption[]).every(isSharedKey);
+  return key === 'global' || key === 'route';
+}
+
 /** Compiles what a policy says about its key; `anonymous` is the key of callers without a name. */
 export function compileKey(
   at: string,

@@ -61,6 +61,12 @@ export class Questions {
   readonly costOf = ({ policy, cost }: AcquireRequest): number =>
     cost ?? (policy === undefined ? 1 : this.catalog.fixedCostOf(policy));
 
+  /** Whether all callers take the tokens of this plan from the same buckets. */
+  areShared({ policies, choices, usesQuota }: RoutePlan): boolean {
+    if (choices.length > 0 || (usesQuota && typeof this.app === 'function')) return false;
+    return policies.every((policy) => policy.isShared);
+  }
+
   /** Whether the application can say by now who is calling. */
   knowsCaller(context: ExecutionContext, reader: RequestReader): boolean {
     return this.catalog.callerOf(context, reader) !== undefined;

@@ -186,7 +186,7 @@ export class RateLimitGuard implements CanActivate {
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (!decision.allowed) {
-      const patience = transport.patienceOf?.(context);
+      const patience = transport.patienceOf?.(context, this.questions.areShared(plan));
       if (patience === undefined) {
         return this.deny(decision, charge, plan, context, transport, subject);
       }

@@ -28,7 +28,9 @@ export function refusalOf(error: unknown): RefusedBody | undefined {
   if (error instanceof UnknownAppError) {
     return body(400, 'UNKNOWN_APP', 'The application is not known');
   }
-  if (error instanceof UnknownLimit) {
+  // A key that is empty or no text was cut out of what the caller sent.
+  const hasNoKey = error instanceof InvalidArgumentError && error.field === 'key';
+  if (hasNoKey || error instanceof UnknownLimit) {
     return body(400, 'UNKNOWN_LIMIT', 'It cannot be told which limits hold for this request');
   }
   if (error instanceof InvalidArgumentError && error.field === 'cost') {

@@ -47,8 +47,11 @@ export interface DecisionWriter {
   isOneWay?(context: ExecutionContext): boolean;
   /** An interceptor of this transport can answer in the place of the handler. */
   takesHandOver?(context: ExecutionContext): boolean;
-  /** For requests that are better kept waiting for tokens than denied. */
-  patienceOf?(context: ExecutionContext): Patience | undefined;
+  /**
+   * For requests that are better kept waiting for tokens than denied. `isLimitShared` if no caller has
+   * tokens of its own.
+   */
+  patienceOf?(context: ExecutionContext, isLimitShared: boolean): Patience | undefined;
 }
 
 /** How long a request may be kept waiting, and what keeps its connection alive meanwhile. */
@@ -56,6 +59,9 @@ export interface Patience {
   readonly maxWaitMs: number;
   /** Called about once a second. */
   keepAlive(): void;
+  /** Called before it waits, and after that. */
+  begin(): void;
+  end(): void;
 }
 
 /** Runs what decides, and gives its answer or its error. */

@@ -8,6 +8,7 @@ import { isAsyncFunction } from './awaited-values.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
+  isSharedKey,
   needsUser,
   NOT_ASYNC,
   type KeyReader,
@@ -54,6 +55,8 @@ export interface AppliedPolicy {
   readonly early: boolean;
   /** Tells the limiter nothing: for those who want to say once that something is odd. */
   readonly needsUser: boolean;
+  /** All callers take from the same bucket. */
+  readonly isShared: boolean;
 }
 
 const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
@@ -93,6 +96,7 @@ export function splitPolicy(
     rejection: options.rejection,
     early: options.early,
     needsUser: needsUser(options.key),
+    isShared: isSharedKey(options.key),
   };
   const limit = Object.fromEntries(
     Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),

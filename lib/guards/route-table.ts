@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { ByHandler, type Class, type Handler } from './by-handler.js';
@@ -10,6 +11,7 @@ import {
   type PolicyChoice,
   type RateLimitEntry,
 } from './route-metadata.js';
+import { routePlaceOf, type ServedPath } from './route-place.js';
 import { RoutePlan } from './route-plan.js';
 import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 
@@ -20,6 +22,17 @@ export interface RouteTableSettings {
   readonly hasQuota: boolean;
   /** The most that a request may cost it. */
   readonly maxCost: number;
+  /** All handlers of the application: to see which of them have one name. */
+  readonly handlers: () => Iterable<NamedHandler>;
+  /** The paths of HTTP under which a handler is served. */
+  readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
+}
+
+/** A method of a class, by its name. */
+export interface NamedHandler {
+  readonly type: Class;
+  readonly handler: Handler;
+  readonly name: string;
 }
 
 /**
@@ -31,6 +44,7 @@ export class RouteTable {
   /** All of them, and what parts each. */
   private readonly all = new Map<RoutePlan, () => void>();
   private readonly ids = new Set<string>();
+  private namesakes: ReadonlySet<string> | undefined;
   private maxCost: number;
 
   constructor(
@@ -143,14 +157,47 @@ export class RouteTable {
     return this.settings.hasQuota && said !== false;
   }
 
+  /**
+   * Buckets are called after it, so it is the same in all processes and deployments: of handlers that
+   * have one name each is told by where it is served, whichever of them is found first.
+   */
   private idOf(type: Class, handler: Handler): string {
     const name = methodNameOf(type, handler);
-    const plain = `${type.name}.${name}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
-    let id = plain;
-    for (let n = 2; this.ids.has(id); n++) id = `${plain}-${n}`;
+    const plain = plainIdOf(type, name);
+    this.namesakes ??= namesakesIn(this.settings.handlers());
+    // A module that is loaded later may bring another one of the name.
+    const isShared = this.namesakes.has(plain) || this.ids.has(plain);
+    const own = isShared ? `${plain}-${this.digestOf(type, handler, name)}` : plain;
+    let id = own;
+    for (let n = 2; this.ids.has(id); n++) id = `${own}-${n}`;
     this.ids.add(id);
     return id;
   }
+
+  private digestOf(type: Class, handler: Handler, name: string): string {
+    const paths = this.settings.pathsOf(type, handler);
+    const place = routePlaceOf(type, handler, name, paths);
+    const hash = createHash('sha256').update(`${place.verb} ${place.name}`);
+    return hash.digest('hex').slice(0, DIGEST_LENGTH);
+  }
+}
+
+function plainIdOf(type: Class, name: string): string {
+  return `${type.name}.${name}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
+}
+
+/** The ids that more than one handler would have. */
+function namesakesIn(handlers: Iterable<NamedHandler>): Set<string> {
+  const known = new Map<string, NamedHandler>();
+  const shared = new Set<string>();
+  for (const found of handlers) {
+    const id = plainIdOf(found.type, found.name);
+    const first = known.get(id);
+    if (first === undefined) known.set(id, found);
+    // Several modules may have the same class.
+    else if (first.type !== found.type || first.handler !== found.handler) shared.add(id);
+  }
+  return shared;
 }
 
 /** What is computed is only known when somebody asks. */
@@ -185,5 +232,6 @@ export function methodNameOf(type: Class, handler: Handler): string {
   return handler.name;
 }
 
-/** Leaves room for a number in what the limiter takes as a name. */
-const LONGEST_ID = 56;
+const DIGEST_LENGTH = 8;
+/** Leaves room for a digest and a number in the 64 characters that the limiter takes as a name. */
+const LONGEST_ID = 48;

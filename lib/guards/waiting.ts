@@ -17,12 +17,14 @@ export class Waiting {
   /** Resolves when the tokens of a denied request were taken after all; undefined if they were not. */
   async forTokens(request: Acquire, patience: Patience): Promise<Decision | undefined> {
     const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
+    patience.begin();
     try {
       return await this.limiter.acquire(request, { timeoutMs: patience.maxWaitMs });
     } catch (error) {
       if (error instanceof RateLimitError) return undefined;
       throw error;
     } finally {
+      patience.end();
       stop();
     }
   }

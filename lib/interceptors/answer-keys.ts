@@ -2,11 +2,10 @@ import { type ExecutionContext } from '@nestjs/common';
 import { digestOf } from '../common/ids.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { cacheability, degradeKey } from '../degradation/index.js';
-import { principalName } from '../guards/index.js';
+import { principalName, type RoutePlace } from '../guards/index.js';
 import { type CredentialHeaders } from './credential-headers.js';
 import { type DegradeOptions } from './degrade-options.js';
 import { type Asked, type DegradeTransport } from './degrade-transport.js';
-import { type RoutePlace } from './route-place.js';
 
 export interface AnswerKeySettings {
   /** Whose answers these are, where several services share a store. */

@@ -4,9 +4,11 @@ import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradatio
 import {
   ByHandler,
   methodNameOf,
+  routePlaceOf,
   type Class,
   type Handler,
   type RouteTable,
+  type ServedPath,
 } from '../guards/index.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { type Controllers } from './controllers.js';
@@ -16,7 +18,6 @@ import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
 import { levelsOf } from './route-levels.js';
 import { PatienceLines, type UsualPatience } from './route-patience.js';
-import { routePlaceOf, type ServedPath } from './route-place.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly table: Pick<RouteTable, 'planOf'>;

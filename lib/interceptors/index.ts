@@ -30,4 +30,3 @@ export { DegradedFilter } from './degraded.filter.js';
 export { Degradation } from './degradation.js';
 export { isServerFault } from './failures.js';
 export { bindInnermost, isBoundTwice } from './innermost.js';
-export { CALL } from './route-place.js';

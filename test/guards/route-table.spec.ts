@@ -12,7 +12,11 @@ import {
 } from 'nestjs-weir';
 import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
 import { type RoutePlan } from '../../lib/guards/route-plan.js';
-import { RouteTable, type RouteTableSettings } from '../../lib/guards/route-table.js';
+import {
+  RouteTable,
+  type NamedHandler,
+  type RouteTableSettings,
+} from '../../lib/guards/route-table.js';
 
 const POLICIES = { a: { rate: 1 }, b: { rate: 1 }, c: { rate: 1 }, 'v1.d': { rate: 1 } };
 const QUOTA = { apps: { app: { guaranteed: 10 } } };
@@ -25,7 +29,7 @@ function tableOf(settings: Partial<RouteTableSettings> = {}): RouteTable {
   const catalog = new PolicyCatalog(limiter, { user: undefined, ipv6Prefix: 64 });
   catalog.define(POLICIES);
   return new RouteTable(catalog, limiter, {
-    ...{ apply: undefined, hasQuota: false, maxCost: 10 },
+    ...{ apply: undefined, hasQuota: false, maxCost: 10, handlers: () => [], pathsOf: () => [] },
     ...settings,
   });
 }
@@ -127,19 +131,55 @@ describe('the plan of a handler', () => {
     expect(table.planOf(Limited, handlerOf(Limited, 'inline'))).toBe(plan);
   });
 
-  it('is one for each of two classes of the same name', () => {
-    const make = (): Type => {
+  describe('of classes of the same name', () => {
+    const twins = ['a', 'b'].map((path) => {
       class Twin {
         @RateLimit({ rate: 1 })
         list(): void {}
       }
-      return Twin;
-    };
-    const table = tableOf();
-    const names = [make(), make()].map((type) =>
-      namesOf(table.planOf(type, handlerOf(type, 'list'))),
-    );
-    expect(names).toEqual([['Twin.list'], ['Twin.list-2']]);
+      return { type: Twin, path, handler: handlerOf(Twin, 'list'), name: 'list' };
+    });
+    const pathsOf: RouteTableSettings['pathsOf'] = (type) =>
+      twins.filter((twin) => twin.type === type);
+    const namesBy = (table: RouteTable, order: readonly NamedHandler[]): string[] =>
+      order.flatMap(({ type, handler }) => namesOf(table.planOf(type, handler)));
+
+    it('is named by where each is served, not by which is found first', () => {
+      const [forth, back] = [twins, twins.toReversed()].map((order) =>
+        namesBy(tableOf({ handlers: () => order, pathsOf }), order),
+      );
+      expect(back!.toReversed()).toEqual(forth);
+      expect(new Set(forth).size).toBe(2);
+      for (const name of forth!) expect(name).toMatch(/^Twin\.list-[0-9a-f]{8}$/);
+    });
+
+    it('is named so too if the second comes with a module that is loaded later', () => {
+      const names = namesBy(tableOf({ pathsOf }), twins);
+      expect(names).toEqual(['Twin.list', expect.stringMatching(/^Twin\.list-[0-9a-f]{8}$/)]);
+    });
+
+    it('is one for each, also where they are served at one place', () => {
+      expect(new Set(namesBy(tableOf({ handlers: () => twins }), twins)).size).toBe(2);
+    });
+
+    it('has the plain name if it is the same class in two modules', () => {
+      const [one] = twins;
+      const table = tableOf({ handlers: () => [one!, one!], pathsOf });
+      expect(namesBy(table, [one!])).toEqual(['Twin.list']);
+    });
+
+    it('has a name that the limiter takes, however long those of class and method are', () => {
+      const [long, longer] = ['a', 'b'].map((end) => {
+        const name = 'list'.repeat(20) + end;
+        class Twin {
+          [name](): void {}
+        }
+        RateLimit({ rate: 1 })(Twin.prototype, name, { value: handlerOf(Twin, name) });
+        return { type: Twin, path: end, handler: handlerOf(Twin, name), name };
+      });
+      const table = tableOf({ handlers: () => [long!, longer!] });
+      expect(new Set(namesBy(table, [long!, longer!])).size).toBe(2);
+    });
   });
 
   it('is one for each class that inherits a handler, and takes the limits over', () => {

@@ -70,12 +70,17 @@ export class KafkaDouble extends ServerKafka {
   }
 
   /** Resolves when the offset is committed, or would be asked for again. */
-  async deliver(topic: string, data: object, headers: Record<string, string>): Promise<void> {
+  async deliver(
+    topic: string,
+    data: object,
+    headers: Record<string, string>,
+    partition = 0,
+  ): Promise<void> {
     const buffers = Object.entries(headers).map(([name, text]) => [name, Buffer.from(text)]);
     try {
       await this.eachMessage!({
         topic,
-        partition: 0,
+        partition,
         message: {
           key: null,
           value: Buffer.from(JSON.stringify(data)),

@@ -1,17 +1,43 @@
 import { Controller } from '@nestjs/common';
 import { EventPattern, MessagePattern } from '@nestjs/microservices';
-import { DroppedEvents, RateLimit, RateLimitModule, type KafkaOptions } from 'nestjs-weir';
+import {
+  DroppedEvents,
+  RateLimit,
+  RateLimitModule,
+  type KafkaOptions,
+  type RateLimitModuleInput,
+} from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
 import { kafkaWire, type KafkaDouble } from './kafka-double.js';
 import { startMessages, type MessageApp } from './message-app.js';
 
 const seen: string[] = [];
+const quota = { apps: { orders: { guaranteed: 1, burst: 1 } } };
+const policies = { shared: { rate: 1, key: 'global' } } as const;
 
 @Controller()
 class Orders {
   @EventPattern('ordered')
   @RateLimit({ rate: 1, period: '3s', key: 'global' })
   ordered({ id }: { id: string }): void {
+    seen.push(id);
+  }
+
+  @EventPattern('sent')
+  @RateLimit({ rate: 1, period: '1s', key: { param: 'sender' } })
+  sent({ id }: { id: string }): void {
+    seen.push(id);
+  }
+
+  @EventPattern('routed')
+  @RateLimit({ rate: 1, period: '1s', key: ['route', 'global'] })
+  routed({ id }: { id: string }): void {
+    seen.push(id);
+  }
+
+  @EventPattern('chosen')
+  @RateLimit(() => 'shared')
+  chosen({ id }: { id: string }): void {
     seen.push(id);
   }
 
@@ -23,15 +49,27 @@ class Orders {
   }
 }
 
+@Controller()
+class Bills {
+  @EventPattern('charged')
+  @RateLimit()
+  charged({ id }: { id: string }): void {
+    seen.push(id);
+  }
+}
+
 describe('events of Kafka', () => {
   let clock: ManualClock;
   let kafka: KafkaDouble;
   let app: MessageApp;
 
-  const start = async (options: Partial<KafkaOptions>): Promise<void> => {
+  const start = async (
+    options: Partial<KafkaOptions>,
+    more: RateLimitModuleInput = {},
+  ): Promise<void> => {
     app = await startMessages(await kafkaWire((server) => (kafka = server)), 'stand-alone', {
-      imports: [RateLimitModule.forRoot({ clock, kafka: options })],
-      controllers: [Orders],
+      imports: [RateLimitModule.forRoot({ clock, kafka: options, policies, ...more })],
+      controllers: more.quota === undefined ? [Orders] : [Bills],
     });
   };
 
@@ -97,6 +135,71 @@ describe('events of Kafka', () => {
       retryAfterMs: 3000,
     });
     expect([seen, kafka.refused, kafka.heartbeats]).toEqual([['a'], [], 0]);
+  });
+
+  describe('of senders that choose the key of a policy', () => {
+    /** As a partition is consumed: each after the one before. Resolves with the time that it took. */
+    const flood = async (topic: string, events: number, partition = 0): Promise<number> => {
+      const startMs = clock.now() / 1000;
+      let endMs: number | undefined;
+      const consume = async (): Promise<void> => {
+        for (let i = 0; i < events; i++) {
+          await kafka.deliver(topic, { sender: 'mallory', id: `${topic}-${i}` }, {}, partition);
+        }
+        endMs = clock.now() / 1000;
+      };
+      void consume();
+      while (endMs === undefined) await clock.advanceAsync(100);
+      return endMs - startMs;
+    };
+
+    it('hold a partition up for maxWait in all, and are dropped at once after that', async () => {
+      await start({});
+      expect(await flood('sent', 1000)).toBeLessThan(6000);
+      expect(seen).toHaveLength(6);
+      expect(app.app.get(DroppedEvents).byHandler()).toEqual({ 'Orders.sent': 994 });
+      expect(kafka.refused).toEqual([]);
+    });
+
+    it('hold it up for a tenth of the time from then on', async () => {
+      await start({});
+      await flood('sent', 100);
+      const startMs = clock.now() / 1000;
+      let heldMs = 0;
+      while (clock.now() / 1000 < startMs + 100_000) {
+        heldMs += await flood('sent', 3);
+        await clock.advanceAsync(100);
+      }
+      expect(heldMs).toBeGreaterThan(8000);
+      expect(heldMs).toBeLessThan(12_000);
+    });
+
+    it('hold up no partition but their own', async () => {
+      await start({});
+      await flood('sent', 100);
+      const other = kafka.deliver('sent', { sender: 'mallory', id: 'other' }, {}, 1);
+      await clock.advanceAsync(1000);
+      await other;
+      expect(seen).toContain('other');
+    });
+
+    it.each([
+      ['where a function chooses the policy', 'chosen', {}],
+      ['where a function says whose quota it is', 'charged', { quota, app: () => 'orders' }],
+    ])('hold it up no longer %s', async (_where, topic, more) => {
+      await start({}, more);
+      expect(await flood(topic, 20)).toBeLessThanOrEqual(6000);
+      expect(seen.length).toBeLessThan(10);
+    });
+
+    it.each([
+      ['the policy has one key for all', 'routed', {}],
+      ["it is the app's quota", 'charged', { quota, app: 'orders' }],
+    ])('wait for as long as it takes where %s', async (_where, topic, more) => {
+      await start({}, more);
+      expect(await flood(topic, 21)).toBeGreaterThanOrEqual(19_000);
+      expect(seen).toHaveLength(21);
+    });
   });
 
   it('may not be told to wait for something that is no time', async () => {

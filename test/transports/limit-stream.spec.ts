@@ -1,5 +1,5 @@
 import { createRateLimiter, type Decision, type RateLimiter } from 'nestjs-weir';
-import { LimitedStreamException, limitStream } from 'nestjs-weir/grpc';
+import { LimitedStreamException, limitStream, RefusedStreamException } from 'nestjs-weir/grpc';
 import { catchError, from, lastValueFrom, of, Subject, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ManualClock } from '../support/manual-clock.js';
@@ -50,6 +50,71 @@ describe('limitStream', () => {
       [1, 2],
       [3, 4],
     ]);
+  });
+
+  describe.each([
+    ['at once', (limiter: RateLimiter) => limiter],
+    [
+      'later',
+      (limiter: RateLimiter): Pick<RateLimiter, 'tryAcquire'> => ({
+        tryAcquire: async (what) => limiter.tryAcquire(what),
+      }),
+    ],
+  ])('refuses a message that cannot be, which is found out %s', (_when, asked) => {
+    const question = (cost: number) => ({ ...ASKED, cost });
+
+    it.each([3, -1, NaN, 1.5, '2' as never])(
+      'with a cost of %p: the stream ends with status 3',
+      async (cost) => {
+        const ended = from([1, cost, 1]).pipe(
+          limitStream(asked(limiter), question),
+          catchError((error: unknown) => of(error)),
+          toArray(),
+        );
+        const [first, error, ...more] = await lastValueFrom(ended);
+        expect([first, more]).toEqual([1, []]);
+        expect(error).toBeInstanceOf(RefusedStreamException);
+        const { body } = error as RefusedStreamException;
+        expect(body).toMatchObject({ statusCode: 413, code: 'COST_OUT_OF_RANGE' });
+        expect((error as RefusedStreamException).getError()).toMatchObject({ code: 3 });
+      },
+    );
+
+    it('or the message is left out, and the stream goes on', async () => {
+      const dropped: [number, Decision][] = [];
+      const onDrop = (message: number, decision: Decision): void =>
+        void dropped.push([message, decision]);
+      const passed = from([1, 99, -1, NaN, 1]).pipe(
+        limitStream(asked(limiter), question, { onLimit: 'drop', onDrop }),
+        toArray(),
+      );
+      expect(await lastValueFrom(passed)).toEqual([1, 1]);
+      expect(dropped.map(([message]) => message)).toEqual([99, -1, NaN]);
+      for (const [, decision] of dropped) {
+        expect(decision).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+      }
+    });
+
+    it('or that has no key', async () => {
+      const messages = from(['a', '', undefined as never, 'b']);
+      const byKey = (key: string) => ({ policy: 'p', key });
+      const passed = messages.pipe(
+        limitStream(asked(limiter), byKey, { onLimit: 'drop' }),
+        toArray(),
+      );
+      expect(await lastValueFrom(passed)).toEqual(['a', 'b']);
+    });
+
+    it('and nothing else: mistakes of the application stay errors', async () => {
+      const unknown = from([1]).pipe(
+        limitStream(asked(limiter), () => ({ policy: 'nobody', key: 'k' }), { onLimit: 'drop' }),
+      );
+      await expect(lastValueFrom(unknown)).rejects.toThrow('nobody');
+      const always = from([1]).pipe(
+        limitStream(asked(limiter), { ...ASKED, cost: 99 }, { onLimit: 'drop' }),
+      );
+      await expect(lastValueFrom(always)).rejects.toThrow('cost');
+    });
   });
 
   it('keeps the order where the store is asked for some messages and not for others', async () => {

@@ -1,6 +1,7 @@
 import { Metadata } from '@grpc/grpc-js';
 import { RpcException } from '@nestjs/microservices';
 import {
+  catchError,
   concatMap,
   defer,
   delay,
@@ -8,6 +9,7 @@ import {
   filter,
   finalize,
   from,
+  map,
   mergeMap,
   of,
   throwError,
@@ -15,7 +17,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
-import { RateLimitedException } from '../../guards/index.js';
+import { RateLimitedException, refusalOf, type RefusedBody } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';
@@ -32,7 +34,10 @@ export interface PausableCall {
 
 /** What happens to messages that are too many. The initial values are the defaults. */
 export class LimitStreamOptions<T = unknown> {
-  /** `'end'`: the stream ends with status 8, or 14; `'drop'`: the message is left out. */
+  /**
+   * `'end'`: the stream ends with status 8, or 14, and with 3 for a message that costs what none may;
+   * `'drop'`: the message is left out.
+   */
   onLimit: 'end' | 'drop' = 'end';
   /**
    * How many messages may wait, for a shaper or for the store. Beyond that there are too many, and it
@@ -41,7 +46,7 @@ export class LimitStreamOptions<T = unknown> {
   maxWaiting = 1000;
   /** The call that the messages come from: it is paused before too many of them wait. */
   call?: PausableCall;
-  /** Told of each message that was left out. */
+  /** Told of each message that was left out; `retryAfterMs` is Infinity if it could never pass. */
   onDrop?: (message: T, decision: Decision) => void;
 }
 
@@ -49,6 +54,14 @@ export class LimitStreamOptions<T = unknown> {
 export class LimitedStreamException extends RpcException {
   constructor(readonly decision: Decision) {
     const { body } = new RateLimitedException(decision);
+    const { domain } = new GrpcOptions();
+    super(rejectionStatus(body, Metadata, { domain, deadline: Infinity }));
+  }
+}
+
+/** A message of a stream asks for what cannot be. gRPC clients see the same as for a refused call. */
+export class RefusedStreamException extends RpcException {
+  constructor(readonly body: RefusedBody) {
     const { domain } = new GrpcOptions();
     super(rejectionStatus(body, Metadata, { domain, deadline: Infinity }));
   }
@@ -75,13 +88,30 @@ export function limitStream<T>(
     onDrop?.(message, decision);
     return EMPTY;
   };
+  const refuse = (message: T, error: unknown): Observable<T> => {
+    // What is the same for all messages was not chosen by whoever sends them.
+    const body = typeof what === 'function' ? refusalOf(error) : undefined;
+    if (body === undefined) return throwError(() => error);
+    if (onLimit === 'end') return throwError(() => new RefusedStreamException(body));
+    onDrop?.(message, REFUSED);
+    return EMPTY;
+  };
   const decide = (message: T): Observable<T> => {
     const request = typeof what === 'function' ? what(message) : what;
     if (request === undefined) return of(message);
-    const answer = limiter.tryAcquire(request);
-    return answer instanceof Promise
-      ? from(answer).pipe(mergeMap((decision) => judge(message, decision)))
-      : judge(message, answer);
+    let answer: Decision | Promise<Decision>;
+    try {
+      answer = limiter.tryAcquire(request);
+    } catch (error) {
+      return refuse(message, error);
+    }
+    if (!(answer instanceof Promise)) return judge(message, answer);
+    return from(answer).pipe(
+      // Only of the limiter: not what a judgement throws.
+      map((decision) => judge(message, decision)),
+      catchError((error: unknown) => of(refuse(message, error))),
+      mergeMap((judged) => judged),
+    );
   };
   // Each stream has a line of its own.
   return (source) =>
@@ -104,6 +134,9 @@ const NO_ROOM: Decision = {
   ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs: 1000, resetMs: 1000 },
   ...{ timestampMs: 0, policy: 'stream', tier: 'local', source: 'local' },
 };
+
+/** And of a message that no limit could ever let pass. */
+const REFUSED: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
 
 /** The messages of one stream that wait, which are bounded; the sender is held back before that. */
 class Line {

@@ -4,7 +4,9 @@ import { type Duration } from '../../common/duration.js';
 export class KafkaOptions {
   /**
    * How long an event may wait in place for its tokens, and with it its partition; after that it
-   * is dropped. 0 drops at once.
+   * is dropped. 0 drops at once. Where callers have limits of their own, it is also how long all events
+   * of a partition may wait together before they are dropped at once; a tenth of the time that passes
+   * comes back.
    */
   maxWait: Duration = '5s';
 }

@@ -42,6 +42,7 @@ export interface MessageContext {
   /** RMQ. */
   getChannelRef?(): RmqChannel;
   /** Kafka. */
+  getPartition?(): number;
   getHeartbeat?(): () => Promise<void>;
 }
 

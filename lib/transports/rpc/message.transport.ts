@@ -14,6 +14,7 @@ import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type EventPatterns } from './event-patterns.js';
 import { HangUps } from './hang-ups.js';
+import { type KafkaPatience } from './kafka-patience.js';
 import {
   isKafka,
   isRmq,
@@ -59,7 +60,7 @@ export class MessageTransport implements Transport {
     private readonly dropped: DroppedEvents,
     private readonly receipts: RmqReceipts,
     private readonly events: EventPatterns,
-    private readonly kafkaMaxWaitMs: number,
+    private readonly kafka: KafkaPatience,
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
@@ -147,16 +148,11 @@ export class MessageTransport implements Transport {
     return throwError(() => FAILED);
   }
 
-  /** Kafka keeps what is not consumed, so its events can wait where they are. */
-  patienceOf(context: ExecutionContext): Patience | undefined {
+  /** Undefined where events may not wait at all, and for everything that is no event of Kafka. */
+  patienceOf(context: ExecutionContext, isLimitShared: boolean): Patience | undefined {
     const message = messageContextOf(context);
-    if (this.kafkaMaxWaitMs === 0 || !isKafka(message) || !this.isOneWay(context)) return undefined;
-    const heartbeat = message.getHeartbeat!();
-    return {
-      maxWaitMs: this.kafkaMaxWaitMs,
-      // A heartbeat fails when the group is being rearranged; the consumer finds out by itself.
-      keepAlive: () => void heartbeat().catch(() => undefined),
-    };
+    if (!isKafka(message) || !this.isOneWay(context)) return undefined;
+    return this.kafka.of(message, isLimitShared);
   }
 
   /** Who sends an event may well hang up right after it. */

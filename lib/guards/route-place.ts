@@ -1,16 +1,26 @@
 import { RequestMethod } from '@nestjs/common';
-import { type Class, type Handler } from '../guards/index.js';
+import { type Class, type Handler } from './by-handler.js';
 
 /** Where Nest keeps what a handler listens to. */
 const VERB = 'method';
 const HOST = 'host';
 const PATTERN = 'microservices:pattern';
+const OPERATION = 'graphql:resolver_type';
+const FIELD = 'graphql:resolver_name';
+const SOCKET_MESSAGE = 'message';
+const SOCKET_PORT = 'port';
+const SOCKET_OPTIONS = 'websockets:gateway_options';
 /** In the patterns of NATS, MQTT and RabbitMQ: the subject of a message says more than they do. */
 const WILDCARD = /[*>+#]/;
 /** What stands for the verb of a call or a message. */
 export const CALL = 'CALL';
 
 type Version = string | symbol;
+
+interface GatewayOptions {
+  readonly namespace?: unknown;
+  readonly path?: unknown;
+}
 
 /** A path of HTTP under which a handler is served. */
 export interface ServedPath {
@@ -42,11 +52,30 @@ export function routePlaceOf(
   const places = [...new Set([...paths.map(pathText), ...patterns])].sort();
   const verb = (Reflect.getMetadata(VERB, handler) ?? RequestMethod.GET) as RequestMethod;
   return {
-    name: [`${type.name}.${method}`, ...places, ...hosts.map((host) => `on ${host}`)].join(' '),
+    name: [
+      ...[`${type.name}.${method}`, ...places, ...hosts.map((host) => `on ${host}`)],
+      ...[...fieldOf(handler), ...socketOf(type, handler)],
+    ].join(' '),
     verb: paths.length === 0 ? CALL : verb === RequestMethod.ALL ? 'GET' : RequestMethod[verb],
     isOneOfSeveral: places.length > 1 || patterns.some((pattern) => WILDCARD.test(pattern)),
     isByHost: hosts.length > 0,
   };
+}
+
+/** The field of a schema that a resolver is for. */
+function fieldOf(handler: Handler): string[] {
+  const operation: unknown = Reflect.getMetadata(OPERATION, handler);
+  if (operation === undefined) return [];
+  return [operation, Reflect.getMetadata(FIELD, handler)].map(patternText);
+}
+
+/** The message of a WebSocket, and the gateway that it comes to. */
+function socketOf(type: Class, handler: Handler): string[] {
+  const options = Reflect.getMetadata(SOCKET_OPTIONS, type) as GatewayOptions | undefined;
+  if (options === undefined) return [];
+  const message = patternText(Reflect.getMetadata(SOCKET_MESSAGE, handler));
+  const { namespace, path } = options;
+  return [message, ...[Reflect.getMetadata(SOCKET_PORT, type), namespace, path].map(String)];
 }
 
 function pathText({ path, version }: ServedPath): string {
@@ -55,7 +84,7 @@ function pathText({ path, version }: ServedPath): string {
 }
 
 function patternText(pattern: unknown): string {
-  return typeof pattern === 'string' ? pattern : JSON.stringify(pattern);
+  return typeof pattern === 'string' ? pattern : String(JSON.stringify(pattern));
 }
 
 function listOf(value: unknown): unknown[] {

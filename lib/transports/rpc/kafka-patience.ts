@@ -1,0 +1,81 @@
+import { type Clock } from '../../common/clock.js';
+import { type Patience } from '../../guards/index.js';
+import { type MessageContext } from './message-context.js';
+
+/** How much of the time a partition may stand still for callers that are over limits of their own. */
+const SHARE_OF_TIME = 0.1;
+
+/**
+ * How long the events of Kafka may wait where they are: Kafka keeps what is not consumed. Everything
+ * behind such an event waits as well. Where all share one limit it would have to in any case; where each
+ * caller has its own, one of them must not hold up the others for as long as it keeps sending.
+ */
+export class KafkaPatience {
+  /** By topic and partition, of which there are as many as this process consumes. */
+  private readonly allowances = new Map<string, Allowance>();
+
+  constructor(
+    private readonly maxWaitMs: number,
+    private readonly clock: Pick<Clock, 'now'>,
+  ) {}
+
+  /** Undefined for an event that is to be dropped at once. */
+  of(message: MessageContext, isLimitShared: boolean): Patience | undefined {
+    const allowance = isLimitShared ? undefined : this.allowanceOf(message);
+    const maxWaitMs = allowance?.leftMs() ?? this.maxWaitMs;
+    if (maxWaitMs < 1) return undefined;
+    const heartbeat = message.getHeartbeat!();
+    return {
+      maxWaitMs,
+      // A heartbeat fails when the group is being rearranged; the consumer finds out by itself.
+      keepAlive: () => void heartbeat().catch(() => undefined),
+      begin: () => allowance?.begin(),
+      end: () => allowance?.end(),
+    };
+  }
+
+  private allowanceOf(message: MessageContext): Allowance {
+    const at = `${message.getTopic?.()} ${message.getPartition?.()}`;
+    let allowance = this.allowances.get(at);
+    if (allowance === undefined) {
+      allowance = new Allowance(this.maxWaitMs, this.clock);
+      this.allowances.set(at, allowance);
+    }
+    return allowance;
+  }
+}
+
+/** The waiting that is left to a partition. It comes back with time, up to what one event may wait. */
+class Allowance {
+  private left: number;
+  private atMs: number;
+  /** Those that wait: one, unless the application consumes a partition in its own way. */
+  private waiting = 0;
+
+  constructor(
+    private readonly mostMs: number,
+    private readonly clock: Pick<Clock, 'now'>,
+  ) {
+    this.left = mostMs;
+    this.atMs = clock.now() / 1000;
+  }
+
+  leftMs(): number {
+    const nowMs = this.clock.now() / 1000;
+    const passedMs = nowMs - this.atMs;
+    this.atMs = nowMs;
+    const spentMs = this.waiting === 0 ? 0 : passedMs;
+    this.left = Math.min(this.left + passedMs * SHARE_OF_TIME, this.mostMs) - spentMs;
+    return this.left;
+  }
+
+  begin(): void {
+    this.leftMs();
+    this.waiting++;
+  }
+
+  end(): void {
+    this.leftMs();
+    this.waiting--;
+  }
+}
