@@ -78,7 +78,8 @@ function drawUses(
       return { atMs, kind: 'acquire', process, limit, key, timeoutMs: 50 + pick(400) };
     const isChange = draw < 0.0505 || (draw < 0.056 && plan.changes);
     if (isChange) return { atMs, kind: 'change', limit, factor: 0.5 + random() * 1.5 };
-    const cost = random() < 0.8 ? 1 : 1 + pick(plan.maxCost);
+    const units = random() < 0.8 ? 1 : 1 + pick(plan.maxCost);
+    const cost = limit < plan.policies.length ? units : units * plan.quota!.unit;
     return { atMs, kind: 'ask', process, limit, key, cost, count: 1 + pick(MOST_AT_ONCE) };
   });
 }

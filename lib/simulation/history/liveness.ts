@@ -46,7 +46,12 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (const slot of run.slots) {
         for (let limit = 0; limit < limits; limit++) {
-          slot?.ask(limit, policies[limit]?.kind === 'rare' ? OTHER_KEY : 'k0', 1, 1);
+          slot?.ask(
+            limit,
+            policies[limit]?.kind === 'rare' ? OTHER_KEY : 'k0',
+            this.unitOf(limit),
+            1,
+          );
         }
       }
       if (ms < RESET_MS) continue;
@@ -73,13 +78,19 @@ export class Liveness {
           if (ms === 0) for (const slot of run.slots) slot?.ask(limit, RARE_KEY, 1, 1);
           continue;
         }
+        const unit = this.unitOf(limit);
         owed[limit]! += (this.rateOf(limit) * ASKED_FOR * STEP_MS) / 1000;
-        for (; owed[limit]! >= 1; owed[limit]!--) {
-          run.slots[turn++ % run.slots.length]?.ask(limit, 'k0', 1, 1);
+        for (; owed[limit]! >= unit; owed[limit]! -= unit) {
+          run.slots[turn++ % run.slots.length]?.ask(limit, 'k0', unit, 1);
         }
       }
     }
     await run.time.runUntil((from + WATCH_MS + 500) / 1000);
+  }
+
+  private unitOf(limit: number): number {
+    const { policies, quota } = this.run.history.plan;
+    return limit < policies.length ? 1 : quota!.unit;
   }
 
   private rateOf(limit: number): number {
@@ -92,7 +103,9 @@ export class Liveness {
     for (let limit = 0; limit < limits; limit++) {
       const got = this.admitted.get(limit) ?? 0;
       const isRare = plan.policies[limit]?.kind === 'rare';
-      const least = isRare ? run.slots.length : this.rateOf(limit) * LEAST_PART - 2;
+      const least = isRare
+        ? run.slots.length
+        : this.rateOf(limit) * LEAST_PART - 2 * this.unitOf(limit);
       if (got < least) {
         const name = plan.policies[limit]?.kind ?? run.appOf(limit);
         run.fail('liveness', `${name}: ${got} of at least ${least.toFixed(1)} in the last second`);

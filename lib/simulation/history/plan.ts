@@ -20,6 +20,8 @@ export interface AppPlan {
 
 export interface QuotaPlan {
   readonly capacity: number;
+  /** What a request costs at least: where it is much, the burst is short for the capacity. */
+  readonly unit: number;
   readonly apps: readonly AppPlan[];
 }
 
@@ -43,6 +45,7 @@ const KINDS: readonly PolicyPlan['kind'][] = [
   'rare',
 ];
 const SUB_WINDOWS = 10;
+const LARGE_UNIT = 10;
 /** A limit that takes hours to recover: only a reset helps. */
 const RARE = { rate: 6, burst: 6, periodMs: 3_600_000 };
 
@@ -66,14 +69,16 @@ export function drawPlan(random: () => number): HistoryPlan {
 }
 
 function drawQuota(random: () => number): QuotaPlan {
-  const capacity = 60 + Math.floor(random() * 140);
+  const drawn = 60 + Math.floor(random() * 140);
+  const unit = drawn % 2 === 0 ? LARGE_UNIT : 1;
+  const capacity = drawn * unit;
   const count = 1 + Math.floor(random() * 2);
   const apps = Array.from({ length: count }, (_, index): AppPlan => {
     const guaranteed = Math.floor((capacity * (0.3 + 0.5 * random())) / count);
     const burst = Math.floor(guaranteed * (1 + random()));
     return { name: `a${index}`, guaranteed, burst, priority: Math.floor(random() * 4) as 0 };
   });
-  return { capacity, apps };
+  return { capacity, unit, apps };
 }
 
 /** A plan as a process is configured with it; `factors` are those of changed limits. */
@@ -113,9 +118,15 @@ export function scaled(
   };
 }
 
+/** The most that a request of a quota costs. */
+export function quotaCost({ quota, maxCost }: HistoryPlan): number {
+  return maxCost * (quota?.unit ?? 1);
+}
+
 export function quotaOf(plan: HistoryPlan, factor: number): QuotaOptions | undefined {
-  const { quota, maxCost } = plan;
+  const { quota } = plan;
   if (quota === undefined) return undefined;
+  const maxCost = quotaCost(plan);
   const apps = quota.apps.map(({ name, guaranteed, burst, priority }) => {
     const scaledTo = (figure: number): number => Math.max(maxCost, Math.floor(figure * factor));
     return [name, { guaranteed: scaledTo(guaranteed), burst: scaledTo(burst), priority }] as const;

@@ -125,7 +125,7 @@ export class QuotaBounds {
     const used = this.inAll.add(tokens, begun, second);
     const fromStore = this.depth + this.added + this.refunded;
     const shares = PART * this.depth + this.apps.size * this.started * this.maxCost;
-    const most = fromStore + this.besides + shares + this.depth;
+    const most = fromStore + this.besides + shares;
     return used > most + EDGE_TOKENS ? exceeds('cluster in all', used, most) : undefined;
   }
 

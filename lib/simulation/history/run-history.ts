@@ -8,7 +8,7 @@ import { FleetView, type Broken } from './fleet-view.js';
 import { type History, type HistoryEvent } from './history.js';
 import { LimitsInForce } from './limits-in-force.js';
 import { Liveness } from './liveness.js';
-import { quotaOf } from './plan.js';
+import { quotaCost, quotaOf } from './plan.js';
 import { PolicyBounds } from './policy-bounds.js';
 import { QuotaBounds } from './quota-bounds.js';
 import { SimulatedProcess, type Observer } from './simulated-process.js';
@@ -65,7 +65,7 @@ export class HistoryRun implements Observer, Stage {
       return new PolicyBounds(policy, plan.maxCost, this.fleet);
     });
     const quota = quotaOf(plan, 1);
-    this.quota = quota && new QuotaBounds(quota, plan.maxCost, plan.processes, this.fleet);
+    this.quota = quota && new QuotaBounds(quota, quotaCost(plan), plan.processes, this.fleet);
   }
 
   async run(): Promise<HistoryResult> {
