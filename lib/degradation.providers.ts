@@ -9,6 +9,7 @@ import { RouteTable } from './guards/index.js';
 import {
   checkDegradeModule,
   Controllers,
+  CredentialHeaders,
   Degradation,
   DegradedFilter,
   DegradeInterceptor,
@@ -86,6 +87,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
       controllers: new Controllers(this.modules),
       isBoundTwice,
       user: options.user,
+      credentials: new CredentialHeaders(settings.credentialHeaders),
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
       refused: refusals(),
     });

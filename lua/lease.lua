@@ -6,10 +6,10 @@
 -- KEYS[4]  what was consumed, a hash: cost and count by app, and by app and method
 -- ARGV[1]  the name of the lease: incarnation, a colon, node
 -- ARGV[2]  the call, packed doubles: digest of the apps that the node has numbers for, seq (counted from a number
---          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen epoch, seen
---          sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per second, wanted,
---          how many groups of needs, tokens refunded, tokens granted too late and when they were taken, tokens owed,
---          and cost and count of each group. All of them whole numbers
+--          that no other incarnation has, so that the reply to one call cannot pass for that to another), seen
+--          epoch, seen sequence, 1 if it is leaving; then per app its number, tokens used, returned, demand per
+--          second, wanted, how many groups of needs, tokens refunded, tokens granted too late and when they were
+--          taken, tokens owed, and cost and count of each group. All of them whole numbers
 -- ARGV[3]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[4…] fields of what was consumed, each with what is added to it. It is only counted, nothing is taken for it
 -- Reply    packed doubles: seq, epoch, sequence, now, 1 if overloaded, nodes, lease cap, revision of the limits,
@@ -86,7 +86,7 @@ local LIMITS_SIZE, RATE = 11, 11
 -- An app: figures that change, and limits.
 local APP_FORMAT, APP_SIZE, APP_LIMITS_BYTES = '<dddddddddddddddd', 16, 56
 local CREDIT, CREDIT_SINCE, ROOM, OUTSTANDING, DEMAND, NODES, AS_OF, GRANTED, USED = 1, 2, 3, 4, 5, 6, 7, 8, 9
-local BURST, WEIGHT, ELASTIC, CREDIT_DEPTH, CREDIT_MICROS, CEILING_DEPTH, RESERVE = 10, 11, 12, 13, 14, 15, 16
+local BURST, WEIGHT, ELASTIC, CREDIT_DEPTH, CREDIT_MICROS, CEILING_DEPTH, RESERVED = 10, 11, 12, 13, 14, 15, 16
 -- A lease: seq, deadline, how many apps; what is held of each, by the bucket that it came from; the last reply.
 local LEASE_FORMAT, LEASE_BYTES, HELD_FORMAT, HELD_BYTES, HELD_SIZE = '<ddd', 24, '<ddddd', 40, 5
 local FROM_STOCK, FROM_CREDIT, LENT, ASKED = 2, 3, 4, 5
@@ -201,13 +201,19 @@ local function add_stock(app, units)
   all_stock = all_stock + (max(0, sum) - max(0, stock))
 end
 
+-- What a share may save up, in milliseconds of its rate: more where the cluster is so deep that leases last longer.
+local function share_span()
+  return max(2 * TICK_MS, min(4 * TICK_MS, floor(depth / max(1, capacity) / MICROS_PER_MS)))
+end
+local share_ms = share_span()
+
 -- During overload: the share of an app is shares[number], its rate in units per millisecond shares[apps + number].
 local shares
 if is_overloaded then
   shares = { unpack_struct('<' .. rep('d', 2 * apps), redis_call('HGET', ledger_key, 'shares')) }
   for app = 1, apps do
     local rate = shares[apps + app]
-    local share, most = shares[app] + floor(rate * elapsed / MICROS_PER_MS), 2 * TICK_MS * rate
+    local share, most = shares[app] + floor(rate * elapsed / MICROS_PER_MS), share_ms * rate
     if most < max_cost then most = max_cost end
     if share > most then share = most end
     shares[app] = share
@@ -262,7 +268,7 @@ for i = 1, touch_count do
       own = { unpack_struct(APP_FORMAT, found[field_count + i]) }
     end
     if is_new then
-      own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
+      own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVED] =
         unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (i - 1) + 1)
       if not is_after_loss then own[CREDIT], own[CREDIT_SINCE], own[ROOM] = own[CREDIT_DEPTH], 0, own[CEILING_DEPTH] end
     else
@@ -292,6 +298,7 @@ if has_changed then
   local was_capped = capacity > 0
   revision, _, capacity, depth, learning_depth, max_cost, lease_ttl, pace, reserve_target, lease_budget, state_ttl =
     unpack(limits, 1, LIMITS_SIZE)
+  share_ms = share_span()
   new_deadline = now + lease_ttl
   next_deadline = min(next_deadline, new_deadline)
   -- The caller's own place may have been chosen under the old limits; one that is too early does no harm.
@@ -305,7 +312,7 @@ if has_changed then
   for app = 1, apps do
     local is_added, own = app > old_apps, touched[app] or { 0, 0, 0, 0, 0, 0, now, 0, 0 }
     local was_credit, was_ceiling = own[CREDIT_DEPTH], own[CEILING_DEPTH]
-    own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVE] =
+    own[BURST], own[WEIGHT], own[ELASTIC], own[CREDIT_DEPTH], own[CREDIT_MICROS], own[CEILING_DEPTH], own[RESERVED] =
       unpack_struct('<ddddddd', new_limits, #packed_limits + APP_LIMITS_BYTES * (app - 1) + 1)
     if is_added then
       -- As with a new cluster: full, but not after a loss.
@@ -327,7 +334,7 @@ if has_changed then
     if own[CREDIT_SINCE] > 0 and now - own[CREDIT_SINCE] >= own[CREDIT_MICROS] then
       own[CREDIT], own[CREDIT_SINCE] = own[CREDIT_DEPTH], 0
     end
-    if shares then shares[app] = min(shares[app], max(2 * TICK_MS * shares[apps + app], max_cost)) end
+    if shares then shares[app] = min(shares[app], max(share_ms * shares[apps + app], max_cost)) end
   end
   touch_count = apps
 end
@@ -500,9 +507,9 @@ if is_tick then
     shares = shares or {}
     for app = 1, apps do
       local rate = floor((parts[app] - min(touched[app][DEMAND], limits[RATE + app])) * MICROS_PER_MS)
-      -- Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
-      local share = was_overloaded and shares[app] or rate * TICK_MS
-      shares[app], shares[apps + app] = min(share, max(2 * TICK_MS * rate, max_cost)), rate
+      -- Full at first: demand that just moved to another node is no reason to cut anybody's lease.
+      local most = max(share_ms * rate, max_cost)
+      shares[app], shares[apps + app] = was_overloaded and min(shares[app], most) or most, rate
     end
   end
 end
@@ -511,8 +518,10 @@ end
 
 sequence = sequence + 1
 local half_budget = floor(lease_budget / 2)
-local by_demand = demand > 0 and floor(half_budget * own_demand / demand) or 0
-local lease_cap = min(half_budget, max(reserve_target, floor(half_budget / nodes), by_demand))
+local bucket_depth = now < learning_until and learning_depth or depth
+-- Rounded up, or many nodes that hold a token or two each would be kept from a part of the capacity.
+local by_demand = demand > 0 and ceil(half_budget * own_demand / demand) or 0
+local lease_cap = min(half_budget, max(reserve_target, ceil(half_budget / nodes), by_demand))
 
 -- A node may hold so much and no more, and so may all of them; not getting what is beyond is no shortage.
 local free = lease_cap - ceil(holding / UNITS_PER_TOKEN)
@@ -547,46 +556,63 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
     local app = call[at]
     local own, answer, tokens = touched[app], call[at + ANSWER], 0
     for group = 1, phase == WANTS and 1 or call[at + 5] do
-      local cost, count = 1, call[at + 4]
+      local cost, count, ahead = 1, call[at + 4], 0
       if phase == NEEDS then
         cost, count = call[at + ENTRY_SIZE + 2 * group - 2], call[at + ENTRY_SIZE + 2 * group - 1]
       else
         local of_app = floor(own[CEILING_DEPTH] / 2 / UNITS_PER_TOKEN) - ceil(own[OUTSTANDING] / UNITS_PER_TOKEN)
-        count = min(count, free, of_app)
+        -- Where an app asks for more than it may have, what is there must also last for the excess of all nodes until
+        -- they call again. Else this one is told of a shortage, though it may have all that it wants.
+        if count > 0 then
+          local may = own[BURST]
+          if is_overloaded then
+            may = min(may, min(own[DEMAND], limits[RATE + app]) + shares[apps + app] / MICROS_PER_MS)
+          end
+          ahead = max(0, ceil((own[DEMAND] - may) * pace))
+        end
+        count = max(0, min(count, free, of_app))
       end
 
       tokens = 0
-      if count > 0 then
+      if count > 0 or ahead > 0 then
         -- How much of it every level covers: first out of the app's guaranteed bucket, then beyond it.
         local per_request = cost * UNITS_PER_TOKEN
         local units, stock, room = count * per_request, state[STOCK + app], own[ROOM]
-        local from_stock = units
+        local from_stock = ahead > units and ahead or units
         if stock < from_stock then from_stock = stock end
         if room < from_stock then from_stock = room end
         if level < from_stock then from_stock = level end
         if from_stock < 0 then from_stock = 0 end
-        local beyond, spends_credit = units - from_stock, false
+        local beyond, spends_credit = (ahead > units and ahead or units) - from_stock, false
         tokens = count
         if beyond > 0 then
           local rest, by_app = beyond, room - from_stock
           spends_credit = own[ELASTIC] == 0
           if spends_credit and own[CREDIT] < by_app then by_app = own[CREDIT] end
-          local by_cluster = level - from_stock - (all_stock - max(0, stock)) - own[RESERVE]
-          if is_overloaded and shares[app] < by_cluster then by_cluster = shares[app] end
+          local others = all_stock - max(0, stock)
+          local by_cluster = level - from_stock - others
+          if is_overloaded then
+            if shares[app] < by_cluster then by_cluster = shares[app] end
+          else
+            by_cluster = by_cluster - floor(own[RESERVED] * max(0, bucket_depth - outstanding - others))
+          end
           beyond = max(0, min(rest, by_app, by_cluster))
           if beyond < rest then
             if call[at + SHORTAGE] == NO_SHORTAGE then
               call[at + SHORTAGE] = by_cluster <= by_app and SHORT_OF_CLUSTER or SHORT_OF_APP
               call[at + MISSING] = per_request
             end
-            -- Each request is granted whole or not at all; what is beyond the guarantee goes first.
-            tokens = floor((from_stock + beyond) / per_request)
+            tokens = min(count, floor((from_stock + beyond) / per_request))
             units = tokens * per_request
-            if units < from_stock then from_stock = units end
-            beyond = units - from_stock
           end
+        end
+
+        -- Each request is granted whole or not at all; what is beyond the guarantee goes first.
+        if units < from_stock then from_stock = units end
+        beyond = units - from_stock
+        if beyond > 0 then
           if is_overloaded then shares[app] = shares[app] - beyond end
-          if spends_credit and beyond > 0 then
+          if spends_credit then
             own[CREDIT] = own[CREDIT] - beyond
             if own[CREDIT_SINCE] == 0 then own[CREDIT_SINCE] = now end
           end

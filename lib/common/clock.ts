@@ -16,6 +16,10 @@ export interface Clock {
   after(delayMs: number, task: () => void): Cancel;
   /** Runs `task` again and again without keeping the process alive. */
   every(intervalMs: number, task: () => void): Cancel;
+  /** Runs `task` in this turn of the event loop, once what has arrived was read. */
+  soon(task: () => void): Cancel;
+  /** From 0 up to 1, by chance: spreads what many processes would do at the same instant. */
+  random(): number;
 }
 
 export type Cancel = () => void;
@@ -48,6 +52,15 @@ export class SystemClock implements Clock {
     const timer = setInterval(task, intervalMs);
     timer.unref();
     return () => clearInterval(timer);
+  }
+
+  soon(task: () => void): Cancel {
+    const immediate = setImmediate(task);
+    return () => clearImmediate(immediate);
+  }
+
+  random(): number {
+    return Math.random();
   }
 
   private calibrate(): void {

@@ -6,17 +6,18 @@ import { type PerRequest } from './key-options.js';
 import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import { UnknownLimit } from './refused.exception.js';
-import { type RequestFaults } from './request-faults.js';
 import { CallerGone, type RequestReader } from './request-reader.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { type AppliedPolicy } from './route-policy.js';
 
-/** Told of what is odd about requests; the limit holds all the same. */
-export type FaultListener = Pick<
-  RequestFaults,
-  'missing' | 'beforeAuthentication' | 'promised' | 'failed'
->;
+/** Told of what is odd about requests; the limit holds all the same. `RequestFaults` counts it. */
+export interface FaultListener {
+  missing(policy: string, cause: unknown): void;
+  beforeAuthentication(policy: string): void;
+  promised(policy: string, what: string, then: string): void;
+  failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
+}
 
 /** Puts a request and the plan of its route into the words of the limiter. */
 export class Questions {

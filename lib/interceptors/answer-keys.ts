@@ -3,7 +3,7 @@ import { digestOf } from '../common/ids.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { cacheability, degradeKey } from '../degradation/index.js';
 import { principalName, type RoutePlace } from '../guards/index.js';
-import { CredentialHeaders } from './credential-headers.js';
+import { type CredentialHeaders } from './credential-headers.js';
 import { type DegradeOptions } from './degrade-options.js';
 import { type Asked, type DegradeTransport } from './degrade-transport.js';
 
@@ -14,8 +14,7 @@ export interface AnswerKeySettings {
   readonly options: DegradeOptions;
   /** The module's word on who a caller is. */
   readonly user: ((context: ExecutionContext) => unknown) | undefined;
-  /** Headers that say who is calling, beside those that are known. */
-  readonly credentialHeaders: readonly string[];
+  readonly credentials: CredentialHeaders;
 }
 
 /** What an answer depends on, in the words of an application. */
@@ -39,16 +38,13 @@ const NOBODY_KNOWS = Symbol('nobody knows');
 export class AnswerKeys {
   /** The headers that are part of the key. */
   readonly vary: readonly string[];
-  private readonly credentials: CredentialHeaders;
-  /** Those of `vary` that are nobody else's business than the caller's. */
-  private readonly secrets: CredentialHeaders;
+  private readonly unknown: CredentialHeaders;
 
   constructor(private readonly settings: AnswerKeySettings) {
-    const { options, place, credentialHeaders } = settings;
+    const { options, place, credentials } = settings;
     const declared = (options.vary ?? []).map((name) => name.toLowerCase());
     this.vary = place.isByHost ? [...new Set([...declared, 'host'])] : declared;
-    this.credentials = new CredentialHeaders(credentialHeaders, this.vary);
-    this.secrets = new CredentialHeaders(credentialHeaders);
+    this.unknown = credentials.without(this.vary);
   }
 
   /** Cheap, and the same for the same question of the same caller; undefined if it is not to be kept. */
@@ -120,7 +116,7 @@ export class AnswerKeys {
       const isSomebody = (who ?? undefined) !== undefined;
       const principal = isSomebody ? principalName(who) : undefined;
       if (principal !== undefined) return principal;
-      const hasCredentials = isSomebody || transport.hasCredentials(context, this.credentials);
+      const hasCredentials = isSomebody || transport.hasCredentials(context, this.unknown);
       const whose = cacheability({ hasCredentials, principal, shared: false });
       return whose === 'none' ? NOBODY_KNOWS : undefined;
     } catch {
@@ -133,7 +129,7 @@ export class AnswerKeys {
     if (this.vary.length === 0) return undefined;
     const values = this.vary.map((name) => {
       const value = headerOf(name);
-      const isSecret = value !== undefined && this.secrets.has(name);
+      const isSecret = value !== undefined && this.settings.credentials.has(name);
       return [name, isSecret ? digestOf(value) : value] as const;
     });
     return Object.fromEntries(values);

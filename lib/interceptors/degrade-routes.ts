@@ -26,7 +26,7 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly probes: Readonly<Record<string, HealthProbe>>;
   readonly controllers: Controllers;
   readonly user: AnswerKeySettings['user'];
-  readonly credentialHeaders: AnswerKeySettings['credentialHeaders'];
+  readonly credentials: AnswerKeySettings['credentials'];
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
   /** The decorator stands on the class and on the method. */
@@ -103,13 +103,13 @@ export class DegradeRoutes {
     if (isStoreShared) checkService(at, handler, options, service);
     // From here on connections are open.
     const parts = this.parts();
-    const { user, credentialHeaders } = parts;
+    const { user, credentials } = parts;
     const { id } = parts.table.planOf(type, handler);
     const resource = options.resource ?? id;
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
     const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
-    const keys = new AnswerKeys({ service, place, options, user, credentialHeaders });
+    const keys = new AnswerKeys({ service, place, options, user, credentials });
     this.lines ??= new PatienceLines(parts.clock);
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },

@@ -1,6 +1,6 @@
 export { AnswerKeys } from './answer-keys.js';
 export { Controllers } from './controllers.js';
-export { CREDENTIAL_HEADERS, type CredentialHeaders } from './credential-headers.js';
+export { CREDENTIAL_HEADERS, CredentialHeaders } from './credential-headers.js';
 export { checkDegradeOptions } from './degrade-check.js';
 export { degradeOf, setDegrade } from './degrade-metadata.js';
 export {

@@ -1,7 +1,7 @@
 import { type Clock } from '../common/clock.js';
-import { CallKind, type RemoteStore } from '../stores/index.js';
+import { CallKind, GiveBackLate, type RemoteStore } from '../stores/index.js';
 import { type Asked } from './asked.js';
-import { type Decision, type DecisionSource } from './decision.js';
+import { type Decision } from './decision.js';
 import { ask } from './question.js';
 import { type QuotaBook } from './quota-book.js';
 import { type QuotaRequest } from './rate-limiter.js';
@@ -31,8 +31,23 @@ export class Refunds {
     const taken = checks.filter(({ shared }) => !shared.shadow);
     // Quotas are asked first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
-    const others = this.refundShares(taken, decision);
+    const others = this.refundLate(this.refundShares(taken, decision), decision);
     if (others.length > 0) void this.refundChecks(others);
+  }
+
+  /**
+   * The answer of the store may have come a while after the take. What has flowed in since has made
+   * good for the tokens already, so only the rest goes back. Returns what the store did not decide.
+   */
+  private refundLate(checks: readonly BoundCheck[], decision: Decision): readonly BoundCheck[] {
+    const { remote } = this;
+    const byStore = checks.filter((check) => partOn(check, decision).source === 'store');
+    if (byStore.length === 0 || remote === undefined) return checks;
+    const takenAtMicros = Math.round(partOn(byStore[0]!, decision).timestampMs * 1000);
+    for (const { shared, key } of byStore) shared.latest().denials.forget(key);
+    remote.submit(new GiveBackLate(byStore, takenAtMicros));
+    this.lines.wake(byStore);
+    return checks.filter((check) => !byStore.includes(check));
   }
 
   /**
@@ -41,10 +56,7 @@ export class Refunds {
    */
   private refundShares(checks: readonly BoundCheck[], decision: Decision): readonly BoundCheck[] {
     const now = this.clock.now();
-    const sourceOf = ({ policy }: BoundCheck['shared']): DecisionSource => {
-      return (decision.decisions?.find((part) => part.policy === policy) ?? decision).source;
-    };
-    const byFallback = checks.filter(({ shared }) => sourceOf(shared) === 'fallback');
+    const byFallback = checks.filter((check) => partOn(check, decision).source === 'fallback');
     if (byFallback.length === 0) return checks;
     for (const { shared, key, cost } of byFallback) {
       if (shared.failureMode !== 'local') continue;
@@ -73,4 +85,9 @@ export class Refunds {
     if (elsewhere.length === 0 || this.remote === undefined) return this.lines.wake(checks);
     return ask(this.remote, CallKind.Refund, elsewhere).then(() => this.lines.wake(checks));
   }
+}
+
+/** What was decided on one of the checks. */
+function partOn({ shared }: BoundCheck, decision: Decision): Decision {
+  return decision.decisions?.find(({ policy }) => policy === shared.policy) ?? decision;
 }

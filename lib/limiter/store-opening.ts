@@ -14,10 +14,10 @@ export function openRemote(
   news: StoreNews,
 ): RedisStore | undefined {
   if (store.type === 'memory') return undefined;
-  const { client, url, options, cluster, prefix, maxBatch } = store;
+  const { client, url, options, cluster, driver, prefix, maxBatch } = store;
   return new RedisStore(
     {
-      connection: { client, url, options, cluster },
+      connection: { client, url, options, cluster, driver },
       prefix,
       maxBatch,
       nodeId,

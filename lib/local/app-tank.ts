@@ -30,6 +30,11 @@ export interface TankFigures extends ShareFigures {
 /** How much stock is kept for the time that a call takes: a little more than is asked for. */
 const HEADROOM = 1.5;
 
+/** Requests per horizon, in the mean, below which a stock would be idle most of the time… */
+const THIN = 0.1;
+/** …unless so many have come just now. */
+const EARNING = 4;
+
 /** The tokens that this node holds of one app, and the accounts that go with them. */
 export class AppTank {
   /** Leased and unspent. */
@@ -69,6 +74,8 @@ export class AppTank {
   lastShortage: Shortage = 'none';
   /** While there is a shortage: when it is worth asking again. */
   retryAt = 0;
+  /** While there is a shortage: when stock is asked for again, whichever call goes out then. */
+  askAt = 0;
   remaining = 0;
   /** The stock at or below which more is asked for, and the use from which on it is reported. */
   refillAt = 0;
@@ -203,11 +210,25 @@ export class AppTank {
     };
   }
 
-  /** What is worth having in stock. Below one token a stock would only strand tokens. */
+  /** What is worth having in stock. */
   target(horizonMicros: number, now: number): number {
-    if (this.isRetired) return 0;
+    if (this.isRetired || this.isThin(horizonMicros, now)) return 0;
     const ahead = (this.demand.attack(now) * horizonMicros) / 1_000_000;
-    return ahead < 1 ? 0 : Math.ceil(ahead * HEADROOM);
+    // Whole requests: what is less than one of them would only be kept from others.
+    const { cost } = this.demand;
+    return Math.ceil(Math.ceil((ahead * HEADROOM) / cost) * cost);
+  }
+
+  /**
+   * Requests come so rarely that each is better asked for by itself. What the first ones of an app
+   * mean is not known yet, and they are taken for the beginning of more.
+   */
+  isThin(horizonMicros: number, now: number): boolean {
+    const { demand } = this;
+    const { cost } = demand;
+    if (cost === 0) return true;
+    if (demand.recent(now) >= EARNING * cost || demand.mean === 0) return false;
+    return demand.mean * horizonMicros < THIN * cost * 1_000_000;
   }
 
   /** Tokens that others can use better: more than was asked for just now, and than the target. */

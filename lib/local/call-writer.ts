@@ -33,7 +33,7 @@ export class CallWriter {
   ) {}
 
   /** Everything there is to say: reports, what goes back, who waits, and what is wanted. */
-  write(now: number, isPaced: boolean): Flight {
+  write(now: number, paceMicros: number): Flight {
     const asked = new Map<number, TankWaiter[]>();
     const apps: AppCall[] = [];
     const tellsUsage = this.tellsUsageAt(now);
@@ -41,8 +41,9 @@ export class CallWriter {
     for (const tank of this.tanks) {
       const waiters = tank.takeWaiters();
       const surplus = this.plan.surplus(tank, now);
-      const mayWant = surplus === 0 && !(isPaced && tank.lastShortage !== 'none');
+      const mayWant = surplus === 0 && (tank.lastShortage === 'none' || now >= tank.askAt);
       const want = mayWant ? this.plan.want(tank, now) : 0;
+      if (mayWant) tank.askAt = now + paceMicros;
       const call = tank.write(waiters, surplus, want, tellsUsage, now);
       const isIdle = saysNothing(call);
       // The store is told once that there is nothing more to tell, and stops counting this node.

@@ -6,8 +6,13 @@ const LEAST_MICROS = 10_000;
 
 /** How much of the distance to a lower demand is gone in one slot. */
 const DECAY = 0.1;
+/** Below this part of the peak twice, demand has gone elsewhere, and so should the stock; once, it may be a pause. */
+const COLLAPSED = 0.25;
+const COLLAPSE = 0.5;
 /** The mean follows in both directions, so that the sum over a fleet is not biased. */
 const MEAN_WEIGHT = 0.3;
+/** The cost of a request follows that of the last thirty or so. */
+const COST_WEIGHT = 1 / 32;
 
 /**
  * What callers ask for, admitted or not, in tokens per second. `peak` rises at once and falls
@@ -19,10 +24,16 @@ export class DemandEstimate {
   private lastSlot = 0;
   peak = 0;
   mean = 0;
+  /** When there was a request last. */
+  askedAt = -Infinity;
+  /** What a request costs, in the mean. */
+  cost = 0;
 
   add(cost: number, now: number): void {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     this.inSlot += cost;
+    this.askedAt = now;
+    this.cost += this.cost === 0 ? cost : (cost - this.cost) * COST_WEIGHT;
   }
 
   /** The peak, or the rate of the slot that has just begun if that is higher already. */
@@ -38,15 +49,21 @@ export class DemandEstimate {
     return Math.max(this.inSlot, this.lastSlot);
   }
 
+  private hasCollapsed(): boolean {
+    const most = Math.max(this.inSlot, this.lastSlot);
+    return (most * 1_000_000) / SLOT_MICROS < this.peak * COLLAPSED;
+  }
+
   /** Closes the slots that have passed; in those after the first nothing was asked for. */
   private roll(now: number): void {
     const passed = Math.floor((now - this.slotStart) / SLOT_MICROS);
     const rate = (this.inSlot * 1_000_000) / SLOT_MICROS;
-    this.peak = rate > this.peak ? rate : this.peak + (rate - this.peak) * DECAY;
+    if (rate > this.peak) this.peak = rate;
+    else this.peak += (rate - this.peak) * (this.hasCollapsed() ? COLLAPSE : DECAY);
     this.mean += (rate - this.mean) * MEAN_WEIGHT;
     this.lastSlot = passed === 1 ? this.inSlot : 0;
     if (passed > 1) {
-      this.peak *= (1 - DECAY) ** (passed - 1);
+      this.peak *= (1 - COLLAPSE) ** (passed - 1);
       this.mean *= (1 - MEAN_WEIGHT) ** (passed - 1);
     }
     this.inSlot = 0;

@@ -46,7 +46,7 @@ export class QuotaCalls {
     if (this.flight !== undefined || this.hasLeft) return;
     if (urgency === 'normal' && now < this.nextAt) return this.timer.arm(this.nextAt);
     // A call that goes out again keeps the instant of the first time: its lease may run since then.
-    const flight = this.unanswered ?? this.writer.write(now, now < this.nextAt);
+    const flight = this.unanswered ?? this.writer.write(now, this.node.settings.paceMicros);
     this.flight = flight;
     this.unanswered = undefined;
     this.lastAt = now;
@@ -95,7 +95,9 @@ export class QuotaCalls {
     this.flight = undefined;
     this.contact.answered();
     const { isScarce, isOvertaken } = this.intake.book(flight, reply, now);
-    this.nextAt = isScarce ? now + this.jittered(settings.paceMicros) : 0;
+    // A call that came early, because a request waited, is paid for: the next one comes later.
+    const owed = Math.min(Math.max(0, this.nextAt - now), settings.paceMicros);
+    this.nextAt = isScarce ? now + owed + this.jittered(settings.paceMicros) : 0;
     this.modes.tell();
     events.settled?.(flight.call, reply, tanks);
     if (isOvertaken) events.revision?.(reply.revision);

@@ -47,10 +47,10 @@ export class QuotaNode {
     store: QuotaStore,
     private readonly clock: Clock,
     events: Partial<QuotaNodeEvents>,
-    random: () => number = Math.random,
+    random: () => number = () => clock.random(),
   ) {
     this.settings = { ...settings };
-    this.plan = new StockPlan(this.settings);
+    this.plan = new StockPlan(this.settings, tanks);
     const node: NodeSurroundings = {
       settings: this.settings,
       tanks,
@@ -140,7 +140,9 @@ export class QuotaNode {
     if (calls.contact.isOffline) return this.byShare(tank, cost, now);
     const mayCall = now >= calls.nextAt && calls.flight === undefined;
     if (tank.isUnlisted && !mayCall) return this.byShare(tank, cost, now);
-    if (tank.lastShortage !== 'none' && !mayCall) {
+    // An app with so little demand that it holds no stock would never ask at all at others' pace.
+    const keepsPace = now < tank.retryAt || !this.plan.isThin(tank, now);
+    if (tank.lastShortage !== 'none' && !mayCall && keepsPace) {
       const retryAfterMicros = Math.max(tank.retryAt, calls.nextAt, now + 1000) - now;
       return { allowed: false, tier: tank.lastShortage, source: 'local', retryAfterMicros };
     }

@@ -1,3 +1,4 @@
+export { histories } from './history/run-histories.js';
 export { askedFor, scenarioList } from './command/arguments.js';
 export { printVerdict, runAsked, simulate, toJson, type Output } from './command/simulate.js';
 export { UsageError } from './command/usage-error.js';

@@ -44,6 +44,16 @@ export class ManualClock implements Clock {
     return this.add({ dueMicros, order: this.created++, task, intervalMicros });
   }
 
+  /** Not a matter of time: the event loop turns whether the clock is moved or not. */
+  soon(task: () => void): Cancel {
+    const immediate = setImmediate(task);
+    return () => clearImmediate(immediate);
+  }
+
+  random(): number {
+    return Math.random();
+  }
+
   /** How many timers are set, sweeps included. */
   get pending(): number {
     return this.timers.size;

@@ -139,7 +139,7 @@ describe.each(['tcp', 'nats', 'mqtt', 'rmq'])('hostile senders over %s', (name) 
     ({ hasHeaders } = wire);
     const metadata = { imports: [limits()], controllers: [Products] };
     app = await startMessages(wire, 'stand-alone', metadata);
-  });
+  }, 120_000);
 
   afterAll(() => app.close());
 

@@ -131,7 +131,7 @@ describe('events of Kafka', () => {
     expect(await app.send('asked', { id: 'a' })).toEqual({ id: 'a' });
     await expect(app.send('asked', { id: 'b' })).rejects.toMatchObject({
       code: 'RATE_LIMITED',
-      policy: expect.stringMatching(/^limit-/) as string,
+      policy: expect.stringMatching(/^limit-[0-9a-f]{8}$/) as string,
       retryAfterMs: 3000,
     });
     expect([seen, kafka.refused, kafka.heartbeats]).toEqual([['a'], [], 0]);

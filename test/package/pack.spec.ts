@@ -54,6 +54,7 @@ describe('the tarball', () => {
       'lua',
       'package.json',
       'schema',
+      'workers',
     ]);
   });
 

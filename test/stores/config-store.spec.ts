@@ -1,9 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { SystemClock } from '../../lib/common/clock.js';
-import {
-  type ConfigDraft,
-  type ConfigStore,
-} from '../../lib/stores/config-store.js';
+import { type ConfigDraft, type ConfigStore } from '../../lib/stores/config-store.js';
 import { MemoryConfig } from '../../lib/stores/memory/memory-config.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { errorWith } from '../support/errors.js';

@@ -60,28 +60,29 @@ describe('a quota on Redis', () => {
     expect(admitted).toBeGreaterThan(2000 * seconds * 0.5);
   });
 
-  it('costs Redis about one call in a thousand decisions', async () => {
+  it('costs Redis about a call per horizon, however many decisions there are in it', async () => {
     const quota: QuotaOptions = {
       cluster: { capacity: 1_000_000 },
       apps: { only: { guaranteed: 100_000, burst: 500_000, priority: 0 } },
     };
+    const HORIZON_MS = 50;
     const [node] = await fleet(1, quota, 'calls');
     await node!.tryAcquire({ app: 'only' });
     const before = await leaseCalls();
     const startMs = performance.now();
-    let decisions = 0;
-    while (performance.now() - startMs < 1000) {
-      // About twenty thousand a second, in small bursts.
-      const due = (performance.now() - startMs) * 20;
+    for (let decisions = 0; decisions < 20_000;) {
+      // About twenty thousand a second, in small bursts also where the machine had other things to do.
+      const due = Math.min(decisions + 50, (performance.now() - startMs) * 20);
       for (; decisions < due; decisions++) {
         const decision = node!.tryAcquire({ app: 'only' });
         if (decision instanceof Promise) expect((await decision).allowed).toBe(true);
       }
       await settle();
     }
+    const horizons = (performance.now() - startMs) / HORIZON_MS;
     const calls = (await leaseCalls()) - before;
-    expect(decisions).toBeGreaterThan(15_000);
-    expect(calls / decisions).toBeLessThanOrEqual(1 / 500);
+    // Twice as many while demand is being found out, and the beats of the registry.
+    expect(calls).toBeLessThanOrEqual(2 * horizons + 20);
   });
 
   it('comes back when Redis does', async () => {

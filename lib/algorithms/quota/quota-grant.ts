@@ -14,8 +14,9 @@ export interface Offer {
  * How much of `units` every level covers: first out of the app's guaranteed bucket, then beyond it.
  *
  * What is beyond is lent only while the cluster's stock, less what the other apps are sure of,
- * stays above the reserve of the app's priority; during overload it also runs through the app's
- * share. It spends burst credit unless the app is elastic: then idle capacity and shares are all
+ * stays above the reserve of the app's priority: a part of the most that it could be beside what is
+ * leased, so that a full bucket always has something for everybody. During overload it runs through
+ * the app's share instead, which knows the priorities too: both together left capacity unused. It spends burst credit unless the app is elastic: then idle capacity and shares are all
  * that bounds it, or a long overload would come down to the guarantees and leave the rest unused.
  */
 export function offer(limits: QuotaLimits, state: QuotaState, index: number, units: number): Offer {
@@ -28,9 +29,14 @@ export function offer(limits: QuotaLimits, state: QuotaState, index: number, uni
   const spendsCredit = !app.elastic;
   let byApp = own.room - fromStock;
   if (spendsCredit) byApp = Math.min(byApp, own.credit);
-  let byCluster = level - fromStock - stockOfOthers(state, index) - app.reserve;
+  const others = stockOfOthers(state, index);
+  let byCluster = level - fromStock - others;
   if (limits.capacity === 0) byCluster = Infinity;
   else if (cluster.overloaded) byCluster = Math.min(byCluster, own.share);
+  else {
+    const mostFree = Math.max(0, depthNow(limits, state) - cluster.outstanding - others);
+    byCluster -= Math.floor(app.reserved * mostFree);
+  }
   const beyond = Math.max(0, Math.min(rest, byApp, byCluster));
   const isShort = !(beyond >= rest);
   const limitedBy = !isShort ? 'none' : byCluster <= byApp ? 'cluster' : 'app';
@@ -46,9 +52,11 @@ export function unitsOf({ fromStock, fromCredit, lent }: Omit<Offer, 'limitedBy'
   return fromStock + fromCredit + lent;
 }
 
-/** Cuts an offer down to whole tokens; what is beyond the guarantee goes first. */
-export function wholeTokens(made: Offer): Offer {
-  let excess = unitsOf(made) % UNITS_PER_TOKEN;
+/** Cuts an offer down to whole tokens, and no more than that; what is beyond the guarantee goes first. */
+export function wholeTokens(made: Offer, mostTokens: number): Offer {
+  const units = unitsOf(made);
+  const tokens = Math.min(mostTokens, Math.floor(units / UNITS_PER_TOKEN));
+  let excess = units - tokens * UNITS_PER_TOKEN;
   const lent = Math.max(0, made.lent - excess);
   excess -= made.lent - lent;
   const fromCredit = Math.max(0, made.fromCredit - excess);
@@ -132,9 +140,8 @@ export function refund(
   own.used = Math.max(0, own.used - tokens);
   own.granted = Math.max(0, own.granted - tokens);
   if (limits.capacity === 0) return;
-  const isLearning = cluster.lastMicros < cluster.learningUntil;
-  const depth = isLearning ? limits.learningDepth : limits.depth;
-  cluster.level = upTo(cluster.level, left(limits.capacity), depth - cluster.outstanding);
+  const depth = depthNow(limits, state) - cluster.outstanding;
+  cluster.level = upTo(cluster.level, left(limits.capacity), depth);
 }
 
 /** Books tokens that were used without a grant, and are none; no bucket owes more than it holds. */
@@ -152,6 +159,11 @@ export function bookDebt(
   own.room = Math.max(own.room - units, 0 - app.ceilingDepth);
   own.used += tokens;
   if (limits.capacity > 0) cluster.level = Math.max(cluster.level - units, 0 - limits.depth);
+}
+
+/** Units that the cluster holds, leased ones included: less while it learns what nodes still hold. */
+function depthNow(limits: QuotaLimits, { cluster }: QuotaState): number {
+  return cluster.lastMicros < cluster.learningUntil ? limits.learningDepth : limits.depth;
 }
 
 /** Fills a bucket, but takes nothing from one that is above that already. */

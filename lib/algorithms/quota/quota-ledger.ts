@@ -17,7 +17,13 @@ import {
   type QuotaReply,
   type Shortage,
 } from './quota-protocol.js';
-import { overloadTick, refill, rescale, sharePerSecond } from './quota-refill.js';
+import {
+  overloadTick,
+  rateDuringOverload,
+  refill,
+  rescale,
+  sharePerSecond,
+} from './quota-refill.js';
 import {
   heldBy,
   leaseName,
@@ -118,6 +124,22 @@ export class QuotaLedger {
   /** Forgets everything, as a store does that loses its data. */
   lose(): void {
     this.state = undefined;
+  }
+
+  /** The state may be of another server than before: a new epoch begins, empty. */
+  distrust(nowMicros: number, seenEpoch: number): void {
+    const clock = Math.floor(nowMicros);
+    const offset = this.offsetAt(clock);
+    const epoch = Math.max(this.state?.cluster.epoch ?? 0, seenEpoch) + 1;
+    this.state = newState(this.limits, clock + offset, epoch, true);
+    this.state.cluster.offsetMicros = offset;
+  }
+
+  /** The same books, which from now on go their own way, as those of a replica do. */
+  copy(): QuotaLedger {
+    const copy = new QuotaLedger(this.limits);
+    copy.state = structuredClone(this.state);
+    return copy;
   }
 
   /**
@@ -271,7 +293,11 @@ function grantNeeds(
   return { granted, missing, limitedBy };
 }
 
-/** A node may hold so much and no more; not getting what is beyond that is no shortage. */
+/**
+ * A node may hold so much and no more; not getting what is beyond that is no shortage. But having all
+ * that it wants is one where the others would go without until they call again: else a node that
+ * comes at the right moment takes luck for plenty, and calls for every request once it is used up.
+ */
 function grantWant(
   limits: QuotaLimits,
   state: QuotaState,
@@ -284,13 +310,23 @@ function grantWant(
   for (const held of lease.apps.values()) holding += heldBy(held);
   const free = leaseCap - ceilTokens(holding);
   const wanted = Math.max(0, Math.min(call.want, free, leasable(limits, state, call.app)));
-  const made = wholeTokens(offer(limits, state, call.app, wanted * UNITS_PER_TOKEN));
+  const ahead = call.want === 0 ? 0 : excessUntilNextCall(limits, state, call.app);
+  const asked = Math.max(wanted * UNITS_PER_TOKEN, ahead);
+  const made = wholeTokens(offer(limits, state, call.app, asked), wanted);
   const units = unitsOf(made);
   take(limits, state, call.app, made, now);
   addTo(lease.apps.get(call.app)!, made);
   state.apps[call.app]!.outstanding += units;
   state.cluster.outstanding += units;
   return { tokens: units / UNITS_PER_TOKEN, limitedBy: made.limitedBy };
+}
+
+/** Units by which all nodes ask for more in one pace than the app may have. */
+function excessUntilNextCall(limits: QuotaLimits, state: QuotaState, index: number): number {
+  const { guaranteed, burst } = limits.apps[index]!;
+  const { demand } = state.apps[index]!;
+  const may = Math.min(burst, rateDuringOverload(state, index, guaranteed));
+  return Math.max(0, Math.ceil((demand - may) * limits.paceMicros));
 }
 
 function addTo(held: AppLease, made: Omit<AppLease, 'demand'>): void {
@@ -313,8 +349,9 @@ function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): n
   for (const held of lease.apps.values()) own += held.demand;
   let all = 0;
   for (const { demand } of state.apps) all += demand;
-  const even = Math.floor(half / Math.max(1, state.leases.size));
-  const byDemand = all > 0 ? Math.floor((half * own) / all) : 0;
+  // Rounded up, or many nodes that hold a token or two each would be kept from a part of the capacity.
+  const even = Math.ceil(half / Math.max(1, state.leases.size));
+  const byDemand = all > 0 ? Math.ceil((half * own) / all) : 0;
   return Math.min(half, Math.max(limits.reserveTarget, even, byDemand));
 }
 

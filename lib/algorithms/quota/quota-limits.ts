@@ -36,10 +36,8 @@ export const UNITS_PER_TOKEN = 1_000_000;
 
 /** Shared by weight when there is not enough for all, from priority 0 on. */
 const WEIGHTS = [8, 4, 2, 1];
-/** How much of the cluster's stock is kept from whom, as multiples of the reserved ratio. */
+/** Which part of the cluster's free stock is kept from whom, as multiples of the reserved ratio. */
 const RESERVES = [0, 1, 2.5, 4.5];
-
-const MOST_RESERVED = 0.9;
 
 /** One pace, its jitter of up to a fifth, and the way to the store. */
 const PACES_BETWEEN_CALLS = 1.25;
@@ -57,8 +55,8 @@ export interface AppLimits {
   readonly creditDepth: number;
   readonly creditMicros: number;
   readonly ceilingDepth: number;
-  /** Stock of the cluster that is not lent to this app. */
-  readonly reserve: number;
+  /** The part of what the cluster has beside leases and guarantees that is not lent to this app. */
+  readonly reserved: number;
 }
 
 export interface QuotaLimits {
@@ -88,8 +86,7 @@ export function compileQuota(
   const { cluster, apps, maxCost, paceMs } = figures;
   const depth = cluster === undefined ? Infinity : clusterDepth(cluster, maxCost, paceMs);
   const capacity = cluster?.capacity ?? 0;
-  const reserveUnit = cluster === undefined ? 0 : reserveOf(cluster, figures, depth);
-  const active = apps.map((app) => compileApp(app, figures, depth, reserveUnit));
+  const active = apps.map((app) => compileApp(app, figures, depth));
   const compiled = numbering?.map(
     (name) => active.find(({ app }) => app === name) ?? retired(name),
   );
@@ -143,25 +140,10 @@ export function stockDepth(
   return Math.max(Math.ceil((guaranteed * depth) / (2 * cluster.capacity)), least);
 }
 
-/**
- * The reserve that priority 1 leaves alone. Full guaranteed buckets leave the lowest priority at
- * least a tenth of the rest above its own reserve, or it would never be lent anything.
- */
-function reserveOf(cluster: ClusterFigures, figures: QuotaFigures, depth: number): number {
-  const { apps, maxCost, paceMs } = figures;
-  const stock = apps.reduce(
-    (sum, { guaranteed }) => sum + stockDepth(guaranteed, cluster, depth, maxCost, paceMs),
-    0,
-  );
-  const most = (MOST_RESERVED * Math.max(0, depth - stock)) / Math.max(...RESERVES);
-  return Math.min(cluster.reservedRatio * depth, most);
-}
-
 function compileApp(
   figures: AppFigures,
   { cluster, maxCost, paceMs }: QuotaFigures,
   depth: number,
-  reserveUnit: number,
 ): AppLimits {
   const { guaranteed, burst, priority } = figures;
   return {
@@ -174,7 +156,7 @@ function compileApp(
     creditDepth: toUnits(burst - guaranteed),
     creditMicros: figures.burstDurationMs * 1000,
     ceilingDepth: toUnits(Math.max(burst, maxCost)),
-    reserve: toUnits(Math.floor(RESERVES[priority]! * reserveUnit)),
+    reserved: RESERVES[priority]! * (cluster?.reservedRatio ?? 0),
   };
 }
 
@@ -190,7 +172,7 @@ function retired(app: string): AppLimits {
     creditDepth: 0,
     creditMicros: 0,
     ceilingDepth: 0,
-    reserve: 0,
+    reserved: 0,
   };
 }
 

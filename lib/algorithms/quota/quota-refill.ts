@@ -70,12 +70,24 @@ export function sharePerSecond(
   return cluster.overloaded ? Math.floor(apps[index]!.shareRate / MICROS_PER_MS) : 0;
 }
 
+/** All that an app may have during overload, in tokens per second; unbounded outside of it. */
+export function rateDuringOverload(
+  { cluster, apps }: Pick<QuotaState, 'cluster' | 'apps'>,
+  index: number,
+  guaranteed: number,
+): number {
+  const { demand, shareRate } = apps[index]!;
+  return cluster.overloaded ? Math.min(demand, guaranteed) + shareRate / MICROS_PER_MS : Infinity;
+}
+
 function filled(level: number, inflow: number, depth: number): number {
   return Math.min(level + inflow, Math.max(0, depth));
 }
 
-function shareDepth(limits: QuotaLimits, rate: number): number {
-  return Math.max(2 * TICK_MS * rate, limits.maxCostUnits);
+/** Two ticks' worth, and up to four where the cluster is so deep that leases last longer than half a tick. */
+function shareDepth({ depth, capacity, maxCostUnits }: QuotaLimits, rate: number): number {
+  const fillMs = Math.floor(depth / capacity / MICROS_PER_MS);
+  return Math.max(Math.min(4 * TICK_MS, Math.max(2 * TICK_MS, fillMs)) * rate, maxCostUnits);
 }
 
 /** Once per tick: is there overload, and if so, what is everybody's share of the capacity? */
@@ -100,8 +112,8 @@ export function overloadTick(limits: QuotaLimits, state: QuotaState, now: number
     const own = state.apps[index]!;
     const { demand: asked, guaranteed } = claims[index]!;
     own.shareRate = Math.floor((share - Math.min(asked, guaranteed)) * MICROS_PER_MS);
-    // Whoever enters overload has one tick's worth; from then on the bucket keeps the account.
-    if (!wasOverloaded) own.share = own.shareRate * TICK_MS;
-    own.share = Math.min(own.share, shareDepth(limits, own.shareRate));
+    // Full at first: demand that just moved to another node is no reason to cut anybody's lease.
+    const most = shareDepth(limits, own.shareRate);
+    own.share = wasOverloaded ? Math.min(own.share, most) : most;
   }
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SCENARIOS } from '../scenarios/index.js';
+import { LOAD_SHAPES } from '../scenarios/random-quota.js';
 import { type Scenario } from '../scenarios/scenario.js';
 import { UsageError } from './usage-error.js';
 
@@ -8,6 +9,8 @@ export interface SimulateArguments {
   readonly configFile: string | undefined;
   readonly nodes: number | undefined;
   readonly seed: number;
+  /** So many quotas drawn at random, instead of one. */
+  readonly random: number | undefined;
   readonly jsonFile: string | undefined;
   readonly svgDirectory: string | undefined;
   readonly help: boolean;
@@ -15,6 +18,7 @@ export interface SimulateArguments {
 
 const DEFAULT_SEED = 7;
 const MOST_NODES = 1000;
+const MOST_RANDOM = 100_000;
 
 /** A line for each. */
 export function scenarioList(): string[] {
@@ -31,6 +35,7 @@ export function usage(): string {
     "  --config FILE    run on the quota options of this JSON file: the limiter's `quota`",
     `  --nodes N        processes, up to ${MOST_NODES}; without it each scenario has its own number`,
     `  --seed N         another course of events (default ${DEFAULT_SEED}); the same number, the same course`,
+    '  --random N       N quotas drawn at random from the seed on, each through one scenario; see the README',
     '  --json FILE      also write all figures to FILE',
     '  --svg DIR        also draw each scenario, as DIR/<scenario>.svg',
     '  --help           show this and stop',
@@ -45,6 +50,7 @@ export interface SimulateValues {
   readonly config?: string | undefined;
   readonly nodes?: string | undefined;
   readonly seed?: string | undefined;
+  readonly random?: string | undefined;
   readonly json?: string | undefined;
   readonly svg?: string | undefined;
   readonly help?: boolean | undefined;
@@ -54,10 +60,13 @@ export const parseArguments = (args: readonly string[]): SimulateArguments => as
 
 export function askedFor(values: SimulateValues): SimulateArguments {
   return {
-    scenarios: values.scenario === undefined ? SCENARIOS : values.scenario.map(find),
+    scenarios:
+      values.scenario?.map(find) ?? (values.random === undefined ? SCENARIOS : LOAD_SHAPES),
     configFile: values.config,
     nodes: values.nodes === undefined ? undefined : whole('nodes', values.nodes, 1, MOST_NODES),
     seed: values.seed === undefined ? DEFAULT_SEED : whole('seed', values.seed, 0, 1e9),
+    random:
+      values.random === undefined ? undefined : whole('random', values.random, 1, MOST_RANDOM),
     jsonFile: values.json,
     svgDirectory: values.svg,
     help: values.help ?? false,
@@ -73,6 +82,7 @@ function read(args: readonly string[]): SimulateValues {
         config: { type: 'string' },
         nodes: { type: 'string' },
         seed: { type: 'string' },
+        random: { type: 'string' },
         json: { type: 'string' },
         svg: { type: 'string' },
         help: { type: 'boolean' },

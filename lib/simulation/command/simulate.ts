@@ -4,6 +4,7 @@ import { type CheckedQuota } from '../../limiter/quota-options.js';
 import { formatTable } from '../report/table.js';
 import { inShort, type Row } from '../report/findings.js';
 import { toSvg } from '../report/svg.js';
+import { runOnRandomQuota } from '../scenarios/random-quota.js';
 import { type ScenarioReport, type Setting } from '../scenarios/scenario.js';
 import { parseArguments, usage, type SimulateArguments } from './arguments.js';
 import { readConfig } from './read-config.js';
@@ -46,7 +47,31 @@ export async function runAsked(
   output: Output,
   readQuota: ReadQuota,
 ): Promise<Row[]> {
+  if (asked.random !== undefined) return runRandom(asked, asked.random, output);
   return runAll(asked, await settingOf(asked, readQuota), output);
+}
+
+/** Quotas drawn at random, a line for each; what was missed comes with the verdict. */
+async function runRandom(
+  { scenarios, seed: first }: SimulateArguments,
+  count: number,
+  output: Output,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  let [outside, missed] = [0, 0];
+  for (let seed = first; seed < first + count; seed++) {
+    const report = await runOnRandomQuota(seed, scenarios[seed % scenarios.length]!);
+    const { notes = [] } = report;
+    const isMissed = report.rows.some(({ ok }) => ok === false);
+    rows.push(...report.rows);
+    if (isMissed) missed++;
+    if (notes.length > 0) outside++;
+    const verdict = isMissed ? 'MISSED' : 'met';
+    output.log([`${report.rows[0]!.scenario}  ${verdict}`, ...notes.map(toNote)].join('\n'));
+  }
+  const met = count - missed;
+  output.log(`${met} of ${count} quotas met all bars; of ${outside} something is not promised.`);
+  return rows;
 }
 
 async function settingOf(
@@ -67,11 +92,14 @@ async function runAll(
     const report: ScenarioReport = await scenario.run(setting);
     rows.push(...report.rows);
     output.log(`\n${scenario.name}: ${scenario.about}\n${formatTable(report.rows)}`);
+    for (const note of report.notes ?? []) output.log(toNote(note));
     if (svgDirectory === undefined) continue;
     await write(join(svgDirectory, `${scenario.name}.svg`), toSvg(report.chart));
   }
   return rows;
 }
+
+const toNote = (note: string): string => `  not promised here: ${note}`;
 
 export const toJson = (rows: readonly Row[]): string => JSON.stringify(rows, null, 2);
 

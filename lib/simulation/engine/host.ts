@@ -1,28 +1,16 @@
 import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/index.js';
-import { type Cancel, type Clock } from '../../common/clock.js';
 import { type QuotaStore } from '../../stores/quota-store.js';
+import { Machine } from './machine.js';
 import { type World } from './world.js';
 
-/**
- * A machine that runs one node. When it dies, its timers and its calls die with it: nothing that the
- * process would still have done happens, and nothing that comes for it is heard.
- */
-export class Host implements QuotaStore {
-  isAlive = true;
-  readonly clock: Clock;
-
+/** A machine that runs one node, beside the store of its world. */
+export class Host extends Machine implements QuotaStore {
   constructor(
-    readonly nodeId: string,
+    nodeId: string,
     readonly incarnation: string,
     private readonly world: World,
   ) {
-    const { time } = world;
-    this.clock = {
-      now: () => time.now(),
-      epochMs: (micros) => time.epochMs(micros),
-      after: (delayMs, task) => time.after(delayMs, this.whileAlive(task)),
-      every: (intervalMs, task): Cancel => time.every(intervalMs, this.whileAlive(task)),
-    };
+    super(nodeId, world.time, world.random);
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {

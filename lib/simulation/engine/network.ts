@@ -37,9 +37,13 @@ export class Network {
     });
   }
 
+  /** How long one message takes, one way. */
+  delayMicros(): number {
+    return LEAST_DELAY_MICROS + this.random() * DELAY_SPREAD_MICROS;
+  }
+
   private oneWay(arrive: () => void): void {
-    const delay = LEAST_DELAY_MICROS + this.random() * DELAY_SPREAD_MICROS;
-    this.time.at(this.time.now() + delay, arrive);
+    this.time.at(this.time.now() + this.delayMicros(), arrive);
   }
 
   private fail(deadline: number, reject: (error: Error) => void): void {

@@ -9,7 +9,7 @@ interface Event {
 /** Not 0, which state uses for "never". */
 export const START_MICROS = 1_000_000;
 
-/** The longest chain of promises between a reply and what it leads to is shorter than this. */
+/** The longest chain of promises between a reply of the ledger and what it leads to is shorter. */
 const TURNS_TO_SETTLE = 8;
 
 /** Time that jumps from event to event; a heap of what is to come. */
@@ -19,6 +19,8 @@ export class VirtualTime implements Clock {
   private micros = START_MICROS;
   private readonly heap: Event[] = [];
   private order = 0;
+
+  constructor(private readonly turnsToSettle = TURNS_TO_SETTLE) {}
 
   now(): number {
     return this.micros;
@@ -51,6 +53,15 @@ export class VirtualTime implements Clock {
     return () => cancel();
   }
 
+  soon(run: () => void): Cancel {
+    return this.after(0, run);
+  }
+
+  /** Nothing that runs on time itself may differ between two runs. */
+  random(): number {
+    return 0;
+  }
+
   at(at: number, run: () => void): void {
     const { heap } = this;
     const event = { at, order: this.order++, run };
@@ -67,15 +78,20 @@ export class VirtualTime implements Clock {
   /** Runs everything up to that second; promises settle after each event. */
   async runUntil(second: number): Promise<void> {
     const until = START_MICROS + second * 1e6;
+    await this.settle();
     for (let next = this.heap[0]; next !== undefined && next.at <= until; next = this.heap[0]) {
       this.pop();
       this.micros = Math.max(this.micros, next.at);
       next.run();
-      if (!this.needsSettling) continue;
-      this.needsSettling = false;
-      for (let turn = 0; turn < TURNS_TO_SETTLE; turn++) await Promise.resolve();
+      if (this.needsSettling) await this.settle();
     }
     this.micros = until;
+  }
+
+  private async settle(): Promise<void> {
+    if (!this.needsSettling) return;
+    this.needsSettling = false;
+    for (let turn = 0; turn < this.turnsToSettle; turn++) await Promise.resolve();
   }
 
   private pop(): void {

@@ -71,15 +71,17 @@ export class Ground {
     return shared((second) => of(second) * perSecond, this.figures.apps.map(reachOfApp));
   }
 
+  /** Requests per second of each app, when all of them ask for all that can be had. */
+  requestRates(): readonly number[] {
+    return this.rates(1)(0);
+  }
+
   plan(seconds: number, rates: Rates, slot: Placement, faults: readonly Fault[] = []): Plan {
     const { quota, nodes, cost } = this;
     const { seed } = this.setting;
     return { quota, nodes, seconds, load: { rates, slot }, faults, cost, seed };
   }
 }
-
-/** From so many tokens per node and horizon on, decisions are promised to be local. */
-const TOKENS_TO_BE_LOCAL = 5;
 
 /** C × horizon / N in requests; of the app with the least part in it, as each has a lease of its own. */
 export function tokensPerNode({ figures, horizonSeconds, cost, nodes }: Ground): number {
@@ -96,11 +98,6 @@ function reachOf({ cluster, apps }: QuotaFigures): number {
 
 function reachOfApp({ elastic, guaranteed, burst }: AppFigures): number {
   return elastic ? burst : guaranteed;
-}
-
-/** The part of local decisions that is promised whatever the load; none for a fleet that is too large. */
-export function localBar(ground: Ground): number | undefined {
-  return tokensPerNode(ground) >= TOKENS_TO_BE_LOCAL ? 0.95 : undefined;
 }
 
 /** The same figures for a cluster of another size. */

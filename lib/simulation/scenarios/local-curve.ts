@@ -4,7 +4,8 @@ import { even } from '../load/load.js';
 import { localPart } from '../measure/figures.js';
 import { type Point } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
-import { Ground, localBar, oneApp, tokensPerNode } from './ground.js';
+import { Ground, oneApp, tokensPerNode } from './ground.js';
+import { localBar } from './promises.js';
 import { type Scenario, type Setting } from './scenario.js';
 
 const SECONDS = 6;

@@ -6,9 +6,11 @@ import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare } from './compare.js';
 import { Ground, oneApp } from './ground.js';
+import { callsBar } from './promises.js';
 import { type Scenario } from './scenario.js';
 
 const SECONDS = 16;
+const LOAD = 1.5;
 const [FROM, TO] = [5, 10];
 /** Nodes look for the store every two seconds at least, and a little later. */
 const BACK_AT = 13;
@@ -22,7 +24,7 @@ function storeOutage(name: string, kind: 'silent' | 'refused', about: string): S
     async run(setting) {
       const ground = new Ground(setting, { quota: oneApp(10_000, 0.9), nodes: 20 });
       const faults = outage(FROM, TO, kind);
-      const plan = ground.plan(SECONDS, ground.rates(1.5), even(ground.nodes), faults);
+      const plan = ground.plan(SECONDS, ground.rates(LOAD), even(ground.nodes), faults);
       const made = await compare(plan, setting);
       const findings = new Findings(name);
       const atRate = OFFLINE_PART * (ground.capacity * (TO - FROM) + ground.depth);
@@ -35,7 +37,7 @@ function storeOutage(name: string, kind: 'silent' | 'refused', about: string): S
       }
       const figure = 'store calls per second once it is back';
       const calls = callsPerSecond(made.weir, BACK_AT, SECONDS);
-      findings.atMost('weir', figure, calls, ground.nodes / ground.paceSeconds);
+      findings.atMost('weir', figure, calls, callsBar(ground, LOAD));
       addFigures(findings, made, {});
       const chart = tokenChart(`${name}: ${about}`, plan, made.weir, made.ideal);
       return { rows: findings.rows, chart };

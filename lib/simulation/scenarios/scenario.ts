@@ -18,6 +18,7 @@ export interface Setting {
 export interface ScenarioReport {
   readonly rows: readonly Row[];
   readonly chart: Chart;
+  /** What is not promised on these figures, and why. */
   readonly notes?: readonly string[];
 }
 

@@ -3,7 +3,8 @@ import { even, movingHotspot, pulse, surge, zipf } from '../load/load.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare, type Promises } from './compare.js';
-import { Ground, localBar, oneApp } from './ground.js';
+import { Ground, oneApp } from './ground.js';
+import { callsBar, localBar, notPromised, utilisationBar } from './promises.js';
 import { type Scenario, type ScenarioReport, type Setting } from './scenario.js';
 
 const SECONDS = 12;
@@ -12,6 +13,7 @@ const SECONDS = 12;
 async function contest(
   { name, about }: Scenario,
   setting: Setting,
+  ground: Ground,
   plan: Plan,
   promises: Promises,
 ): Promise<ScenarioReport> {
@@ -21,6 +23,7 @@ async function contest(
   return {
     rows: findings.rows,
     chart: tokenChart(`${name}: ${about}`, plan, made.weir, made.ideal),
+    notes: notPromised(ground),
   };
 }
 
@@ -30,7 +33,8 @@ export const SKEW: Scenario = {
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
     const plan = ground.plan(SECONDS, ground.rates(1), zipf(ground.nodes));
-    return contest(this, setting, plan, { utilisation: 0.99, local: localBar(ground) });
+    const utilisation = utilisationBar(ground, 0.99);
+    return contest(this, setting, ground, plan, { utilisation, local: localBar(ground) });
   },
 };
 
@@ -40,8 +44,9 @@ export const SKEW_OVERLOAD: Scenario = {
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
     const plan = ground.plan(SECONDS, ground.rates(1.5), zipf(ground.nodes));
-    const calls = ground.nodes / ground.paceSeconds;
-    return contest(this, setting, plan, { utilisation: 0.99, local: localBar(ground), calls });
+    const utilisation = utilisationBar(ground, 0.99);
+    const [local, calls] = [localBar(ground), callsBar(ground, 1.5)];
+    return contest(this, setting, ground, plan, { utilisation, local, calls });
   },
 };
 
@@ -51,7 +56,8 @@ export const HOTSPOT: Scenario = {
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
     const plan = ground.plan(SECONDS, ground.rates(0.9), movingHotspot(ground.nodes, 0.5, 0.8));
-    return contest(this, setting, plan, { utilisation: 0.99, local: localBar(ground) });
+    const utilisation = utilisationBar(ground, 0.99);
+    return contest(this, setting, ground, plan, { utilisation, local: localBar(ground) });
   },
 };
 
@@ -61,7 +67,8 @@ export const BURST: Scenario = {
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 50 });
     const plan = ground.plan(6, ground.rates(pulse(10, 2, 4)), even(ground.nodes));
-    return contest(this, setting, plan, { utilisation: 0.97, local: localBar(ground) });
+    const utilisation = utilisationBar(ground, 0.97);
+    return contest(this, setting, ground, plan, { utilisation, local: localBar(ground) });
   },
 };
 
@@ -71,7 +78,7 @@ export const SURGE: Scenario = {
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
     const plan = ground.plan(8, ground.rates(surge(0.7, 5, 4)), even(ground.nodes));
-    return contest(this, setting, plan, { local: localBar(ground) });
+    return contest(this, setting, ground, plan, { local: localBar(ground) });
   },
 };
 
@@ -83,7 +90,7 @@ export const LOW_LIMIT: Scenario = {
     const nodes = setting.nodes ?? Math.min(400, Math.max(2, Math.ceil(own.capacity / 5)));
     const ground = new Ground({ ...setting, nodes }, { quota: oneApp(500), nodes });
     const plan = ground.plan(SECONDS, ground.rates(2), even(nodes));
-    const calls = nodes / ground.paceSeconds;
-    return contest(this, setting, plan, { utilisation: 0.99, calls });
+    const utilisation = utilisationBar(ground, 0.99);
+    return contest(this, setting, ground, plan, { utilisation, calls: callsBar(ground, 2) });
   },
 };

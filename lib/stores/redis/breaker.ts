@@ -29,7 +29,7 @@ export class Breaker {
     private readonly clock: Clock,
     private readonly probe: () => Promise<void>,
     private readonly events: BreakerEvents,
-    private readonly random: () => number = Math.random,
+    private readonly random: () => number = () => clock.random(),
   ) {}
 
   succeeded(): void {

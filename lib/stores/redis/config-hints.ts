@@ -23,7 +23,7 @@ export class ConfigHints {
   constructor(
     private readonly client: Redis | Cluster,
     private readonly channel: string,
-    private readonly clock: Pick<Clock, 'every'>,
+    private readonly clock: Pick<Clock, 'every' | 'soon'>,
     private readonly hint: (revision?: number) => void,
   ) {
     this.connect();

@@ -14,7 +14,12 @@ export interface RedisConnectionOptions {
   /** Options of ioredis (host, port, tls, sentinels and name, …), laid over ours. */
   readonly options?: RedisOptions;
   readonly cluster?: { readonly nodes: ClusterNode[]; readonly options?: ClusterOptions };
+  /** Tests only: what takes the place of ioredis where we open the connection. */
+  readonly driver?: RedisDriver;
 }
+
+/** The part of ioredis that opens connections. */
+export type RedisDriver = Pick<typeof Ioredis, 'Redis' | 'Cluster'>;
 
 export interface RedisConnection {
   readonly client: Redis | Cluster;
@@ -31,7 +36,10 @@ const LONGEST_RECONNECT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 export const DISCONNECT_TIMEOUT_MS = 100;
 
-export function connectRedis(options: RedisConnectionOptions): RedisConnection {
+export function connectRedis(
+  options: RedisConnectionOptions,
+  random: () => number = Math.random,
+): RedisConnection {
   const { client, cluster } = options;
   const ways = [client, options.url ?? options.options, cluster].filter((way) => way !== undefined);
   if (ways.length !== 1) {
@@ -45,14 +53,14 @@ export function connectRedis(options: RedisConnectionOptions): RedisConnection {
   if (options.url === '') {
     throw new InvalidArgumentError('store.url', '', "an address such as 'redis://localhost:6379'");
   }
-  const ioredis = loadIoredis();
+  const ioredis = options.driver ?? loadIoredis();
   if (cluster !== undefined) {
     if (!Array.isArray(cluster.nodes) || cluster.nodes.length === 0) {
       throw new InvalidArgumentError('store.cluster.nodes', cluster.nodes, 'at least one node');
     }
-    return watch(new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options)), true);
+    return watch(new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options, random)), true);
   }
-  const redisOptions = { ...failFast(), ...options.options };
+  const redisOptions = { ...failFast(random), ...options.options };
   const owned =
     options.url === undefined
       ? new ioredis.Redis(redisOptions)
@@ -80,7 +88,7 @@ function loadIoredis(): typeof Ioredis {
  * A decision is worth nothing after its deadline, so nothing is queued while there is no
  * connection; and a take that may have been carried out is never sent twice.
  */
-function failFast(): RedisOptions {
+function failFast(random: () => number): RedisOptions {
   return {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -90,23 +98,23 @@ function failFast(): RedisOptions {
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     // A sentinel may go silent, too.
     sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-    retryStrategy: reconnectDelayMs,
+    retryStrategy: (attempt) => reconnectDelayMs(attempt, random),
     // After a failover the old primary is read-only: look for the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
 }
 
-function clusterOptions(own: ClusterOptions | undefined): ClusterOptions {
+function clusterOptions(own: ClusterOptions | undefined, random: () => number): ClusterOptions {
   return {
     // Nothing is sent while the cluster is not ready, so only calls to a master to which the
     // connection is being made are queued; refusing those would make a failover of each new one.
     enableOfflineQueue: true,
-    clusterRetryStrategy: reconnectDelayMs,
+    clusterRetryStrategy: (attempt) => reconnectDelayMs(attempt, random),
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: CONNECT_TIMEOUT_MS,
     ...own,
-    redisOptions: { ...failFast(), ...own?.redisOptions },
+    redisOptions: { ...failFast(random), ...own?.redisOptions },
   };
 }
 
@@ -118,9 +126,9 @@ export function connectMasters(client: Redis | Cluster): void {
   }
 }
 
-export function reconnectDelayMs(attempt: number): number {
+export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
   const delay = Math.min(FIRST_RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
-  return delay * (1 + Math.random() * 0.2);
+  return delay * (1 + random() * 0.2);
 }
 
 /** What is wrong is told by the store's switch events; ioredis would print it for each attempt. */

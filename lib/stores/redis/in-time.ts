@@ -5,14 +5,14 @@ import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js
 export async function inTime<T>(
   command: Promise<T>,
   timeoutMs: number,
-  clock: Pick<Clock, 'after'>,
+  clock: Pick<Clock, 'after' | 'soon'>,
   why: () => Error | undefined = () => undefined,
 ): Promise<T> {
   let cancel = (): void => {};
   const late = new Promise<never>((_, reject) => {
     // After a stall of this process the reply may be here already, and gets its turn first.
     const giveUp = (): void => reject(new StoreTimeoutError(timeoutMs, why()));
-    cancel = clock.after(timeoutMs, () => setImmediate(giveUp));
+    cancel = clock.after(timeoutMs, () => clock.soon(giveUp));
   });
   try {
     return await Promise.race([command, late]);

@@ -1,4 +1,4 @@
-import { type Clock } from '../../common/clock.js';
+import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import { type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
@@ -30,7 +30,7 @@ export class Lane {
   private gathering: Batch | undefined;
   private underway = 0;
   private whenIdle: (() => void) | undefined;
-  private flushSoon: NodeJS.Immediate | undefined;
+  private cancelFlush: Cancel | undefined;
 
   constructor(
     private readonly shard: number,
@@ -57,7 +57,7 @@ export class Lane {
     const batch = this.gathering;
     if (batch === undefined || this.link.state() === 'connecting') return;
     this.gathering = undefined;
-    clearImmediate(this.flushSoon);
+    this.cancelFlush?.();
     if (this.link.state() === 'lost') return this.lose(batch, 'no connection');
     this.underway++;
     this.link
@@ -85,7 +85,7 @@ export class Lane {
 
   stop(reason: StoreUnavailableError): void {
     this.breaker.stop();
-    clearImmediate(this.flushSoon);
+    this.cancelFlush?.();
     const batch = this.gathering;
     this.gathering = undefined;
     if (batch !== undefined) batch.fail(reason);
@@ -94,7 +94,7 @@ export class Lane {
   private begin(): Batch {
     const deadline = this.clock.after(this.link.timeoutMs, () => this.deadlineReached(batch));
     const batch = new Batch(this.names, this.clock.now(), deadline);
-    this.flushSoon = setImmediate(() => this.flush());
+    this.cancelFlush = this.clock.soon(() => this.flush());
     return batch;
   }
 
@@ -131,7 +131,7 @@ export class Lane {
    */
   private deadlineReached(batch: Batch): void {
     const lateMicros = this.clock.now() - batch.begunAt - this.link.timeoutMs * 1000;
-    if (lateMicros > LATE_MICROS) setImmediate(() => this.expire(batch));
+    if (lateMicros > LATE_MICROS) this.clock.soon(() => this.expire(batch));
     else this.expire(batch);
   }
 

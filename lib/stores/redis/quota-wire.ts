@@ -66,7 +66,7 @@ export function packLimits(limits: QuotaLimits, digest: number): Buffer {
       app.creditDepth,
       app.creditMicros,
       app.ceilingDepth,
-      app.reserve,
+      app.reserved,
     ]),
   ]);
 }

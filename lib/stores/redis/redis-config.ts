@@ -54,7 +54,7 @@ export class RedisConfig implements ConfigStore {
 
   constructor(
     private readonly settings: RedisConfigSettings,
-    private readonly clock: Pick<Clock, 'after' | 'every'>,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.left.catch(() => {});
     this.scripts = defineConfigScripts(settings.client);

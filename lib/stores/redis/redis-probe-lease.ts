@@ -23,7 +23,7 @@ export class RedisProbeLease implements ProbeLease {
 
   constructor(
     private readonly settings: RedisProbeLeaseSettings,
-    private readonly clock: Pick<Clock, 'after'>,
+    private readonly clock: Pick<Clock, 'after' | 'soon'>,
   ) {
     this.names = new RedisKeys(settings.prefix);
     this.scripts = defineScripts(settings.client);

@@ -54,7 +54,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
 
   constructor(
     private readonly settings: RedisQuotaSettings,
-    private readonly clock: Pick<Clock, 'after' | 'every'>,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.scripts = defineScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);

@@ -44,7 +44,7 @@ export class RedisSharedCache implements SharedCache {
 
   constructor(
     private readonly settings: RedisSharedCacheSettings,
-    private readonly clock: Pick<Clock, 'after' | 'every'>,
+    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.names = new RedisKeys(settings.prefix);
     this.wire = wireOf(settings.client);

@@ -76,7 +76,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.timeoutMs = settings.decisionTimeoutMs;
     this.maxBatch = settings.maxBatch;
     this.names = new RedisKeys(settings.prefix);
-    this.connection = connectRedis(settings.connection);
+    this.connection = connectRedis(settings.connection, () => clock.random());
     const { client, isCluster, owned } = this.connection;
     this.stopWatch = owned ? watchSilence(client, clock) : undefined;
     this.scripts = defineScripts(client);

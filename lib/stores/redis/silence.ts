@@ -17,18 +17,21 @@ const LOOK_MS = 250;
  * of this process it closes connections whose replies are here. Between two looks the sockets are
  * read, so that a stall, however long, is one look.
  */
-export function watchSilence(client: Redis | Cluster, clock: Pick<Clock, 'every'>): Cancel {
+export function watchSilence(
+  client: Redis | Cluster,
+  clock: Pick<Clock, 'every' | 'soon'>,
+): Cancel {
   const watch = new SilenceWatch(client);
-  let next: NodeJS.Immediate | undefined;
+  let cancelLook: Cancel | undefined;
   const cancel = clock.every(LOOK_MS, () => {
-    next ??= setImmediate(() => {
-      next = undefined;
+    cancelLook ??= clock.soon(() => {
+      cancelLook = undefined;
       watch.look();
     });
   });
   return () => {
     cancel();
-    clearImmediate(next);
+    cancelLook?.();
   };
 }
 

@@ -19,11 +19,18 @@ import {
   type LeaseGrant,
   type LeaseReport,
   type Limit,
-} from '../../lib/algorithms/index.js';
-import { type Verdict } from './differential.js';
+} from '../../algorithms/index.js';
+
+/** What a bucket says about a check, in the units of who asked. */
+export interface Verdict {
+  readonly allowed: boolean;
+  readonly level: number;
+  readonly waitMicros: number;
+}
 
 /** A bucket whose limit changes, as its algorithm keeps it. */
 interface Bucket {
+  copy(): Bucket;
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void;
   refund(limit: Limit, now: number, cost: number): void;
   refundLate(limit: Limit, now: number, cost: number, takenAt: number): void;
@@ -43,6 +50,10 @@ class LeasedBucket implements Bucket {
 
   constructor(limit: Limit, now: number) {
     this.state = startLeased(limit, now);
+  }
+
+  copy(): LeasedBucket {
+    return Object.assign(Object.create(LeasedBucket.prototype) as LeasedBucket, this);
   }
 
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
@@ -92,6 +103,11 @@ class PlainBucket implements Bucket {
     const algorithm = algorithmOf(limit.algorithm);
     this.state = new Float64Array(algorithm.width(limit));
     algorithm.start(limit, this.state, 0, now);
+  }
+
+  copy(): PlainBucket {
+    const copy = Object.create(PlainBucket.prototype) as PlainBucket;
+    return Object.assign(copy, { state: this.state.slice() });
   }
 
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void {
@@ -165,6 +181,24 @@ export class RevisedTwin {
   private readonly known = new Map<string, Known>();
 
   constructor(private readonly canLease: boolean) {}
+
+  /** The same buckets, which from now on go their own way. */
+  copy(): RevisedTwin {
+    const copy = new RevisedTwin(this.canLease);
+    for (const [key, { bucket, revision, limit }] of this.known) {
+      copy.known.set(key, { bucket: bucket.copy(), revision, limit });
+    }
+    return copy;
+  }
+
+  forget(key: string): void {
+    this.known.delete(key);
+  }
+
+  /** Of the limit that the bucket is under; 0 if it has none. */
+  revisionOf(key: string): number {
+    return this.known.get(key)?.revision ?? 0;
+  }
 
   take(caller: Caller, key: string, cost: number, now: number, isPeek: boolean): Verdict {
     const { bucket, limit } = this.find(caller, key, now);

@@ -1,0 +1,84 @@
+import { seededRandom } from '../engine/seeded-random.js';
+import { drawFaults, type FaultEvent } from './faults.js';
+import { drawPlan, type HistoryPlan } from './plan.js';
+
+/** Something that callers or operators do. */
+export type UseEvent =
+  | {
+      readonly kind: 'ask';
+      readonly process: number;
+      readonly limit: number;
+      readonly key: string;
+      readonly cost: number;
+      readonly count: number;
+    }
+  | {
+      readonly kind: 'acquire';
+      readonly process: number;
+      readonly limit: number;
+      readonly key: string;
+      readonly timeoutMs: number;
+    }
+  | {
+      readonly kind: 'refund';
+      readonly process: number;
+      readonly limit: number;
+      readonly key: string;
+    }
+  | { readonly kind: 'change'; readonly limit: number; readonly factor: number };
+
+export type HistoryEvent = { readonly atMs: number } & (UseEvent | FaultEvent);
+
+/** What is run: everything in it follows from the seed. */
+export interface History {
+  readonly seed: number;
+  readonly plan: HistoryPlan;
+  /** In order of time. */
+  readonly events: readonly HistoryEvent[];
+}
+
+export const EVENTS = 500;
+const MEAN_GAP_MS = 12;
+/** So long the load stays where it is. */
+const PHASE_MS = 600;
+const MOST_AT_ONCE = 5;
+
+/** The history of a seed. */
+export function historyOf(seed: number, events = EVENTS): History {
+  const random = seededRandom(seed);
+  const plan = drawPlan(random);
+  const untilMs = events * MEAN_GAP_MS;
+  const faults = drawFaults(plan, untilMs, random);
+  const uses = drawUses(plan, untilMs, events - faults.length, random);
+  const all = [...faults, ...uses].sort((a, b) => a.atMs - b.atMs);
+  return { seed, plan, events: all };
+}
+
+function drawUses(
+  plan: HistoryPlan,
+  untilMs: number,
+  count: number,
+  random: () => number,
+): HistoryEvent[] {
+  const limits = plan.policies.length + (plan.quota?.apps.length ?? 0);
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  // In some phases all is asked of one process, in others of any: leases and shares have to follow.
+  const hot = Array.from({ length: Math.ceil(untilMs / PHASE_MS) }, () => {
+    return random() < 0.4 ? pick(plan.processes) : -1;
+  });
+  return Array.from({ length: count }, (): HistoryEvent => {
+    const atMs = Math.round(random() * untilMs * 100) / 100;
+    const phase = hot[Math.min(hot.length - 1, Math.floor(atMs / PHASE_MS))]!;
+    const process = phase >= 0 && random() < 0.9 ? phase : pick(plan.processes);
+    const limit = pick(limits);
+    const key = random() < 0.8 ? 'k0' : 'k1';
+    const draw = random();
+    if (draw < 0.02) return { atMs, kind: 'refund', process, limit, key };
+    if (draw < 0.05)
+      return { atMs, kind: 'acquire', process, limit, key, timeoutMs: 50 + pick(400) };
+    const isChange = draw < 0.0505 || (draw < 0.056 && plan.changes);
+    if (isChange) return { atMs, kind: 'change', limit, factor: 0.5 + random() * 1.5 };
+    const cost = random() < 0.8 ? 1 : 1 + pick(plan.maxCost);
+    return { atMs, kind: 'ask', process, limit, key, cost, count: 1 + pick(MOST_AT_ONCE) };
+  });
+}

@@ -1,0 +1,110 @@
+import { type HistoryRun } from './run-history.js';
+
+/** After the last fault the fleet is back within this. */
+const BACK_MS = 3000;
+const RESET_MS = 1500;
+/** How long the rate is then watched, and by how much more than it is asked for. */
+const WATCH_MS = 1000;
+const STEP_MS = 10;
+const ASKED_FOR = 1.6;
+/** Leases, rounding and the order of arrivals keep a little of the rate. */
+const LEAST_PART = 0.7;
+const RARE_KEY = 'k0';
+/** A limit that recovers in hours keeps its tokens for the judgement. */
+const OTHER_KEY = 'k9';
+
+/** Back at its rate: nothing of what happened may have an effect that stays. */
+export class Liveness {
+  private readonly admitted = new Map<number, number>();
+
+  constructor(
+    private readonly run: HistoryRun,
+    private readonly lastFaultMs: number,
+  ) {}
+
+  async check(): Promise<void> {
+    const { run } = this;
+    const { plan } = run.history;
+    const limits = plan.policies.length + (plan.quota?.apps.length ?? 0);
+    const from = Math.max(this.lastFaultMs, run.time.seconds() * 1000);
+    // A fault that has not met a reply by now happens no more.
+    for (const connection of run.links.of()) connection.nextReply = undefined;
+    await this.wait(from, limits);
+    for (const slot of run.slots) if (slot !== undefined) slot.fallbacks = 0;
+    await this.watch(from + BACK_MS, limits);
+    if (run.broken !== undefined) return;
+    this.judge(limits);
+  }
+
+  /** Some load, so that what is only noticed with it is noticed. */
+  private async wait(from: number, limits: number): Promise<void> {
+    const { run } = this;
+    const { policies } = run.history.plan;
+    const unreset = new Set(policies.keys());
+    for (let ms = 0; ms < BACK_MS; ms += 50) {
+      await run.time.runUntil((from + ms) / 1000);
+      if (run.broken !== undefined) return;
+      for (const slot of run.slots) {
+        for (let limit = 0; limit < limits; limit++) {
+          slot?.ask(limit, policies[limit]?.kind === 'rare' ? OTHER_KEY : 'k0', 1, 1);
+        }
+      }
+      if (ms < RESET_MS) continue;
+      for (const limit of unreset) {
+        if (policies[limit]!.kind !== 'rare') unreset.delete(limit);
+        else run.reset(0, limit, RARE_KEY, () => unreset.delete(limit));
+      }
+    }
+  }
+
+  private async watch(from: number, limits: number): Promise<void> {
+    const { run } = this;
+    const { plan } = run.history;
+    run.onAdmitted = (limit, tokens) => {
+      this.admitted.set(limit, (this.admitted.get(limit) ?? 0) + tokens);
+    };
+    const owed = new Array<number>(limits).fill(0);
+    let turn = 0;
+    for (let ms = 0; ms < WATCH_MS; ms += STEP_MS) {
+      await run.time.runUntil((from + ms) / 1000);
+      if (run.broken !== undefined) return;
+      for (let limit = 0; limit < limits; limit++) {
+        if (plan.policies[limit]?.kind === 'rare') {
+          if (ms === 0) for (const slot of run.slots) slot?.ask(limit, RARE_KEY, 1, 1);
+          continue;
+        }
+        owed[limit]! += (this.rateOf(limit) * ASKED_FOR * STEP_MS) / 1000;
+        for (; owed[limit]! >= 1; owed[limit]!--) {
+          run.slots[turn++ % run.slots.length]?.ask(limit, 'k0', 1, 1);
+        }
+      }
+    }
+    await run.time.runUntil((from + WATCH_MS + 500) / 1000);
+  }
+
+  private rateOf(limit: number): number {
+    return this.run.limits.rateOf(limit, this.run.appOf(limit));
+  }
+
+  private judge(limits: number): void {
+    const { run } = this;
+    const { plan } = run.history;
+    for (let limit = 0; limit < limits; limit++) {
+      const got = this.admitted.get(limit) ?? 0;
+      const isRare = plan.policies[limit]?.kind === 'rare';
+      const least = isRare ? run.slots.length : this.rateOf(limit) * LEAST_PART - 2;
+      if (got < least) {
+        const name = plan.policies[limit]?.kind ?? run.appOf(limit);
+        run.fail('liveness', `${name}: ${got} of at least ${least.toFixed(1)} in the last second`);
+      }
+    }
+    for (const slot of run.slots) {
+      if (slot === undefined) run.fail('liveness', 'a process is missing');
+      else if (slot.fallbacks > 0) {
+        run.fail('liveness', `${slot.view.name} decides ${slot.fallbacks} times without the store`);
+      } else if (slot.pending > 0) {
+        run.fail('liveness', `${slot.view.name} has ${slot.pending} calls that never came back`);
+      }
+    }
+  }
+}

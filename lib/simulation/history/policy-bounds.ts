@@ -1,0 +1,194 @@
+import { Need, SpanSum } from '../measure/need.js';
+import { type FleetView, type ProcessView } from './fleet-view.js';
+import { type PolicyPlan } from './plan.js';
+
+/** Sums of floats; no check is about so little. */
+const EDGE_TOKENS = 1e-6;
+const WINDOW_PART = 0.9;
+
+/** What was admitted of one key. */
+interface KeyCount {
+  readonly fromStore: Need;
+  readonly inWindow: SpanSum;
+  readonly byShare: Need;
+  readonly inAll: Need;
+  /** Tokens given back of which it is not known whether they have arrived. */
+  refunding: number;
+  /** By process: granted by the store, less what came back and what was used. */
+  readonly left: Map<string, number>;
+}
+
+/**
+ * The bounds of a policy as they are stated: what the store grants is never more than the bucket, what
+ * processes allow by themselves never more than their shares, and both together never more than the
+ * bucket and what an outage may add. Everything is in tokens and seconds, counted from outside.
+ */
+export class PolicyBounds {
+  private readonly keys = new Map<string, KeyCount>();
+  private rate: number;
+  private burst: number;
+  /** Tokens that losses of state, steps of the clock, resets and changes may have added. */
+  private added = 0;
+  /** Tokens that shares may have added on top of what the store granted. */
+  private besides = 0;
+  private shareDepth = 0;
+  private joinedDepth = 0;
+  private last = 0;
+
+  constructor(
+    private readonly policy: PolicyPlan,
+    private readonly maxCost: number,
+    private readonly fleet: FleetView,
+  ) {
+    this.rate = (policy.rate * 1000) / policy.periodMs;
+    this.burst = policy.kind === 'window' ? policy.rate : policy.burst;
+  }
+
+  /** The store forgets, or has time jump: at most one bucket more, and what was on lease. */
+  lose(): void {
+    this.added += 2 * this.burst;
+  }
+
+  /** A process that is started later has a share of its own, and knows of no other before it hears. */
+  joined(): void {
+    this.joinedDepth += this.burst;
+  }
+
+  change(rate: number, burst: number, second: number): void {
+    this.pass(second);
+    this.added += 2 * Math.max(burst, this.burst);
+    this.rate = rate;
+    this.burst = burst;
+    for (const { fromStore, byShare, inAll } of this.keys.values()) {
+      for (const need of [fromStore, byShare, inAll]) need.change(rate, second);
+    }
+  }
+
+  /** A process goes on without the store from now on, or is back. */
+  switches(process: ProcessView, isOpen: boolean, second: number): void {
+    this.pass(second);
+    if (isOpen) this.besides += this.depthOf(process);
+    // Meanwhile the bucket in the store has filled up.
+    else if (this.isAllOpen()) this.besides += this.burst;
+  }
+
+  granted(process: string, key: string, tokens: number): void {
+    const { left } = this.countOf(key);
+    left.set(process, (left.get(process) ?? 0) + tokens);
+  }
+
+  refundBegun(process: string, key: string, tokens: number): void {
+    const count = this.countOf(key);
+    count.refunding += tokens;
+    count.left.set(process, (count.left.get(process) ?? 0) + tokens);
+  }
+
+  refundDone(key: string, tokens: number, second: number): void {
+    const count = this.countOf(key);
+    count.refunding -= tokens;
+    count.fromStore.giveBack(tokens, second);
+    count.inAll.giveBack(tokens, second);
+    count.inWindow.add(-tokens, second, second);
+  }
+
+  /** Says what does not hold, if anything does not. */
+  admitted(
+    process: string,
+    key: string,
+    tokens: number,
+    source: string,
+    begun: number,
+    second: number,
+  ): string | undefined {
+    this.pass(second);
+    const count = this.countOf(key);
+    if (source === 'fallback') return this.admittedByShare(count, key, tokens, second);
+    const left = (count.left.get(process) ?? 0) - tokens;
+    count.left.set(process, left);
+    if (left < 0) return `${this.policy.name} ${key}: ${-left} more than ${process} was granted`;
+    const most = this.burst + this.added + count.refunding;
+    const used = this.usedFromStore(count, tokens, begun, second);
+    if (used > most + EDGE_TOKENS) return this.exceeds(`${key} from the store`, used, most);
+    return this.checkAll(count, key, tokens, begun, second);
+  }
+
+  private usedFromStore(count: KeyCount, tokens: number, begun: number, second: number): number {
+    const { fromStore, inWindow } = count;
+    if (this.policy.kind !== 'window') return fromStore.add(tokens, begun, second);
+    return inWindow.add(tokens, begun, second);
+  }
+
+  private admittedByShare(
+    count: KeyCount,
+    key: string,
+    tokens: number,
+    second: number,
+  ): string | undefined {
+    if (this.policy.failureMode === 'closed') return `${this.policy.name} ${key}: closed, and open`;
+    if (this.policy.kind === 'window') return undefined;
+    count.byShare.change(
+      this.rate *
+        Math.max(
+          1,
+          this.fleet.parts(() => true),
+        ),
+      second,
+    );
+    const used = count.byShare.add(tokens, second, second);
+    const most = this.shareDepth + this.joinedDepth + this.added;
+    if (used > most + EDGE_TOKENS) return this.exceeds(`${key} by share`, used, most);
+    return this.checkAll(count, key, tokens, second, second);
+  }
+
+  private checkAll(
+    count: KeyCount,
+    key: string,
+    tokens: number,
+    begun: number,
+    second: number,
+  ): string | undefined {
+    if (this.policy.kind === 'window') return undefined;
+    const used = count.inAll.add(tokens, begun, second);
+    const fromStore = this.burst + this.added + count.refunding;
+    // Of late answers: what passed by share, and what had before the store said no.
+    const most = fromStore + this.besides + 2 * (this.shareDepth + this.joinedDepth);
+    return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
+  }
+
+  private exceeds(what: string, used: number, most: number): string {
+    return `${this.policy.name} ${this.policy.kind} ${what}: ${used.toFixed(2)} of ${most.toFixed(2)}`;
+  }
+
+  /** While some do without the store, their shares come on top; while all do, there is nothing else. */
+  private pass(second: number): void {
+    const open = this.fleet.parts(({ isOpen }) => isOpen);
+    const onTop = this.isAllOpen() ? Math.max(0, open - 1) : open;
+    this.besides += this.rate * onTop * (second - this.last);
+    this.last = second;
+    const depth = this.fleet.alive.reduce((sum, process) => sum + this.depthOf(process), 0);
+    this.shareDepth = Math.max(this.shareDepth, depth);
+  }
+
+  private isAllOpen(): boolean {
+    return this.fleet.alive.every(({ isOpen }) => isOpen);
+  }
+
+  private depthOf({ nodes }: ProcessView): number {
+    return Math.max(this.maxCost, Math.floor(this.burst / nodes));
+  }
+
+  private countOf(key: string): KeyCount {
+    let count = this.keys.get(key);
+    if (count === undefined) {
+      const need = (): Need => new Need(this.rate);
+      const inWindow = new SpanSum((this.policy.periodMs / 1000) * WINDOW_PART - EDGE_TOKENS);
+      count = {
+        ...{ fromStore: need(), byShare: need(), inAll: need(), inWindow },
+        refunding: 0,
+        left: new Map(),
+      };
+      this.keys.set(key, count);
+    }
+    return count;
+  }
+}

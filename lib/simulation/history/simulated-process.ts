@@ -1,0 +1,200 @@
+import { createRateLimiter } from '../../limiter/weir-rate-limiter.js';
+import { type Decision } from '../../limiter/decision.js';
+import { type LimitsChange } from '../../limiter/limits-change.js';
+import { type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
+import { Machine } from '../engine/machine.js';
+import { type VirtualTime } from '../engine/virtual-time.js';
+import { virtualDriver } from '../redis/virtual-client.js';
+import { type VirtualLinks } from '../redis/virtual-links.js';
+import { type ProcessView } from './fleet-view.js';
+
+/** Told of everything that can be seen of a process from outside. */
+export interface Observer {
+  decided(process: SimulatedProcess, limit: number, decision: Decision): void;
+  admitted(
+    process: SimulatedProcess,
+    limit: number,
+    key: string,
+    tokens: number,
+    source: string,
+    begun: number,
+  ): void;
+  refundBegun(process: SimulatedProcess, limit: number, key: string, tokens: number): void;
+  refundDone(limit: number, key: string, tokens: number): void;
+  storeSwitched(process: SimulatedProcess, isOpen: boolean): void;
+  quotaSwitched(process: SimulatedProcess, isOffline: boolean): void;
+  fail(check: string, detail: string): void;
+  appOf(limit: number): string | undefined;
+}
+
+export interface ProcessConfig {
+  readonly decisionTimeoutMs: number;
+  /** Those that it starts with. */
+  readonly limits: LimitsChange;
+}
+
+export interface ProcessWorld {
+  readonly time: VirtualTime;
+  readonly links: VirtualLinks;
+  readonly random: () => number;
+}
+
+interface Taken {
+  readonly limit: number;
+  readonly key: string;
+  readonly tokens: number;
+}
+
+/** A limiter that closes waits for its quota, and then as long again for its policies. */
+const CLOSING_TIMEOUTS = 3;
+
+/** One process of the fleet: the limiter as it ships, on a machine of its own. */
+export class SimulatedProcess {
+  readonly machine: Machine;
+  /** Decisions of the last second of the run that did without the store. */
+  fallbacks = 0;
+  /** Calls that have not come back. */
+  pending = 0;
+  private isLeaving = false;
+  private readonly patienceMs: number;
+  private readonly limiter: RateLimiter;
+  /** What may still be given back. */
+  private readonly taken: Taken[] = [];
+
+  constructor(
+    name: string,
+    { decisionTimeoutMs, limits }: ProcessConfig,
+    private readonly world: ProcessWorld,
+    readonly view: ProcessView,
+    private readonly observer: Observer,
+  ) {
+    this.machine = new Machine(name, world.time, world.random);
+    this.patienceMs = CLOSING_TIMEOUTS * decisionTimeoutMs;
+    const { revision, ...options } = limits;
+    this.limiter = createRateLimiter({
+      ...options,
+      nodeId: name,
+      clock: this.machine.clock,
+      store: {
+        type: 'redis',
+        url: 'redis://virtual',
+        driver: virtualDriver(this.machine, world.links),
+        decisionTimeout: `${decisionTimeoutMs}ms`,
+      },
+    });
+    if (revision > 0) this.limiter.prepare(limits)();
+    this.limiter.on('store', ({ state }) => observer.storeSwitched(this, state === 'down'));
+    this.limiter.on('mode', ({ mode }) => observer.quotaSwitched(this, mode === 'offline'));
+  }
+
+  ask(limit: number, key: string, cost: number, count: number): void {
+    this.machine.run('arrival', () => {
+      for (let i = 0; i < count; i++) this.askOnce(limit, key, cost);
+    });
+  }
+
+  acquire(limit: number, key: string, timeoutMs: number): void {
+    this.machine.run('arrival', () => {
+      const begun = this.world.time.seconds();
+      this.pending++;
+      this.limiter.acquire(this.request(limit, key, 1), { timeoutMs }).then(
+        (decision) => {
+          this.pending--;
+          this.decided(limit, key, 1, decision, begun);
+        },
+        () => this.pending--,
+      );
+    });
+  }
+
+  /** Gives the latest of what was taken of that limit back. */
+  refund(limit: number, key: string): void {
+    this.machine.run('arrival', () => {
+      const index = this.taken.findLastIndex((one) => one.limit === limit && one.key === key);
+      if (index < 0) return;
+      const [{ tokens }] = this.taken.splice(index, 1) as [Taken];
+      this.observer.refundBegun(this, limit, key, tokens);
+      const done = this.limiter.refund(this.request(limit, key, tokens));
+      const settled = (): void => this.observer.refundDone(limit, key, tokens);
+      if (done instanceof Promise) done.then(settled, () => {});
+      else settled();
+    });
+  }
+
+  /** Resolves with whether it was possible. */
+  async reset(limit: number, key: string): Promise<boolean> {
+    try {
+      await this.limiter.reset({ policy: `p${limit}`, key });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  change(change: LimitsChange, delayMs: number): void {
+    this.world.time.after(delayMs, () => {
+      this.machine.run('arrival', () => {
+        if (this.isLeaving || change.revision <= this.limiter.revision) return;
+        this.limiter.prepare(change)();
+      });
+    });
+  }
+
+  stall(ms: number): void {
+    this.machine.stall(ms);
+  }
+
+  kill(): void {
+    this.machine.isAlive = false;
+    this.view.isAlive = false;
+    for (const connection of this.world.links.of(this.view.name)) connection.close();
+  }
+
+  /** Stops in good order. */
+  leave(): void {
+    this.isLeaving = true;
+    this.machine.run('arrival', () => {
+      void this.limiter.close().then(() => this.kill());
+      // What a closing limiter still waits for it waits for in real time, which does not pass here.
+      this.machine.clock.after(this.patienceMs, () => this.kill());
+    });
+  }
+
+  private askOnce(limit: number, key: string, cost: number): void {
+    const begun = this.world.time.seconds();
+    try {
+      const answer = this.limiter.tryAcquire(this.request(limit, key, cost));
+      if (!(answer instanceof Promise)) return this.decided(limit, key, cost, answer, begun);
+      this.pending++;
+      answer.then(
+        (decision) => {
+          this.pending--;
+          this.decided(limit, key, cost, decision, begun);
+        },
+        (error: unknown) => this.observer.fail('error', String(error)),
+      );
+    } catch (error) {
+      this.observer.fail('error', String(error));
+    }
+  }
+
+  private decided(
+    limit: number,
+    key: string,
+    cost: number,
+    decision: Decision,
+    begun: number,
+  ): void {
+    this.observer.decided(this, limit, decision);
+    if (decision.source === 'fallback') this.fallbacks++;
+    if (!decision.allowed) return;
+    this.observer.admitted(this, limit, key, cost, decision.source, begun);
+    if (decision.source !== 'fallback') this.taken.push({ limit, key, tokens: cost });
+  }
+
+  private request(limit: number, key: string, cost: number): AcquireRequest {
+    const app = this.observer.appOf(limit);
+    if (app !== undefined) return { app, cost };
+    return { policy: `p${limit}`, key, cost };
+  }
+}

@@ -1,0 +1,89 @@
+interface Move {
+  readonly begun: number;
+  readonly second: number;
+  readonly tokens: number;
+}
+
+/** Spans that begin at one instant: what was used in them, and what had flowed in before them. */
+interface Spans {
+  readonly from: number;
+  sum: number;
+}
+
+/**
+ * What a bucket must hold at least to admit all that was admitted: the most, over all spans, by which
+ * the tokens that were asked for and admitted within the span exceed what has flowed in. Kept apart
+ * from the library's own arithmetic on purpose.
+ */
+export class Need {
+  /** Later spans come later and have the larger sums; any other is never the worst again. */
+  private spans: Spans[] = [];
+  /** In the order in which they ended; what came back is negative. */
+  private readonly moves: Move[] = [];
+  private inflow = 0;
+  private last = 0;
+
+  /** `rate` is in tokens per second. */
+  constructor(private rate: number) {}
+
+  /** Tokens asked for at `begun` and admitted at `second`. The need of the spans that end now. */
+  add(tokens: number, begun: number, second: number): number {
+    this.flow(second);
+    const { spans } = this;
+    let at = spans.length;
+    while (at > 0 && spans[at - 1]!.from > begun) at--;
+    const flowedBefore = this.inflow - this.rate * (second - begun);
+    spans.splice(at, 0, { from: begun, sum: flowedBefore + this.since(begun) });
+    this.moves.push({ begun, second, tokens });
+    for (let i = 0; i <= at; i++) spans[i]!.sum += tokens;
+    let most = -Infinity;
+    this.spans = spans.filter(({ sum }) => {
+      if (sum <= most) return false;
+      most = sum;
+      return true;
+    });
+    return most - this.inflow;
+  }
+
+  /** Tokens came back: of every span that has begun by then. */
+  giveBack(tokens: number, second: number): void {
+    this.moves.push({ begun: second, second, tokens: -tokens });
+    for (const spans of this.spans) spans.sum -= tokens;
+  }
+
+  /** What was admitted and came back in the span from that instant until now. */
+  private since(from: number): number {
+    let sum = 0;
+    for (let i = this.moves.length - 1; i >= 0 && this.moves[i]!.second >= from; i--) {
+      if (this.moves[i]!.begun >= from) sum += this.moves[i]!.tokens;
+    }
+    return sum;
+  }
+
+  /** Another rate from now on. */
+  change(rate: number, second: number): void {
+    this.flow(second);
+    this.rate = rate;
+  }
+
+  private flow(second: number): void {
+    this.inflow += this.rate * (second - this.last);
+    this.last = second;
+  }
+}
+
+/** The same for a window: tokens asked for and admitted in any span of that length. */
+export class SpanSum {
+  private readonly admitted: { readonly begun: number; readonly tokens: number }[] = [];
+
+  constructor(private readonly seconds: number) {}
+
+  add(tokens: number, begun: number, second: number): number {
+    const { admitted } = this;
+    admitted.push({ begun, tokens });
+    while (admitted[0]!.begun < second - 2 * this.seconds) admitted.shift();
+    let sum = 0;
+    for (const one of admitted) if (one.begun > second - this.seconds) sum += one.tokens;
+    return sum;
+  }
+}

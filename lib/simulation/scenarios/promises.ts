@@ -1,0 +1,88 @@
+import { type Ground } from './ground.js';
+
+/** The most that is promised of local decisions, however many tokens there are. */
+const MOST_LOCAL = 0.95;
+/** Apps with fewer requests per node and horizon than this are left to the store, one by one. */
+const REQUESTS_FOR_STOCK = 1.5;
+/** Requests per second that each app should have on each node, or tokens lie idle in too many places. */
+const REQUESTS_PER_NODE_AND_APP = 5;
+/** Half of the burst is leased: what is used in one pace, and what is held for the next. */
+const PACES_IN_BURST = 4;
+
+/** Apps with fewer than this have stock that often lies idle; as much is lost where all are so small. */
+const REQUESTS_FOR_USE = 5;
+const LOST_WHERE_SMALL = 0.08;
+
+/** The least utilisation that is promised, if any is: a little less by the part of small apps. */
+export function utilisationBar(ground: Ground, bar: number): number | undefined {
+  if (reasonAgainstUtilisation(ground) !== undefined) return undefined;
+  const rates = ground.requestRates();
+  const small = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_USE);
+  // The scenarios' own quota has one app, and is held to the whole bar on any number of nodes.
+  return rates.length === 1 ? bar : bar - (LOST_WHERE_SMALL * sum(small)) / sum(rates);
+}
+
+/**
+ * The part of local decisions that is promised whatever the load: of each app 1 − 1 / 4t, where t are
+ * the requests that a node has of it within a horizon, because each has a lease of its own.
+ */
+export function localBar(ground: Ground): number | undefined {
+  const all = sum(ground.requestRates());
+  const promised = sum(
+    ground.requestRates().map((rate) => {
+      return (
+        (rate / all) * Math.min(MOST_LOCAL, Math.max(0, 1 - 1 / (4 * perHorizon(ground, rate))))
+      );
+    }),
+  );
+  return promised > 0 ? promised : undefined;
+}
+
+/**
+ * The most calls per second while there is a shortage: one per node and pace, and one for each request
+ * of apps that have too few of them to keep a stock. `load` is that of the run, as a part.
+ */
+export function callsBar(ground: Ground, load: number): number {
+  const paced = ground.nodes / ground.paceSeconds;
+  const rates = ground.requestRates();
+  // An app that is alone is the one that is short, and keeps the pace itself.
+  if (rates.length === 1) return paced;
+  const direct = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_STOCK);
+  return paced + load * sum(direct);
+}
+
+/** What is not promised on this ground, and why: a line for each. */
+export function notPromised(ground: Ground, of = ''): string[] {
+  const lines: string[] = [];
+  const reason = reasonAgainstUtilisation(ground);
+  if (reason !== undefined) lines.push(`utilisation${of}, because ${reason}`);
+  if (localBar(ground) === undefined) {
+    const most = Math.max(...ground.requestRates().map((rate) => perHorizon(ground, rate)));
+    lines.push(
+      `local decisions${of}, because no app has more than ${short(most)} requests per node and horizon`,
+    );
+  }
+  return lines;
+}
+
+function reasonAgainstUtilisation(ground: Ground): string | undefined {
+  const { nodes, capacity, depth, paceSeconds, figures } = ground;
+  const rate = sum(ground.requestRates()) / (nodes * figures.apps.length);
+  if (rate < REQUESTS_PER_NODE_AND_APP) {
+    return `an app has only ${short(rate)} requests per second on a node, of ${REQUESTS_PER_NODE_AND_APP} that it takes`;
+  }
+  const paces = depth / (capacity * paceSeconds);
+  // A depth is a whole number of tokens.
+  if (paces < PACES_IN_BURST - 0.01) {
+    return `the burst is what flows in during ${short(paces)} paces, of ${PACES_IN_BURST} that it takes`;
+  }
+  return undefined;
+}
+
+/** Requests that one node has of an app within a horizon. */
+function perHorizon({ horizonSeconds, nodes }: Ground, rate: number): number {
+  return (rate * horizonSeconds) / nodes;
+}
+
+const sum = (figures: readonly number[]): number => figures.reduce((a, b) => a + b, 0);
+const short = (figure: number): string => String(Number(figure.toPrecision(2)));

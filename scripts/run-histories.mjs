@@ -1,0 +1,5 @@
+// Runs histories of the simulator as it is built.
+import { histories } from '../dist/simulation/index.js';
+import { main } from './support/step.mjs';
+
+await main(() => histories(process.argv.slice(2), console));
