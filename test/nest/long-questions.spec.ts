@@ -2,18 +2,26 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { startRedis, stopAll } from '../support/index.js';
 
-/** Of 14 KB each, and of 90 KB: 4 MB and more are sent, and a third of it would be too much. */
-const [URLS, BODIES] = [300, 50];
-const MOST_BYTES = 1_400_000;
+/** Of 14 KB each, and of 90 KB: 2.1 MB and more are sent, and half of it would be too much. */
+const [URLS, BODIES] = [150, 40];
+const MOST_BYTES = 1_000_000;
 
+const HEADERS = ['early', 'cut', 'cut-chosen', 'by-user', 'varied'].map(
+  (route) => `HEADER ${route}`,
+);
 const ATTACKS = [
-  ['express', 'GET plain', ['GET degraded', 'GET limited'], URLS],
-  ['express', 'POST plain', ['POST degraded', 'POST limited'], BODIES],
-  ['express', 'GraphQL plain', ['GraphQL limited'], BODIES],
+  ['express', 'GET plain', ['GET degraded', 'GET limited', 'GET denied'], URLS],
+  ['express', 'HEADER plain', HEADERS, URLS],
+  ['express', 'POST plain', ['POST degraded', 'POST limited', 'POST denied'], BODIES],
+  ['express', 'GraphQL plain', ['GraphQL limited', 'GraphQL cut', 'GraphQL denied'], BODIES],
   ['fastify', 'GET plain', ['GET degraded', 'GET limited'], URLS],
+  ['fastify', 'HEADER plain', ['HEADER early', 'HEADER cut'], URLS],
   ['fastify', 'POST plain', ['POST degraded', 'POST limited'], BODIES],
   ['redis', 'GET plain', ['GET degraded', 'GET leased', 'GET denied'], URLS],
-  ['grpc', 'Nothing', ['All'], BODIES],
+  ['redis', 'HEADER plain', ['HEADER cut'], URLS],
+  ['redis', 'POST plain', ['POST limited', 'POST denied'], BODIES],
+  ['redis', 'GraphQL plain', ['GraphQL limited'], BODIES],
+  ['grpc', 'Nothing', ['All', 'Level1', 'Level2', 'Level3'], BODIES],
   ['tcp', 'plain', ['degraded'], BODIES],
 ] as const;
 

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { credentials, loadPackageDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
+import { Controller, Get, HttpCode, Module, Post, type ExecutionContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Args, GraphQLModule, Int, Query, Resolver } from '@nestjs/graphql';
 import {
@@ -25,6 +25,7 @@ import { freePort } from '../../support/free-port.js';
 
 const BODY_CHARACTERS = 90_000;
 const URL_CHARACTERS = 14_000;
+const WARM_UP = 40;
 
 const PLENTY = { rate: 1_000_000, period: '1s' } as const;
 const ANSWER = { ok: 1 };
@@ -61,6 +62,43 @@ class Pages {
     return ANSWER;
   }
 
+  @Get('early')
+  @RateLimit({ ...PLENTY, key: { header: 'x-long' }, early: true })
+  early() {
+    return ANSWER;
+  }
+
+  @Get('cut')
+  @RateLimit({ ...PLENTY, key: startOfHeader })
+  cut() {
+    return ANSWER;
+  }
+
+  @Get('cut-chosen')
+  @RateLimit((context) => ({ policy: 'plenty', key: startOfHeader(context) }))
+  cutChosen() {
+    return ANSWER;
+  }
+
+  @Get('by-user')
+  @RateLimit({ ...PLENTY, key: 'user' })
+  byUser() {
+    return ANSWER;
+  }
+
+  @Get('varied')
+  @Degrade({ vary: ['x-long'] })
+  varied() {
+    return ANSWER;
+  }
+
+  @Post('denied')
+  @HttpCode(200)
+  @RateLimit({ rate: 1, period: '1d', key: { param: 'body.pad' } })
+  deniedPost() {
+    return ANSWER;
+  }
+
   @Post('plain')
   @HttpCode(200)
   plainPost() {
@@ -93,6 +131,24 @@ class Pages {
     return { name: 'ok' };
   }
 
+  @GrpcMethod('Products', 'Level1')
+  @RateLimit({ ...PLENTY, key: { param: 'name' } })
+  limitedCall() {
+    return { name: 'ok' };
+  }
+
+  @GrpcMethod('Products', 'Level2')
+  @RateLimit({ ...PLENTY, key: (context) => startOfName(context) })
+  cutCall() {
+    return { name: 'ok' };
+  }
+
+  @GrpcMethod('Products', 'Level3')
+  @RateLimit({ rate: 1, period: '1d', key: { param: 'name' } })
+  deniedCall() {
+    return { name: 'ok' };
+  }
+
   @MessagePattern('plain')
   plainMessage() {
     return ANSWER;
@@ -104,6 +160,10 @@ class Pages {
   degradedMessage() {
     return ANSWER;
   }
+}
+
+interface Pad {
+  readonly pad: string;
 }
 
 @Resolver()
@@ -118,11 +178,39 @@ class Books {
   limited(@Args('pad') _pad: string) {
     return 1;
   }
+
+  @Query(() => Int)
+  @RateLimit({ ...PLENTY, key: (context) => context.getArgByIndex<Pad>(1).pad.slice(0, 30) })
+  cut(@Args('pad') _pad: string) {
+    return 1;
+  }
+
+  @Query(() => Int)
+  @RateLimit({ rate: 1, period: '1d', key: { param: 'args.pad' } })
+  denied(@Args('pad') _pad: string) {
+    return 1;
+  }
+}
+
+type Request = { readonly headers?: Readonly<Record<string, string>> };
+
+/** What is cut out of a long text may hold on to all of it. */
+function startOfHeader(context: ExecutionContext): string | undefined {
+  const request = context.switchToHttp().getRequest<Request | undefined>();
+  return request?.headers?.['x-long']?.slice(0, 30);
+}
+
+function startOfName(context: ExecutionContext): string {
+  return context.switchToRpc().getData<{ name: string }>().name.slice(0, 30);
 }
 
 type Ask = (route: string, number: number) => Promise<unknown>;
 
 const pad = (number: number, characters: number): string => `${number}-`.padEnd(characters, 'x');
+
+const LIMITS: RateLimitModuleInput = { policies: { plenty: PLENTY }, user: startOfHeader };
+/** The wires' names of routes that let the same question pass once. */
+const ONCE = ['denied', 'Level3'];
 
 async function http(
   adapter: ExpressAdapter | FastifyAdapter,
@@ -135,28 +223,30 @@ async function http(
   const isExpress = adapter instanceof ExpressAdapter;
   class AppModule {}
   Module({
-    imports: [RateLimitModule.forRoot(options), ...(isExpress ? [graphql] : [])],
+    imports: [RateLimitModule.forRoot({ ...LIMITS, ...options }), ...(isExpress ? [graphql] : [])],
     controllers: [Pages],
     providers: isExpress ? [Books] : [],
   })(AppModule);
   const app = await NestFactory.create(AppModule, adapter, { logger: ['error'] });
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
-  const get = async (path: string) => {
-    await succeeded(await fetch(url + path));
-    if (path.startsWith('/denied')) await (await fetch(url + path)).text();
+  const send = async (path: string, init: RequestInit) => {
+    const response = await fetch(url + path, init);
+    await succeeded(response);
   };
   const post = (path: string, body: object) =>
-    fetch(url + path, {
+    send(path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
-    }).then(succeeded);
+    });
   return (route, number) => {
     const [verb, name] = route.split(' ');
     switch (verb) {
       case 'GET':
-        return get(`/${name}?k=key-${number}-of-many&pad=${pad(number, URL_CHARACTERS)}`);
+        return send(`/${name}?k=key-${number}-of-many&pad=${pad(number, URL_CHARACTERS)}`, {});
+      case 'HEADER':
+        return send(`/${name}`, { headers: { 'x-long': pad(number, URL_CHARACTERS) } });
       case 'POST':
         return post(`/${name}`, { pad: pad(number, BODY_CHARACTERS) });
       default: {
@@ -174,7 +264,7 @@ async function succeeded(response: Response): Promise<void> {
 
 async function serve(options: MicroserviceOptions): Promise<void> {
   class AppModule {}
-  Module({ imports: [RateLimitModule.forRoot()], controllers: [Pages] })(AppModule);
+  Module({ imports: [RateLimitModule.forRoot(LIMITS)], controllers: [Pages] })(AppModule);
   const app = await NestFactory.createMicroservice(AppModule, { ...options, logger: ['error'] });
   await app.listen();
 }
@@ -215,10 +305,26 @@ const WIRES: Readonly<Record<string, () => Promise<Ask>>> = {
   tcp,
 };
 
-async function leftInMemory(ask: Ask, route: string, from: number, to: number): Promise<number> {
+async function leftInMemory(ask: Ask, route: string, requests: number): Promise<number> {
   const before = await inUse();
-  for (let i = from; i < to; i++) await ask(route, i);
+  await askOften(ask, route, 0, requests);
   return (await inUse()) - before;
+}
+
+async function askOften(ask: Ask, route: string, from: number, to: number): Promise<void> {
+  const isOnce = ONCE.some((name) => route.endsWith(name));
+  for (let i = from; i < to; i++) {
+    await ask(route, i);
+    if (isOnce) await isRefused(ask(route, i));
+  }
+}
+
+async function isRefused(answer: Promise<unknown>): Promise<void> {
+  const isAnswered = await answer.then(
+    () => true,
+    () => false,
+  );
+  if (isAnswered) throw new Error('was answered twice');
 }
 
 /** Some of what is free is found to be so only when the event loop has turned. */
@@ -244,9 +350,9 @@ const asks = new Map<string, Ask>();
 for (const [wire, plain, attacked, requests] of attacks) {
   const ask = asks.get(wire) ?? (await WIRES[wire]!());
   asks.set(wire, ask);
-  const ofRoute = (route: string) => leftInMemory(ask, route, 0, requests);
+  const ofRoute = (route: string) => leftInMemory(ask, route, requests);
   // Client and server keep something of the first questions that they see: a megabyte or three, once.
-  for (const route of [plain, ...attacked]) await leftInMemory(ask, route, -requests, -1);
+  for (const route of [plain, ...attacked]) await askOften(ask, route, -WARM_UP, 0);
   const control = await ofRoute(plain);
   for (const route of attacked) {
     const bytes = (await ofRoute(route)) - control;
