@@ -191,6 +191,7 @@ export class SimulatedProcess {
     decision: Decision,
     begun: number,
   ): void {
+    if (!this.machine.isAlive) return;
     this.observer.decided(this, limit, decision);
     if (decision.source === 'fallback') this.fallbacks++;
     if (!decision.allowed) return;
