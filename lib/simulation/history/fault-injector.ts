@@ -6,6 +6,7 @@ import { type SimulatedProcess } from './simulated-process.js';
 
 /** What faults are done to. */
 export interface Stage {
+  readonly decisionTimeoutMs: number;
   readonly time: VirtualTime;
   readonly links: VirtualLinks;
   readonly server: VirtualRedis;
@@ -14,11 +15,17 @@ export interface Stage {
   start(slot: number): void;
   /** The store forgets, or its clock jumps; so much of what happened was not replicated. */
   lost(lagSeconds: number): void;
+  /** Answers are late by up to so much. */
+  late(seconds: number): void;
 }
+
+/** Three failures open a breaker; the first call may have been sent just before. */
+const TIMEOUTS_TO_NOTICE = 4;
 
 /** Lets faults happen, and knows when the last of them is over. */
 export class FaultInjector {
   lastEndMs = 0;
+  private latestMs = 0;
   private downUntil = 0;
   private pausedUntil = 0;
   private laggingSince: number | undefined;
@@ -29,6 +36,20 @@ export class FaultInjector {
     const endMs = this.stage.time.seconds() * 1000 + this.lastsMs(event);
     this.lastEndMs = Math.max(this.lastEndMs, endMs);
     this.inflict(event);
+    this.stage.late(this.unansweredMs(event) / 1000);
+    const lateMs = this.lateMs(event);
+    if (lateMs > this.latestMs) this.stage.late((lateMs - this.latestMs) / 1000);
+    this.latestMs = Math.max(this.latestMs, lateMs);
+  }
+
+  /** On a connection that is half-open the answers to a few calls never come before that is known. */
+  private unansweredMs(event: FaultEvent): number {
+    return event.kind === 'half-open' ? TIMEOUTS_TO_NOTICE * this.stage.decisionTimeoutMs : 0;
+  }
+
+  private lateMs(event: FaultEvent): number {
+    if (event.kind === 'late') return event.ms;
+    return event.kind === 'pause' || event.kind === 'stall' ? event.forMs : 0;
   }
 
   private lastsMs(event: FaultEvent): number {

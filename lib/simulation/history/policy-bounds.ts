@@ -33,6 +33,8 @@ export class PolicyBounds {
   private besides = 0;
   private shareDepth = 0;
   private joinedDepth = 0;
+  /** By how much answers were late at most. */
+  private latestSeconds = 0;
   private last = 0;
 
   constructor(
@@ -47,6 +49,11 @@ export class PolicyBounds {
   /** The store forgets, or has time jump: at most one bucket more, and what was on lease. */
   lose(): void {
     this.added += 2 * this.burst;
+  }
+
+  /** Answers may come so much later from now on. */
+  late(seconds: number): void {
+    this.latestSeconds += seconds;
   }
 
   /** A process that is started later has a share of its own, and knows of no other before it hears. */
@@ -150,8 +157,9 @@ export class PolicyBounds {
     if (this.policy.kind === 'window') return undefined;
     const used = count.inAll.add(tokens, begun, second);
     const fromStore = this.burst + this.added + count.refunding;
-    // Of late answers: what passed by share, and what had before the store said no.
-    const most = fromStore + this.besides + 2 * (this.shareDepth + this.joinedDepth);
+    // Of late answers: what passed by share, and what flowed in before the store said no.
+    const byShare = this.shareDepth + 2 * this.joinedDepth + this.rate * this.latestSeconds;
+    const most = fromStore + this.besides + byShare;
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
   }
 

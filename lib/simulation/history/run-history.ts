@@ -39,6 +39,7 @@ export class HistoryRun implements Observer, Stage {
   readonly server: VirtualRedis;
   readonly slots: (SimulatedProcess | undefined)[] = [];
   readonly limits: LimitsInForce;
+  readonly decisionTimeoutMs: number;
   broken: Broken | undefined;
   onAdmitted: ((limit: number, tokens: number) => void) | undefined;
   private readonly fleet = new FleetView();
@@ -53,6 +54,7 @@ export class HistoryRun implements Observer, Stage {
   constructor(readonly history: History) {
     const { plan, seed } = history;
     this.limits = new LimitsInForce(plan);
+    this.decisionTimeoutMs = plan.decisionTimeoutMs;
     this.random = seededRandom(seed + 1);
     const network = new Network(this.time, seededRandom(seed + 2), plan.decisionTimeoutMs);
     this.server = new VirtualRedis(this.time, {
@@ -143,11 +145,11 @@ export class HistoryRun implements Observer, Stage {
     }
     this.quota?.processStarted();
     const { plan } = this.history;
-    const { time, links, random, limits } = this;
+    const { time, links, random, limits, decisionTimeoutMs } = this;
     const view = this.fleet.join(name, plan.processes);
     this.slots[slot] = new SimulatedProcess(
       name,
-      { decisionTimeoutMs: plan.decisionTimeoutMs, limits: limits.change },
+      { decisionTimeoutMs, limits: limits.change },
       { time, links, random },
       view,
       this,
@@ -157,6 +159,10 @@ export class HistoryRun implements Observer, Stage {
   lost(lagSeconds: number): void {
     for (const bounds of this.policies) bounds.lose();
     this.quota?.lose(lagSeconds);
+  }
+
+  late(seconds: number): void {
+    for (const bounds of this.policies) bounds.late(seconds);
   }
 
   // What processes tell.

@@ -56,7 +56,7 @@ export class SimulatedProcess {
   /** Calls that have not come back. */
   pending = 0;
   private isLeaving = false;
-  private readonly patienceMs: number;
+  private readonly decisionTimeoutMs: number;
   private readonly limiter: RateLimiter;
   /** What may still be given back. */
   private readonly taken: Taken[] = [];
@@ -69,7 +69,7 @@ export class SimulatedProcess {
     private readonly observer: Observer,
   ) {
     this.machine = new Machine(name, world.time, world.random);
-    this.patienceMs = CLOSING_TIMEOUTS * decisionTimeoutMs;
+    this.decisionTimeoutMs = decisionTimeoutMs;
     const { revision, ...options } = limits;
     this.limiter = createRateLimiter({
       ...options,
@@ -113,9 +113,14 @@ export class SimulatedProcess {
       const index = this.taken.findLastIndex((one) => one.limit === limit && one.key === key);
       if (index < 0) return;
       const [{ tokens }] = this.taken.splice(index, 1) as [Taken];
+      const begun = this.world.time.seconds();
       this.observer.refundBegun(this, limit, key, tokens);
       const done = this.limiter.refund(this.request(limit, key, tokens));
-      const settled = (): void => this.observer.refundDone(limit, key, tokens);
+      const settled = (): void => {
+        // One that the store has not answered in time may reach it later, or never.
+        const waitedMs = (this.world.time.seconds() - begun) * 1000;
+        if (waitedMs < this.decisionTimeoutMs) this.observer.refundDone(limit, key, tokens);
+      };
       if (done instanceof Promise) done.then(settled, () => {});
       else settled();
     });
@@ -156,7 +161,8 @@ export class SimulatedProcess {
     this.machine.run('arrival', () => {
       void this.limiter.close().then(() => this.kill());
       // What a closing limiter still waits for it waits for in real time, which does not pass here.
-      this.machine.clock.after(this.patienceMs, () => this.kill());
+      const patienceMs = CLOSING_TIMEOUTS * this.decisionTimeoutMs;
+      this.machine.clock.after(patienceMs, () => this.kill());
     });
   }
 
@@ -185,6 +191,7 @@ export class SimulatedProcess {
     decision: Decision,
     begun: number,
   ): void {
+    if (!this.machine.isAlive) return;
     this.observer.decided(this, limit, decision);
     if (decision.source === 'fallback') this.fallbacks++;
     if (!decision.allowed) return;

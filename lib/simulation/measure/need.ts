@@ -81,7 +81,7 @@ export class SpanSum {
   add(tokens: number, begun: number, second: number): number {
     const { admitted } = this;
     admitted.push({ begun, tokens });
-    while (admitted[0]!.begun < second - 2 * this.seconds) admitted.shift();
+    while (admitted.length > 0 && admitted[0]!.begun < second - 2 * this.seconds) admitted.shift();
     let sum = 0;
     for (const one of admitted) if (one.begun > second - this.seconds) sum += one.tokens;
     return sum;

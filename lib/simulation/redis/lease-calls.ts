@@ -29,6 +29,7 @@ export type LeaseMoved = (app: string, tokens: number) => void;
 const SHORTAGES = ['none', 'app', 'cluster'];
 /** How often the ledger looks at the limits and at the server. */
 const TICK_MICROS = 100_000;
+const CLOCK_STEP_MICROS = 1_000_000;
 
 /** What lua/lease.lua and lua/seed-limits.lua do, by the ledger that they are held to. */
 export class LeaseCalls {
@@ -98,6 +99,8 @@ export class LeaseCalls {
     const isDue =
       this.ledger === undefined ||
       now - this.lookedAt >= TICK_MICROS ||
+      // The ledger goes on from where it was when the clock has stepped back.
+      this.lookedAt - now > CLOCK_STEP_MICROS ||
       held?.digests.at(-1) !== digest ||
       lastApp >= held.names.length;
     if (!isDue) return this.ledger!;
