@@ -53,8 +53,6 @@ export {
   FileSourceOptions,
   RateLimitConfig,
   UnknownRevisionError,
-  type AdaptiveDocument,
-  type AlertsDocument,
   type AppDocument,
   type CheckOptions,
   type ClusterDocument,

@@ -1,5 +1,6 @@
 import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
+import { isPlanned, NOT_AVAILABLE } from './common/not-available.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
 import { isAsyncFunction, NOT_ASYNC } from './guards/index.js';
@@ -22,6 +23,7 @@ const IPV6_BITS = 128;
 /** What the limiter and Protection look at is checked there; everything else is checked here. */
 export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
   plainObject('options', input, 'an object');
+  rejectPlanned(input);
   rejectUnknown('options', input, KNOWN_OPTIONS);
   const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
   plainObject('policies', options.policies, 'an object of policies by name');
@@ -41,6 +43,13 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   checkApp(options);
   checkApply(options);
   return options;
+}
+
+function rejectPlanned(input: object): void {
+  const name = Object.keys(input).find(isPlanned);
+  if (name === undefined) return;
+  const field = `options.${name}`;
+  throw new InvalidArgumentError(field, undefined, 'nothing', `${field}: ${NOT_AVAILABLE}`);
 }
 
 /** What was given, over what holds by default; nothing that does not exist. */

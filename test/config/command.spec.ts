@@ -36,8 +36,8 @@ const FAULTS: Record<string, string[]> = {
   'twice.yaml': ['line 3, column 3: not YAML: duplicated mapping key'],
   'empty.yaml': ['is empty'],
   'nothing.yaml': [
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, ' +
-      'adaptive, alerts (or allowEmpty, if that is meant)',
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection ' +
+      '(or allowEmpty, if that is meant)',
   ],
   'misspelt.yaml': [
     "policies.login.key: expected 'ip', 'user', 'route', 'global', { header }, { param }, or a list of these, " +

@@ -50,7 +50,6 @@ function patchOf(random: (below: number) => number, number: number): ConfigLayer
   return {
     ...documentOf(step),
     profiles: { promo: promoOf(step) },
-    adaptive: {},
     ...whole(number),
   };
 }

@@ -28,8 +28,6 @@ describe('a document that is right', () => {
       db: { preset: 'database', breaker: { openFor: '5s' }, rate: 'api' },
       cache: 'redis',
     },
-    adaptive: { enabled: true, weights: { cpu: 0.6, memory: 0.2 } },
-    alerts: { seconds: { errorRate: { above: 0.02 } } },
   };
 
   it('comes back as it is, as a frozen copy', () => {
@@ -101,8 +99,8 @@ describe('the options of the code', () => {
 
 describe('a document that is wrong', () => {
   const empty =
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, ' +
-    'adaptive, alerts (or allowEmpty, if that is meant)';
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection ' +
+    '(or allowEmpty, if that is meant)';
   const key = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these, got";
 
   it.each<[string, unknown, string[]]>([
@@ -225,8 +223,7 @@ describe('a document that is wrong', () => {
         profiles: { promo: { policies: { api: { cost: 9 } } }, sale: { profile: 'x' } },
       },
       [
-        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection, ' +
-          'adaptive and alerts',
+        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation and protection',
         'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
       ],
     ],
@@ -260,20 +257,18 @@ describe('a document that is wrong', () => {
       ],
     ],
     [
-      'weights and thresholds that do not fit together',
+      'what has no effect yet',
       {
-        adaptive: { weights: { cpu: 0.9 }, thresholds: { low: 0.95 }, loopDelay: { high: '10ms' } },
+        policies: { api },
+        adaptive: { enabled: true },
+        alerts: {},
+        profiles: { promo: { alerts: {} } },
       },
       [
-        'adaptive.weights: expected cpu, memory and inFlight to add up to 1, got 1.4',
-        'adaptive.thresholds.high: expected more than low (0.95), got 0.9',
-        'adaptive.loopDelay.high: expected more than low (15ms), got "10ms"',
+        'profiles.promo.alerts: not available in this version; leave it out',
+        'adaptive: not available in this version; leave it out',
+        'alerts: not available in this version; leave it out',
       ],
-    ],
-    [
-      'windows that do not fit together',
-      { alerts: { seconds: { errorRate: { window: '10m' } } } },
-      ['alerts.seconds.errorRate.longWindow: expected more than window (10m), got "5m"'],
     ],
     [
       'what is not JSON',

@@ -86,8 +86,6 @@ const PARTS = {
     cache: 'redis',
     db: { deadline: false, breaker: { window: { calls: 20 }, errorRate: 0.5 }, rate: 'api' },
   },
-  adaptive: { weights: { cpu: 0.5 }, tiers: { S: { order: 4 } } },
-  alerts: { seconds: { qpsRise: { factor: 2 } } },
 };
 
 const EMPTY: ConfigLayers = { code: {}, file: {}, patch: {} };

@@ -180,6 +180,12 @@ describe('at start', () => {
     ['apply of no quota', { apply: 'quota' }, InvalidArgumentError, /^apply: .*no 'quota'/],
     ['apply of a word', { apply: 'all' as never }, InvalidArgumentError, /^apply: /],
     ['an unknown option', { polices: {} } as never, UnknownOptionError, /options\.polices/],
+    [
+      'what is to come',
+      { alerts: {} } as never,
+      InvalidArgumentError,
+      /alerts: not available in this/,
+    ],
     ['an unknown header', { headers: { xx: true } } as never, UnknownOptionError, /headers\.xx/],
     ['an unknown draft', { headers: { draft: 'draft-3' } } as never, InvalidArgumentError, /draft/],
     ['legacy in words', { headers: { legacy: 'y' } } as never, InvalidArgumentError, /legacy/],

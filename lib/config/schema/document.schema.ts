@@ -1,6 +1,4 @@
 import { type z } from 'zod';
-import { adaptiveSchema } from './adaptive.schema.js';
-import { alertsSchema } from './alerts.schema.js';
 import { degradationSchema } from './degradation.schema.js';
 import { field, group, named, text, whole } from './fields.js';
 import { appSchema, clusterSchema, policySchema } from './limits.schema.js';
@@ -12,8 +10,6 @@ const sections = {
   policies: field(named(policySchema, 'policies'), 'The rules by name'),
   degradation: field(degradationSchema, 'What is answered when the real answer cannot be had'),
   protection: field(protectionSchema, 'Resources inside the service that are protected, by name'),
-  adaptive: field(adaptiveSchema, 'How load moves limits'),
-  alerts: field(alertsSchema, 'When somebody is told'),
 };
 
 const profileSchema = group(sections);
@@ -38,8 +34,6 @@ export type AppDocument = z.infer<typeof appSchema>;
 export type PolicyDocument = z.infer<typeof policySchema>;
 export type DegradationDocument = z.infer<typeof degradationSchema>;
 export type ProtectionDocument = z.infer<typeof protectionSchema>;
-export type AdaptiveDocument = z.infer<typeof adaptiveSchema>;
-export type AlertsDocument = z.infer<typeof alertsSchema>;
 
 /** The names of the document's parts that configure something. */
 export const SECTIONS = Object.keys(sections) as readonly (keyof ProfileDocument)[];

@@ -3,8 +3,6 @@ import { durationMs } from '../../common/duration.js';
 import { type ConfigIssue } from '../../common/errors.js';
 import { mergePatch } from '../document/merge-patch.js';
 import { type PathSegment } from '../document/path.js';
-import { adaptiveSchema } from './adaptive.schema.js';
-import { alertsSchema } from './alerts.schema.js';
 import { defaultsOf } from './defaults.js';
 import { degradationSchema } from './degradation.schema.js';
 import { type ConfigDocument } from './document.schema.js';
@@ -14,12 +12,10 @@ type Path = readonly PathSegment[];
 
 /** The rules between fields of sections that no limiter knows. */
 export function otherRules(document: ConfigDocument): ConfigIssue[] {
-  const { adaptive, alerts, degradation, protection = {} } = document;
+  const { degradation, protection = {} } = document;
   return [
     ...Object.keys(protection).flatMap((resource) => policyName(document, resource)),
     ...(degradation === undefined ? [] : degradationRules(degradation)),
-    ...(adaptive === undefined ? [] : adaptiveRules(adaptive)),
-    ...(alerts === undefined ? [] : alertRules(alerts)),
   ];
 }
 
@@ -42,37 +38,6 @@ function filled<T>(schema: z.ZodObject, value: T): T {
 
 function degradationRules(given: NonNullable<ConfigDocument['degradation']>): ConfigIssue[] {
   return rising(['degradation'], filled(degradationSchema, given), ['slow', 'deadline']);
-}
-
-function adaptiveRules(given: NonNullable<ConfigDocument['adaptive']>): ConfigIssue[] {
-  const { weights, thresholds, loopDelay } = filled(adaptiveSchema, given);
-  const { cpu = 0, memory = 0, inFlight = 0 } = weights!;
-  const sum = cpu + memory + inFlight;
-  const at = ['adaptive'];
-  return [
-    ...(Math.abs(sum - 1) < 1e-9
-      ? []
-      : [
-          issue(
-            [...at, 'weights'],
-            Number(sum.toFixed(6)),
-            'cpu, memory and inFlight to add up to 1',
-          ),
-        ]),
-    ...rising([...at, 'thresholds'], thresholds!, ['low', 'high']),
-    ...rising([...at, 'loopDelay'], loopDelay!, ['low', 'high', 'critical']),
-  ];
-}
-
-function alertRules(given: NonNullable<ConfigDocument['alerts']>): ConfigIssue[] {
-  const { seconds, minutes } = filled(alertsSchema, given);
-  const at = ['alerts'];
-  return [
-    ...rising([...at, 'seconds', 'qpsRise'], seconds!.qpsRise!, ['window', 'baseline']),
-    ...rising([...at, 'seconds', 'errorRate'], seconds!.errorRate!, ['window', 'longWindow']),
-    ...rising([...at, 'minutes', 'p99Rise'], minutes!.p99Rise!, ['window', 'baseline']),
-    ...rising([...at, 'minutes', 'denialRise'], minutes!.denialRise!, ['window', 'baseline']),
-  ];
 }
 
 /** Each of the figures must be above the one before it. */

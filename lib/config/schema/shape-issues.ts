@@ -1,6 +1,7 @@
 import { type z } from 'zod';
 import { type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
+import { isPlanned, NOT_AVAILABLE } from '../../common/not-available.js';
 import { isObject, own } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
 import { documentSchema, type ConfigDocument } from './document.schema.js';
@@ -63,6 +64,7 @@ const isInside = ({ code, path }: z.core.$ZodIssue): boolean =>
 
 /** The value is not repeated: it may be a secret in a wrong place. */
 function unknownField(at: Path, known: readonly string[]): LocatedIssue {
+  if (isSection(at) && isPlanned(at.at(-1))) return notAvailable(at);
   const name = nearest(String(at.at(-1)), known);
   const hint = name === undefined ? '' : `; did you mean '${name}'?`;
   const expected = name === undefined ? `one of ${known.join(', ')}` : `'${name}'`;
@@ -71,6 +73,15 @@ function unknownField(at: Path, known: readonly string[]): LocatedIssue {
   const message = `${path}: no such field${hint || `; there are ${list.replace(' or ', ' and ')}`}`;
   return { at, issue: { ...rest, path, message } };
 }
+
+function notAvailable(at: Path): LocatedIssue {
+  const { path, ...rest } = issue(at, undefined, 'nothing');
+  return { at, issue: { ...rest, path, message: `${path}: ${NOT_AVAILABLE}` } };
+}
+
+/** Of the document, or of one of its profiles. */
+const isSection = (at: Path): boolean =>
+  at.length === 1 || (at.length === 3 && at[0] === 'profiles');
 
 function valueAt(document: unknown, at: Path): unknown {
   let value = document;
