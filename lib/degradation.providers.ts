@@ -2,6 +2,7 @@ import { Logger, type OnApplicationShutdown, type Provider } from '@nestjs/commo
 import { ModuleRef, type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock, type Clock } from './common/clock.js';
 import { newNodeId } from './common/ids.js';
+import { quotedError } from './common/quoted.js';
 import { type ConfigConsumer, type ConfigSnapshot } from './config/index.js';
 import { DegradationCore, type DegradationInput } from './degradation/index.js';
 import { DegradeExplorer } from './degrade.explorer.js';
@@ -16,6 +17,7 @@ import {
   DegradeRoutes,
   DegradeTransports,
   isBoundTwice,
+  RouteWarming,
   type DegradeRoutesParts,
   type DegradeSettings,
 } from './interceptors/index.js';
@@ -109,7 +111,7 @@ export const degradationProviders: Provider[] = [
   provide(
     Degradation,
     [DegradeParts],
-    (parts: DegradeParts) => new Degradation(() => parts.core, parts.routes),
+    (parts: DegradeParts) => new Degradation(() => parts.core, parts.routes, warmingOf(parts)),
   ),
   provide(DegradeTransports, [OPTIONS, OPTIONAL_ADAPTER], transportsOf),
   DegradeInterceptor,
@@ -129,6 +131,21 @@ function transportsOf(
     http: new HttpDegradeTransport(adapterHost, problemBase),
     grpc: new GrpcDegradeTransport(),
     rpc: new MessageDegradeTransport(),
+  });
+}
+
+function warmingOf(parts: DegradeParts): RouteWarming {
+  const logger = new Logger('RateLimitModule');
+  return new RouteWarming({
+    routes: () => parts.routes.all(),
+    caches: () => parts.core.caches,
+    failed: ({ resource, warmed, failed }, error) => {
+      const first =
+        error === undefined ? 'they have no answer, or none that is kept' : quotedError(error);
+      logger.warn(
+        `Warm-up of '${resource}': ${failed} of ${warmed + failed} questions failed: ${first}`,
+      );
+    },
   });
 }
 

@@ -120,6 +120,9 @@ export {
   type DegradeContext,
   type DegradedBody,
   type DegradeOptions,
+  type WarmedResource,
+  type WarmQuestion,
+  type WarmQuestions,
 } from './interceptors/index.js';
 export {
   RecoveryOptions,

@@ -11,6 +11,15 @@ export function quoted(text: string, longest = LONGEST_QUOTE): string {
   return plainText(JSON.stringify(cut));
 }
 
+/** What was thrown, as it may stand in a log; whatever it is, this does not throw. */
+export function quotedError(error: unknown): string {
+  try {
+    return quoted(error instanceof Error ? error.message : String(error));
+  } catch {
+    return 'an error without a message';
+  }
+}
+
 /** The same text with everything invisible in it written out. */
 export function plainText(text: string): string {
   return text.replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -83,26 +83,18 @@ export class AnswerCaches implements AnswerStore {
   }
 
   store(levels: FallbackLevels, key: string, body: unknown): boolean {
-    const now = this.clock.now();
-    // Noted for refused answers as well: they would be refused again.
-    this.written.set(key, now);
-    const { schemaVersion: v = DEFAULT_VERSION, kind = DEFAULT_KIND } = levels;
-    const sealed = seal({ v, t: this.clock.epochMs(now), kind, body });
-    if (sealed === undefined) return this.refuse('notJson');
-    if (sealed.bytes > MOST_BYTES) return this.refuse('tooBig');
-    if (levels.revive === undefined && !isPlainData(body)) return this.refuse('classes');
-    this.stored++;
-    if (this.hasShared(levels)) this.shared?.cache.set(key, sealed, this.ttl1(levels));
-    if (this.ttl2(levels) > 0) this.process.set(key, { ...sealed, v, kind, at: now });
-    return true;
+    return this.put(levels, key, body) !== undefined;
   }
 
+  /** A warm-up waits for each write: many at once would be more than a connection takes. */
   warmUp(
     levels: FallbackLevels,
-    keys: Iterable<string>,
+    keys: Iterable<string> | AsyncIterable<string>,
     load: (key: string) => unknown,
+    failed?: (error: unknown) => void,
   ): Promise<WarmUpReport> {
-    return warmUp(keys, load, (key, body) => this.store(levels, key, body));
+    const store = (key: string, body: unknown) => this.put(levels, key, body) ?? false;
+    return warmUp(keys, load, store, failed);
   }
 
   hasShared(levels: FallbackLevels): boolean {
@@ -165,6 +157,26 @@ export class AnswerCaches implements AnswerStore {
     this.process.clear();
   }
 
+  /** Whether the shared cache has it as well, or will have; undefined if the answer was refused. */
+  private put(
+    levels: FallbackLevels,
+    key: string,
+    body: unknown,
+  ): boolean | Promise<boolean> | undefined {
+    const now = this.clock.now();
+    // Noted for refused answers as well: they would be refused again.
+    this.written.set(key, now);
+    const { schemaVersion: v = DEFAULT_VERSION, kind = DEFAULT_KIND } = levels;
+    const sealed = seal({ v, t: this.clock.epochMs(now), kind, body });
+    if (sealed === undefined) return this.refuse('notJson');
+    if (sealed.bytes > MOST_BYTES) return this.refuse('tooBig');
+    if (levels.revive === undefined && !isPlainData(body)) return this.refuse('classes');
+    this.stored++;
+    if (this.ttl2(levels) > 0) this.process.set(key, { ...sealed, v, kind, at: now });
+    if (!this.hasShared(levels)) return true;
+    return this.shared!.cache.set(key, sealed, this.ttl1(levels));
+  }
+
   private accept(
     levels: FallbackLevels,
     { v, kind, body }: Envelope,
@@ -195,9 +207,9 @@ export class AnswerCaches implements AnswerStore {
     return own?.level2TtlMs ?? (typeof process === 'number' ? process : this.figures.level2TtlMs);
   }
 
-  private refuse(why: keyof AnswerCacheStats['refused']): false {
+  private refuse(why: keyof AnswerCacheStats['refused']): undefined {
     this.refused[why]++;
-    return false;
+    return undefined;
   }
 
   private reject(why: keyof AnswerCacheStats['rejected']): undefined {

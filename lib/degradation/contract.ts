@@ -203,11 +203,12 @@ export interface AnswerStore {
   isDue(levels: FallbackLevels, key: string): boolean;
   /** Keeps a normal answer. False if it was refused; that is counted and never thrown. */
   store(levels: FallbackLevels, key: string, body: unknown): boolean;
-  /** Fills the caches before they are needed, a few loads at a time. */
+  /** Fills the caches before they are needed, a few loads at a time. `failed` hears of errors. */
   warmUp(
     levels: FallbackLevels,
-    keys: Iterable<string>,
+    keys: Iterable<string> | AsyncIterable<string>,
     load: (key: string) => unknown,
+    failed?: (error: unknown) => void,
   ): Promise<WarmUpReport>;
 }
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
-import { quoted } from '../common/quoted.js';
+import { quotedError } from '../common/quoted.js';
 import { Tally } from '../common/tally.js';
 
 /**
@@ -58,12 +58,12 @@ export class RequestFaults {
       policy === undefined
         ? [`${what}: failed`, `The option '${what}' failed`]
         : [`${policy}: ${what} failed`, `Policy '${policy}': its ${what} failed`];
-    this.add(name, `${where} (${messageOf(cause)}). ${then}`);
+    this.add(name, `${where} (${quotedError(cause)}). ${then}`);
   }
 
   /** @internal What was asked cannot be, and was denied. */
   refused(route: string, status: number, cause: unknown): void {
-    this.add(`${route}: ${status}`, `${route}: denied with ${status} (${messageOf(cause)}).`);
+    this.add(`${route}: ${status}`, `${route}: denied with ${status} (${quotedError(cause)}).`);
   }
 
   private add(cause: string, text: string): void {
@@ -76,13 +76,5 @@ export class RequestFaults {
     if (this.told.has(text)) return;
     this.told.add(text);
     this.logger.warn(text);
-  }
-}
-
-function messageOf(cause: unknown): string {
-  try {
-    return quoted(cause instanceof Error ? cause.message : String(cause));
-  } catch {
-    return 'an error without a message';
   }
 }

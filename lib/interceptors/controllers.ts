@@ -1,7 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { ContextIdFactory, type ModuleRef } from '@nestjs/core';
 
-type Class = abstract new (...args: never[]) => object;
+type Class = abstract new (...args: never[]) => unknown;
 
 /** Finds the controller that a request was meant for. */
 export class Controllers {
@@ -12,8 +12,17 @@ export class Controllers {
 
   of(context: ExecutionContext): object | Promise<object> {
     const type = context.getClass<object>();
+    return this.find(type) ?? this.ofRequest(type, context);
+  }
+
+  /** For work that no request has asked for. */
+  apart(type: Class): object | Promise<object> {
+    return this.find(type) ?? this.modules.resolve<object>(type, undefined, { strict: false });
+  }
+
+  private find(type: Class): object | undefined {
     if (!this.known.has(type)) this.known.set(type, this.lasting(type));
-    return this.known.get(type) ?? this.ofRequest(type, context);
+    return this.known.get(type);
   }
 
   private lasting(type: Class): object | undefined {

@@ -10,12 +10,14 @@ import {
 } from '../degradation/index.js';
 import { type AnsweredQuestion } from './answer-keys.js';
 import { type DegradeRoutes } from './degrade-routes.js';
+import { type RouteWarming, type WarmedResource } from './route-warming.js';
 
 /** For operators: how resources are, and what is to be done with them. */
 export class Degradation {
   constructor(
     private readonly core: () => DegradationCore,
     private readonly routes: Pick<DegradeRoutes, 'get'>,
+    private readonly warming: Pick<RouteWarming, 'warm'>,
   ) {}
 
   /** All requests get a fallback, of that level if one is given, until `resume`. */
@@ -64,6 +66,14 @@ export class Degradation {
     const { keys, levels } = this.routes.get(route);
     const byKey = new Map(Array.from(questions, (question) => [keys.keyFor(question), question]));
     return this.core().caches.warmUp(levels, byKey.keys(), (key) => load(byKey.get(key)!));
+  }
+
+  /**
+   * Fills the caches with what `warm` of `@Degrade` lists: of all resources, or of one. It is done when
+   * Redis has the answers, too; a second call for the same resource waits for the first.
+   */
+  warm(resource?: string): Promise<WarmedResource[]> {
+    return this.warming.warm(resource);
   }
 
   /** A name that nobody has is one that an operator has misspelt. */

@@ -7,7 +7,7 @@ import { type DegradeOptions } from './degrade-options.js';
 const KNOWN: readonly (keyof DegradeOptions)[] = [
   ...(['resource', 'level1', 'level2', 'level3', 'level4', 'blockHandler', 'fallback'] as const),
   ...(['deadline', 'slow', 'shared', 'vary', 'principal', 'schemaVersion', 'field'] as const),
-  ...(['coreFields', 'idempotent', 'revive', 'isFailure'] as const),
+  ...(['coreFields', 'idempotent', 'revive', 'isFailure', 'warm'] as const),
 ];
 const METHOD_OPTIONS = ['level3', 'blockHandler', 'fallback'] as const;
 
@@ -37,7 +37,7 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
     if (options[name] !== undefined) durationMs(options[name], `${at}.${name}`);
   }
   for (const name of ['shared', 'idempotent'] as const) expect(at, options, name, 'boolean');
-  for (const name of ['principal', 'revive', 'isFailure'] as const) {
+  for (const name of ['principal', 'revive', 'isFailure', 'warm'] as const) {
     expect(at, options, name, 'function');
   }
   for (const name of ['resource', 'field', ...METHOD_OPTIONS] as const) {
@@ -80,8 +80,11 @@ export function checkRoute(
       throw new InvalidArgumentError(`${at}.${option}`, method, `a method of ${type.name}`);
     }
   }
+  if (options.warm !== undefined && options.level1 === false && options.level2 === false) {
+    throw new InvalidArgumentError(`${at}.warm`, options.warm, 'none: levels 1 and 2 are left out');
+  }
   if (options.idempotent === true || !isWrite(handler)) return;
-  const fake = (['level1', 'level2', ...METHOD_OPTIONS] as const).find((name) => own[name]);
+  const fake = (['level1', 'level2', 'warm', ...METHOD_OPTIONS] as const).find((name) => own[name]);
   if (fake === undefined) return;
   throw new InvalidArgumentError(
     `${at}.${fake}`,

@@ -2,6 +2,7 @@ import { type ExecutionContext } from '@nestjs/common';
 import { type Duration } from '../common/duration.js';
 import { type DegradeLevel, type DegradeReason } from '../degradation/index.js';
 import { type Decision } from '../limiter/decision.js';
+import { type AnsweredQuestion } from './answer-keys.js';
 
 /** What a method or function that answers in the place of a handler is told. */
 export interface DegradeContext {
@@ -31,6 +32,14 @@ export class DegradeMessage {
 export function degradeMessage(text: string): DegradeMessage {
   return new DegradeMessage(text);
 }
+
+/** A question that callers are going to ask, and what makes its answer: as a rule, the handler itself. */
+export interface WarmQuestion extends AnsweredQuestion {
+  readonly load: () => unknown;
+}
+
+/** Questions, as many as there are: they are asked for a few at a time. */
+export type WarmQuestions = Iterable<WarmQuestion> | AsyncIterable<WarmQuestion>;
 
 /** What `@Degrade` can be told. What is left out comes from the class, then from the module. */
 export interface DegradeOptions {
@@ -68,6 +77,8 @@ export interface DegradeOptions {
   readonly idempotent?: boolean;
   /** Makes of cached plain data what the handler had returned, such as an instance of a class. */
   readonly revive?: (plain: unknown) => unknown;
+  /** Lists the questions that `Degradation.warm()` fills the caches with; it is given the controller. */
+  readonly warm?: (controller: never) => WarmQuestions | Promise<WarmQuestions>;
   /** Whether an error tells of trouble. Default: all but 4xx and what the caller did wrong. */
   readonly isFailure?: (error: unknown) => boolean;
 }

@@ -9,7 +9,12 @@ import {
   type ResourceRecovery,
 } from '../degradation/index.js';
 import { type Decision } from '../limiter/decision.js';
-import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
+import {
+  DegradeMessage,
+  type DegradeContext,
+  type DegradeOptions,
+  type WarmQuestions,
+} from './degrade-options.js';
 import { type DegradeMark, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
 import { type AnswerKeys } from './answer-keys.js';
@@ -57,6 +62,8 @@ export interface DegradeRouteParts {
   readonly answers: RouteAnswers;
   readonly patience: RoutePatience;
   readonly clock: Clock;
+  /** The controller, outside of any request. */
+  readonly controller: () => object | Promise<object>;
   /** True where `@Degrade` stands on the class and on the method: the inner one of the two answers. */
   readonly isBoundTwice: boolean;
 }
@@ -92,6 +99,12 @@ export class DegradeRoute implements RoutePatience {
 
   get levels(): FallbackLevels {
     return this.parts.levels.usual;
+  }
+
+  /** What `warm` lists: nothing where there is none. */
+  async warmQuestions(): Promise<WarmQuestions> {
+    const { options, controller } = this.parts;
+    return (await options.warm?.((await controller()) as never)) ?? [];
   }
 
   isRead(context: ExecutionContext, transport: DegradeTransport): boolean {

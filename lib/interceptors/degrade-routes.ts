@@ -69,6 +69,10 @@ export class DegradeRoutes {
     throw new InvalidArgumentError('route', id, `one of the routes with @Degrade: ${known}`);
   }
 
+  all(): Iterable<DegradeRoute> {
+    return this.byId.values();
+  }
+
   /**
    * Checks that every route could live with another patience; what comes back puts it into effect, for
    * requests that come then.
@@ -115,6 +119,7 @@ export class DegradeRoutes {
       ...{ id, options, recovery, levels, keys },
       fallbacks: parts.fallbacks,
       clock: parts.clock,
+      controller: () => parts.controllers.apart(type),
       answers: new RouteAnswers(id, keys, levels.usual, parts),
       patience: this.lines.of(at, options, this.usual ?? parts.patience),
       isBoundTwice: parts.isBoundTwice(type, handler),

@@ -8,6 +8,8 @@ export {
   DegradeMessage,
   type DegradeContext,
   type DegradeOptions,
+  type WarmQuestion,
+  type WarmQuestions,
 } from './degrade-options.js';
 export {
   checkDegradeModule,
@@ -28,5 +30,6 @@ export { DegradeInterceptor } from './degrade.interceptor.js';
 export { DegradedException, type DegradedBody } from './degraded.exception.js';
 export { DegradedFilter } from './degraded.filter.js';
 export { Degradation } from './degradation.js';
+export { RouteWarming, type WarmedResource } from './route-warming.js';
 export { isServerFault } from './failures.js';
 export { bindInnermost, isBoundTwice } from './innermost.js';

@@ -40,8 +40,11 @@ export interface SharedCache {
    * StoreUnavailableError if the store does not answer in time.
    */
   get(key: string, timeoutMs: number): Promise<Envelope | undefined>;
-  /** Stores without being waited for: it neither delays nor throws. False if it was refused. */
-  set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean;
+  /**
+   * Stores; nobody has to wait for it, and it neither throws nor rejects. False if it was refused, a
+   * promise where it is known only later whether it is there.
+   */
+  set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean | Promise<boolean>;
   /** Reads that still occupy the store, those that nobody waits for any more included. */
   readonly reading: number;
   stats(): SharedCacheStats;

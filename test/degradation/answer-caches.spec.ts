@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type FallbackLevels } from '../../lib/degradation/index.js';
 import { MemorySharedCache, seal, unseal, type SharedCache } from '../../lib/stores/index.js';
-import { ManualClock } from '../support/manual-clock.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
 import { house } from './parts.js';
 
 const LEVELS: FallbackLevels = {};
@@ -336,7 +336,7 @@ describe('a warm-up', () => {
     const report = await core.caches.warmUp(LEVELS, keys, async (key) => {
       loaded.push(key);
       most = Math.max(most, ++running);
-      await Promise.resolve();
+      await settle();
       running--;
       if (key === 'k1') throw new Error('not there');
       return key === 'k2' ? undefined : { key };

@@ -1,12 +1,13 @@
-import { Get } from '@nestjs/common';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { Degradation, RateLimiter } from 'nestjs-weir';
+import { Degradation, Degrade, RateLimiter } from 'nestjs-weir';
 import { startRedis, stopAll } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
 import { moduleOptions, productsController, startLimited } from './degrade-routes.js';
 import { Stage } from './degrade-stage.js';
 import { type HttpApp } from './http-apps.js';
+import { Warnings } from './warnings.js';
 
 afterAll(stopAll);
 
@@ -184,4 +185,175 @@ describe('level 1 on Redis', () => {
       await app.close();
     }
   });
+});
+
+describe('warm', () => {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+
+  @Controller()
+  class Pages {
+    private readonly ids = ['1', '2'];
+
+    @Get('page/:id')
+    @Degrade({
+      resource: 'catalog',
+      warm: (pages: Pages) =>
+        pages.ids.map((id) => ({ params: { id }, load: () => pages.page(id) })),
+    })
+    page(@Param('id') id: string): object {
+      asked.push(id);
+      if (asked.length > 3) throw new Error('down');
+      return { id };
+    }
+
+    @Get('price/:id')
+    @Degrade({
+      resource: 'catalog',
+      warm: async function* (pages: Pages) {
+        for (const id of pages.ids) yield await Promise.resolve({ params: { id }, load: () => id });
+      },
+    })
+    price(): string {
+      throw new Error('down');
+    }
+
+    @Get('broken')
+    @Degrade({
+      resource: 'broken',
+      warm: function* () {
+        const load = (): never => {
+          throw new Error('no such\npage');
+        };
+        yield { load };
+        yield { query: { a: '1' }, load: () => undefined };
+        yield { path: '/elsewhere', load: () => 1 };
+        yield 'nonsense' as never;
+        yield { query: { a: '2' }, load: () => ({ is: 'fine' }) };
+        throw new Error('the list is over');
+      },
+    })
+    broken(): never {
+      throw new Error('down');
+    }
+
+    @Get('cold')
+    @Degrade()
+    cold(): object {
+      return {};
+    }
+  }
+
+  let app: HttpApp;
+  let degradation: Degradation;
+  const warnings = new Warnings();
+
+  beforeEach(async () => {
+    asked.length = 0;
+    app = await startLimited([Pages], { clock });
+    degradation = app.app.get(Degradation);
+    warnings.start();
+  });
+
+  afterEach(async () => {
+    warnings.stop();
+    await app.close();
+  });
+
+  it('fills the caches of all routes of a resource, by questions of their own', async () => {
+    expect(await degradation.warm('catalog')).toEqual([
+      { resource: 'catalog', warmed: 4, failed: 0 },
+    ]);
+    expect(asked).toEqual(['1', '2']);
+    asked.push('the third', 'and the fourth');
+    const page = await app.get('/page/2');
+    expect([await page.json(), page.headers.get('x-degraded')]).toEqual([
+      { id: '2' },
+      'level=1; reason=failed',
+    ]);
+    expect(await (await app.get('/price/1')).text()).toBe('1');
+    expect((await app.get('/page/3')).status).toBe(500);
+  });
+
+  it('goes on where a question fails, and tells of it in one line', async () => {
+    expect(await degradation.warm()).toEqual([
+      { resource: 'catalog', warmed: 4, failed: 0 },
+      { resource: 'broken', warmed: 1, failed: 5 },
+    ]);
+    expect(await (await app.get('/broken?a=2')).json()).toEqual({ is: 'fine' });
+    expect(warnings.texts).toEqual([
+      expect.stringMatching(/^Warm-up of 'broken': 5 of 6 questions failed: ".*"$/),
+    ]);
+  });
+
+  it('is done once for those who ask at the same time', async () => {
+    const reports = await Promise.all([degradation.warm('catalog'), degradation.warm('catalog')]);
+    expect(reports[0]).toEqual(reports[1]);
+    expect(asked).toEqual(['1', '2']);
+    await degradation.warm('catalog');
+    expect(asked).toHaveLength(4);
+  });
+
+  it('knows the names that have questions', async () => {
+    await expect(degradation.warm('Pages.cold')).rejects.toThrow(/warm.*broken, catalog/);
+  });
+
+  it('has nothing to do where nobody lists a question', async () => {
+    const plain = await startLimited(
+      [productsController(new Stage(clock), (offer) => Get(offer))],
+      {
+        ...moduleOptions(new Stage(clock)),
+      },
+    );
+    expect(await plain.app.get(Degradation).warm()).toEqual([]);
+    await plain.close();
+  });
+
+  it.each([
+    ['level1 and level2', { level1: false, level2: false } as const, Get('x')],
+    ['only level4', {}, Post('x')],
+  ])('is refused at start where nothing is kept: %s', async (_, more, bind) => {
+    class Wrong {
+      page(): object {
+        return {};
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Wrong.prototype, 'page')!;
+    Degrade({ warm: () => [], ...more })(Wrong.prototype, 'page', descriptor);
+    bind(Wrong.prototype, 'page', descriptor);
+    Controller()(Wrong);
+    await expect(startLimited([Wrong], { clock })).rejects.toThrow(/@Degrade on Wrong\.page\.warm/);
+  });
+});
+
+it('a warm-up is done when Redis has all of it, however fast answers come', async () => {
+  @Controller()
+  class Many {
+    @Get(':id')
+    @Degrade({
+      warm: () =>
+        Array.from({ length: 1000 }, (_, id) => ({ params: { id }, load: () => ({ id }) })),
+    })
+    one(): never {
+      throw new Error('down');
+    }
+  }
+  const redis = await startRedis();
+  const app = await startLimited([Many], {
+    store: { type: 'redis', url: redis.url },
+    service: 'shop',
+  });
+  const client = new Redis(redis.adminUrl);
+  try {
+    const degradation = app.app.get(Degradation);
+    const [report] = await until(async () => {
+      const reports = await degradation.warm();
+      return reports[0]!.failed === 0 ? reports : undefined;
+    });
+    expect(report!.warmed).toBe(1000);
+    expect(await client.keys('weir:answer:*')).toHaveLength(1000);
+  } finally {
+    client.disconnect();
+    await app.close();
+  }
 });

@@ -96,9 +96,9 @@ describe('the shared cache in Redis', () => {
     const sealed = (bytes: number) =>
       seal({ v: 1, t: 0, kind: 'json', body: 'x'.repeat(bytes - frame) })!;
     expect(sealed(MOST_BYTES).bytes).toBe(MOST_BYTES);
-    expect(shared.set('fits', sealed(MOST_BYTES), 60_000)).toBe(true);
+    expect(await shared.set('fits', sealed(MOST_BYTES), 60_000)).toBe(true);
     expect(shared.set('not', sealed(MOST_BYTES + 1), 60_000)).toBe(false);
-    await until(() => shared.stats().stored === 1);
+    expect(shared.stats().stored).toBe(1);
     expect((await shared.get('fits', 5000))?.kind).toBe('json');
     expect(shared.stats()).toMatchObject({ tooBig: 1, hits: 1 });
   });
@@ -203,8 +203,7 @@ describe('the shared cache in Redis', () => {
       { client: beside, prefix: 'weir', isOwned: true },
       new ManualClock(),
     );
-    cache.set('k', seal({ v: 1, t: 0, kind: 'json', body: 1 })!, 1000);
-    await until(() => cache.stats().stored === 1);
+    expect(await cache.set('k', seal({ v: 1, t: 0, kind: 'json', body: 1 })!, 1000)).toBe(true);
     await withRedis(server.port, async (plain) => {
       expect(await plain.keys('*')).toEqual(['app:weir:answer:k']);
     });
@@ -222,10 +221,10 @@ describe('the shared cache in Redis', () => {
     const settings = { client: beside, prefix: 'weir', isOwned: true };
     const cache = new RedisSharedCache(settings, new ManualClock());
     const keys = Array.from({ length: 20 }, (_, i) => `key {${i}}`);
-    const put = (key: string): boolean =>
+    const put = (key: string) =>
       cache.set(key, seal({ v: 1, t: 0, kind: 'json', body: key })!, 60_000);
     await until(async () => {
-      keys.forEach(put);
+      for (const key of keys) await put(key);
       const found = await Promise.all(keys.map((key) => cache.get(key, 1000)));
       return found.every((envelope, i) => envelope?.body === keys[i]);
     });

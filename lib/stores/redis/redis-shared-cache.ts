@@ -65,7 +65,7 @@ export class RedisSharedCache implements SharedCache {
     return envelope;
   }
 
-  set(key: string, { text, bytes }: SealedEnvelope, ttlMs: number): boolean {
+  set(key: string, { text, bytes }: SealedEnvelope, ttlMs: number): boolean | Promise<boolean> {
     if (bytes > MOST_BYTES) {
       this.counts.tooBig++;
       return false;
@@ -78,16 +78,7 @@ export class RedisSharedCache implements SharedCache {
     this.writing++;
     const name = this.names.answer(key);
     const written = client.set(name, markOf(name) + text, 'PX', Math.ceil(ttlMs));
-    void written
-      .then((reply: unknown) => {
-        if (reply !== 'OK') throw this.wire.stray('set');
-      })
-      .then(
-        () => this.counts.stored++,
-        () => this.counts.failedWrites++,
-      )
-      .finally(() => this.writing--);
-    return true;
+    return this.heed(written);
   }
 
   stats(): SharedCacheStats {
@@ -97,6 +88,19 @@ export class RedisSharedCache implements SharedCache {
   close(): void {
     this.stopWatch?.();
     if (this.settings.isOwned) this.settings.client.disconnect();
+  }
+
+  private async heed(written: Promise<unknown>): Promise<boolean> {
+    try {
+      if ((await written) !== 'OK') throw this.wire.stray('set');
+      this.counts.stored++;
+      return true;
+    } catch {
+      this.counts.failedWrites++;
+      return false;
+    } finally {
+      this.writing--;
+    }
   }
 
   /** The answer to this key; undefined for what is no answer. One to another key must not be here. */
