@@ -30,6 +30,7 @@ export default {
     ],
   },
   setupFiles: ['reflect-metadata'],
+  testSequencer: '<rootDir>/test/setup/longest-first.cjs',
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   // Real servers are started inside tests; a failover takes seconds on a busy machine.
   testTimeout: 30_000,

@@ -33,10 +33,12 @@ await main(async () => {
     ...(everything && { LUACHECK_BIN: ensureLuacheck(), ...ensureBrokers() }),
   }));
   if (everything) {
-    await step('types', async () =>
-      mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])),
-    );
-    await step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env })));
+    await Promise.all([
+      step('types', async () =>
+        mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])),
+      ),
+      step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env }))),
+    ]);
     await buildLibrary();
     await compileRunnables();
   }
