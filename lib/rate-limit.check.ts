@@ -1,9 +1,10 @@
 import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { isPlanned, NOT_AVAILABLE } from './common/not-available.js';
+import { isAsyncFunction } from './common/promises.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
-import { isAsyncFunction, NOT_ASYNC } from './guards/index.js';
+import { NOT_ASYNC } from './guards/index.js';
 import { checkDegradeModule } from './interceptors/index.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';

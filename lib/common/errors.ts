@@ -219,9 +219,19 @@ export function describe(value: unknown): string {
  */
 export function withoutSecrets(text: string): string {
   return text
-    .replace(/\/\/\S*@/g, '//')
+    .replace(/\S+/g, withoutPassword)
     .replace(/\b(rediss?:)(?!\/\/)[^\s"':]*:[^\s"']+/gi, '$1…')
     .replace(SECRET_PARAMETER, '$1…');
+}
+
+/**
+ * From the first `//` to the last `@`. Not by a pattern: each `//` of a long text without `@` would be
+ * looked at to its end, which takes seconds for what fits into a request.
+ */
+function withoutPassword(word: string): string {
+  const from = word.indexOf('//') + '//'.length;
+  const to = word.lastIndexOf('@');
+  return from > 1 && to >= from ? word.slice(0, from) + word.slice(to + 1) : word;
 }
 
 const SECRET = 'pass(?:word|wd)?|pwd|secret|token|credentials?|api[-_]?key';

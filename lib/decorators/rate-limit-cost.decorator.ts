@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { isAsyncFunction, setCost, type PerRequest } from '../guards/index.js';
+import { isAsyncFunction } from '../common/promises.js';
+import { setCost, type PerRequest } from '../guards/index.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
 /** Tokens that a request takes, of every policy and of the quota: a number, or what it is worth. */

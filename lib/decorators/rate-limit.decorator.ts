@@ -1,8 +1,8 @@
 import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
+import { isAsyncFunction } from '../common/promises.js';
 import {
   addEntry,
-  isAsyncFunction,
   ClassRateLimitGuard,
   RateLimitFilter,
   RateLimitGuard,

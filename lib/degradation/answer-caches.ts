@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type Clock } from '../common/clock.js';
+import { isStrayPromise } from '../common/promises.js';
 import {
   MOST_BYTES,
   seal,
@@ -189,6 +190,7 @@ export class AnswerCaches implements AnswerStore {
     try {
       if (levels.accepts?.(body) === false) return this.reject('body');
       const value = levels.revive === undefined ? body : levels.revive(body);
+      if (isStrayPromise(value)) return this.reject('body');
       return { value, ageMs, ttlMs: ttlMs - ageMs };
     } catch {
       return this.reject('body');

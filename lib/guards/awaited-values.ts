@@ -1,4 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
+import { isPromise } from '../common/promises.js';
 
 type Read<T> = (context: ExecutionContext) => T | PromiseLike<T>;
 
@@ -54,23 +55,4 @@ export class AwaitedValues {
     if (known === undefined) this.settled.set(context, (known = new Map()));
     known.set(read, value);
   }
-}
-
-export function isPromise(value: unknown): value is PromiseLike<never> {
-  const isAble = typeof value === 'object' ? value !== null : typeof value === 'function';
-  return isAble && typeof (value as { then?: unknown }).then === 'function';
-}
-
-/** True for a promise, of which nobody hears any more: a rejection must not end the process. */
-export function isStrayPromise(value: unknown): boolean {
-  if (!isPromise(value)) return false;
-  void value.then(undefined, () => undefined);
-  return true;
-}
-
-/** What is declared `async` can be known at start never to give a value. */
-export function isAsyncFunction(value: unknown): boolean {
-  return (
-    typeof value === 'function' && /^\[object Async/.test(Object.prototype.toString.call(value))
-  );
 }

@@ -6,7 +6,7 @@ export { NO_KEY, NOT_ASYNC, principalName, type KeySettings } from './key-resolv
 export { PolicyCatalog } from './policy-catalog.js';
 export { ProtectionFilter } from './protection.filter.js';
 export { Questions } from './question.js';
-export { AwaitedValues, isAsyncFunction, isPromise, isStrayPromise } from './awaited-values.js';
+export { AwaitedValues } from './awaited-values.js';
 export { refusalOf, RefusedException, type RefusedBody } from './refused.exception.js';
 export { RequestFaults } from './request-faults.js';
 export { RateLimitFilter } from './rate-limit.filter.js';

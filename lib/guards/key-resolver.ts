@@ -1,7 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { clientAddress } from '../common/address.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { isAsyncFunction, isStrayPromise } from './awaited-values.js';
+import { isAsyncFunction, isStrayPromise } from '../common/promises.js';
 import { type KeyFunction, type KeyOption } from './key-options.js';
 import { type RequestReader } from './request-reader.js';
 

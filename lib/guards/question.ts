@@ -1,6 +1,8 @@
 import { type ExecutionContext } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
-import { isStrayPromise, NotYet, type AwaitedValues } from './awaited-values.js';
+import { NotYet, type AwaitedValues } from './awaited-values.js';
 import { type Ledger } from './charges.js';
 import { type PerRequest } from './key-options.js';
 import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
@@ -18,6 +20,9 @@ export interface FaultListener {
   promised(policy: string, what: string, then: string): void;
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
 }
+
+/** How many policies and keys one choice may name. */
+const MOST_CHOSEN = 1000;
 
 /** Puts a request and the plan of its route into the words of the limiter. */
 export class Questions {
@@ -95,7 +100,10 @@ export class Questions {
       throw new UnknownLimit(error);
     }
     if (isStrayPromise(chosen)) throw new UnknownLimit('a choice of policies must not be async');
-    return listOf(chosen);
+    const uses = listOf(chosen);
+    if (uses.length <= MOST_CHOSEN) return uses;
+    // Of what a caller has listed, most likely. Each is looked for among the others, and all go to Redis at once.
+    throw new InvalidArgumentError('cost', uses.length, `a choice of ${MOST_CHOSEN} at most`);
   }
 
   private chosen(

@@ -1,7 +1,14 @@
-import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import {
+  HttpException,
+  Inject,
+  Injectable,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
+import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
-import { isStrayPromise, NotYet } from './awaited-values.js';
+import { NotYet } from './awaited-values.js';
 import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
 import { Questions } from './question.js';
 import { refusalOf } from './refused.exception.js';
@@ -138,7 +145,7 @@ export class RateLimitGuard implements CanActivate {
           questions.awaited.forget(context);
           return true;
         }
-        if (before !== undefined) throwIfDenied(all, before, plan, context, transport);
+        if (before !== undefined) this.throwIfDenied(all, before, plan, context, transport);
         request = all.length === 1 ? all[0]! : all;
       }
       questions.awaited.forget(context);
@@ -210,7 +217,7 @@ export class RateLimitGuard implements CanActivate {
     transport: Transport,
     subject: object,
   ): true {
-    const rejection = (): Error => rejectionOf(decision, plan, context, transport);
+    const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
     if (!plan.handsOver || !transport.takesHandOver?.(context)) throw rejection();
     keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
     return true;
@@ -232,7 +239,7 @@ export class RateLimitGuard implements CanActivate {
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
     keepCharge(subject, this.chargeAfter(decision, request, { ...before, ledger }));
-    if (!decision.allowed) throw rejectionOf(denied, plan, context, transport);
+    if (!decision.allowed) throw this.rejectionOf(denied, plan, context, transport);
     return true;
   }
 
@@ -243,33 +250,55 @@ export class RateLimitGuard implements CanActivate {
     ledger.note(asked, decision, this.questions.costOf);
     return { decision: joined, asked: undefined, ledger, pending: undefined };
   }
-}
 
-/** Another field of the same operation has asked, and was told. */
-function throwIfDenied(
-  requests: readonly AcquireRequest[],
-  before: Charge,
-  plan: RoutePlan,
-  context: ExecutionContext,
-  transport: Transport,
-): void {
-  for (const request of requests) {
-    const denial = before.ledger?.denialOf(request);
-    if (denial !== undefined) throw rejectionOf(denial, plan, context, transport);
+  /** Another field of the same operation has asked, and was told. */
+  private throwIfDenied(
+    requests: readonly AcquireRequest[],
+    before: Charge,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): void {
+    for (const request of requests) {
+      const denial = before.ledger?.denialOf(request);
+      if (denial !== undefined) throw this.rejectionOf(denial, plan, context, transport);
+    }
+  }
+
+  private rejectionOf(
+    decision: Decision,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): Error {
+    const own = transport.isOneWay?.(context) ? undefined : this.ownWords(decision, plan, context);
+    const told = { ...decision, policy: plan.nameOf(decision.policy) };
+    return own ?? transport.rejection(context, told, plan);
+  }
+
+  /** The policy that denied may have words of its own, and may throw them as well. */
+  private ownWords(
+    decision: Decision,
+    plan: RoutePlan,
+    context: ExecutionContext,
+  ): Error | undefined {
+    const policy = plan.policies.find(({ name }) => name === decision.policy);
+    if (policy?.rejection === undefined) return undefined;
+    try {
+      const own: unknown = policy.rejection(decision, context);
+      return typeof own === 'object' && own !== null && !isStrayPromise(own)
+        ? (own as Error)
+        : undefined;
+    } catch (error) {
+      if (isMeantForCallers(error)) return error;
+      this.faults.failed(policy.name, 'rejection', error, 'The usual one is sent.');
+      return undefined;
+    }
   }
 }
 
-/** The policy that denied may have words of its own. */
-function rejectionOf(
-  decision: Decision,
-  plan: RoutePlan,
-  context: ExecutionContext,
-  transport: Transport,
-): Error {
-  const told = { ...decision, policy: plan.nameOf(decision.policy) };
-  if (transport.isOneWay?.(context)) return transport.rejection(context, told, plan);
-  const policy = plan.policies.find(({ name }) => name === decision.policy);
-  const own = policy?.rejection?.(decision, context);
-  const hasWords = own !== undefined && own !== null && !isStrayPromise(own);
-  return hasWords ? own : transport.rejection(context, told, plan);
+/** Any other error is an accident, and none of the caller's business. */
+function isMeantForCallers(error: unknown): error is Error {
+  const { getError } = (error ?? {}) as { getError?: unknown };
+  return error instanceof HttpException || typeof getError === 'function';
 }

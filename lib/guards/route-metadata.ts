@@ -10,7 +10,7 @@ export interface PolicyUse {
   readonly cost?: number;
 }
 
-/** Chooses policies for a request: by name, with more to say, several, or none. */
+/** Chooses policies for a request: by name, with more to say, several (up to 1,000), or none. */
 export type PolicyChoice = (
   context: ExecutionContext,
 ) => string | PolicyUse | readonly (string | PolicyUse)[] | undefined | null;

@@ -1,10 +1,10 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
+import { isAsyncFunction } from '../common/promises.js';
 import { plainObject } from '../common/validate.js';
 import { isEarlyKey } from '../config/schema/key-rules.js';
 import { type Decision } from '../limiter/decision.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
-import { isAsyncFunction } from './awaited-values.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
@@ -32,7 +32,7 @@ export class RouteOptions {
   cost?: PerRequest<number>;
   /** True for requests that this policy does not concern. */
   skipIf?: (context: ExecutionContext) => boolean;
-  /** The error of a denied request, in place of the usual one. */
+  /** The error of a denied request, in place of the usual one, which is left if it fails. */
   rejection?: (decision: Decision, context: ExecutionContext) => Error;
   /** HTTP: decided before all guards, also those that authenticate. For ip, header and global keys. */
   early = false;

@@ -1,6 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { digestOf } from '../common/ids.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
 import { cacheability, degradeKey } from '../degradation/index.js';
 import { principalName, type RoutePlace } from '../guards/index.js';
 import { type CredentialHeaders } from './credential-headers.js';
@@ -111,8 +112,8 @@ export class AnswerKeys {
     if (options.shared === true) return undefined;
     try {
       const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
-      // Who it is comes too late for a key; a rejection must not end the process.
-      if (who instanceof Promise) who.catch(() => {});
+      // Who it is comes too late for a key.
+      if (isStrayPromise(who)) return NOBODY_KNOWS;
       const isSomebody = (who ?? undefined) !== undefined;
       const principal = isSomebody ? principalName(who) : undefined;
       if (principal !== undefined) return principal;

@@ -1,6 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type DegradeOptions } from './degrade-options.js';
 
@@ -39,6 +40,8 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
   for (const name of ['shared', 'idempotent'] as const) expect(at, options, name, 'boolean');
   for (const name of ['principal', 'revive', 'isFailure', 'warm'] as const) {
     expect(at, options, name, 'function');
+    if (!isAsyncFunction(options[name])) continue;
+    throw new InvalidArgumentError(`${at}.${name}`, options[name], 'a function that is not async');
   }
   for (const name of ['resource', 'field', ...METHOD_OPTIONS] as const) {
     expect(at, options, name, 'string');

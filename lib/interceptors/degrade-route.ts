@@ -1,5 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
+import { isStrayPromise } from '../common/promises.js';
 import {
   type DegradeLevel,
   type DegradeReason,
@@ -130,7 +131,9 @@ export class DegradeRoute implements RoutePatience {
   isFailure(error: unknown, transport: DegradeTransport): boolean {
     const { isFailure } = this.parts.options;
     try {
-      return isFailure === undefined ? transport.isFailure(error) : isFailure(error);
+      if (isFailure === undefined) return transport.isFailure(error);
+      const said = isFailure(error);
+      return isStrayPromise(said) ? true : said;
     } catch {
       // Who cannot judge an error has not said that it is harmless.
       return true;
