@@ -1,8 +1,8 @@
 import { Logger, type OnApplicationShutdown, type Provider } from '@nestjs/common';
-import { ModuleRef, type HttpAdapterHost } from '@nestjs/core';
+import { ModuleRef, type HttpAdapterHost, type NestContainer } from '@nestjs/core';
 import { SystemClock, type Clock } from './common/clock.js';
 import { newNodeId } from './common/ids.js';
-import { quotedError } from './common/quoted.js';
+import { quoted, quotedError } from './common/quoted.js';
 import { type ConfigConsumer, type ConfigSnapshot } from './config/index.js';
 import { DegradationCore, type DegradationInput } from './degradation/index.js';
 import { DegradeExplorer } from './degrade.explorer.js';
@@ -113,7 +113,7 @@ export const degradationProviders: Provider[] = [
     [DegradeParts],
     (parts: DegradeParts) => new Degradation(() => parts.core, parts.routes, warmingOf(parts)),
   ),
-  provide(DegradeTransports, [OPTIONS, OPTIONAL_ADAPTER], transportsOf),
+  provide(DegradeTransports, [OPTIONS, ModuleRef, OPTIONAL_ADAPTER], transportsOf),
   DegradeInterceptor,
   DegradedFilter,
   provide(
@@ -125,10 +125,16 @@ export const degradationProviders: Provider[] = [
 
 function transportsOf(
   { problemBase = PROBLEM_BASE }: RateLimitModuleOptions,
+  modules: ModuleRef,
   adapterHost: HttpAdapterHost | undefined,
 ): DegradeTransports {
+  // Applications say it between the making of their parts and the first request.
+  const { container } = modules as unknown as {
+    container?: Pick<NestContainer, 'applicationConfig'>;
+  };
+  const versioning = () => container?.applicationConfig?.getVersioning();
   return new NestDegradeTransports({
-    http: new HttpDegradeTransport(adapterHost, problemBase),
+    http: new HttpDegradeTransport(adapterHost, problemBase, versioning),
     grpc: new GrpcDegradeTransport(),
     rpc: new MessageDegradeTransport(),
   });
@@ -153,10 +159,11 @@ function warmingOf(parts: DegradeParts): RouteWarming {
 function refusals(): DegradeRoutesParts['refused'] {
   const logger = new Logger('RateLimitModule');
   const told = new Set<string>();
-  return (route, vary) => {
+  return (route, { vary, type } = {}) => {
     if (told.has(route)) return;
     told.add(route);
-    const why = vary === undefined ? NOT_TAKEN : variesBy(vary);
+    const why =
+      vary !== undefined ? variesBy(vary) : type !== undefined ? isOfType(type) : NOT_TAKEN;
     logger.warn(`${route}: its answers are not kept for levels 1 and 2. ${why}`);
   };
 }
@@ -165,9 +172,16 @@ const NOT_TAKEN =
   'They are over 1 MiB, no JSON, nested too deep, or instances of classes: for these say with ' +
   "'revive' how they are made of plain data, or return plain objects.";
 
+/** They are the application's, but may be made of a caller's words. */
+const LONGEST_NAME = 64;
+
 function variesBy(header: string): string {
   if (header === '*') return "They say 'Vary: *', so nobody knows what they depend on.";
-  // It is the application's, but may be made of a caller's words.
-  const name = JSON.stringify(header.slice(0, 64));
+  const name = quoted(header, LONGEST_NAME);
   return `They say 'Vary' with ${name}, which is no part of their key: name it in 'vary' of @Degrade.`;
+}
+
+function isOfType(type: string): string {
+  const name = quoted(type, LONGEST_NAME);
+  return `Their handler has set 'Content-Type' to ${name}, which a copy would not have: say it with @Header.`;
 }

@@ -31,6 +31,8 @@ export interface AnswerFacts {
   readonly cacheControl?: string | number | readonly string[];
   /** What it says itself that it depends on. */
   readonly vary?: string | number | readonly string[];
+  /** Of its own: no copy of the answer would have it. */
+  readonly contentType?: string;
   /** It was no normal answer itself. */
   readonly degraded?: boolean;
 }
@@ -63,4 +65,17 @@ export function foreignVary(
       const known = name.toLowerCase();
       return name !== '' && !NOT_IN_THE_BODY.includes(known) && !declared.includes(known);
     });
+}
+
+/**
+ * The type that a copy of an answer would be sent without; undefined if it makes no difference. A text
+ * that was sent as text would be a page, with whatever scripts its words are; what becomes JSON is JSON.
+ */
+export function foreignType(
+  { contentType }: Pick<AnswerFacts, 'contentType'>,
+  value: unknown,
+): string | undefined {
+  if (contentType === undefined) return undefined;
+  const isJson = /^\s*application\/json\b/i.test(contentType);
+  return isJson && typeof value === 'object' ? undefined : contentType;
 }

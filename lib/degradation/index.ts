@@ -1,6 +1,7 @@
 export { AnswerCaches, type AnswerCacheStats, type Cached } from './answer-caches.js';
 export {
   cacheability,
+  foreignType,
   foreignVary,
   mayStore,
   type AnswerFacts,

@@ -22,7 +22,13 @@ export {
 } from './request-reader.js';
 export { type RouteFacts } from './route-facts.js';
 export * from './route-metadata.js';
-export { CALL, routePlaceOf, type RoutePlace, type ServedPath } from './route-place.js';
+export {
+  CALL,
+  routePlaceOf,
+  servedPathText,
+  type RoutePlace,
+  type ServedPath,
+} from './route-place.js';
 export { RoutePlan } from './route-plan.js';
 export {
   RouteOptions,

@@ -79,8 +79,12 @@ function socketOf(type: Class, handler: Handler): string[] {
 }
 
 function pathText({ path, version }: ServedPath): string {
-  if (version === undefined) return path;
-  return `${path} version ${[version].flat().map(String).join()}`;
+  return servedPathText(path, version && [version].flat().map(String).join());
+}
+
+/** A path, with the version that is served there if only a request tells it. */
+export function servedPathText(path: string, version: string | undefined): string {
+  return version === undefined ? path : `${path} version ${version}`;
 }
 
 function patternText(pattern: unknown): string {

@@ -24,7 +24,10 @@ export interface AnsweredQuestion {
   readonly query?: Readonly<Record<string, unknown>>;
   /** Of messages, and of requests that have one. */
   readonly body?: unknown;
-  /** Where the handler is served under several paths or patterns: the one that was asked, whole. */
+  /**
+   * Where the handler is served under several paths or patterns: the one that was asked, whole. Where a
+   * header tells the version, with it: `/orders version 2`.
+   */
   readonly path?: string;
   /** The headers that the route varies by. */
   readonly vary?: Readonly<Record<string, string>>;

@@ -37,6 +37,8 @@ export interface AnswerFacts {
   readonly setCookie: boolean;
   readonly cacheControl: string | undefined;
   readonly vary: string | undefined;
+  /** Set by the handler, so that another answer would be taken for something else. */
+  readonly contentType: string | undefined;
 }
 
 /** How requests of a transport are answered in the place of their handler. */

@@ -1,5 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import {
+  foreignType,
   foreignVary,
   mayStore,
   type AnswerStore,
@@ -11,8 +12,16 @@ import { DueAnswers } from './due-answers.js';
 
 export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
-  /** Told of a route with an answer that the caches do not take, or that varies by an unknown header. */
-  readonly refused: (route: string, vary?: string) => void;
+  /** Told of a route with an answer that the caches do not take. */
+  readonly refused: (route: string, why?: RefusalCause) => void;
+}
+
+/** What of an answer its copy would be without. */
+export interface RefusalCause {
+  /** The unknown header that it varies by. */
+  readonly vary?: string;
+  /** The type that its handler has set. */
+  readonly type?: string;
 }
 
 /** Questions of a route that are remembered to have been looked at lately. */
@@ -51,7 +60,9 @@ export class RouteAnswers {
     const { caches, refused } = this.parts;
     if (value === undefined || !mayStore(facts)) return;
     const vary = foreignVary(facts, this.keys.vary);
-    if (vary !== undefined) return refused(this.route, vary);
+    if (vary !== undefined) return refused(this.route, { vary });
+    const type = foreignType(facts, value);
+    if (type !== undefined) return refused(this.route, { type });
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
     if (!caches.store(this.levels, key, value)) refused(this.route);

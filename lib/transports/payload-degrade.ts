@@ -5,7 +5,7 @@ import { type AnswerFacts, type Asked } from '../interceptors/index.js';
 /** What an answer of HTTP would be: there is nothing else to say of one that came back. */
 const FINE: AnswerFacts = {
   ...{ status: 200, setCookie: false },
-  ...{ cacheControl: undefined, vary: undefined },
+  ...{ cacheControl: undefined, vary: undefined, contentType: undefined },
 };
 
 /** What calls and messages have in common: a payload, and no method or status that says more. */

@@ -8,16 +8,26 @@ import {
 import { root } from '../setup/ensure-built.js';
 
 describe('headers that say who is calling', () => {
-  const known = new CredentialHeaders(['X-Acme-Pass', 'x-corp-*']);
+  const known = new CredentialHeaders(['X-Acme-Pass', 'x-corp-*', '*-Badge']);
 
   it.each([
     ...['Authorization', 'COOKIE', 'x-api-key', 'X-Session-Id', 'x-session-', 'X-Session'],
-    ...['x-acme-pass', 'X-ACME-PASS', 'X-Corp-Anything', 'x-corp-'],
+    ...['x-acme-pass', 'X-ACME-PASS', 'X-Corp-Anything', 'x-corp-', 'door-BADGE', '-badge'],
+    ...['X-Acme-Token', 'x-shopify-access-token', 'X-Tenant-ID', 'x-webauth-user', 'x-wso2-jwt'],
   ])('%s', (name) => expect(known.has(name)).toBe(true));
 
   it.each([
     ...['', 'host', 'accept', 'accept-language', 'content-type', 'user-agent', 'x-forwarded-for'],
     ...['x-request-id', 'authorizations', 'authorizatio', 'x-acme-passes', 'x-corp', 'x-sessions'],
+    ...[
+      'badge',
+      'x-badges',
+      'x-tokens',
+      'user-agents',
+      'x-real-ip',
+      'if-none-match',
+      'idempotency-key',
+    ],
   ])('not %j', (name) => expect(known.has(name)).toBe(false));
 
   it('not those that are part of a key', () => {

@@ -1,5 +1,11 @@
 import { clientAddress } from '../../lib/common/address.js';
-import { addressOfPeer, valueOfMessage } from '../../lib/transports/grpc/server-calls.js';
+import { Metadata } from '@grpc/grpc-js';
+import {
+  addressOfPeer,
+  headerOfCall,
+  valueOfMessage,
+  type ServerCall,
+} from '../../lib/transports/grpc/server-calls.js';
 
 describe('addressOfPeer', () => {
   it.each([
@@ -50,5 +56,19 @@ describe('valueOfMessage', () => {
 
   it('finds nothing where there is no message', () => {
     expect(valueOfMessage(undefined, ['sku'])).toBeUndefined();
+  });
+});
+
+describe('headerOfCall', () => {
+  const metadata = new Metadata();
+  metadata.add('x-client', 'one');
+  metadata.add('x-client', 'two');
+  metadata.add('a-bin', Buffer.from([0xff]));
+  metadata.add('b-bin', Buffer.from([0xfe]));
+  const call = { metadata } as unknown as ServerCall;
+
+  it('counts what was sent twice as one, and tells bytes apart that are no text', () => {
+    const values = ['x-client', 'a-bin', 'b-bin', 'none'].map((name) => headerOfCall(call, name));
+    expect(values).toEqual(['one,two', '/w==', '/g==', undefined]);
   });
 });

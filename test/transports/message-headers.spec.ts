@@ -4,6 +4,8 @@ describe('a header of a message', () => {
   it.each([
     ['a text', { 'X-Client': 'one' }, 'one'],
     ['bytes', { 'x-client': Buffer.from('one') }, 'one'],
+    ['bytes that are no text', { 'x-client': Buffer.from([0xff]) }, '\0/w=='],
+    ['other bytes that are no text', { 'x-client': Buffer.from([0xfe]) }, '\0/g=='],
     ['a number', { 'x-client': 1 }, '1'],
     ['sent twice', { 'x-client': ['one', 'two'] }, 'one,two'],
     ['an object, which is no key', { 'x-client': { a: 1 } }, undefined],

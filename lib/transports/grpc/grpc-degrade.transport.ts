@@ -10,7 +10,7 @@ import {
 } from '../../interceptors/index.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
-import { callOf, type ServerCall } from './server-calls.js';
+import { callOf, headerOfCall, type ServerCall } from './server-calls.js';
 import { addTrailer } from './trailers.js';
 
 const DEGRADED = 'x-degraded';
@@ -20,10 +20,11 @@ const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
 /** Calls with one request, answered in the place of their handler. */
 export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTransport {
   hasCredentials(context: ExecutionContext, known: CredentialHeaders): boolean {
-    for (const name in callOf(context).metadata.getMap()) {
+    const call = callOf(context);
+    for (const name in call.metadata.getMap()) {
       if (known.has(name)) return true;
     }
-    return false;
+    return call.getAuthContext?.().sslPeerCertificate !== undefined;
   }
 
   userOf(context: ExecutionContext): unknown {
@@ -31,8 +32,7 @@ export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTrans
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
-    const values = callOf(context).metadata.get(name);
-    return values.length === 0 ? undefined : values.map(String).join(',');
+    return headerOfCall(callOf(context), name);
   }
 
   partsOf(context: ExecutionContext): RequestParts {

@@ -22,6 +22,7 @@ import {
   addressOfPeer,
   callOf,
   hasOneRequest,
+  headerOfCall,
   isPassThrough,
   valueOfMessage,
   type ServerCall,
@@ -47,8 +48,7 @@ export class GrpcTransport implements Transport {
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
-    const values = callOf(context).metadata.get(name);
-    return values.length === 0 ? undefined : values.map(String).join(',');
+    return headerOfCall(callOf(context), name);
   }
 
   userOf(context: ExecutionContext): unknown {

@@ -9,6 +9,8 @@ export interface ServerCall extends GrpcCall {
   readonly cancelled: boolean;
   /** Whoever a guard or an interceptor of the application found the caller to be. */
   readonly user?: unknown;
+  /** Of TLS; the certificate only of clients that have shown one that holds. */
+  getAuthContext?(): { readonly sslPeerCertificate?: unknown };
   getDeadline(): Date | number;
   sendMetadata(metadata: GrpcMetadata): void;
   on(event: 'cancelled', listener: () => void): unknown;
@@ -46,6 +48,15 @@ export function addressOfPeer(peer: string): string | undefined {
   const withoutPort = bracketed ?? text.replace(/:\d{1,5}$/, '');
   if (isIP(withoutPort) !== 0) return withoutPort;
   return isIP(text) === 0 ? undefined : text;
+}
+
+/** What was sent several times counts as one, in the order it came. Bytes stay apart as base64. */
+export function headerOfCall({ metadata }: ServerCall, name: string): string | undefined {
+  const values = metadata.get(name);
+  if (values.length === 0) return undefined;
+  return values
+    .map((value) => (Buffer.isBuffer(value) ? value.toString('base64') : value))
+    .join(',');
 }
 
 /** A value of the message by path, of own properties only. The message itself may be named first. */

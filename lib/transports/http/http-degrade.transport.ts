@@ -1,6 +1,7 @@
-import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { type ArgumentsHost, type ExecutionContext, type VersioningOptions } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
 import { type DegradeLevel, type DegradeReason } from '../../degradation/index.js';
+import { servedPathText } from '../../guards/index.js';
 import {
   isServerFault,
   type AnswerFacts,
@@ -19,12 +20,20 @@ import {
   type NodeResponse,
 } from './http-requests.js';
 import { degradedProblemOf } from './problem.js';
+import { versionOf } from './request-version.js';
+
+/** Where Nest keeps what stands in @Header. */
+const HEADERS = '__headers__';
 
 interface DegradableRequest extends HttpRequest {
   /** Express changes `url` inside of routers. */
   readonly originalUrl?: string;
   readonly url: string;
   readonly raw?: NodeRequest;
+  /** What the framework makes of `Host`, and of `X-Forwarded-Host` where proxies are trusted. */
+  readonly host?: unknown;
+  /** Of TLS: whether a client has shown a certificate that holds. */
+  readonly socket?: HttpRequest['socket'] & { readonly authorized?: boolean };
   /** Names and values in turn, as they came. */
   readonly rawHeaders?: readonly string[];
   /** Express: the route that was found. */
@@ -56,6 +65,7 @@ export class HttpDegradeTransport implements DegradeTransport {
   constructor(
     private readonly adapterHost: HttpAdapterHost | undefined,
     private readonly problemBase: string,
+    private readonly versioning: () => VersioningOptions | undefined,
   ) {}
 
   isRead(context: ExecutionContext): boolean {
@@ -65,6 +75,7 @@ export class HttpDegradeTransport implements DegradeTransport {
 
   hasCredentials(context: ExecutionContext, known: CredentialHeaders): boolean {
     const request = requestOf(context);
+    if (request.socket?.authorized === true) return true;
     const { rawHeaders } = request.raw ?? request;
     if (rawHeaders === undefined) return Object.keys(request.headers).some((one) => known.has(one));
     // Node puts the object of headers together when it is first asked for; here nobody may have.
@@ -79,7 +90,9 @@ export class HttpDegradeTransport implements DegradeTransport {
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
-    return headerOf(requestOf(context), name);
+    const request = requestOf(context);
+    if (name === 'host' && typeof request.host === 'string') return request.host;
+    return headerOf(request, name);
   }
 
   questionOf(context: ExecutionContext): string {
@@ -97,9 +110,10 @@ export class HttpDegradeTransport implements DegradeTransport {
     const { method: verb, params, query, body, route, routeOptions } = request;
     if (hasUnreadParts(request)) throw new TypeError('nobody knows what was asked');
     const place = routeOptions?.url ?? route?.path;
+    const version = versionOf(request, this.versioning());
     return {
       verb,
-      place: typeof place === 'string' ? place : undefined,
+      place: typeof place === 'string' ? servedPathText(place, version) : undefined,
       params: params as Asked['params'],
       query: query as Asked['query'],
       body: body ?? undefined,
@@ -119,6 +133,7 @@ export class HttpDegradeTransport implements DegradeTransport {
       setCookie: answerHeader(response, 'set-cookie') !== undefined,
       cacheControl: answerHeader(response, 'cache-control'),
       vary: answerHeader(response, 'vary'),
+      contentType: ownHeader(context, response, 'content-type'),
     };
   }
 
@@ -164,11 +179,22 @@ function answerHeader(response: DegradableResponse, name: string): string | unde
   return known.length === 0 ? undefined : known.join(',');
 }
 
+/** One that the handler has set itself; what its decorators say is said of other answers as well. */
+function ownHeader(
+  context: ExecutionContext,
+  response: DegradableResponse,
+  name: string,
+): string | undefined {
+  const declared = (Reflect.getMetadata(HEADERS, context.getHandler()) ?? []) as { name: string }[];
+  if (declared.some((header) => header.name.toLowerCase() === name)) return undefined;
+  return answerHeader(response, name);
+}
+
 /** A part of the question that no parser has read: the handler may do so by itself. */
 function hasUnreadParts(request: DegradableRequest): boolean {
   const { query, body } = request;
   // Files are kept elsewhere than the fields beside them.
-  if (headerOf(request, 'content-type')?.startsWith('multipart/')) return true;
+  if (/^\s*multipart\//i.test(headerOf(request, 'content-type') ?? '')) return true;
   if ((body ?? undefined) === undefined && hasContent(request)) return true;
   const hasQuery = /\?./.test(urlOf(request));
   return hasQuery && Object.keys(query ?? {}).length === 0;

@@ -1,4 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { type MessageContext } from './message-context.js';
+
+/** Begins what is no text: decoded as one, different bytes would be the same. */
+const NO_TEXT = '\0';
 
 /** Headers of NATS, which are no plain object. */
 interface HeaderTable {
@@ -44,6 +48,8 @@ function isTable(headers: object): headers is HeaderTable {
 /** A header that was sent several times counts as one, in the order they came. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  if (typeof value === 'number' || Buffer.isBuffer(value)) return value.toString();
+  if (typeof value === 'number') return String(value);
+  if (Buffer.isBuffer(value))
+    return isUtf8(value) ? value.toString() : NO_TEXT + value.toString('base64');
   return Array.isArray(value) ? value.map(textOf).join(',') : undefined;
 }
