@@ -31,7 +31,7 @@ export interface RedisConnection {
 }
 
 const FIRST_RECONNECT_MS = 50;
-/** Together with the second after which a silent connection is given up, that is less than 2 s. */
+/** With its jitter, and the 1.25 s after which a silent connection is given up at the latest, less than 2 s. */
 const LONGEST_RECONNECT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 export const DISCONNECT_TIMEOUT_MS = 100;

@@ -3,9 +3,12 @@ import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import { connectionsOf, reopen, wireOf, type ClientInternals } from './wire.js';
 
-/** A call may be sent just before a look, so that one does not count yet. */
-const MOST_LOOKS = 5;
-const LOOK_MS = 250;
+const LOOK_MS = 125;
+/**
+ * A call may be sent just before a look, so the first one does not count: the silence has lasted for a
+ * second. A connection that was made just after a look is given up a quarter of a second later than that.
+ */
+const MOST_LOOKS = 1 + 1000 / LOOK_MS;
 
 /**
  * Gives a connection up that is silent for a second while calls wait on it, so that ioredis makes
