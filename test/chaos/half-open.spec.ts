@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
-import { createRateLimiter, type RateLimiter } from 'nestjs-weir';
+import { createRateLimiter } from 'nestjs-weir';
 import { SystemClock } from '../../lib/common/clock.js';
 import { connectionBeside, RedisConfig, RedisSharedCache, seal } from '../../lib/stores/index.js';
+import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import {
   startProxy,
   startRedis,
@@ -10,59 +11,40 @@ import {
   type RedisProcess,
   type TcpProxy,
 } from '../support/index.js';
+import { expectAllAnswered } from './expectations.js';
+import { Fleet } from './fleet.js';
+import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
+import { sharedMicros } from './process/protocol.js';
 
 /** What is waited for takes less than two seconds; a busy machine may take its time. */
 const PATIENCE = { timeoutMs: 30_000 };
 
-/** A limiter with everything that it may ask Redis for, under light load all the time. */
-class Node {
-  readonly limiter: RateLimiter;
-  readonly states: string[] = [];
-  policySource = '';
-  quotaSource = '';
-  backAtMs = 0;
-  private readonly load: NodeJS.Timeout;
+const POLICIES = { p: { rate: 1000, sync: 'exact' } } as const;
+/** What a process is asked for all the time. */
+const NAMES = ['shop', 'p'];
 
-  constructor(url: string) {
-    this.limiter = createRateLimiter({
-      policies: { p: { rate: 1000, sync: 'exact' } },
-      quota: { apps: { shop: { guaranteed: 1000, burst: 1000 } } },
-      store: { type: 'redis', url, decisionTimeout: '200ms' },
-    });
-    this.limiter.on('store', ({ state }) => this.states.push(state));
-    this.load = setInterval(() => void this.ask(), 20);
-  }
+/** Neither its policies nor its quota are decided by Redis. */
+function isAway(one: LoadProcess): boolean {
+  const states = one.happenings.flatMap((event) => (event.name === 'store' ? [event.state] : []));
+  return states.at(-1) === 'down' && one.modesOf('shop').at(-1) === 'offline';
+}
 
-  get isAway(): boolean {
-    const { quota } = this.limiter.stats();
-    return this.states.at(-1) === 'down' && quota?.apps['shop']?.mode === 'offline';
-  }
-
-  get isBack(): boolean {
-    return this.policySource === 'store' && this.quotaSource !== 'fallback' && !this.isAway;
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.load);
-    await this.limiter.close();
-  }
-
-  private async ask(): Promise<void> {
-    const [byPolicy, byQuota] = await Promise.all([
-      this.limiter.tryAcquire({ policy: 'p', key: 'k' }),
-      this.limiter.tryAcquire({ app: 'shop' }),
-    ]);
-    this.policySource = byPolicy.source;
-    this.quotaSource = byQuota.source;
-    if (this.isBack) this.backAtMs ||= performance.now();
-    else this.backAtMs = 0;
-  }
+/** The first instant from which on Redis has decided all that was asked for; Infinity if it does not yet. */
+function backAt({ admissions }: LoadProcess, since: number): number {
+  const instants = NAMES.map((name) => {
+    const later = admissions.filter(({ app, from }) => app === name && from > since);
+    const last = later.findLastIndex(({ source }) => source === 'fallback');
+    return later[last + 1]?.to ?? Infinity;
+  });
+  return Math.max(...instants);
 }
 
 describe('connections whose other side is gone without a word', () => {
   let server: RedisProcess;
   let proxy: TcpProxy;
+
+  beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 
   beforeEach(async () => {
     server = await startRedis();
@@ -71,23 +53,25 @@ describe('connections whose other side is gone without a word', () => {
 
   afterEach(() => stopAll());
 
-  it('are given up, and policies and quotas are back when new ones work', async () => {
-    const nodes = [1, 2, 3].map(() => new Node(proxy.url));
-    await until(() => nodes.every((node) => node.isBack), PATIENCE);
+  it('are given up, and policies and quotas of all processes are back when new ones work', async () => {
+    const store = { type: 'redis', url: proxy.url, decisionTimeout: '200ms' } as const;
+    const fleet = new Fleet(store);
+    const { processes } = fleet;
+    await Promise.all([1, 2, 3].map(() => fleet.start({ policies: POLICIES })));
+    for (const one of processes) one.offer(...NAMES.map((app) => ({ app, perSecond: 50 })));
+    await until(() => processes.every((one) => backAt(one, 0) < Infinity), PATIENCE);
     proxy.goDead();
-    await until(() => nodes.every((node) => node.isAway), PATIENCE);
+    await until(() => processes.every(isAway), PATIENCE);
     // New connections are made and are dead as well: they are given up, too.
     const { connections } = proxy.stats;
-    await until(() => proxy.stats.connections >= connections + 2 * nodes.length, PATIENCE);
+    await until(() => proxy.stats.connections >= connections + 2 * processes.length, PATIENCE);
     proxy.revive();
-    const revivedAtMs = performance.now();
-    await until(() => nodes.every((node) => node.isBack), PATIENCE);
-    note({ backMs: nodes.map(({ backAtMs }) => Math.round(backAtMs - revivedAtMs)) });
-    for (const { limiter } of nodes) {
-      expect(limiter.stats().store).toMatchObject({ strayReplies: 0 });
-      expect(limiter.stats().store!.silences).toBeGreaterThanOrEqual(1);
-    }
-    await Promise.all(nodes.map((node) => node.close()));
+    const revivedAt = sharedMicros();
+    await until(() => processes.every((one) => backAt(one, revivedAt) < Infinity), PATIENCE);
+    note({
+      backMs: processes.map((one) => Math.round((backAt(one, revivedAt) - revivedAt) / 1000)),
+    });
+    expectAllAnswered(await fleet.close());
   }, 60_000);
 
   it('are a matter of the user where the client is', async () => {
