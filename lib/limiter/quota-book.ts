@@ -66,9 +66,9 @@ export class QuotaBook extends ClusterQuota {
     this.tanks = new Map(this.known);
     const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
     this.node = new QuotaNode(settings, tanks, store, clock, events);
-    store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf) => {
+    store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf, isAll) => {
       const now = clock.now();
-      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.app), now);
+      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.app), isAll, now);
     });
   }
 

@@ -137,10 +137,14 @@ export class AppTank {
     this.offline.lowerTo({ guaranteed: 0, maxCost: 0, gatherMicros: 0 }, now);
   }
 
-  /** So many nodes may serve the app: each has its part while the store is away. */
-  shareWith(nodes: number, now: number): void {
-    this.registered = nodes;
-    this.offline.shareWith(Math.max(nodes, this.calling), now);
+  /**
+   * So many nodes may serve the app: each has its part while the store is away. A store that has lost
+   * its state and counts anew may not know of all yet, and may be gone again before it does; so that
+   * makes them no fewer.
+   */
+  shareWith(nodes: number, isAll: boolean, now: number): void {
+    this.registered = isAll ? nodes : Math.max(nodes, this.registered);
+    this.offline.shareWith(Math.max(this.registered, this.calling), now);
   }
 
   /** Spends what is here. The hot path: a few comparisons and additions. */

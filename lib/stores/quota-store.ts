@@ -27,17 +27,16 @@ export interface QuotaLimitsStore {
 /** How many nodes may serve an app. */
 export type NodesOf = (app: string) => number;
 
+/** `isAll` is false if the count has only just begun: then there may be more. */
+export type NodesHeard = (nodesOf: NodesOf, isAll: boolean) => void;
+
 /** Where nodes are counted by the apps that they may serve. */
 export interface QuotaMembers {
   /**
    * Counts a node among those of some apps, or of all, until it leaves; and tells how many there are
    * whenever it hears of it. Never throws and makes nobody wait.
    */
-  join(
-    member: string,
-    apps: readonly string[] | undefined,
-    heard: (nodesOf: NodesOf) => void,
-  ): void;
+  join(member: string, apps: readonly string[] | undefined, heard: NodesHeard): void;
   /** The node serves this app, too. */
   serve(app: string): void;
   leave(): Promise<void>;

@@ -91,6 +91,29 @@ describe('processes whose Redis is away', () => {
   );
 
   it(
+    'admit no more if it comes back without its data and is gone before they have all been counted',
+    async () => {
+      server = await startRedis();
+      const fleet = new Fleet({ type: 'redis', url: server.url }, QUOTA);
+      await fleet.begin(...IDLE);
+      let client = new Redis(server.adminUrl);
+      await allKnown(client);
+      client.disconnect();
+      await server.restart();
+      client = new Redis(server.adminUrl);
+      await until(async () => (await client.zcard(NODES)) > 0, PATIENT);
+      client.disconnect();
+      await server.kill();
+      const from = sharedMicros();
+      for (const one of fleet.processes) one.offer(SURGE);
+      await fleet.goOn(3);
+      expectAllAnswered(await fleet.close());
+      expectWithinShares(fleet.admissions.filter((one) => one.from > from));
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
     'admit no more if they are started meanwhile and are told how many they are',
     async () => {
       const store: StoreInput = { type: 'redis', url: `redis://127.0.0.1:${await freePort()}` };

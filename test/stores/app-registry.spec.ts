@@ -2,7 +2,9 @@ import { Redis } from 'ioredis';
 import { type QuotaFigures } from '../../lib/algorithms/quota/index.js';
 import { createRateLimiter, type RateLimiter } from '../../lib/index.js';
 import { type NodesOf } from '../../lib/stores/quota-store.js';
+import { NodeRegistry } from '../../lib/stores/redis/node-registry.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
+import { defineScripts } from '../../lib/stores/redis/scripts.js';
 import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
@@ -22,6 +24,8 @@ const SECOND_MICROS = 1_000_000;
 /** A process that is counted, and what it has heard of the others. */
 class Member {
   heardTimes = 0;
+  /** Whether the count is one of all that there are. */
+  isAll = false;
   private nodesOf: NodesOf = () => 0;
 
   constructor(
@@ -30,8 +34,9 @@ class Member {
     name: string,
     apps?: readonly string[],
   ) {
-    quota.join(name, apps, (nodesOf) => {
+    quota.join(name, apps, (nodesOf, isAll) => {
       this.nodesOf = nodesOf;
+      this.isAll = isAll;
       this.heardTimes++;
     });
   }
@@ -111,6 +116,48 @@ describe('the nodes that may serve an app', () => {
     await client.zadd(ALL, (await nowMicros()) - 11 * SECOND_MICROS, 'silent');
     expect(await stays.beat()).toEqual([1, 1]);
     expect(await client.zrange(ALL, 0, '-1')).toEqual(['stays']);
+  });
+
+  it('may be more than are counted, as long as the store has not seen a node twice', async () => {
+    const members = [await member('all'), await member('one', ['checkout'])];
+    expect(members.map(({ isAll }) => isAll)).toEqual([false, false]);
+    for (const one of members) await one.beat();
+    expect(members.map(({ isAll }) => isAll)).toEqual([true, true]);
+    members[1]!.quota.serve('search');
+    await members[1]!.beat();
+    expect(members[1]!.isAll).toBe(true);
+    await client.flushall();
+    expect(await members[0]!.beat()).toEqual([1, 1]);
+    expect(members[0]!.isAll).toBe(false);
+    await members[1]!.beat();
+    expect(await members[0]!.beat()).toEqual([2, 2]);
+    expect(members[0]!.isAll).toBe(true);
+  });
+
+  it('of policies are no fewer because the store begins to count anew', async () => {
+    const nodes = ['a', 'b', 'c'].map((name) => {
+      const clock = new ManualClock();
+      const scripts = defineScripts(client);
+      return { clock, registry: new NodeRegistry(scripts, 'test:{nodes}', name, clock) };
+    });
+    const beat = async (): Promise<number[]> => {
+      for (const { clock, registry } of nodes) {
+        clock.advance(1000);
+        registry.beatIfDue();
+        // Redis answers in the order in which it was asked; a script that it lacks is sent again, in full.
+        for (let round = 0; round < 2; round++) await client.ping();
+      }
+      return nodes.map(({ registry }) => registry.count);
+    };
+    expect(await beat()).toEqual([1, 2, 3]);
+    expect(await beat()).toEqual([3, 3, 3]);
+    await client.flushall();
+    expect(await beat()).toEqual([3, 3, 3]);
+    await client.flushall();
+    expect(await beat()).toEqual([3, 3, 3]);
+    nodes.pop();
+    await client.zrem('test:{nodes}', 'c');
+    expect(await beat()).toEqual([2, 2]);
   });
 
   it('do not live on because the clock has stepped back', async () => {

@@ -147,6 +147,7 @@ export class VirtualRedis {
     const names = args.slice(1, 1 + count).map(String);
     const [node, ttlMs, own, isLeaving, call] = args.slice(1 + count);
     const oldest = now - Number(ttlMs) * 1000;
+    let wasKnown = Number(own) === 0;
     const sets = names.map((name, index) => {
       const nodes = this.data.nodes.get(name) ?? new Map<string, number>();
       if (index >= Number(own)) return nodes;
@@ -155,6 +156,7 @@ export class VirtualRedis {
         if (seen < oldest) nodes.delete(one);
         else nodes.set(one, Math.min(seen, now));
       }
+      wasKnown ||= nodes.has(String(node));
       if (String(isLeaving) === '1') nodes.delete(String(node));
       else nodes.set(String(node), now);
       return nodes;
@@ -162,6 +164,6 @@ export class VirtualRedis {
     const counts = sets.map((nodes) => [...nodes.values()].filter((seen) => seen >= oldest).length);
     const of = names[0]!.endsWith(POLICY_NODES) ? 'policies' : 'quotas';
     this.watch.nodes(from, counts[0]!, of);
-    return [...counts, String(call)];
+    return [...counts, wasKnown ? 1 : 0, String(call)];
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../algorithms/quota/index.js';
 import { type Clock } from '../../common/clock.js';
 import {
-  type NodesOf,
+  type NodesHeard,
   type QuotaLimitsStore,
   type QuotaMembers,
   type QuotaOverview,
@@ -40,8 +40,8 @@ export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, 
   }
 
   /** There is only this process. */
-  join(_member: string, _apps: readonly string[] | undefined, heard: (of: NodesOf) => void): void {
-    heard(() => 1);
+  join(_member: string, _apps: readonly string[] | undefined, heard: NodesHeard): void {
+    heard(() => 1, true);
   }
 
   serve(): void {}

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Cancel, type Clock } from '../../common/clock.js';
-import { type NodesOf } from '../quota-store.js';
+import { type NodesHeard } from '../quota-store.js';
 import { NODE_TTL_MS } from './node-registry.js';
 import { type Scripts } from './scripts.js';
 
@@ -15,7 +15,7 @@ const BEAT_MS = 1000;
 export class AppRegistry {
   private served: Set<string> | undefined;
   private member = '';
-  private heard: (nodesOf: NodesOf) => void = () => {};
+  private heard: NodesHeard = () => {};
   private stopBeats: Cancel | undefined;
   private beating: Promise<void> | undefined;
   private readonly beatAtOnce = (): void => this.beat();
@@ -30,7 +30,7 @@ export class AppRegistry {
   ) {}
 
   /** Begins to count this process, among those of some apps or of all. */
-  join(member: string, apps: readonly string[] | undefined, heard: (nodesOf: NodesOf) => void) {
+  join(member: string, apps: readonly string[] | undefined, heard: NodesHeard) {
     this.member = member;
     this.served = apps && new Set(apps);
     this.heard = heard;
@@ -71,7 +71,8 @@ export class AppRegistry {
     const isOwn = new Set(own);
     const others = [this.key, ...this.apps().map((app) => this.setOf(app))];
     const sets = [...own, ...others.filter((set) => !isOwn.has(set))];
-    const counts = await this.scripts.heartbeat(sets, this.member, NODE_TTL_MS, own.length, false);
+    const beat = this.scripts.heartbeat(sets, this.member, NODE_TTL_MS, own.length, false);
+    const { counts, wasKnown } = await beat;
     if (counts.length !== sets.length) throw new Error('an answer to another question');
     const countOf = new Map(sets.map((set, i) => [set, counts[i]!]));
     const ofAll = countOf.get(this.key)!;
@@ -79,7 +80,7 @@ export class AppRegistry {
       const set = this.setOf(app);
       const isCounted = served === undefined || isOwn.has(set);
       return ofAll + (countOf.get(set) ?? 0) + (isCounted ? 0 : 1);
-    });
+    }, wasKnown);
   }
 
   private ownSets(): string[] {

@@ -7,7 +7,8 @@ export const NODE_TTL_MS = 10_000;
 
 /**
  * How many nodes share the store. A node is seen when it calls: at most once a second a call takes
- * a heartbeat along. What was heard last holds while the store is away.
+ * a heartbeat along. What was heard last holds while the store is away. A store that has lost its state
+ * begins to count anew: what it knows of at first makes them no fewer.
  */
 export class NodeRegistry {
   private lastBeat = -Infinity;
@@ -30,7 +31,9 @@ export class NodeRegistry {
   }
 
   private async beat(): Promise<void> {
-    const [count] = await this.scripts.heartbeat([this.key], this.nodeId, NODE_TTL_MS, 1, false);
-    if (count !== undefined && count >= 1) this.count = count;
+    const { nodeId, key } = this;
+    const { counts, wasKnown } = await this.scripts.heartbeat([key], nodeId, NODE_TTL_MS, 1, false);
+    const least = wasKnown ? 1 : this.count;
+    this.count = Math.max(least, counts[0] ?? 0);
   }
 }

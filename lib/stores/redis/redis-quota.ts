@@ -11,7 +11,7 @@ import {
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import {
-  type NodesOf,
+  type NodesHeard,
   type QuotaLimitsStore,
   type QuotaMembers,
   type QuotaOverview,
@@ -83,11 +83,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
     return this.ask(() => this.record.sync());
   }
 
-  join(
-    member: string,
-    apps: readonly string[] | undefined,
-    heard: (nodesOf: NodesOf) => void,
-  ): void {
+  join(member: string, apps: readonly string[] | undefined, heard: NodesHeard): void {
     this.registry.join(member, apps, heard);
   }
 

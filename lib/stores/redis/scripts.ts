@@ -5,6 +5,14 @@ import { wireOf } from './wire.js';
 type Argument = string | number;
 type BinaryArgument = Argument | Buffer;
 
+/** What a node hears of the others. */
+export interface Heartbeat {
+  /** Nodes alive, by set. */
+  readonly counts: readonly number[];
+  /** The node was there already. Else it is new, or others may have been lost with it: there may be more. */
+  readonly wasKnown: boolean;
+}
+
 /** The scripts as commands of a client. A reply that is not the one to its call rejects. */
 export interface Scripts {
   /** `isAnswer` says whether a reply is the one to the batch. */
@@ -20,7 +28,7 @@ export interface Scripts {
     ttlMs: number,
     own: number,
     isLeaving: boolean,
-  ): Promise<readonly number[]>;
+  ): Promise<Heartbeat>;
   /** `read` gives undefined for a reply that is not the one to the call. */
   lease<T>(args: BinaryArgument[], read: (reply: unknown) => T | undefined): Promise<T>;
   seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number, names: string]>;
@@ -62,10 +70,9 @@ export function defineScripts(client: Redis | Cluster): Scripts {
     },
     heartbeat: async (sets, nodeId, ttlMs, own, isLeaving) => {
       const args = [sets.length, ...sets, nodeId, ttlMs, own, isLeaving ? 1 : 0];
-      const counts = await wire.call('heartbeat', (call) =>
-        commands.weirHeartbeat([...args, call]),
-      );
-      return counts.map(Number);
+      const reply = await wire.call('heartbeat', (call) => commands.weirHeartbeat([...args, call]));
+      const figures = reply.map(Number);
+      return { counts: figures.slice(0, -1), wasKnown: figures.at(-1) === 1 };
     },
     lease: async (args, read) => {
       // What the script packs are bytes, not text.
