@@ -124,7 +124,7 @@ describe('connections whose other side is gone without a word', () => {
       new SystemClock(),
     );
     await until(() => client.status === 'ready', PATIENCE);
-    cache.set('k', seal({ v: 1, t: 0, kind: 'json', body: 'lamp' })!, 60_000);
+    await cache.set('k', seal({ v: 1, t: 0, kind: 'json', body: 'lamp' })!, 60_000);
     await until(() => cache.stats().stored === 1);
     proxy.goDead();
     proxy.revive();
