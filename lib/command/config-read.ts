@@ -1,5 +1,11 @@
 import { dump } from 'js-yaml';
-import { diff, isEmptyDiff, type ConfigDiff, type ConfigDocument } from '../config/index.js';
+import {
+  diff,
+  isEmptyDiff,
+  type ConfigDiff,
+  type ConfigDocument,
+  type PastRevision,
+} from '../config/index.js';
 import { pastRevisions } from '../config/past-revisions.js';
 import { type ConfigRecord, type ConfigStore } from '../stores/index.js';
 import { readArguments, wholeOption } from './arguments.js';
@@ -19,25 +25,20 @@ export const configGet: Command = {
   run: (args, output) => {
     const { values, words } = readArguments(args, STORE_OPTIONS, [0, 1]);
     return withStore(values, async ({ config }) => {
-      const { holding, waiting } = await readStored(config);
+      const holding = await readStored(config);
       const document = documentIn(holding);
       const [path] = words;
       const part = path === undefined ? document : partOf(document, path);
       const revision = holding?.revision ?? 0;
       const profile = document.profile ?? 'normal';
       if (values.json) {
-        const staged = waiting && {
-          revision: waiting.revision,
-          effectiveAtMs: waiting.effectiveAtMs,
-        };
+        const { staged = [] } = holding ?? {};
         output.log(JSON.stringify({ revision, profile, staged, document: part }, null, 2));
         return DONE;
       }
       output.log(`# ${headline(holding, profile)}`);
-      if (waiting !== undefined) {
-        output.log(
-          `# revision ${waiting.revision} takes effect at ${inTime(waiting.effectiveAtMs)}`,
-        );
+      for (const { id, effectiveAtMs } of holding?.staged ?? []) {
+        output.log(`# update ${id} takes effect at ${inTime(effectiveAtMs)}`);
       }
       output.log(dump(part, { lineWidth: -1, noRefs: true }).trimEnd());
       return DONE;
@@ -66,7 +67,7 @@ export const configDiff: Command = {
   run: (args, output) => {
     const { values, words } = readArguments(args, STORE_OPTIONS, [1, 2], 'FROM');
     return withStore(values, async ({ config }) => {
-      const { holding } = await readStored(config);
+      const holding = await readStored(config);
       const current = documentIn(holding);
       const [from, to] = words as [string, string?];
       const isPlan = to === undefined && !isRevision(from);
@@ -121,9 +122,16 @@ export const configHistory: Command = {
   },
 };
 
-function toRow({ revision, kind, by, atMs, diff }: ReturnType<typeof pastRevisions>[number]) {
-  const { added = [], removed = [], changed = [] } = diff ?? {};
+function toRow({ revision, kind, by, atMs, diff, about, reason }: PastRevision) {
+  const why = reason === undefined ? '' : `: ${reason}`;
+  const update = about && `update ${about.id} for ${inTime(about.effectiveAtMs)}${why}`;
+  const changes = diff === undefined ? '' : changedPaths(diff);
+  const told = [update, changes].filter((text) => text !== undefined && text !== '').join('; ');
+  return [revision, kind, by, inTime(atMs), told];
+}
+
+export function changedPaths({ added, removed, changed }: ConfigDiff): string {
   const paths = [...added, ...removed, ...changed].map(({ path }) => path);
   const rest = paths.length > 3 ? ` and ${paths.length - 3} more` : '';
-  return [revision, kind, by, inTime(atMs), `${paths.slice(0, 3).join(', ')}${rest}`];
+  return `${paths.slice(0, 3).join(', ')}${rest}`;
 }

@@ -1,28 +1,11 @@
-import { userInfo } from 'node:os';
-import { newIncarnation } from '../common/ids.js';
-import { diff, VersionedConfig, type ConfigLayer, type ConfigSnapshot } from '../config/index.js';
+import { type ConfigLayer } from '../config/index.js';
 import { UsageError } from '../simulation/index.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
-import { DONE, FAILED, type Command, type Output } from './command.js';
-import { tellDiff } from './config-read.js';
+import { type Command } from './command.js';
 import { patchAt, pathOf } from './document-path.js';
-import { answerOfFleet, processes, refusalIn, type FleetAnswer } from './fleet-answer.js';
+import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
+import { mustBeMeant } from './meant.js';
 import { readDocument } from './read-document.js';
-import { RunningQuotas } from './running-quotas.js';
-import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
-import { inTime } from './table.js';
-
-const WRITE_OPTIONS = {
-  ...STORE_OPTIONS,
-  by: { type: 'string' },
-  expected: { type: 'string' },
-} as const;
-
-const WRITE_HELP: readonly string[] = [
-  '--by NAME         who does it, for the history (default: your name)',
-  '--expected N      only if this is the revision that is stored',
-  ...STORE_HELP,
-];
 
 export const configSet: Command = {
   name: 'config set',
@@ -31,6 +14,8 @@ export const configSet: Command = {
   options: [
     '--patch FILE      lay all that stands in this file over what holds',
     '--at TIME         from when on it holds, on the clock of Redis (default: at once)',
+    '--new             policies that are not there yet are meant',
+    '--base            fields that the profile in force also sets are meant as they are without it',
     '--allow-empty     even if nothing is left configured',
     ...WRITE_HELP,
   ],
@@ -39,19 +24,18 @@ export const configSet: Command = {
       ...WRITE_OPTIONS,
       patch: { type: 'string' },
       at: { type: 'string' },
+      new: { type: 'boolean' },
+      base: { type: 'boolean' },
       'allow-empty': { type: 'boolean' },
     } as const;
     const { values, words } = readArguments(args, options, [0, 2]);
     const patch = await patchOf(words, values.patch);
-    const update = {
-      by: values.by ?? yourName(),
-      expectedRevision: wholeOption('--expected', values.expected),
-      effectiveAt: dateOption('--at', values.at),
-      allowEmpty: values['allow-empty'],
-    };
-    return withStore(values, (store) =>
-      change(store, values.json ?? false, output, (config) => config.update(patch, update)),
-    );
+    const effectiveAt = dateOption('--at', values.at);
+    const allowEmpty = values['allow-empty'];
+    return changeFleet(values, output, (config, said, stored) => {
+      mustBeMeant(patch, stored, effectiveAt, { isNew: values.new, isBase: values.base });
+      return config.update(patch, { ...said, effectiveAt, allowEmpty });
+    });
   },
 };
 
@@ -77,73 +61,13 @@ export const configRollback: Command = {
   takes: 'REVISION',
   about: 'make a new revision with the content of an old one',
   options: WRITE_HELP,
+  more: [
+    'What waited for its time then waits again, unless that has passed; what was staged since is',
+    'cancelled.',
+  ],
   run(args, output) {
     const { values, words } = readArguments(args, WRITE_OPTIONS, [1, 1], 'REVISION');
     const revision = wholeOption('REVISION', words[0])!;
-    const expectedRevision = wholeOption('--expected', values.expected);
-    const options = { by: values.by ?? yourName(), expectedRevision };
-    return withStore(values, (store) =>
-      change(store, values.json ?? false, output, (config) => config.rollback(revision, options)),
-    );
+    return changeFleet(values, output, (config, said) => config.rollback(revision, said));
   },
 };
-
-type Change = (config: VersionedConfig) => Promise<ConfigSnapshot>;
-
-/** Visits the fleet, without code or file of its own. */
-async function change(store: OpenStore, isJson: boolean, output: Output, make: Change) {
-  const { config, clock } = store;
-  const warn = (text: string) => output.error(text);
-  const report = { info: () => undefined, warn, error: warn };
-  const nodeId = `weir-${newIncarnation()}`;
-  const consumers = [await RunningQuotas.of(config)];
-  const settings = { store: config, clock, nodeId, report, consumers, isVisitor: true };
-  const fleet = new VersionedConfig(settings);
-  try {
-    await fleet.start();
-    const before = fleet.current();
-    const after = await make(fleet);
-    const answer = await answerOfFleet(config, clock, after.revision);
-    if (isJson) output.log(inJson(before, after, answer));
-    else tell(before, after, answer, output);
-    return answer.refused.length === 0 ? DONE : FAILED;
-  } finally {
-    await fleet.close();
-  }
-}
-
-function inJson(
-  before: ConfigSnapshot,
-  { revision, staged, document }: ConfigSnapshot,
-  { refused, silent }: FleetAnswer,
-): string {
-  const changes = diff(before.document, document);
-  return JSON.stringify({ revision, staged, diff: changes, refused, silent }, null, 2);
-}
-
-function tell(
-  before: ConfigSnapshot,
-  { revision, staged, document }: ConfigSnapshot,
-  answer: FleetAnswer,
-  output: Output,
-): void {
-  const from = staged === undefined ? '' : ` takes effect at ${inTime(staged.effectiveAtMs)}`;
-  output.log(`revision ${revision}${from}`);
-  tellDiff(diff(before.document, document), output);
-  const { nodes, silent } = answer;
-  if (silent.length > 0) {
-    output.log(
-      `${silent.length} of ${processes(nodes)} said nothing of it yet: weir status shows who has`,
-    );
-  }
-  const refusal = refusalIn(answer);
-  if (refusal !== undefined) output.error(refusal);
-}
-
-function yourName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'weir';
-  }
-}

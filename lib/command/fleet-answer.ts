@@ -51,14 +51,16 @@ function answerIn(nodes: readonly NodeAck[], wanted: number): FleetAnswer {
 export function refusalIn({ nodes, refused }: FleetAnswer): string | undefined {
   if (refused.length === 0) return undefined;
   const reasons = [...new Set(refused.map(({ reason }) => reason ?? 'it does not say why'))];
-  const kept = Math.max(...refused.map(({ revision }) => revision));
   const isOne = refused.length === 1;
   return [
     `refused by ${refused.length} of ${processes(nodes)}, which ${isOne ? 'stays' : 'stay'} on what was:`,
     ...reasons.map((reason) => `  ${reason}`),
-    ...(kept > 0 ? [`take it back with: weir config rollback ${kept}`] : []),
   ].join('\n');
 }
+
+/** Where none runs, nobody has refused it. */
+export const isRefusedByAll = ({ nodes, refused }: FleetAnswer): boolean =>
+  nodes > 0 && refused.length === nodes;
 
 export const processes = (count: number): string =>
   count === 1 ? '1 process' : `${count} processes`;

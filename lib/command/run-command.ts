@@ -5,6 +5,7 @@ import { UsageError } from '../simulation/index.js';
 import { DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
 import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';
+import { configCancel, configStaged } from './config-staged.js';
 import { configRollback, configSet } from './config-write.js';
 import { simulate } from './simulate.js';
 import { status } from './status.js';
@@ -16,6 +17,8 @@ export const COMMANDS: readonly Command[] = [
   configDiff,
   configHistory,
   configRollback,
+  configStaged,
+  configCancel,
   status,
   simulate,
 ];

@@ -1,11 +1,11 @@
 import { type QuotaFigures, type QuotaStatus } from '../algorithms/quota/index.js';
-import { RedisQuota, type NodeAck } from '../stores/index.js';
+import { RedisQuota, type ConfigRecord, type NodeAck } from '../stores/index.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';
 import { processes } from './fleet-answer.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
-import { documentIn, readStored, type Stored } from './stored-config.js';
+import { documentIn, readStored } from './stored-config.js';
 import { inTime, table } from './table.js';
 
 const TIMEOUT_MS = 5000;
@@ -21,10 +21,10 @@ export const status: Command = {
     return withStore(values, async (store) => {
       const stored = await readStored(store.config);
       const nodes = await store.config.acknowledgements();
-      const clusterId = values.cluster ?? documentIn(stored.holding).cluster?.id ?? 'default';
+      const clusterId = values.cluster ?? documentIn(stored).cluster?.id ?? 'default';
       const quota = await quotaStatus(store, clusterId);
       if (values.json) {
-        const revision = stored.holding?.revision ?? 0;
+        const revision = stored?.revision ?? 0;
         output.log(JSON.stringify({ revision, nodes, clusterId, quota: quota ?? null }, null, 2));
       } else {
         tellNodes(stored, nodes, output);
@@ -49,15 +49,19 @@ async function quotaStatus(store: OpenStore, clusterId: string): Promise<QuotaSt
   ).status();
 }
 
-function tellNodes({ holding, waiting }: Stored, nodes: readonly NodeAck[], output: Output): void {
+function tellNodes(
+  holding: ConfigRecord | undefined,
+  nodes: readonly NodeAck[],
+  output: Output,
+): void {
   const profile = documentIn(holding).profile ?? 'normal';
   output.log(
     holding === undefined
       ? 'configuration: nothing is stored'
       : `configuration: revision ${holding.revision}, profile ${profile}`,
   );
-  if (waiting !== undefined) {
-    output.log(`revision ${waiting.revision} takes effect at ${inTime(waiting.effectiveAtMs)}`);
+  for (const { id, by, effectiveAtMs } of holding?.staged ?? []) {
+    output.log(`update ${id} by ${by} takes effect at ${inTime(effectiveAtMs)}`);
   }
   if (nodes.length === 0) return output.log('no process has said which revision it is on');
   const behind = nodes.filter(({ revision }) => revision !== (holding?.revision ?? 0)).length;

@@ -1,39 +1,61 @@
 import {
   checkDocument,
   checkLayer,
+  diff,
   effective,
+  prospects,
   snapshotOf,
   spanOf,
   UnknownRevisionError,
+  type ConfigDiff,
   type ConfigDocument,
+  type Prospect,
 } from '../config/index.js';
 import { NO_LAYERS, patched } from '../config/layers.js';
-import { MOST_REVISIONS, type ConfigRecord, type ConfigStore } from '../stores/index.js';
+import {
+  MOST_REVISIONS,
+  type ConfigLayers,
+  type ConfigRecord,
+  type ConfigStore,
+} from '../stores/index.js';
 import { CommandFailedError } from './errors.js';
 import { readDocument } from './read-document.js';
 
-/** What is stored, and which of it holds at the moment. */
-export interface Stored {
-  readonly holding: ConfigRecord | undefined;
-  /** A revision that waits for its time. */
-  readonly waiting: ConfigRecord | undefined;
-}
-
-export async function readStored(store: ConfigStore): Promise<Stored> {
-  const { current, previous, damage, nowMs, revision } = await store.read();
-  if (damage !== undefined) {
-    throw new CommandFailedError(`revision ${revision} cannot be read: ${damage}`);
-  }
-  const isWaiting = current !== undefined && current.effectiveAtMs > nowMs;
-  return isWaiting
-    ? { holding: previous, waiting: current }
-    : { holding: current, waiting: undefined };
+/** The record that is stored, if there is one. */
+export async function readStored(store: ConfigStore): Promise<ConfigRecord | undefined> {
+  const { current, damage, revision } = await store.read();
+  if (damage === undefined) return current;
+  throw new CommandFailedError(`revision ${revision} cannot be read: ${damage}`);
 }
 
 /** The document of a record with its profile in force; an empty one where there is no record. */
 export function documentIn(record: ConfigRecord | undefined): ConfigDocument {
   return record === undefined ? {} : snapshotOf(record, record.revision).document;
 }
+
+export interface Foreseen extends Prospect {
+  readonly changes: ConfigDiff;
+}
+
+/** What the updates that wait will change, each over those before it; what does not fit, nothing. */
+export function prospectsOf(record: ConfigRecord): Foreseen[] {
+  let before: ConfigLayers = record;
+  const all = prospects(record, record.staged, (layers, { allowEmpty }) => {
+    snapshotOf(layers, record.revision, { allowEmpty });
+  });
+  return all.map((one) => {
+    const changes = diff(documentOfLayers(before), documentOfLayers(one.layers));
+    before = one.layers;
+    return { ...one, changes };
+  });
+}
+
+export function changesBy(record: ConfigRecord, id: number): ConfigDiff {
+  const found = prospectsOf(record).find(({ update }) => update.id === id);
+  return found?.changes ?? { added: [], removed: [], changed: [] };
+}
+
+const documentOfLayers = (layers: ConfigLayers): ConfigDocument => snapshotOf(layers, 0).document;
 
 /** A number names a revision, everything else a file. */
 export const isRevision = (word: string): boolean => /^\d{1,15}$/.test(word);

@@ -1,6 +1,8 @@
 import { Subject } from 'rxjs';
+import { type ConfigUpdate } from '../algorithms/quota/index.js';
 import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/index.js';
 import { inWords } from './config-errors.js';
+import { configUpdates } from './config-updates.js';
 import { diff, type ConfigDiff } from './document/index.js';
 import {
   type ConfigChange,
@@ -10,6 +12,7 @@ import {
 } from './rate-limit-config.js';
 import { type Report } from './report.js';
 import { snapshotOf } from './snapshot.js';
+import { inWordsOf, prospects } from './staged-updates.js';
 
 /** What the store has, as it was read. */
 export interface Adoption {
@@ -35,9 +38,10 @@ export class AppliedConfig {
   readonly refusals = new Subject<ConfigRefusal>();
   private readonly consumers = new Set<ConfigConsumer>();
   private applied: ConfigSnapshot | undefined;
-  private waiting: ConfigRecord | undefined;
   private refusal: ConfigRefusal | undefined;
   private ready: Prepared | undefined;
+  /** What was said of updates that wait. */
+  private warned = new Set<string>();
   /** The record that is applied; none for revision 0. */
   record: ConfigRecord | undefined;
 
@@ -47,11 +51,6 @@ export class AppliedConfig {
     return this.applied;
   }
 
-  /** The revision that waits for its time. */
-  get staged(): ConfigRecord | undefined {
-    return this.waiting;
-  }
-
   consume(consumer: ConfigConsumer): void {
     if (this.applied !== undefined) consumer.prepare(this.applied, undefined)();
     this.consumers.add(consumer);
@@ -59,10 +58,15 @@ export class AppliedConfig {
 
   /** Throws if a part of this process cannot work with it; changes nothing. */
   prepare(next: ConfigSnapshot): Prepared {
+    return (this.ready = this.mustSuit(next));
+  }
+
+  /** The same for what is not about to be used. */
+  mustSuit(next: ConfigSnapshot): Prepared {
     const from = this.applied;
     const commits: (() => void)[] = [];
     for (const consumer of this.consumers) commits.push(consumer.prepare(next, from));
-    return (this.ready = { next, commits, from });
+    return { next, commits, from };
   }
 
   /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
@@ -83,20 +87,13 @@ export class AppliedConfig {
     }
   }
 
-  /** Takes what the store has, unless it is known or older; stages what is not due yet. */
-  adopt({ current, previous }: Adoption, nowMs: number): void {
-    if (!this.isNews(current)) return this.takeDue(nowMs);
-    const isDue = current.effectiveAtMs <= nowMs;
-    if (previous && !isDue && this.isNews(previous)) this.apply(previous);
-    if (isDue) this.apply(current);
-    else this.stage(current);
+  /** Takes what the store has, unless it is known or older. */
+  adopt({ current, previous }: Adoption): void {
+    if (!this.isNews(current)) return;
+    this.apply(current);
     // Who has nothing yet is better off with the last revision than with none of the fleet's.
     if (this.applied === undefined && previous) this.applyInstead(previous);
-  }
-
-  /** Changes over to the staged revision if its time has come. */
-  takeDue(nowMs: number): void {
-    if (this.waiting !== undefined && this.waiting.effectiveAtMs <= nowMs) this.apply(this.waiting);
+    if (this.record === current) this.lookAhead(current);
   }
 
   /** The last good one stays, and that is told once. */
@@ -118,7 +115,6 @@ export class AppliedConfig {
 
   nodeReport(node: string): NodeReport {
     const revision = this.applied?.revision ?? 0;
-    if (this.waiting) return { node, revision, status: 'staged', about: this.waiting.revision };
     if (this.refusal === undefined) return { node, revision, status: 'applied' };
     const { revision: about, reason } = this.refusal;
     return { node, revision, status: 'refused', about, reason };
@@ -129,10 +125,8 @@ export class AppliedConfig {
     this.refusals.complete();
   }
 
-  private isNews({ id, revision }: ConfigRecord): boolean {
-    const newest = this.waiting?.revision ?? 0;
-    const isKnown = id === this.waiting?.id || this.isRefused(revision);
-    return !isKnown && revision > Math.max(newest, this.applied?.revision ?? 0);
+  private isNews({ revision }: ConfigRecord): boolean {
+    return !this.isRefused(revision) && revision > (this.applied?.revision ?? 0);
   }
 
   private isRefused(revision: number): boolean {
@@ -155,14 +149,26 @@ export class AppliedConfig {
     this.refusal = refusal;
   }
 
-  /** Whatever would keep it from being used is told now, and not at the moment it takes effect. */
-  private stage(record: ConfigRecord): void {
-    const prepared = this.prepared(record);
-    if (prepared === undefined) return;
-    this.refusal = undefined;
-    this.setWaiting(record);
-    const at = new Date(record.effectiveAtMs).toISOString();
-    this.report.info(`revision ${record.revision} by ${record.by} takes effect at ${at}`);
+  /**
+   * Whatever would keep an update that waits from being used is told now, and not only when its time
+   * comes: as a refusal by those who are asked to stage it, as a warning if something else changed.
+   */
+  private lookAhead({ staged, kind, about, revision, ...layers }: ConfigRecord): void {
+    const known = this.applied;
+    const all = prospects(layers, staged, (then, { allowEmpty }) => {
+      this.mustSuit(snapshotOf(then, revision + 1, { allowEmpty, known }));
+    });
+    const before = this.warned;
+    this.warned = new Set();
+    for (const { update, fault } of all) {
+      if (fault === undefined) continue;
+      const reason = `${inWordsOf(update)} does not fit: ${inWords(fault)}`;
+      this.warned.add(reason);
+      if (before.has(reason)) continue;
+      if (kind === 'stage' && update.id === about?.id)
+        this.refuse({ revision, kind: 'staged', reason, error: fault });
+      else this.report.warn(`${reason}; it is left out when its time comes, unless that changes`);
+    }
   }
 
   private prepared(record: ConfigRecord): Prepared | undefined {
@@ -174,8 +180,6 @@ export class AppliedConfig {
         this.prepare(snapshotOf(record, revision, { allowEmpty: true, known: this.applied }))
       );
     } catch (error) {
-      // It replaces what was staged, though it is of no use here.
-      this.setWaiting(undefined);
       this.refuse({ revision, kind: 'invalid', reason: inWords(error), error });
       return undefined;
     }
@@ -190,26 +194,32 @@ export class AppliedConfig {
       : undefined;
   }
 
-  private swap({ commits, next: to }: Prepared, record: ConfigRecord | undefined): void {
+  private swap({ commits, next }: Prepared, record: ConfigRecord | undefined): void {
     const from = this.applied;
     this.ready = undefined;
     for (const commit of commits) this.commit(commit);
+    const staged = record?.staged ?? [];
+    const to = staged.length === 0 ? next : Object.freeze({ ...next, staged });
     this.applied = to;
     this.record = record;
     this.refusal = undefined;
-    const isOver = this.waiting !== undefined && to.revision >= this.waiting.revision;
-    if (this.waiting !== undefined) this.setWaiting(isOver ? undefined : this.waiting);
     if (from === undefined) return;
     this.changes.next(changeOf(from, to, record));
-    this.report.info(`revision ${to.revision} by ${record?.by ?? 'this process'} is in use`);
+    this.tell(to, record);
   }
 
-  private setWaiting(record: ConfigRecord | undefined): void {
-    this.waiting = record;
-    if (this.applied === undefined) return;
-    const { staged: _staged, ...snapshot } = this.applied;
-    const staged = record && { revision: record.revision, effectiveAtMs: record.effectiveAtMs };
-    this.applied = Object.freeze(staged ? { ...snapshot, staged } : snapshot);
+  private tell({ revision }: ConfigSnapshot, record: ConfigRecord | undefined): void {
+    const { kind, about, by = 'this process', reason = '' } = record ?? {};
+    if (about === undefined) return this.report.info(`revision ${revision} by ${by} is in use`);
+    const update = inWordsOf(about);
+    if (kind === 'stage') return this.report.info(`revision ${revision}: ${update} is staged`);
+    if (kind === 'cancel')
+      return this.report.info(`revision ${revision}: ${by} cancelled ${update}`);
+    if (kind === 'update') return this.report.info(`revision ${revision} is in use: ${update}`);
+    this.report.error(
+      `revision ${revision}: ${update} does not fit any more, and is left out: ${reason}`,
+    );
+    this.refusals.next({ revision: about.id, kind: 'staged', reason });
   }
 
   /** A commit has no right to fail; if one does, the others still follow. */
@@ -229,11 +239,15 @@ function changeOf(
   record: ConfigRecord | undefined,
 ): ConfigChange {
   let found: ConfigDiff | undefined;
+  let updates: readonly ConfigUpdate[] | undefined;
   // A field of its own, not of a class: people write changes down and copy them.
   return {
     ...{ from, to, ...(record && { record }) },
     get diff() {
       return (found ??= diff(from.document, to.document));
+    },
+    get updates() {
+      return (updates ??= configUpdates(from, to, record));
     },
   };
 }

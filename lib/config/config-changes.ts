@@ -1,18 +1,41 @@
 import { InvalidConfigError } from '../common/errors.js';
-import { type ConfigDraft, type ConfigLayers, type RevisionKind } from '../stores/index.js';
+import {
+  type ConfigDraft,
+  type ConfigLayers,
+  type RevisionKind,
+  type StagedName,
+  type StagedUpdate,
+} from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
-import { ConfigConflictError, ConfigRefusedError, ConfigStagedError } from './config-errors.js';
+import { ConfigConflictError, ConfigRefusedError } from './config-errors.js';
 import { MOST_RACES, type ConfigSync } from './config-sync.js';
 import { type ConfigSnapshot, type RollbackOptions } from './rate-limit-config.js';
 import { snapshotOf } from './snapshot.js';
+import { prospects } from './staged-updates.js';
 
-/** A change to be written: its layers, and what is said of them. */
-export interface Change {
+/** What a change is made to. */
+export interface Ground {
+  readonly layers: ConfigLayers;
+  readonly staged: readonly StagedUpdate[];
+  /** The revision that it would have. */
+  readonly revision: number;
+  /** On the store's clock. */
+  readonly nowMs: number;
+}
+
+/** What a change makes of it. */
+export interface Result {
   readonly kind: RevisionKind;
-  readonly effectiveAtMs: number;
+  readonly layers: ConfigLayers;
+  readonly staged: readonly StagedUpdate[];
+  readonly about?: StagedName;
+}
+
+export interface Change {
   readonly allowEmpty: boolean;
   readonly options: RollbackOptions;
-  layersOver(layers: ConfigLayers): ConfigLayers;
+  /** Throws if there is no way. */
+  over(ground: Ground): Result;
   /** Throws if it is wrong in itself, whatever it is laid over. */
   mustBeSound?(): void;
 }
@@ -36,12 +59,12 @@ export class ConfigChanges {
   async write(change: Change): Promise<ConfigSnapshot> {
     const early = this.madeWithoutReading(change);
     if (early !== undefined && (await this.sync.change(early.draft))) {
-      return this.written(early.next);
+      return this.written(early);
     }
     for (let races = 0; races < MOST_RACES; races++) {
       await this.sync.run();
-      const { draft, next } = this.made(change);
-      if (await this.sync.change(draft)) return this.written(next);
+      const made = this.made(change);
+      if (await this.sync.change(made.draft)) return this.written(made);
     }
     throw new ConfigConflictError(change.options.expectedRevision ?? 0, this.sync.revision);
   }
@@ -61,39 +84,49 @@ export class ConfigChanges {
   }
 
   private made(change: Change): Made {
-    const { kind, effectiveAtMs, allowEmpty, options } = change;
-    this.mustBeFree(change);
-    const layers = change.layersOver(this.sync.layers);
+    const { options } = change;
+    this.mustBeExpected(options);
+    const { layers, staged, nextRevision: revision, nowMs } = this.sync;
+    const result = change.over({ layers, staged, revision, nowMs });
+    const allowEmpty = change.allowEmpty || result.kind === 'stage';
     const known = this.applied.snapshot;
-    const next = snapshotOf(layers, this.sync.revision + 1, { allowEmpty, known });
+    const next = snapshotOf(result.layers, revision, { allowEmpty, known });
     this.mustFit(next);
-    const { by } = options;
-    return { next, draft: this.sync.draft(layers, kind, next.hash, { by, effectiveAtMs }) };
+    if (result.kind === 'stage') this.mustFitThen(result, revision);
+    const said = { by: options.by, staged: result.staged, about: result.about };
+    return { next, draft: this.sync.draft(result.layers, result.kind, next.hash, said) };
   }
 
-  /** What is not in use yet says so by being staged. */
-  private written(next: ConfigSnapshot): ConfigSnapshot {
-    const { revision, waiting } = this.sync;
-    if (waiting === undefined) return Object.freeze({ ...next, revision });
-    const { effectiveAtMs } = waiting;
-    return Object.freeze({ ...next, revision, staged: { revision, effectiveAtMs } });
+  private written({ next, draft: { staged } }: Made): ConfigSnapshot {
+    const { revision } = this.sync;
+    return Object.freeze({ ...next, revision, ...(staged.length > 0 && { staged }) });
   }
 
-  private mustBeFree({ kind, options: { expectedRevision } }: Change): void {
-    const { revision, waiting } = this.sync;
-    if (expectedRevision !== undefined && expectedRevision !== revision) {
-      throw new ConfigConflictError(expectedRevision, revision);
-    }
-    if (waiting !== undefined && kind !== 'rollback') {
-      throw new ConfigStagedError(waiting.revision, waiting.effectiveAtMs);
-    }
+  private mustBeExpected({ expectedRevision }: RollbackOptions): void {
+    const { revision } = this.sync;
+    if (expectedRevision === undefined || expectedRevision === revision) return;
+    throw new ConfigConflictError(expectedRevision, revision);
   }
 
-  private mustFit(next: ConfigSnapshot): void {
+  private mustFit(
+    next: ConfigSnapshot,
+    fits: () => unknown = () => this.applied.prepare(next),
+  ): void {
     try {
-      this.applied.prepare(next);
+      fits();
     } catch (error) {
       throw error instanceof InvalidConfigError ? error : new ConfigRefusedError(error);
     }
+  }
+
+  /** What is staged is checked as it will be, over all that comes into force before it. */
+  private mustFitThen({ layers, staged, about }: Result, revision: number): void {
+    const known = this.applied.snapshot;
+    const all = prospects(layers, staged, (then, { allowEmpty }) => {
+      const next = snapshotOf(then, revision, { allowEmpty, known });
+      this.mustFit(next, () => this.applied.mustSuit(next));
+    });
+    const fault = all.find(({ update }) => update.id === about?.id)?.fault;
+    if (fault !== undefined) throw fault as Error;
   }
 }

@@ -1,4 +1,5 @@
 import { RateLimitError } from '../common/errors.js';
+import { type StagedName } from '../stores/index.js';
 
 /** Somebody else has changed the configuration in the meantime. Read it again, and decide again. */
 export class ConfigConflictError extends RateLimitError {
@@ -14,20 +15,32 @@ export class ConfigConflictError extends RateLimitError {
   }
 }
 
-/** A revision waits for its time. Until then only a rollback can be written. */
-export class ConfigStagedError extends RateLimitError {
-  readonly code = 'CONFIG_STAGED';
+/** As many updates wait for their time as may. */
+export class TooManyStagedError extends RateLimitError {
+  readonly code = 'TOO_MANY_STAGED';
 
   constructor(
-    readonly revision: number,
-    readonly effectiveAtMs: number,
+    readonly most: number,
+    staged: readonly StagedName[],
   ) {
-    super(
-      `revision ${revision} takes effect at ${new Date(effectiveAtMs).toISOString()}; ` +
-        'roll it back, or wait until then',
-    );
+    super(`${most} updates wait already; cancel one of ${idsIn(staged)}, or wait until it is due`);
   }
 }
+
+/** No update of that id waits: it is in force by now, was cancelled, or never was. */
+export class UnknownStagedError extends RateLimitError {
+  readonly code = 'UNKNOWN_STAGED';
+
+  constructor(
+    readonly id: number,
+    staged: readonly StagedName[],
+  ) {
+    const there = staged.length === 0 ? 'none waits' : `there is ${idsIn(staged)}`;
+    super(`no update ${id} waits; ${there}`);
+  }
+}
+
+const idsIn = (staged: readonly StagedName[]): string => staged.map(({ id }) => id).join(', ');
 
 /** The document is valid, but a part of this process cannot work with it. */
 export class ConfigRefusedError extends RateLimitError {

@@ -64,9 +64,9 @@ function checkOptions(options: RollbackOptions, known: readonly string[]): void 
   }
 }
 
-export function checkRevision(revision: number): void {
+export function checkRevision(revision: number, field = 'revision'): void {
   if (Number.isSafeInteger(revision) && revision > 0) return;
-  throw new InvalidArgumentError('revision', revision, 'a whole number above 0');
+  throw new InvalidArgumentError(field, revision, 'a whole number above 0');
 }
 
 /** 0 for at once. */

@@ -3,11 +3,14 @@ import { type Clock } from '../common/clock.js';
 import { deepFreeze } from '../common/immutable.js';
 import {
   HIGHEST_REVISION,
+  shortened,
   type ConfigDraft,
   type ConfigLayers,
   type ConfigRecord,
   type ConfigStore,
   type RevisionKind,
+  type StagedName,
+  type StagedUpdate,
   type StoredConfig,
 } from '../stores/index.js';
 import { type AppliedConfig } from './applied-config.js';
@@ -16,16 +19,26 @@ import { shared } from './document/index.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
+import { type ConfigSnapshot } from './rate-limit-config.js';
 import { snapshotOf } from './snapshot.js';
+import { laidOver, nameOf } from './staged-updates.js';
 import { type StoreTime } from './store-time.js';
 
 /** Each lost race means that somebody else got through. After so many the next poll goes on. */
 export const MOST_RACES = 16;
 
-/** Who wrote it, and when it takes effect. */
+/** So long others may bring into force what a part of this process cannot work with. */
+export const GRACE_MS = 1000;
+/** And so long a tool leaves it to the processes that run. */
+const VISITOR_GRACE_MS = 2000;
+
+/** What is said of a draft beside its layers; what waits stays as it is if nothing is said of it. */
 interface Said {
   readonly by?: string | undefined;
   readonly effectiveAtMs?: number;
+  readonly staged?: readonly StagedUpdate[];
+  readonly about?: StagedName | undefined;
+  readonly reason?: string;
 }
 
 /** Something to be written, and what to do when it is. */
@@ -42,8 +55,6 @@ interface Intent {
 export class ConfigSync {
   /** The newest record that was read from the store or written to it by this process. */
   private newest: ConfigRecord | undefined;
-  /** A staged revision that was lost: it is written again after the one that is in use. */
-  private owed: ConfigRecord | undefined;
   private stored = 0;
   /** The highest revision that others have told of. */
   private heardOf = 0;
@@ -57,6 +68,7 @@ export class ConfigSync {
     private readonly time: StoreTime,
     private readonly clock: Pick<Clock, 'now'>,
     private readonly nodeId: string,
+    private readonly isVisitor = false,
   ) {}
 
   /** The revision that is stored, as of the last look. */
@@ -64,15 +76,27 @@ export class ConfigSync {
     return this.stored;
   }
 
-  /** The layers that a change is made to: the newest ones, due or not. */
+  /** The layers that a change is made to. */
   get layers(): ConfigLayers {
     return this.newest ?? this.own.all();
   }
 
-  /** The stored revision, if it still waits for its time. */
-  get waiting(): ConfigRecord | undefined {
-    const { newest } = this;
-    return newest && newest.effectiveAtMs > this.time.nowMs() ? newest : undefined;
+  /** What waits for its time, in order of time. */
+  get staged(): readonly StagedUpdate[] {
+    return this.newest?.staged ?? [];
+  }
+
+  /** The revision that a change would have. */
+  get nextRevision(): number {
+    return Math.max(this.stored, this.above) + 1;
+  }
+
+  get nowMs(): number {
+    return this.time.nowMs();
+  }
+
+  private get above(): number {
+    return Math.max(this.newest?.revision ?? 0, this.heardOf);
   }
 
   /**
@@ -87,21 +111,23 @@ export class ConfigSync {
 
   /** Whether what is known here is, as far as anybody has told, what is stored. */
   get isCurrent(): boolean {
+    const [due] = this.staged;
+    if (due !== undefined && due.effectiveAtMs <= this.nowMs) return false;
     return this.newest?.revision === this.stored && this.heardOf <= this.stored;
   }
 
   async run(): Promise<void> {
-    for (let races = 0; races < MOST_RACES; races++) {
+    for (let races = 0; races < MOST_RACES;) {
       const intent = this.intentOn(await this.read());
       if (intent === undefined) return;
       if (await this.change(intent.draft)) intent.written?.();
+      else races++;
     }
   }
 
   /** Writes a draft over the stored revision; false if somebody else was faster. */
   async change(draft: ConfigDraft): Promise<boolean> {
-    const above = Math.max(this.newest?.revision ?? 0, this.heardOf);
-    const answer = await writeOnce(this.store, draft, this.stored, above);
+    const answer = await writeOnce(this.store, draft, this.stored, this.above);
     if (!answer.written) return false;
     const { revision, nowMs: atMs } = answer;
     this.stored = revision;
@@ -113,9 +139,14 @@ export class ConfigSync {
     { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
     hash: string,
-    { by = this.nodeId, effectiveAtMs = 0 }: Said = {},
+    { by = this.nodeId, effectiveAtMs = 0, staged = this.staged, about, reason }: Said = {},
   ): ConfigDraft {
-    return { id: randomUUID(), kind, by, effectiveAtMs, hash, code, file, patch };
+    return {
+      ...{ id: randomUUID(), kind, by, effectiveAtMs, hash },
+      ...(about !== undefined && { about }),
+      ...(reason !== undefined && { reason: shortened(reason) }),
+      ...{ staged, code, file, patch },
+    };
   }
 
   private async read(): Promise<StoredConfig> {
@@ -132,17 +163,42 @@ export class ConfigSync {
     if (this.isLost(stored)) return this.restoring(stored);
     if (stored.damage !== undefined) return this.refuse(stored, stored.damage);
     this.learn(stored.current, stored.previous);
-    if (this.waiting !== undefined) return undefined;
-    return this.owing() ?? this.publishing();
+    return this.settling(stored.nowMs) ?? this.publishing();
   }
 
   private learn(stored?: ConfigRecord, previous?: ConfigRecord): void {
-    const nowMs = this.time.nowMs();
-    if (stored === undefined) return this.applied.takeDue(nowMs);
+    if (stored === undefined) return;
     const current = this.onKnownGround(stored);
     this.own.restored(this.newest, current);
     this.newest = current;
-    this.applied.adopt({ current, previous }, nowMs);
+    this.applied.adopt({ current, previous });
+  }
+
+  /**
+   * Brings the first update into force whose time has come by the store's own clock. All processes
+   * try, and the store takes it from one. What is not valid by then is dropped at once; what only a
+   * part of this process cannot work with is left to others for a moment, who may have no such part.
+   */
+  private settling(nowMs: number): Intent | undefined {
+    const [due, ...staged] = this.staged;
+    if (due === undefined || due.effectiveAtMs > nowMs) return undefined;
+    const overdueMs = nowMs - due.effectiveAtMs;
+    if (this.isVisitor && overdueMs < VISITOR_GRACE_MS) return undefined;
+    const { by, effectiveAtMs, allowEmpty } = due;
+    const [known, about] = [this.applied.snapshot, nameOf(due)];
+    let next: ConfigSnapshot | undefined;
+    try {
+      const layers = laidOver(this.layers, due);
+      next = snapshotOf(layers, this.nextRevision, { allowEmpty, known });
+      this.applied.prepare(next);
+      return {
+        draft: this.draft(layers, 'update', next.hash, { by, effectiveAtMs, staged, about }),
+      };
+    } catch (error) {
+      if (next !== undefined && overdueMs < GRACE_MS) return undefined;
+      const said = { staged, about, reason: inWords(error) };
+      return { draft: this.draft(this.layers, 'drop', this.newest!.hash, said) };
+    }
   }
 
   /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
@@ -168,15 +224,7 @@ export class ConfigSync {
     const reason = `the store is at revision ${revision}; what is in use is written to it again`;
     this.applied.refuse({ revision: newest.revision, kind: 'lost', reason });
     const used = this.applied.record ?? newest;
-    this.owed = this.applied.staged;
     return { draft: this.draft(used, 'restore', used.hash) };
-  }
-
-  private owing(): Intent | undefined {
-    const { owed, newest } = this;
-    this.owed = undefined;
-    if (owed === undefined || newest?.kind !== 'restore' || newest.by !== this.nodeId) return;
-    return { draft: this.draft(owed, 'restore', owed.hash, owed) };
   }
 
   private publishing(): Intent | undefined {

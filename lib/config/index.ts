@@ -5,5 +5,6 @@ export * from './rate-limit-config.js';
 export { inOneLine, type Report } from './report.js';
 export * from './schema/index.js';
 export * from './sources/index.js';
+export { prospects, type Prospect } from './staged-updates.js';
 export { snapshotOf } from './snapshot.js';
 export { VersionedConfig } from './versioned-config.js';

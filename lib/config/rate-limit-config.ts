@@ -1,6 +1,7 @@
 import { type Observable } from 'rxjs';
 import { type ConfigIssue } from '../common/errors.js';
-import { type ConfigRecord, type NodeAck } from '../stores/index.js';
+import { type ConfigUpdate } from '../algorithms/quota/index.js';
+import { type ConfigRecord, type NodeAck, type StagedUpdate } from '../stores/index.js';
 import { type ConfigDiff } from './document/index.js';
 import { type ConfigDocument, type ConfigLayer } from './schema/index.js';
 
@@ -13,14 +14,16 @@ export interface ConfigSnapshot {
   readonly profile: string;
   /** Of the document; equal documents have equal ones. */
   readonly hash: string;
-  /** A revision that is known and waits for its time, on the store's clock. */
-  readonly staged?: { readonly revision: number; readonly effectiveAtMs: number };
+  /** Updates that wait for their time, on the store's clock, in that order; left out if none does. */
+  readonly staged?: readonly StagedUpdate[];
 }
 
 export interface ConfigChange {
   readonly from: ConfigSnapshot;
   readonly to: ConfigSnapshot;
   readonly diff: ConfigDiff;
+  /** The apps that have other figures from now on. */
+  readonly updates: readonly ConfigUpdate[];
   /** Who wrote it, when and why; not for revision 0, which is written nowhere. */
   readonly record?: ConfigRecord;
 }
@@ -29,9 +32,10 @@ export interface ConfigChange {
 export interface ConfigRefusal {
   /** 0: what this process brings along, its code or its file. */
   readonly revision: number;
-  /** A document that is not valid or cannot be used, a record that cannot be read, or a store that
-   * has lost what was written. */
-  readonly kind: 'invalid' | 'unreadable' | 'lost';
+  /** A document that is not valid or cannot be used, a record that cannot be read, a store that has
+   * lost what was written, or an update that does not fit what holds when its time comes: then the
+   * revision is that with which it was staged. */
+  readonly kind: 'invalid' | 'unreadable' | 'lost' | 'staged';
   readonly reason: string;
   readonly error?: unknown;
 }
@@ -84,15 +88,22 @@ export abstract class RateLimitConfig {
 
   /**
    * Lays a merge patch (RFC 7396: null deletes) over what holds, for the whole fleet. Resolves to
-   * the new revision's snapshot once it is written and, unless it is to wait (then it is marked as
-   * staged), applied here.
+   * the new revision's snapshot once it is written and applied here. With a time to come the patch is
+   * `staged` in that revision, keeps nobody from other updates, and is laid over what holds then.
    */
   abstract update(patch: ConfigLayer, options?: UpdateOptions): Promise<ConfigSnapshot>;
+  /** The updates that wait, in order of time, as the store has them. */
+  abstract staged(): Promise<readonly StagedUpdate[]>;
+  /** An update that waits does not take effect. Rejects with an UnknownStagedError if none does. */
+  abstract cancel(id: number, options?: RollbackOptions): Promise<ConfigSnapshot>;
   /** Everything that is wrong with a patch or document; empty if `update` would take it. */
   abstract validate(input: unknown, options?: ValidateOptions): readonly ConfigIssue[];
   /** The last revisions, newest first. */
   abstract history(count?: number): Promise<PastRevision[]>;
-  /** A new revision with the content of an old one. */
+  /**
+   * A new revision with the content of an old one. What waited then waits again, unless its time has
+   * passed; what was staged since is cancelled.
+   */
   abstract rollback(revision: number, options?: RollbackOptions): Promise<ConfigSnapshot>;
 
   /** What each living process says of the configuration. */

@@ -3,9 +3,10 @@ import { InvalidConfigError, StoreUnavailableError, type ConfigIssue } from '../
 import { later } from '../common/later.js';
 import {
   MOST_REVISIONS,
-  type ConfigLayers,
+  type JsonObject,
   type NodeAck,
   type NodeReport,
+  type StagedUpdate,
 } from '../stores/index.js';
 import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
@@ -20,7 +21,7 @@ import {
   mustBeGiven,
   type ConfigSettings,
 } from './config-settings.js';
-import { ConfigSync } from './config-sync.js';
+import { ConfigSync, GRACE_MS } from './config-sync.js';
 import { NO_LAYERS, patched, rolledBack } from './layers.js';
 import { OwnLayers } from './own-layers.js';
 import { pastRevisions } from './past-revisions.js';
@@ -37,10 +38,13 @@ import {
 } from './rate-limit-config.js';
 import { checkLayer, plainLayer, type ConfigLayer } from './schema/index.js';
 import { snapshotOf } from './snapshot.js';
+import { isAhead, nameOf, stagedWith, waitingAgain, withStaged } from './staged-updates.js';
 import { StoreTime } from './store-time.js';
 import { Turns } from './turns.js';
 
 const JITTER = 0.2;
+/** All processes know when an update is due: one comes first, and saves the others the attempt. */
+const SETTLING_SPREAD_MS = 20;
 const DEFAULT_HISTORY = 20;
 
 /** The configuration of one process of the fleet: whatever it does with the store is done in turn. */
@@ -56,7 +60,7 @@ export class VersionedConfig extends RateLimitConfig {
   private readonly pollMs: number;
   private unsubscribe: Cancel = () => {};
   private cancelPoll: Cancel = () => {};
-  private cancelSwap: Cancel = () => {};
+  private cancelSettling: Cancel = () => {};
   private lookIsDue = false;
   private isAway = false;
   private closed = false;
@@ -69,7 +73,8 @@ export class VersionedConfig extends RateLimitConfig {
     this.applied = new AppliedConfig(report);
     this.own = new OwnLayers(settings.service ?? DEFAULT_SERVICE, report);
     this.time = new StoreTime(clock);
-    this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId);
+    const { isVisitor } = settings;
+    this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId, isVisitor);
     this.changes = new ConfigChanges(this.sync, this.applied);
     const said = (): NodeReport => this.applied.nodeReport(nodeId);
     this.acks = new Acknowledger(settings, this.turns, this.pollMs, said);
@@ -111,7 +116,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.settings.store.leave();
     this.unsubscribe();
     this.cancelPoll();
-    this.cancelSwap();
+    this.cancelSettling();
     this.acks.close();
     await this.turns.over();
     await this.settings.store.withdraw(this.settings.nodeId).catch(() => {});
@@ -125,11 +130,15 @@ export class VersionedConfig extends RateLimitConfig {
     const { allowEmpty = false } = options;
     const given = plainLayer(patch, 'patch');
     return this.change({
-      kind: 'update',
-      effectiveAtMs,
-      allowEmpty,
-      options,
-      layersOver: (layers) => patched(layers, given),
+      ...{ allowEmpty, options },
+      over: ({ layers, staged, revision: id, nowMs }) => {
+        if (!isAhead(effectiveAtMs, nowMs)) {
+          return { kind: 'update', layers: patched(layers, given), staged };
+        }
+        const by = options.by ?? this.settings.nodeId;
+        const update = { ...{ id, by, effectiveAtMs, allowEmpty }, patch: given as JsonObject };
+        return { kind: 'stage', layers, staged: withStaged(staged, update), about: nameOf(update) };
+      },
       // All that it says is in the document that follows from it, and is checked there.
       mustBeSound: () => void checkLayer(given, { allowEmpty: true, name: 'patch' }),
     });
@@ -141,9 +150,37 @@ export class VersionedConfig extends RateLimitConfig {
     const history = await this.settings.store.history(MOST_REVISIONS);
     const past = history.find((record) => record.revision === revision);
     if (past === undefined) throw new UnknownRevisionError(revision, spanOf(history));
-    const layersOver = (layers: ConfigLayers): ConfigLayers => rolledBack(layers, past);
-    const kind = 'rollback';
-    return this.change({ kind, effectiveAtMs: 0, allowEmpty: true, options, layersOver });
+    return this.change({
+      ...{ allowEmpty: true, options },
+      over: ({ layers, nowMs }) => ({
+        ...{ kind: 'rollback', layers: rolledBack(layers, past) },
+        staged: waitingAgain(past.staged, nowMs),
+      }),
+    });
+  }
+
+  async staged(): Promise<readonly StagedUpdate[]> {
+    if (this.closed) throw CLOSED;
+    await this.turns.take(() => this.sync.run());
+    this.settleLater();
+    return this.sync.staged;
+  }
+
+  async cancel(id: number, options: RollbackOptions = {}): Promise<ConfigSnapshot> {
+    checkRollbackOptions(options);
+    checkRevision(id, 'id');
+    return this.change({
+      ...{ allowEmpty: true, options },
+      over: ({ layers, staged }) => {
+        const about = stagedWith(staged, id);
+        return {
+          kind: 'cancel',
+          layers,
+          staged: staged.filter((one) => one !== about),
+          about: nameOf(about),
+        };
+      },
+    });
   }
 
   validate(input: unknown, { as = 'patch' }: ValidateOptions = {}): readonly ConfigIssue[] {
@@ -241,7 +278,7 @@ export class VersionedConfig extends RateLimitConfig {
       if (!this.isAway) this.tellAway(error);
       this.isAway = true;
     }
-    this.swapLater();
+    this.settleLater();
     if (this.isAway) return;
     if (acknowledge === 'soon') this.acks.soon();
     else await this.acks.now({ again: acknowledge === 'again' });
@@ -256,21 +293,19 @@ export class VersionedConfig extends RateLimitConfig {
   }
 
   private afterChange(): Promise<void> {
-    this.swapLater();
+    this.settleLater();
     this.acks.soon();
     return Promise.resolve();
   }
 
-  private swapLater(): void {
-    this.cancelSwap();
-    const { staged } = this.applied;
-    if (staged === undefined || this.closed) return;
-    const delayMs = Math.max(1, Math.ceil(staged.effectiveAtMs - this.time.nowMs()));
-    this.cancelSwap = later(this.settings.clock, delayMs, () => {
-      this.applied.takeDue(this.time.nowMs());
-      if (this.applied.staged !== undefined) this.swapLater();
-      else this.lookSoon();
-    });
+  /** What was due when the store was looked at last could not be settled: it is tried again. */
+  private settleLater(): void {
+    this.cancelSettling();
+    const [first] = this.sync.staged;
+    if (first === undefined || this.closed) return;
+    const aheadMs = Math.ceil(first.effectiveAtMs - this.time.nowMs());
+    const delayMs = (aheadMs > 0 ? aheadMs : GRACE_MS) + SETTLING_SPREAD_MS * this.random();
+    this.cancelSettling = later(this.settings.clock, delayMs, () => this.lookSoon());
   }
 }
 

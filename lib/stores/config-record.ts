@@ -3,6 +3,7 @@ import { remembered } from '../common/immutable.js';
 import {
   type ConfigDraft,
   type ConfigRecord,
+  type StagedUpdate,
   type LayersByService,
   type NodeAck,
 } from './config-store.js';
@@ -19,8 +20,8 @@ const LONGEST_REASON = 500;
 
 /** The draft as text, to which a store adds revision and time. */
 export function encodeDraft(draft: ConfigDraft): string {
-  const { id, kind, by, effectiveAtMs, hash, patch, code, file } = draft;
-  const head = JSON.stringify({ id, kind, by, effectiveAtMs, hash, patch });
+  const { code, file, ...others } = draft;
+  const head = JSON.stringify(others);
   return checkedSize(`${head.slice(0, -1)},"code":${layersText(code)},"file":${layersText(file)}}`);
 }
 
@@ -68,13 +69,21 @@ function parsed(text: string): unknown {
 
 function isRecord(value: unknown): value is ConfigRecord {
   if (!isObject(value)) return false;
-  const { revision, atMs, effectiveAtMs, id, kind, by, hash, patch, code, file } = value;
+  const { revision, atMs, effectiveAtMs, id, kind, by, hash, patch, code, file, staged } = value;
   return (
     [revision, atMs, effectiveAtMs].every(Number.isFinite) &&
     [id, kind, by, hash].every((text) => typeof text === 'string') &&
     isObject(patch) &&
+    Array.isArray(staged) &&
+    staged.every(isStaged) &&
     [code, file].every((layers) => isObject(layers) && Object.values(layers).every(isLayer))
   );
+}
+
+function isStaged(value: unknown): value is StagedUpdate {
+  if (!isObject(value)) return false;
+  const { id, by, effectiveAtMs, patch } = value;
+  return [id, effectiveAtMs].every(Number.isFinite) && typeof by === 'string' && isObject(patch);
 }
 
 function isLayer(value: unknown): boolean {

@@ -4,8 +4,28 @@ export interface JsonObject {
   readonly [name: string]: Json;
 }
 
-/** Why a revision was written. */
-export type RevisionKind = 'code' | 'file' | 'update' | 'rollback' | 'restore';
+/**
+ * Why a revision was written. `stage`, `cancel` and `drop` change nothing but what waits: an update
+ * was staged, cancelled, or did not fit any more when its time came.
+ */
+export type RevisionKind =
+  'code' | 'file' | 'update' | 'rollback' | 'restore' | 'stage' | 'cancel' | 'drop';
+
+/** Which update a revision is about that waits, or did. */
+export interface StagedName {
+  /** The revision with which it was staged. */
+  readonly id: number;
+  readonly by: string;
+  /** When it takes effect, in milliseconds on the store's clock. */
+  readonly effectiveAtMs: number;
+}
+
+/** An update that waits for its time. */
+export interface StagedUpdate extends StagedName {
+  /** Laid over what holds then. */
+  readonly patch: JsonObject;
+  readonly allowEmpty: boolean;
+}
 
 /** What one service says. */
 export interface VersionedLayer {
@@ -33,8 +53,14 @@ export interface ConfigDraft extends ConfigLayers {
   readonly id: string;
   readonly kind: RevisionKind;
   readonly by: string;
-  /** From when on it holds, in milliseconds on the store's clock; 0: at once. */
+  /** When it was staged for, in milliseconds on the store's clock; 0: written when it was made. */
   readonly effectiveAtMs: number;
+  /** What still waits, in order of time. */
+  readonly staged: readonly StagedUpdate[];
+  /** The staged update that this revision stages, cancels, drops or brings into force. */
+  readonly about?: StagedName;
+  /** Why it was dropped. */
+  readonly reason?: string;
   /** Of the document that follows from the layers. */
   readonly hash: string;
 }
@@ -52,7 +78,7 @@ export interface StoredConfig {
   /** The stored record is the one that the reader named: it is not sent again. */
   readonly unchanged: boolean;
   readonly current?: ConfigRecord;
-  /** What holds while the current one waits for its time. */
+  /** The one before it, for those who cannot use the current one. */
   readonly previous?: ConfigRecord;
   /** What is wrong with the current record, if it cannot be read. */
   readonly damage?: string;
@@ -73,8 +99,8 @@ export interface NodeReport {
   readonly node: string;
   /** The revision it works with; 0: its own code. */
   readonly revision: number;
-  readonly status: 'applied' | 'staged' | 'refused';
-  /** The revision that is staged or was refused. */
+  readonly status: 'applied' | 'refused';
+  /** The revision that was refused; if it works with that one, the update that it has staged. */
   readonly about?: number;
   readonly reason?: string;
 }

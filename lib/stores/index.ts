@@ -1,4 +1,9 @@
-export { HIGHEST_REVISION, LARGEST_RECORD_BYTES, MOST_REVISIONS } from './config-record.js';
+export {
+  HIGHEST_REVISION,
+  LARGEST_RECORD_BYTES,
+  MOST_REVISIONS,
+  shortened,
+} from './config-record.js';
 export type * from './config-store.js';
 export { BucketTable } from './memory/bucket-table.js';
 export { MemoryConfig } from './memory/memory-config.js';

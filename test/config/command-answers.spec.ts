@@ -4,6 +4,7 @@ import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimit, RateLimitConfig, RateLimitModule } from 'nestjs-weir';
 import { makeTempDir } from '../support/processes.js';
+import { until } from '../support/until.js';
 import { acknowledge, commandStand, weirCommand } from './weir-command.js';
 
 const stand = commandStand();
@@ -43,34 +44,74 @@ describe('a change that running processes refuse', () => {
     await app.init();
   });
 
-  it('fails, says who refused it and why, and how to take it back', async () => {
+  const revision = (): number => app.get(RateLimitConfig).current().revision;
+  const refusal = `refused by 1 of 1 process, which stays on what was:\n  ${REASON}\n`;
+
+  it('fails, says who refused it and why, and is taken back', async () => {
     expect((await weir('config', 'set', 'policies.other', 'null')).code).toBe(0);
-    const { code, out, err } = await weir('config', 'set', 'policies.search', 'null');
-    expect([code, out.split('\n')[0]]).toEqual([1, 'revision 3']);
-    expect(err).toBe(
-      `refused by 1 of 1 process, which stays on what was:\n  ${REASON}\n` +
-        'take it back with: weir config rollback 2\n',
+    const { code, out, err } = await weir(
+      'config',
+      'set',
+      'policies.search',
+      'null',
+      '--by',
+      'ann',
     );
-    expect(app.get(RateLimitConfig).current().revision).toBe(2);
-    expect((await weir('config', 'rollback', '2')).code).toBe(0);
+    expect([code, out.split('\n')[0]]).toEqual([1, 'revision 3']);
+    expect(err).toBe(`${refusal}taken back by revision 4: all is as before (--keep leaves it)\n`);
+    expect(await json('config', 'history', '--count', '2')).toMatchObject([
+      { revision: 4, kind: 'rollback', by: 'ann' },
+      { revision: 3, kind: 'update', by: 'ann' },
+    ]);
+    // So that the next change does not fail for the same reason.
+    expect((await weir('config', 'set', 'policies.search.rate', '6')).code).toBe(0);
+    await until(() => revision() === 5);
   });
 
-  it('says so to machines, also of one that is to come', async () => {
+  it('stays if that is asked for, and says how to take it back', async () => {
+    const { code, err } = await weir('config', 'set', 'policies.search', 'null', '--keep');
+    expect([code, err]).toEqual([1, `${refusal}take it back with: weir config rollback 1\n`]);
+    expect(revision()).toBe(1);
+    expect((await weir('config', 'rollback', '1')).code).toBe(0);
+  });
+
+  it('stays if somebody else has refused nothing', async () => {
+    await acknowledge(stand.redis.url, { node: 'b', revision: 9, status: 'applied' });
+    const { code, err } = await weir('config', 'set', 'policies.search', 'null');
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^refused by 1 of 2 processes[^]*take it back with: weir config rollback 1\n$/,
+      ),
+    ]);
+  });
+
+  it('says so to machines, also of one that is to come, which is cancelled', async () => {
     const args = ['config', 'set', 'policies.search', 'null', '--at', '2100-01-01', '--json'];
     const { code, out } = await weir(...args);
     expect([code, JSON.parse(out)]).toEqual([
       1,
       expect.objectContaining({
-        revision: 2,
-        refused: [expect.objectContaining({ revision: 1, reason: REASON })],
-        silent: [],
+        ...{ revision: 2, takenBack: 3, silent: [] },
+        refused: [
+          expect.objectContaining({
+            revision: 2,
+            reason: expect.stringContaining(REASON) as string,
+          }),
+        ],
       }),
     ]);
+    expect(await json('config', 'staged')).toEqual([]);
+    const kept = await weir(...args.slice(0, -1), '--keep');
+    expect(kept.err).toContain('take it back with: weir config cancel 4\n');
+    expect((await weir('config', 'cancel', '4')).out).toMatch(
+      /^revision 5: update 4 for 2100.* is cancelled\n$/,
+    );
   });
 
   it('is not held against those that have not said anything', async () => {
     await acknowledge(stand.redis.url, { node: 'a', revision: 1, status: 'applied' });
-    const { code, out } = await weir('config', 'set', 'policies.api.rate', '6');
+    const { code, out } = await weir('config', 'set', '--new', 'policies.api.rate', '6');
     expect(code).toBe(0);
     expect(out).toMatch(/\n1 of 2 processes said nothing of it yet: weir status shows who has\n$/);
   });
@@ -78,8 +119,11 @@ describe('a change that running processes refuse', () => {
 
 describe('what goes wrong', () => {
   it.each([
-    [1, ['config', 'set', 'policies.api.rate', '5', '--expected', '9'], 'CONFIG_CONFLICT'],
+    [1, ['config', 'set', '--new', 'policies.api.rate', '5', '--expected', '9'], 'CONFIG_CONFLICT'],
     [1, ['config', 'rollback', '99'], 'UNKNOWN_REVISION'],
+    [1, ['config', 'cancel', '99'], 'UNKNOWN_STAGED'],
+    [1, ['config', 'set', 'policies.api.rate', '5'], 'COMMAND_FAILED'],
+    [2, ['config', 'cancel', '0'], 'USAGE'],
     [1, ['config', 'get', 'policies.api'], 'COMMAND_FAILED'],
     [1, ['config', 'diff', '/nowhere.yaml'], 'CONFIG_SYNTAX'],
     [2, ['config', 'rollback', 'x'], 'USAGE'],
@@ -110,7 +154,13 @@ describe('what goes wrong', () => {
 
 describe('what a file would change', () => {
   beforeEach(() =>
-    weir('config', 'set', '--patch', fileOf('policies: { a: { rate: 5 }, b: { rate: 6 } }')),
+    weir(
+      'config',
+      'set',
+      '--new',
+      '--patch',
+      fileOf('policies: { a: { rate: 5 }, b: { rate: 6 } }'),
+    ),
   );
 
   it('is what it would as a patch: the rest stays, and null removes', async () => {
@@ -121,7 +171,7 @@ describe('what a file would change', () => {
       removed: [{ path: 'policies.a', before: { rate: 5 } }],
       changed: [],
     });
-    const { diff } = await json<{ diff: object }>('config', 'set', '--patch', file);
+    const { diff } = await json<{ diff: object }>('config', 'set', '--new', '--patch', file);
     expect(diff).toEqual(planned);
   });
 

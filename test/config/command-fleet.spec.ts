@@ -48,7 +48,7 @@ describe('what no running process could follow', () => {
     expect(told.err).toContain('quota.clusterId: expected "default", as at the start');
     expect(await weir('config', 'set', 'cluster.id', 'other')).toEqual(told);
     const file = fileOf({ cluster: { id: 'other' }, policies: { api: { rate: 5 } } });
-    expect(await weir('config', 'set', '--patch', file)).toEqual(told);
+    expect(await weir('config', 'set', '--new', '--patch', file)).toEqual(told);
     expect(await weir('config', 'rollback', '1')).toEqual(told);
     expect(await json('config', 'get')).toMatchObject({ revision: 2 });
     expect((await weir('config', 'set', 'cluster.id', 'default')).code).toBe(0);
@@ -76,7 +76,7 @@ describe('what no running process could follow', () => {
   });
 
   it('is no quota where there was one; but one may be added, as others may have use for it', async () => {
-    await weir('config', 'set', 'policies.api.rate', '5');
+    await weir('config', 'set', '--new', 'policies.api.rate', '5');
     await acknowledge(stand.redis.url, { node: 'a', revision: 1, status: 'applied' });
     expect(await refusalOf(quota)).toBe('nothing');
     expect((await weir('config', 'set', '--patch', fileOf(quota))).code).toBe(0);
@@ -126,7 +126,16 @@ describe('on a Redis Cluster', () => {
     );
 
   it('does what it does elsewhere, by way of any node', async () => {
-    const set = await onCluster(0, 'config', 'set', 'policies.api.rate', '5', '--by', 'ann');
+    const set = await onCluster(
+      0,
+      'config',
+      'set',
+      '--new',
+      'policies.api.rate',
+      '5',
+      '--by',
+      'ann',
+    );
     expect(set).toMatchObject({ code: 0, err: '' });
     expect(set.out).toContain('revision 1\n');
     await onCluster(1, 'config', 'set', 'policies.api.rate', '6', '--by', 'ben');

@@ -17,7 +17,7 @@ describe('what others have chosen', () => {
   const STEERING = '\u001b]0;owned\u0007\u001b[2J\r\nrevision 99 by root\u202e';
 
   it('cannot steer the terminal, nor make one line look like two', async () => {
-    await weir('config', 'set', 'policies.api.rate', '5', '--by', 'ann');
+    await weir('config', 'set', '--new', 'policies.api.rate', '5', '--by', 'ann');
     await withRedis(stand.redis.port, async (client) => {
       const key = 'weir:{config}:current';
       for (const [name, list] of [
@@ -47,7 +47,15 @@ describe('what others have chosen', () => {
   it.each(['\u001b[2J', 'two\nlines', 'x'.repeat(201), ''])(
     'is no name of who makes a change: %j',
     async (by) => {
-      const { code, err } = await weir('config', 'set', 'policies.api.rate', '5', '--by', by);
+      const { code, err } = await weir(
+        'config',
+        'set',
+        '--new',
+        'policies.api.rate',
+        '5',
+        '--by',
+        by,
+      );
       expect(code).not.toBe(0);
       expect(err).toContain('by: expected a name of 1 to 200 characters, on one line');
     },

@@ -9,17 +9,18 @@ const stand = commandStand();
 const { weir, json } = stand;
 
 it('sets a field, and shows what changed', async () => {
-  const first = await weir('config', 'set', 'policies.api.rate', '100/min', '--by', 'ann');
+  const first = await weir('config', 'set', '--new', 'policies.api.rate', '100/min', '--by', 'ann');
   expect(first).toEqual({
     code: 0,
     out: 'revision 1\n   path      before  after\n+  policies          {"api":{"rate":"100/min"}}\n',
     err: '',
   });
-  const second = await weir('config', 'set', 'policies["a.b"].rate', '5');
+  const second = await weir('config', 'set', '--new', 'policies["a.b"].rate', '5');
   expect(second.out).toContain('+  policies["a.b"]          {"rate":5}');
   expect(await json('config', 'get')).toEqual({
     revision: 2,
     profile: 'normal',
+    staged: [],
     document: { policies: { api: { rate: '100/min' }, 'a.b': { rate: 5 } } },
   });
   await weir('config', 'set', 'policies["a.b"]', 'null');
@@ -32,7 +33,7 @@ it('sets a field, and shows what changed', async () => {
 it('lays a whole file over what holds', async () => {
   const file = join(makeTempDir(), 'patch.yaml');
   writeFileSync(file, 'policies:\n  api: { rate: 5, burst: 9 }\n');
-  expect((await weir('config', 'set', '--patch', file)).code).toBe(0);
+  expect((await weir('config', 'set', '--new', '--patch', file)).code).toBe(0);
   const { out } = await weir('config', 'get', 'policies.api');
   expect(out).toMatch(
     /^# revision 1, profile normal: update by \S+ at 20\S+Z\nrate: 5\nburst: 9\n$/,
@@ -40,7 +41,7 @@ it('lays a whole file over what holds', async () => {
 });
 
 it('changes nothing if the document would be wrong, or another one holds', async () => {
-  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', '--new', 'policies.api.rate', '5');
   const wrong = await weir('config', 'set', 'policies.api.cost', '9');
   expect(wrong.code).toBe(1);
   expect(wrong.err).toContain('policies.api.cost: expected at most 5, got 9');
@@ -54,31 +55,9 @@ it('changes nothing if the document would be wrong, or another one holds', async
   expect(await json('config', 'get')).toMatchObject({ revision: 1 });
 });
 
-it('waits for a time, and says so', async () => {
-  await weir('config', 'set', 'policies.api.rate', '5');
-  const { out } = await weir(
-    'config',
-    'set',
-    'policies.api.rate',
-    '6',
-    '--at',
-    '2100-01-01T00:00:00Z',
-  );
-  expect(out).toMatch(
-    /^revision 2 takes effect at 2100-01-01T00:00:00Z\n[^]*~ {2}policies.api.rate {2}5 {7}6\n$/,
-  );
-  const { out: got } = await weir('config', 'get', 'policies.api');
-  expect(got).toContain('# revision 2 takes effect at 2100-01-01T00:00:00Z\nrate: 5\n');
-  const { code, err } = await weir('config', 'set', 'policies.api.rate', '7');
-  expect([code, err]).toEqual([
-    1,
-    'revision 2 takes effect at 2100-01-01T00:00:00.000Z; roll it back, or wait until then\n',
-  ]);
-});
-
 it('lists, compares and rolls back', async () => {
   for (const rate of ['5', '6', '7']) {
-    await weir('config', 'set', 'policies.api.rate', rate, '--by', 'ann');
+    await weir('config', 'set', '--new', 'policies.api.rate', rate, '--by', 'ann');
   }
   const { out: history } = await weir('config', 'history');
   expect(history.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
@@ -112,7 +91,7 @@ it('lists, compares and rolls back', async () => {
 });
 
 it('says what a file would change', async () => {
-  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', '--new', 'policies.api.rate', '5');
   const file = join(makeTempDir(), 'weir.json');
   writeFileSync(file, '{ "policies": { "api": { "rate": 6 } } }');
   expect(await json('config', 'diff', file)).toEqual({
@@ -144,8 +123,8 @@ it.each([
   ['some.unknown.path', 'the configuration has policies'],
   ['policies.api.tiers.vip.and.much.more.than.anybody.has.ever.asked.for', 'policies.api has rate'],
 ])('says of a path where nothing is what there is instead: %s', async (path, hint) => {
-  await weir('config', 'set', 'policies.api.rate', '5');
-  await weir('config', 'set', 'policies["a.b"].rate', '5');
+  await weir('config', 'set', '--new', 'policies.api.rate', '5');
+  await weir('config', 'set', '--new', 'policies["a.b"].rate', '5');
   expect(await weir('config', 'get', path)).toEqual({
     code: 1,
     out: '',
@@ -154,7 +133,7 @@ it.each([
 });
 
 it('fails without a lesson in how to use it if a revision is not there', async () => {
-  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', '--new', 'policies.api.rate', '5');
   expect(await weir('config', 'diff', '99')).toEqual({
     code: 1,
     out: '',
@@ -172,7 +151,7 @@ it('fails without a lesson in how to use it if a revision is not there', async (
 });
 
 it('shows who is on which revision, and how the quota stands', async () => {
-  await weir('config', 'set', 'policies.api.rate', '5');
+  await weir('config', 'set', '--new', 'policies.api.rate', '5');
   await weir('config', 'set', 'policies.api.rate', '6');
   await acknowledge(
     stand.redis.url,

@@ -120,19 +120,4 @@ describe('a configuration whose store fails', () => {
     expect(a.config.current().document).toEqual(document);
     expect(b.config.current()).toEqual(a.config.current());
   });
-
-  it('still takes effect at its hour, if that was staged when the store lost all', async () => {
-    const a = await fleet.start('a', { code });
-    const effectiveAt = (await fleet.store.read()).nowMs + 60_000;
-    await a.config.update(limitOf(200), { effectiveAt });
-    fleet.flush();
-    await fleet.poll();
-    expect(a.config.current().staged).toMatchObject({ effectiveAtMs: effectiveAt });
-    const b = await fleet.start('b', { code });
-    expect([a.rate, b.rate]).toEqual(['100/s', '100/s']);
-    await fleet.clock.advanceAsync(60_000);
-    await fleet.settle();
-    expect([a.rate, b.rate]).toEqual(['200/s', '200/s']);
-    expect(a.revision).toBe(b.revision);
-  });
 });

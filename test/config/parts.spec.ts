@@ -17,7 +17,7 @@ function record(revision: number, more: Partial<ConfigRecord> = {}): ConfigRecor
       kind: 'update',
       by: 'ann',
     },
-    ...{ revision, atMs: 0, effectiveAtMs: 0, hash: '' },
+    ...{ revision, atMs: 0, effectiveAtMs: 0, hash: '', staged: [] },
     ...more,
   };
 }
@@ -41,19 +41,7 @@ describe('the configuration in use', () => {
   });
 
   it('never goes back', () => {
-    for (const revision of [3, 2, 3, 5, 4, 1]) applied.adopt({ current: record(revision) }, 0);
-    expect(used).toEqual([3, 5]);
-  });
-
-  it('does not go back to the one before while another waits', () => {
-    applied.adopt({ current: record(3) }, 0);
-    const staged = record(5, { effectiveAtMs: 10 });
-    applied.adopt({ current: staged, previous: record(2) }, 0);
-    expect([applied.snapshot!.revision, applied.staged!.revision]).toEqual([3, 5]);
-    applied.adopt({ current: record(4) }, 0);
-    expect(used).toEqual([3]);
-    applied.takeDue(9);
-    applied.takeDue(10);
+    for (const revision of [3, 2, 3, 5, 4, 1]) applied.adopt({ current: record(revision) });
     expect(used).toEqual([3, 5]);
   });
 
@@ -69,20 +57,19 @@ describe('the configuration in use', () => {
         () =>
           used.push(-revision),
     });
-    applied.adopt({ current: record(1) }, 0);
+    applied.adopt({ current: record(1) });
     expect(used).toEqual([1, -1]);
     expect(applied.snapshot!.revision).toBe(1);
     expect(errors).toEqual([expect.stringContaining('oh no')]);
   });
 
-  it('does not take what waits and cannot be used', () => {
-    applied.adopt({ current: record(1) }, 0);
-    const document = { policies: { api: { rate: '0/s' } } };
-    const code = { default: { document, version: null } };
-    applied.adopt({ current: record(2, { code, effectiveAtMs: 10 }) }, 0);
-    expect(applied.nodeReport('a')).toMatchObject({ revision: 1, status: 'refused', about: 2 });
-    applied.takeDue(10);
-    expect(used).toEqual([1]);
+  it('says at once of what is staged that it could not be used', () => {
+    applied.adopt({ current: record(1) });
+    const about = { id: 2, by: 'ann', effectiveAtMs: 10 };
+    const update = { ...about, allowEmpty: false, patch: { policies: { api: { rate: '0/s' } } } };
+    applied.adopt({ current: record(2, { kind: 'stage', staged: [update], about }) });
+    expect(applied.nodeReport('a')).toMatchObject({ revision: 2, status: 'refused', about: 2 });
+    expect(used).toEqual([1, 2]);
   });
 });
 

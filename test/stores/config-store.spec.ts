@@ -12,7 +12,7 @@ let drafts = 0;
 function draft(more: Partial<ConfigDraft> = {}): ConfigDraft {
   return {
     ...{ id: `draft-${++drafts}`, kind: 'update', by: 'ann', effectiveAtMs: 0, hash: 'h' },
-    ...{ code: {}, file: {}, patch: {} },
+    ...{ code: {}, file: {}, patch: {}, staged: [] },
     ...more,
   };
 }
@@ -167,7 +167,7 @@ describe.each(Object.keys(stands))('the configuration in %s', (name) => {
     const reason = 'y'.repeat(10_000);
     const refusal = { node: 'b', revision: 3, status: 'refused', about: 4 } as const;
     await other.acknowledge({ ...refusal, reason }, 60_000);
-    await other.acknowledge({ node: 'c', revision: 1, status: 'staged', about: 2 }, 1);
+    await other.acknowledge({ node: 'c', revision: 1, status: 'refused', about: 2 }, 1);
     const living = await until(async () => {
       const acks = await store.acknowledgements();
       return acks.every(({ node }) => node !== 'c') ? acks : undefined;

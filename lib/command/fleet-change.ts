@@ -1,0 +1,201 @@
+import { userInfo } from 'node:os';
+import { newIncarnation } from '../common/ids.js';
+import {
+  ConfigConflictError,
+  diff,
+  VersionedConfig,
+  type ConfigDiff,
+  type ConfigSnapshot,
+} from '../config/index.js';
+import { type ConfigRecord, type ConfigStore, type StagedUpdate } from '../stores/index.js';
+import { wholeOption } from './arguments.js';
+import { DONE, FAILED, type Output } from './command.js';
+import { tellDiff } from './config-read.js';
+import {
+  answerOfFleet,
+  isRefusedByAll,
+  processes,
+  refusalIn,
+  type FleetAnswer,
+} from './fleet-answer.js';
+import { RunningQuotas } from './running-quotas.js';
+import { STORE_HELP, STORE_OPTIONS, withStore, type StoreValues } from './store-options.js';
+import { changesBy, documentIn, readStored } from './stored-config.js';
+import { inTime } from './table.js';
+
+export const WRITE_OPTIONS = {
+  ...STORE_OPTIONS,
+  by: { type: 'string' },
+  expected: { type: 'string' },
+  keep: { type: 'boolean' },
+} as const;
+
+export const WRITE_HELP: readonly string[] = [
+  '--keep            leave it even if every running process refuses it',
+  '--by NAME         who does it, for the history (default: your name)',
+  '--expected N      only if this is the revision that is stored',
+  ...STORE_HELP,
+];
+
+interface WriteValues extends StoreValues {
+  readonly json?: boolean;
+  readonly by?: string;
+  readonly expected?: string;
+  readonly keep?: boolean;
+}
+
+/** What is said of each change: who makes it, and to which revision. */
+export interface Said {
+  readonly by: string;
+  readonly expectedRevision: number | undefined;
+}
+
+/** Changes the configuration; what is stored is known by then. */
+export type Make = (
+  config: VersionedConfig,
+  said: Said,
+  stored: ConfigRecord | undefined,
+) => Promise<ConfigSnapshot>;
+
+/** A change that was written, and what became of it. */
+interface Outcome {
+  readonly revision: number;
+  readonly staged: ConfigSnapshot['staged'];
+  readonly diff: ConfigDiff;
+  readonly answer: FleetAnswer;
+  /** What every process refused was taken back by this revision. */
+  readonly takenBack?: number;
+  /** Or could not be, for this reason. */
+  readonly notTakenBack?: string;
+}
+
+/** Visits the fleet, without code or file of its own, and tells what came of it. */
+export function changeFleet(values: WriteValues, output: Output, make: Make): Promise<number> {
+  const said = {
+    by: values.by ?? yourName(),
+    expectedRevision: wholeOption('--expected', values.expected),
+  };
+  return withStore(values, async ({ config: store, clock }) => {
+    const warn = (text: string) => output.error(text);
+    const report = { info: () => undefined, warn, error: warn };
+    const nodeId = `weir-${newIncarnation()}`;
+    const consumers = [await RunningQuotas.of(store)];
+    const fleet = new VersionedConfig({ store, clock, nodeId, report, consumers, isVisitor: true });
+    try {
+      await fleet.start();
+      const { revision, staged } = await make(fleet, said, await readStored(store));
+      const [record, before] = await lastTwo(store, revision);
+      const changes = diffOf(record, before);
+      const answer = await answerOfFleet(store, clock, revision);
+      const isKept = values.keep || !isRefusedByAll(answer);
+      const back = isKept ? {} : await takeBack(fleet, said.by, revision, record, before);
+      const outcome = { revision, staged, diff: changes, answer, ...back };
+      if (values.json) output.log(inJson(outcome));
+      else tell(outcome, record, before, output);
+      return answer.refused.length === 0 ? DONE : FAILED;
+    } finally {
+      await fleet.close();
+    }
+  });
+}
+
+async function lastTwo(
+  store: ConfigStore,
+  revision: number,
+): Promise<readonly (ConfigRecord | undefined)[]> {
+  const history = await store.history(LOOK_BACK);
+  const at = history.findIndex((record) => record.revision === revision);
+  return at < 0 ? [] : [history[at], history[at + 1]];
+}
+
+/** So many others may have written meanwhile. */
+const LOOK_BACK = 50;
+
+/** What a revision changes, or will change when its time comes. */
+function diffOf(record: ConfigRecord | undefined, before: ConfigRecord | undefined): ConfigDiff {
+  if (record?.kind === 'stage' && record.about) return changesBy(record, record.about.id);
+  return diff(documentIn(before), documentIn(record));
+}
+
+async function takeBack(
+  fleet: VersionedConfig,
+  by: string,
+  revision: number,
+  record: ConfigRecord | undefined,
+  before: ConfigRecord | undefined,
+): Promise<Pick<Outcome, 'takenBack' | 'notTakenBack'>> {
+  const options = { by, expectedRevision: revision };
+  try {
+    if (record?.kind === 'stage') {
+      return { takenBack: (await fleet.cancel(revision, options)).revision };
+    }
+    if (before === undefined) return { notTakenBack: 'there is no revision before it' };
+    return { takenBack: (await fleet.rollback(before.revision, options)).revision };
+  } catch (error) {
+    if (!(error instanceof ConfigConflictError)) throw error;
+    return { notTakenBack: `somebody has written revision ${error.actualRevision} meanwhile` };
+  }
+}
+
+function inJson({ answer: { refused, silent }, ...outcome }: Outcome): string {
+  return JSON.stringify({ ...outcome, refused, silent }, null, 2);
+}
+
+function tell(
+  outcome: Outcome,
+  record: ConfigRecord | undefined,
+  before: ConfigRecord | undefined,
+  output: Output,
+): void {
+  const { revision, diff: changes, answer, takenBack, notTakenBack } = outcome;
+  output.log(`revision ${revision}${whatOf(record)}`);
+  if (record?.kind !== 'cancel') tellDiff(changes, output);
+  for (const line of tellWaiting(record, before)) output.log(line);
+  const { nodes, silent } = answer;
+  if (silent.length > 0) {
+    output.log(
+      `${silent.length} of ${processes(nodes)} said nothing of it yet: weir status shows who has`,
+    );
+  }
+  const refusal = refusalIn(answer);
+  if (refusal === undefined) return;
+  output.error(refusal);
+  if (takenBack !== undefined) {
+    return output.error(`taken back by revision ${takenBack}: all is as before (--keep leaves it)`);
+  }
+  if (notTakenBack !== undefined) output.error(`not taken back: ${notTakenBack}`);
+  const kept = Math.max(...answer.refused.map((node) => node.revision));
+  const way = record?.kind === 'stage' ? `cancel ${revision}` : `rollback ${kept}`;
+  if (kept > 0) output.error(`take it back with: weir config ${way}`);
+}
+
+function whatOf(record: ConfigRecord | undefined): string {
+  const { kind, about } = record ?? {};
+  if (about === undefined) return '';
+  if (kind === 'cancel')
+    return `: update ${about.id} for ${inTime(about.effectiveAtMs)} is cancelled`;
+  const way = `weir config cancel ${about.id} takes it back until then`;
+  return ` takes effect at ${inTime(about.effectiveAtMs)}; ${way}`;
+}
+
+/** What a rollback does to updates that wait. */
+function tellWaiting(record: ConfigRecord | undefined, before: ConfigRecord | undefined): string[] {
+  if (record?.kind !== 'rollback') return [];
+  const [was, is] = [before?.staged ?? [], record.staged];
+  const missing = (from: typeof was, those: typeof was): typeof was =>
+    from.filter(({ id }) => those.every((one) => one.id !== id));
+  const named = ({ id, effectiveAtMs }: StagedUpdate): string =>
+    `update ${id} for ${inTime(effectiveAtMs)}`;
+  return [
+    ...missing(was, is).map((update) => `${named(update)} is cancelled`),
+    ...missing(is, was).map((update) => `${named(update)} waits again`),
+  ];
+}
+
+function yourName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'weir';
+  }
+}

@@ -1,0 +1,110 @@
+import { nearest } from '../common/nearest.js';
+import {
+  checkLayer,
+  NORMAL_PROFILE,
+  prospects,
+  snapshotOf,
+  type ConfigLayer,
+} from '../config/index.js';
+import { pathText } from '../config/document/path.js';
+import { joined, NO_LAYERS, patched } from '../config/layers.js';
+import { type ConfigLayers, type ConfigRecord } from '../stores/index.js';
+import { atPath } from './document-path.js';
+import { CommandFailedError } from './errors.js';
+
+interface Meant {
+  /** Policies that are not there yet are no mistake. */
+  readonly isNew: boolean | undefined;
+  /** Nor are fields that the profile in force hides. */
+  readonly isBase: boolean | undefined;
+}
+
+/**
+ * Two changes that are valid and hardly ever meant: a policy that nobody asks for because its name is
+ * misspelt, and a field that makes no difference because the profile in force also sets it.
+ */
+export function mustBeMeant(
+  patch: ConfigLayer,
+  stored: ConfigRecord | undefined,
+  effectiveAt: Date | undefined,
+  { isNew = false, isBase = false }: Meant,
+): void {
+  // What is misspelt within it is told first.
+  checkLayer(patch, { allowEmpty: true, name: 'patch' });
+  const holding = stored === undefined ? NO_LAYERS : holdingAt(stored, effectiveAt?.getTime());
+  if (!isNew) mustBeThere(patch, joined(holding));
+  if (!isBase) mustBeSeen(patch, holding);
+}
+
+/** What holds when the patch is laid over it, as far as is known. */
+function holdingAt(stored: ConfigRecord, atMs = 0): ConfigLayers {
+  const before = stored.staged.filter(({ effectiveAtMs }) => effectiveAtMs <= atMs);
+  const all = prospects(stored, before, (layers, { allowEmpty }) => {
+    snapshotOf(layers, stored.revision, { allowEmpty });
+  });
+  return all.at(-1)?.layers ?? stored;
+}
+
+function mustBeThere(patch: ConfigLayer, document: object): void {
+  const known = namesAt(document, ['policies']);
+  const profiles = namesAt(patch, ['profiles']).map((profile) => ['profiles', profile, 'policies']);
+  for (const path of [['policies'], ...profiles]) {
+    const there = [...known, ...namesAt(document, path)];
+    const added = namesAt(patch, path).filter((name) => atPath(patch, [...path, name]) !== null);
+    const strange = added.find((name) => !there.includes(name));
+    if (strange !== undefined) throw noPolicy(strange, there);
+  }
+}
+
+const namesAt = (document: object, path: readonly string[]): string[] =>
+  Object.keys(fieldsOf(atPath(document, path)));
+
+function noPolicy(name: string, known: readonly string[]): CommandFailedError {
+  const meant = nearest(name, known);
+  const list =
+    known.length === 0 ? 'there are none yet' : `there are ${[...new Set(known)].join(', ')}`;
+  const hint = meant === undefined ? list : `did you mean '${meant}'?`;
+  return new CommandFailedError(
+    `there is no policy '${name}'; ${hint}\nnothing was written; add --new if it is to be a new one`,
+  );
+}
+
+function mustBeSeen(patch: ConfigLayer, holding: ConfigLayers): void {
+  const then = joined(patched(holding, patch));
+  const profile = typeof then['profile'] === 'string' ? then['profile'] : NORMAL_PROFILE;
+  const over = atPath(then, ['profiles', profile]);
+  const saidToo = atPath(patch, ['profiles', profile]);
+  const { profile: _name, profiles: _others, version: _number, ...fields } = patch;
+  const hidden = leavesOf(fields).filter((path) => isSet(over, path) && !isSet(saidToo, path));
+  if (hidden.length === 0) return;
+  const names = hidden.map(pathText).join(', ');
+  const instead = hidden.map((path) => pathText(['profiles', profile, ...path])).join(', ');
+  const isOne = hidden.length === 1;
+  throw new CommandFailedError(
+    `${names}: the profile '${profile}' is in force and sets ${isOne ? 'it' : 'them'} too, so that nothing ` +
+      `would change\nnothing was written; set ${instead}, or add --base for what holds without the profile`,
+  );
+}
+
+function leavesOf(value: object, above: readonly string[] = []): string[][] {
+  return Object.entries(value).flatMap(([name, part]: [string, unknown]) => {
+    const path = [...above, name];
+    const isInner = isFields(part) && Object.keys(part).length > 0;
+    return isInner ? leavesOf(part, path) : [path];
+  });
+}
+
+/** A value, a list or null stands for all that would be below it. */
+function isSet(layer: unknown, path: readonly string[]): boolean {
+  let value = layer;
+  for (const name of path) {
+    if (!isFields(value)) return value !== undefined;
+    value = Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value !== undefined;
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const fieldsOf = (value: unknown): object => (isFields(value) ? value : {});
