@@ -118,14 +118,6 @@ function clusterOptions(own: ClusterOptions | undefined, random: () => number): 
   };
 }
 
-/** ioredis connects to a master when it is first needed; decisions should not wait for that. */
-export function connectMasters(client: Redis | Cluster): void {
-  if (!('nodes' in client)) return;
-  for (const node of client.nodes('master')) {
-    if (node.status === 'wait') node.connect().catch(() => {});
-  }
-}
-
 export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
   const delay = Math.min(FIRST_RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
   return delay * (1 + random() * 0.2);

@@ -9,12 +9,8 @@ import {
   type StoreSwitch,
 } from '../remote-store.js';
 import { figuresOf, type Batch } from './batch.js';
-import {
-  connectMasters,
-  connectRedis,
-  type RedisConnection,
-  type RedisConnectionOptions,
-} from './connection.js';
+import { connectMasters, keepMasters } from './cluster-masters.js';
+import { connectRedis, type RedisConnection, type RedisConnectionOptions } from './connection.js';
 import { inTime } from './in-time.js';
 import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
@@ -62,6 +58,7 @@ export class RedisStore implements RemoteStore, LaneLink {
   private closed = false;
   private isSilent = false;
   private readonly stopWatch: Cancel | undefined;
+  private readonly stopKeeping: Cancel | undefined;
   private readonly onReady = (): void => {
     this.connectedOnce = true;
     connectMasters(this.connection.client);
@@ -87,6 +84,11 @@ export class RedisStore implements RemoteStore, LaneLink {
     });
     this.connectedOnce = client.status === 'ready';
     client.on('ready', this.onReady);
+    if ('nodes' in client) {
+      this.stopKeeping = keepMasters(client, owned, clock, () => {
+        if (client.status === 'ready' && !this.closed) this.onReady();
+      });
+    }
     if (client.status === 'wait') client.connect().catch(() => {});
   }
 
@@ -155,6 +157,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.isSilent = true;
     for (const lane of this.lanes) lane.stop(CLOSED);
     this.stopWatch?.();
+    this.stopKeeping?.();
     this.connection.client.off('ready', this.onReady);
     if (this.connection.owned) this.connection.client.disconnect();
   }
