@@ -3,6 +3,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import {
   Protection,
   ProtectionMissingError,
+  type Failure,
   type ResourceOptions,
   type RunContext,
   type RunOptions,
@@ -11,7 +12,15 @@ import {
 export interface ProtectSettings extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
   readonly call?: (...args: never[]) => RunOptions;
+  /**
+   * Answers in the place of a call that failed, was too slow, or was not let through: a method of the same
+   * object, or a function. It is given the failure, and then the arguments of the call.
+   */
+  readonly fallback?: string | FallbackFunction;
 }
+
+/** `this` is the object whose method has failed. */
+type FallbackFunction = (failure: Failure, ...args: never[]) => unknown;
 
 /** What `@Protect` has been told, kept on the method that it made. */
 export interface ProtectedMethod {
@@ -40,7 +49,7 @@ export function Protect(resource: string, settings: ProtectSettings = {}) {
   if (typeof resource !== 'string' || resource === '') {
     throw new InvalidArgumentError('@Protect', resource, 'the name of a resource');
   }
-  const { call, ...given } = settings;
+  const { call, fallback, ...given } = settings;
   const options = Object.keys(given).length === 0 ? undefined : given;
   return <M extends Method>(
     target: object,
@@ -52,7 +61,8 @@ export function Protect(resource: string, settings: ProtectSettings = {}) {
       throw new InvalidArgumentError(`@Protect('${resource}')`, String(key), 'a method');
     }
     const told = { resource, options, name: `${target.constructor.name}.${String(key)}` };
-    const wrapped = wrap(method, told, call);
+    checkFallback(`@Protect('${resource}').fallback`, fallback, target);
+    const wrapped = wrap(method, told, call, fallback);
     copyMetadata(method, wrapped);
     methods.set(wrapped, told);
     descriptor.value = wrapped as M;
@@ -80,6 +90,7 @@ function wrap(
   method: Method,
   { resource, options, name }: ProtectedMethod,
   call: ((...args: never[]) => RunOptions) | undefined,
+  fallback: ProtectSettings['fallback'],
 ): Method {
   return function (this: { [PROTECTION]?: Protection }, ...args: never[]): Promise<unknown> {
     const protection = this[PROTECTION];
@@ -104,8 +115,25 @@ function wrap(
       // Who calls a method that returns a promise looks for errors there.
       return rejected(error);
     }
-    return protection.run(resource, work, about);
+    if (fallback === undefined) return protection.run(resource, work, about);
+    const instead = (failure: Failure): unknown => {
+      const answer = typeof fallback === 'string' ? (this as Methods)[fallback]! : fallback;
+      return answer.call(this, failure, ...args);
+    };
+    return protection.run(resource, work, { ...about, fallback: instead });
   };
+}
+
+type Methods = Record<string, FallbackFunction>;
+
+/** Methods are there before decorators run, so that a misspelt one is known at once. */
+function checkFallback(at: string, fallback: unknown, target: object): void {
+  if (fallback === undefined || typeof fallback === 'function') return;
+  const isMethod =
+    typeof fallback === 'string' && typeof (target as Methods)[fallback] === 'function';
+  if (isMethod) return;
+  const what = `a function, or the name of a method of ${target.constructor.name}`;
+  throw new InvalidArgumentError(at, fallback, what);
 }
 
 async function rejected(error: unknown): Promise<never> {

@@ -15,8 +15,8 @@ export class CallLog {
   ) {}
 
   /** `micros` is how long the work has taken, or takes so far. */
-  notice(run: Run, micros: number, { slow }: ResourceSettings): void {
-    if (slow === undefined || micros < slow.thresholdMicros || run.wasSlow) return;
+  slow(run: Run, micros: number, { slow }: ResourceSettings): void {
+    if (slow === undefined || run.wasSlow) return;
     run.wasSlow = true;
     const count = ++this.counts.slow;
     if ((count - 1) % slow.sampleEvery !== 0 || !this.events.has('slow')) return;

@@ -8,6 +8,8 @@ export interface ProtectionEvents {
   held: HeldSlot;
   /** A breaker has another state from now on. */
   breaker: BreakerChange;
+  /** A call failed, and its caller was given another answer than its error. */
+  fallback: ReplacedError;
 }
 
 export interface SlowCall {
@@ -35,4 +37,11 @@ export interface BreakerChange {
   readonly window?: { readonly calls: number; readonly failures: number; readonly slow: number };
 }
 
-export const PROTECTION_EVENTS: readonly (keyof ProtectionEvents)[] = ['slow', 'held', 'breaker'];
+export interface ReplacedError {
+  readonly resource: string;
+  readonly error: unknown;
+}
+
+export const PROTECTION_EVENTS: readonly (keyof ProtectionEvents)[] = [
+  ...(['slow', 'held', 'breaker', 'fallback'] as const),
+];

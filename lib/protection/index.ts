@@ -14,8 +14,19 @@ export {
   type BreakerChange,
   type HeldSlot,
   type ProtectionEvents,
+  type ReplacedError,
   type SlowCall,
 } from './events.js';
+export {
+  ABSENT,
+  TOO_BIG,
+  type Absent,
+  type Found,
+  type Step,
+  type StepsOptions,
+  type TooBig,
+} from './fallbacks.js';
+export { LocalCache, LocalCacheOptions } from './local-cache.js';
 export { Protection, type ProtectionParts } from './protection.js';
 export {
   BreakerOptions,
@@ -28,7 +39,7 @@ export {
   type ResourcesInput,
 } from './resource-options.js';
 export { type BreakerStats, type ResourceStats } from './resource-stats.js';
-export { type RunContext, type RunOptions, type Work } from './run.js';
+export { type Failure, type RunContext, type RunOptions, type Work } from './run.js';
 export {
   joinValue,
   partKeys,

@@ -7,6 +7,7 @@ import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { BREAKER_MODES, type BreakerMode } from './breaker.js';
 import { UnknownResourceError } from './errors.js';
 import { PROTECTION_EVENTS, type ProtectionEvents } from './events.js';
+import { Fallbacks, type Step, type StepsOptions } from './fallbacks.js';
 import { type ResourceInput, type ResourcesInput } from './resource-options.js';
 import {
   checkShape,
@@ -30,6 +31,8 @@ export interface ProtectionParts {
 }
 
 const AT = 'protection';
+/** What runs without a resource: fallbacks, and steps that name none. */
+const BARE = '(fallback)';
 
 /** Asked for only if a resource has a rate. */
 type PolicyNames = () => readonly string[];
@@ -40,6 +43,7 @@ export class Protection {
   private readonly events = new EventHub<ProtectionEvents>(PROTECTION_EVENTS);
   private readonly parts: ResourceParts;
   private readonly seed: string;
+  private readonly fallbacks: Fallbacks;
   /** What decorators say, on which everything else is laid. */
   private readonly declared = new Map<string, ResourceInput>();
   /** What code has named may change, but not disappear. */
@@ -50,6 +54,8 @@ export class Protection {
     const { clock = new SystemClock(), limiter, seed = newIncarnation() } = parts;
     this.parts = { clock, wheel: new TimerWheel(clock), events: this.events, limiter };
     this.seed = seed;
+    const bare = new Resource(BARE, compileResource(BARE, {}, seed), this.parts);
+    this.fallbacks = new Fallbacks({ clock, bare, find: (name) => this.find(name) });
     plainObject(AT, resources, 'an object of resources by name');
     this.given = resources;
     for (const [name, input] of Object.entries(resources)) {
@@ -66,7 +72,17 @@ export class Protection {
   run<T>(name: string, work: Work<T>, options?: RunOptions): Promise<T> {
     const resource = this.resources.get(name);
     if (resource === undefined) return Promise.reject(this.unknown(name));
-    return resource.run(work, options) as Promise<T>;
+    if (options?.fallback === undefined) return resource.run(work, options) as Promise<T>;
+    return this.fallbacks.run(resource, work, options) as Promise<T>;
+  }
+
+  /**
+   * Asks one place after the other, each under its own resource, until one has an answer: a cache, then a
+   * local one, then the database. Those before it are given what was found, to keep. Undefined if there is
+   * no such thing; the last step's error if that has failed.
+   */
+  firstOf<T>(steps: readonly Step<T>[], options?: StepsOptions): Promise<T | undefined> {
+    return this.fallbacks.firstOf(steps, options);
   }
 
   has(name: string): boolean {

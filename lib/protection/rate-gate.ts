@@ -39,7 +39,7 @@ export class RateGate {
     }
     run.tokensOf = this;
     if (delayMs === 0) return undefined;
-    if (delayMs >= run.remainingMs) {
+    if (this.clock.now() + delayMs * 1000 >= run.beginBy) {
       throw new ProtectionRejectedError(this.resource, 'limited', Math.ceil(delayMs));
     }
     return new Promise((resolve) => this.clock.after(delayMs, resolve));

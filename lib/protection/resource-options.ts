@@ -7,7 +7,7 @@ export class BulkheadOptions {
   maxInFlight = 100;
   /** Calls that may wait for a slot; by default as many as may be under way. 0: none. */
   maxQueue?: number;
-  /** How long a call may wait for a slot. */
+  /** How long a call may wait before it begins: for a slot, and for the tokens of `rate`. */
   maxWait: Duration = 100;
   /** A call that holds its slot for longer is told of, once. False: never. */
   heldWarning: Duration | false = 2000;
@@ -23,7 +23,7 @@ export class BreakerOptions {
   errorRate = 0.5;
   /** The share of slow calls that opens it. */
   slowRate = 0.5;
-  /** From when a call is slow; by default the threshold of `slow`, and without that no call is. */
+  /** A call that takes longer is slow; by default the threshold of `slow`, and without that no call is. */
   slowCall?: Duration;
   /** How long it stays open, ± a fifth. */
   openFor: Duration = '5s';
@@ -39,6 +39,7 @@ export class BreakerOptions {
 
 /** The log of slow calls. The initial values are the defaults. */
 export class SlowCallOptions {
+  /** A call that takes longer is slow; waiting does not count. */
   threshold: Duration = 200;
   /** Every so many-th slow call is told of, beginning with the first. */
   sampleEvery = 1;
@@ -50,7 +51,7 @@ export class SlowCallOptions {
 export interface ResourceOptions {
   /** Where to begin; whatever else is given stands over it. */
   readonly preset?: PresetName;
-  /** How long a call may take in all, waiting included. */
+  /** How long a call may take from when it begins; `maxWait` comes before, and is no part of it. */
   readonly deadline?: Duration | false;
   readonly bulkhead?: Partial<BulkheadOptions> | false;
   readonly breaker?: Partial<BreakerOptions> | false;

@@ -21,8 +21,10 @@ import {
 
 /** The options of one resource, checked and in the units of the clock. */
 export interface ResourceSettings {
-  /** Infinity: none. */
+  /** Of work that has begun. Infinity: none. */
   readonly deadlineMicros: number;
+  /** Of a call that has not begun: for tokens and for a slot. */
+  readonly maxWaitMicros: number;
   readonly bulkhead: BulkheadSettings | undefined;
   readonly breaker: BreakerSettings | undefined;
   readonly slow: SlowCallSettings | undefined;
@@ -82,9 +84,12 @@ export function compileResource(at: string, input: ResourceInput, seed: string):
     throw new InvalidArgumentError(`${at}.isFailure`, isFailure, 'a function');
   }
   if (isGiven(maxValueBytes)) wholeAbove0(`${at}.maxValueBytes`, maxValueBytes);
+  const bulkhead = bulkheadOf(`${at}.bulkhead`, given.bulkhead);
   return {
     deadlineMicros,
-    bulkhead: bulkheadOf(`${at}.bulkhead`, given.bulkhead),
+    // Without a line to wait in there may still be a rate that holds calls back.
+    maxWaitMicros: bulkhead?.maxWaitMicros ?? deadlineMicros,
+    bulkhead,
     breaker: breakerOf(`${at}.breaker`, given.breaker, { deadlineMicros, slow, seed }),
     slow,
     rate: rate === false ? undefined : rate,

@@ -18,6 +18,8 @@ export class ResourceCounts {
   /** Slots that were held for too long. */
   held = 0;
   bigValues = 0;
+  /** Errors that no caller heard of: a fallback or another step answered. */
+  fallbacks = 0;
   /** Turned away before they began: over the rate, no slot, waited too long, breaker open. */
   limited = 0;
   full = 0;

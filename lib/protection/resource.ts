@@ -62,6 +62,11 @@ export class Resource {
     return this.parts.clock.now();
   }
 
+  /** A call that takes longer is slow. */
+  private get slowMicros(): number {
+    return this.settings.slow?.thresholdMicros ?? Infinity;
+  }
+
   run(work: Work<unknown>, options?: RunOptions): Promise<unknown> {
     const now = this.now();
     const run = new Run(this, work, now);
@@ -87,6 +92,12 @@ export class Resource {
 
   checkValue(value: unknown): void {
     refuseBigValue(this.name, value, this.settings, this.counts);
+  }
+
+  /** Another answer stands in for this error, which nobody else hears of. */
+  replaced(error: unknown): void {
+    this.counts.fallbacks++;
+    this.parts.events.emit('fallback', { resource: this.name, error });
   }
 
   /** False if there is no breaker to switch. */
@@ -120,7 +131,6 @@ export class Resource {
   /** A run that waited for its slot has one now. What the breaker told it before may be outdated. */
   goOn(run: Run): void {
     const now = this.now();
-    run.startedAt = now;
     const { breaker, permit } = run;
     const isStillGood =
       breaker === this.breaker && (permit === undefined || breaker!.begin(permit, now));
@@ -143,17 +153,18 @@ export class Resource {
     const now = this.now();
     countGiveUp(this.counts, why);
     if (!wasRunning) {
-      this.report(run, 'neutral', 0, now);
+      this.report(run, 'neutral', false, now);
       return this.over(run);
     }
     const micros = now - run.startedAt;
     this.overdue++;
     this.setAlarm(run, now, Infinity);
-    this.log.notice(run, micros, this.settings);
+    // What has taken as long as is usual, and is not done, takes longer.
+    if (micros >= this.slowMicros) this.log.slow(run, micros, this.settings);
     // A caller that came with too little time says nothing about the resource.
     const isSlow = run.breaker !== undefined && micros >= run.breaker.settings.slowMicros;
     const isItsFault = why === 'deadline' && (!run.isDueByCaller || isSlow);
-    this.report(run, isItsFault ? 'failure' : 'neutral', micros, now);
+    this.report(run, isItsFault ? 'failure' : 'neutral', isSlow, now);
   }
 
   /** The work has ended, and the caller is given what it says. */
@@ -164,8 +175,9 @@ export class Resource {
     if (isSuccess) this.counts.succeeded++;
     else if (outcome === 'neutral') this.counts.neutral++;
     else this.counts.failed++;
-    this.log.notice(run, micros, this.settings);
-    this.report(run, outcome, micros, now);
+    if (micros > this.slowMicros) this.log.slow(run, micros, this.settings);
+    const isSlow = run.breaker !== undefined && micros > run.breaker.settings.slowMicros;
+    this.report(run, outcome, isSlow, now);
     this.over(run);
   }
 
@@ -173,13 +185,14 @@ export class Resource {
   cameLate(run: Run): void {
     this.overdue--;
     this.counts.late++;
-    this.log.notice(run, this.now() - run.startedAt, this.settings);
+    const micros = this.now() - run.startedAt;
+    if (micros > this.slowMicros) this.log.slow(run, micros, this.settings);
     this.over(run);
   }
 
   private enterAfter(wait: Promise<void>, run: Run, now: number): Promise<unknown> {
     const answer = run.answer();
-    if (run.dueAt !== Infinity) this.parts.wheel.set(run, run.dueAt, now);
+    if (run.beginBy !== Infinity) this.parts.wheel.set(run, run.beginBy, now);
     wait
       .then(() => {
         if (!run.isOver && this.enter(run, this.now())) run.begin();
@@ -191,13 +204,11 @@ export class Resource {
   /** True if the work may begin, false if it has to wait for a slot; throws if it may not. */
   private enter(run: Run, now: number): boolean {
     const { bulkhead } = this;
-    run.startedAt = now;
     this.askBreaker(run, now);
     if (bulkhead !== undefined && !bulkhead.tryTake()) {
       if (bulkhead.isFull) throw new BulkheadRejectedError(this.name, 'full', this.inFlight, 0);
       bulkhead.join(run);
-      const { maxWaitMicros } = this.settings.bulkhead!;
-      this.parts.wheel.set(run, Math.min(run.dueAt, now + maxWaitMicros), now);
+      this.parts.wheel.set(run, run.beginBy, now);
       return false;
     }
     run.slotOf = bulkhead;
@@ -217,7 +228,7 @@ export class Resource {
 
   private started(run: Run, now: number): void {
     this.inFlight++;
-    run.wasStarted = true;
+    run.start(now);
     run.tokensOf = undefined;
     this.setAlarm(run, now, run.dueAt);
   }
@@ -236,11 +247,11 @@ export class Resource {
     run.giveUp(whyOf(error, run.callerSignal), error);
   }
 
-  private report(run: Run, outcome: Outcome, micros: number, now: number): void {
+  private report(run: Run, outcome: Outcome, isSlow: boolean, now: number): void {
     const { permit, breaker } = run;
     if (permit === undefined) return;
     run.permit = undefined;
-    breaker!.report(permit, outcome, micros >= breaker!.settings.slowMicros, now);
+    breaker!.report(permit, outcome, isSlow, now);
   }
 
   /** Its work has ended, or will never begin: what it held is free again. */

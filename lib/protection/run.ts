@@ -15,6 +15,12 @@ export interface RunContext {
   readonly remainingMs: number;
 }
 
+/** What a fallback is told. */
+export interface Failure extends RunContext {
+  readonly resource: string;
+  readonly error: unknown;
+}
+
 export type Work<T> = (run: RunContext) => T | PromiseLike<T>;
 
 /** About one call. */
@@ -23,12 +29,14 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** The run that this one is part of: its deadline and its caller's signal hold here as well. */
   readonly parent?: RunContext;
-  /** So long at most, if that is less than the resource's deadline. */
+  /** The caller has its answer by then: waiting included, and whatever the resource allows. */
   readonly deadlineMs?: number;
   /** What is called, for the log of slow calls: a text, or what makes it if it is needed. */
   readonly label?: string | (() => string);
   /** What is sent; refused if it is bigger than `maxValueBytes`. */
   readonly value?: unknown;
+  /** Answers in the place of work that failed, was too slow, or was not let through. */
+  readonly fallback?: (failure: Failure) => unknown;
 }
 
 enum Phase {
@@ -53,8 +61,10 @@ export class Run extends Alarm implements RunContext, Waiter {
   /** Where its tokens are from, until it begins and so uses them. */
   tokensOf: RateGate | undefined = undefined;
   startedAt: number;
-  /** Infinity: no deadline. */
-  dueAt: number;
+  /** By when the caller wants its answer, however long it waits before. Infinity: no matter when. */
+  callerDueAt = Infinity;
+  /** When work that has begun is given up. Infinity: never, or it has not begun. */
+  dueAt = Infinity;
   /** True if it is the caller who has so little time, and not the resource that takes long. */
   isDueByCaller = false;
   wasStarted = false;
@@ -76,7 +86,6 @@ export class Run extends Alarm implements RunContext, Waiter {
   ) {
     super();
     this.startedAt = beganAt;
-    this.dueAt = beganAt + resource.settings.deadlineMicros;
   }
 
   get signal(): AbortSignal {
@@ -92,9 +101,26 @@ export class Run extends Alarm implements RunContext, Waiter {
     return Math.max(0, this.dueAt - this.resource.now()) / 1000;
   }
 
-  /** What the caller has, or had, in all. */
+  /** What the work has, or had; or the caller, if that was less. */
   get deadlineMs(): number {
-    return Math.max(0, Math.round((this.dueAt - this.beganAt) / 1000));
+    const [dueAt, from] = this.isDueByCaller
+      ? [this.callerDueAt, this.beganAt]
+      : [this.dueAt, this.startedAt];
+    return Math.max(0, Math.round((dueAt - from) / 1000));
+  }
+
+  /** By when it has to have begun: waiting comes before the deadline, and is no part of it. */
+  get beginBy(): number {
+    return Math.min(this.callerDueAt, this.beganAt + this.resource.settings.maxWaitMicros);
+  }
+
+  /** The work begins; from here on its own deadline runs, within that of the caller. */
+  start(now: number): void {
+    const dueAt = now + this.resource.settings.deadlineMicros;
+    this.startedAt = now;
+    this.wasStarted = true;
+    this.isDueByCaller = this.callerDueAt < dueAt;
+    this.dueAt = this.isDueByCaller ? this.callerDueAt : dueAt;
   }
 
   get isOver(): boolean {
@@ -155,13 +181,14 @@ export class Run extends Alarm implements RunContext, Waiter {
     if (phase === Phase.Overdue || (phase === Phase.Running && now < dueAt)) {
       return resource.heldLong(this, now);
     }
-    if (now >= dueAt) {
-      const isRunning = phase === Phase.Running;
-      const late = new DeadlineExceededError(resource.name, this.deadlineMs, isRunning);
-      return this.giveUp('deadline', late);
+    const { name, inFlight } = resource;
+    if (phase === Phase.Running) {
+      return this.giveUp('deadline', new DeadlineExceededError(name, this.deadlineMs, true));
     }
     const waitedMs = Math.round((now - this.beganAt) / 1000);
-    const { name, inFlight } = resource;
+    if (this.queue === undefined || now >= this.callerDueAt) {
+      return this.giveUp('deadline', new DeadlineExceededError(name, waitedMs, false));
+    }
     this.giveUp('waited', new BulkheadRejectedError(name, 'waited', inFlight, waitedMs));
   }
 

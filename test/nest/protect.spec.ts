@@ -5,6 +5,7 @@ import {
   Protect,
   Protection,
   RateLimitModule,
+  type Failure,
   type RateLimitModuleInput,
   type RunContext,
 } from 'nestjs-weir';
@@ -104,6 +105,49 @@ describe('@Protect', () => {
     const { get, protection } = await start([Broken], { protection: { db: {} } });
     await expect(get(Broken).query(5 as never)).rejects.toThrow(TypeError);
     expect(protection.stats().db!.calls).toBe(0);
+  });
+
+  it('answers by a method of the same object, or by a function, where the call fails', async () => {
+    @Injectable()
+    class Catalog {
+      readonly known = new Map([[1, 'kettle']]);
+
+      @Protect('db', { fallback: 'cached' })
+      find(id: number): Promise<string | undefined> {
+        return Promise.reject(new Error(`no table for ${id}`));
+      }
+
+      cached({ error }: Failure, id: number): string {
+        return `${this.known.get(id)}, as ${String(error)}`;
+      }
+
+      @Protect('db', {
+        call: (id: number) => ({ label: `price ${id}` }),
+        fallback(this: Catalog, { resource }: Failure, id: number) {
+          return `${this.known.size} known, not price ${id} of ${resource}`;
+        },
+      })
+      price(_id: number): Promise<string> {
+        return hang();
+      }
+    }
+    const { get, protection, clock } = await start([Catalog], { protection: { db: 'database' } });
+    const catalog = get(Catalog);
+    expect(await catalog.find(1)).toBe('kettle, as Error: no table for 1');
+    const price = catalog.price(2);
+    await clock.advanceAsync(202);
+    expect(await price).toBe('1 known, not price 2 of db');
+    expect(protection.stats().db).toMatchObject({ fallbacks: 2, failed: 1, timedOut: 1 });
+  });
+
+  it('is told at once of a fallback that is not there', () => {
+    const descriptor = Object.getOwnPropertyDescriptor(Products.prototype, 'context')!;
+    const protect = (fallback: unknown) =>
+      Protect('db', { fallback: fallback as string })(Products.prototype, 'context', descriptor);
+    expect(() => protect('cached')).toThrow(
+      `@Protect('db').fallback: expected a function, or the name of a method of Products, got "cached"`,
+    );
+    expect(() => protect(5)).toThrow("@Protect('db').fallback");
   });
 
   it('reaches providers of modules that are loaded later', async () => {
@@ -259,8 +303,8 @@ describe('the log of an application', () => {
     await settle();
     warnings.stop();
     expect(warnings.texts).toEqual([
-      expect.stringMatching(/^A slot of 'db' has been held for 200\d ms: SELECT SLEEP\(2.5\)$/),
-      "Slow call of 'db', number 1, 2500 ms: SELECT SLEEP(2.5)",
+      expect.stringMatching(/^A slot of 'db' has been held for 200\d ms: "SELECT SLEEP\(2.5\)"$/),
+      `Slow call of 'db', 2500 ms: "SELECT SLEEP(2.5)"`,
       "Breaker of 'db': closed → open (1 failed, 1 slow of 1)",
     ]);
   });

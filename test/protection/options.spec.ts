@@ -2,6 +2,7 @@ import {
   createRateLimiter,
   Protection,
   type ResourceInput,
+  type ResourceOptions,
   type ResourcesInput,
 } from 'nestjs-weir';
 import { compileResource } from '../../lib/protection/resource-settings.js';
@@ -9,7 +10,7 @@ import { ManualClock, settle } from '../support/manual-clock.js';
 import { Bench } from './bench.js';
 
 describe('the presets', () => {
-  it('redis: 500 in flight, 100 ms of waiting, 50 ms in all, values up to 1 MiB', () => {
+  it('redis: 500 in flight, 100 ms of waiting, then 50 ms, values up to 1 MiB', () => {
     expect(compileResource('cache', 'redis', '')).toMatchObject({
       deadlineMicros: 50_000,
       bulkhead: { maxInFlight: 500, maxWaitMicros: 100_000 },
@@ -18,7 +19,7 @@ describe('the presets', () => {
     });
   });
 
-  it('database: 200 in flight, 1 s of waiting, 200 ms in all, 20 calls in 10 s, half of them', () => {
+  it('database: 200 in flight, 1 s of waiting, then 200 ms, 20 calls in 10 s, half of them', () => {
     expect(compileResource('db', 'database', '')).toMatchObject({
       deadlineMicros: 200_000,
       bulkhead: { maxInFlight: 200, maxWaitMicros: 1_000_000, heldWarningMicros: 2_000_000 },
@@ -95,7 +96,7 @@ describe('options that cannot work', () => {
 });
 
 describe('the rate of a resource', () => {
-  const benchWith = (rate: string, deadline?: number) => {
+  const benchWith = (rate: string, more: ResourceOptions = {}) => {
     const clock = new ManualClock();
     const limiter = createRateLimiter({
       clock,
@@ -105,7 +106,7 @@ describe('the rate of a resource', () => {
       },
     });
     const breaker = { minimumCalls: 100 };
-    const options = { rate, breaker, ...(deadline !== undefined && { deadline }) };
+    const options = { rate, breaker, ...more };
     const protection = new Protection({ db: options }, { clock, limiter });
     return { clock, limiter, protection, stats: () => protection.stats().db! };
   };
@@ -133,8 +134,12 @@ describe('the rate of a resource', () => {
     expect(await limiter.peek({ policy: 'few', key: 'db' })).toMatchObject({ remaining: 2 });
   });
 
-  it('holds calls back if it is a shaper, within the deadline', async () => {
-    const { protection, clock } = benchWith('shaped', 150);
+  // Without a bulkhead there is no `maxWait`: a call is held back for as long as it may take.
+  it.each([
+    ['maxWait', { deadline: 10, bulkhead: { maxWait: 150 } }],
+    ['the deadline, without a bulkhead', { deadline: 150 }],
+  ])('holds calls back if it is a shaper, within %s', async (_, options) => {
+    const { protection, clock } = benchWith('shaped', options);
     const began: number[] = [];
     const t0 = clock.now();
     const run = () =>

@@ -18,6 +18,7 @@ import { startRedis, stopAll, until, type RedisProcess } from '../support/index.
 import { closeAtEnd } from '../support/processes.js';
 import { Cache, CLIENT_OPTIONS } from './recipes/cache.js';
 import { Database } from './recipes/database.js';
+import { Products, type Product } from './recipes/products.js';
 import { HttpError, isFailure, StockClient } from './recipes/stock-client.js';
 
 /** Where the test is about an answer, and the machine may be slow. */
@@ -30,10 +31,13 @@ const page = readFileSync(new URL('../../docs/protection.md', import.meta.url), 
 afterAll(stopAll);
 
 describe('the page on protection', () => {
-  it.each(['cache', 'stock-client', 'database'])('shows what is run here: %s.ts', (name) => {
-    const code = readFileSync(new URL(`./recipes/${name}.ts`, import.meta.url), 'utf8');
-    expect(page).toContain(`\`\`\`ts\n${code}\`\`\``);
-  });
+  it.each(['cache', 'products', 'stock-client', 'database'])(
+    'shows what is run here: %s.ts',
+    (name) => {
+      const code = readFileSync(new URL(`./recipes/${name}.ts`, import.meta.url), 'utf8');
+      expect(page).toContain(`\`\`\`ts\n${code}\`\`\``);
+    },
+  );
 
   it.each([
     ['Bulkhead', new BulkheadOptions(), ['maxQueue']],
@@ -83,6 +87,38 @@ describe('ioredis', () => {
     await redis.del(partKey!);
     expect(await cache.getBig('page')).toBeUndefined();
     expect(await cache.getBig('none')).toBeUndefined();
+  });
+
+  it('finds products in Redis, in the process, or in the database, each once', async () => {
+    const protection = new Protection({
+      cache: { preset: 'redis', deadline: PATIENT },
+      db: { preset: 'database', deadline: PATIENT, slow: false },
+    });
+    const kept = new Map<string, Product>([
+      ['1', { id: '1', name: 'kettle' }],
+      ['2', { id: '2', name: 'x'.repeat(2_000_000) }],
+    ]);
+    const asked: string[] = [];
+    const load = (id: string): Promise<Product | undefined> => {
+      asked.push(id);
+      return Promise.resolve(kept.get(id));
+    };
+    const make = (): Products => new Products(redis, load, protection);
+    const products = make();
+    // At the same time one asks for all; afterwards Redis knows it.
+    const many = await Promise.all(Array.from({ length: 50 }, () => products.find('1')));
+    expect(new Set(many)).toEqual(new Set([kept.get('1')]));
+    expect([await products.find('none'), await products.find('2')]).toEqual([
+      undefined,
+      kept.get('2'),
+    ]);
+    await until(async () => (await redis.keys('product:*')).length === 3);
+    expect(await redis.mget('product:none', 'product:2')).toEqual(['absent', 'too big']);
+    expect(asked).toEqual(['1', 'none', '2']);
+    // Another process finds in Redis what is there, and loads what is too big for it.
+    const other = make();
+    for (const id of ['1', 'none', '2', '2']) expect(await other.find(id)).toEqual(kept.get(id));
+    expect(asked).toEqual(['1', 'none', '2', '2']);
   });
 
   it('answers in time when Redis stands still, leaves it alone, and comes back', async () => {
@@ -241,6 +277,14 @@ describe('mysql2', () => {
     // Both connections were killed; the pool has others now.
     const { database: patient } = databaseWith({ deadline: PATIENT });
     expect(await patient.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('is well while it answers', async () => {
+    expect(await databaseWith({}).database.isWell()).toBe(true);
+    const nowhere = createPool({ host: '127.0.0.1', port: 1, connectionLimit: 1 });
+    const away = new Database(pool, nowhere, new Protection({}));
+    await expect(away.isWell()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await nowhere.end();
   });
 
   it('a caller that leaves ends its query as well', async () => {

@@ -98,6 +98,17 @@ describe('slow calls', () => {
     ]);
   });
 
+  it('take longer than the threshold: as long as it is not (V-E26)', async () => {
+    const bench = new Bench({
+      slow: { threshold: 200 },
+      breaker: { minimumCalls: 2, slowRate: 1 },
+    });
+    await slowCalls(bench, 2, 200);
+    expect(bench.stats).toMatchObject({ slow: 0, breaker: { slow: 0, state: 'closed' } });
+    await slowCalls(bench, 1, 201);
+    expect(bench.stats).toMatchObject({ slow: 1, breaker: { slow: 1 } });
+  });
+
   it('are told of when their deadline has passed, and not again when they end', async () => {
     const bench = new Bench({ preset: 'database', breaker: false });
     const call = bench.call();

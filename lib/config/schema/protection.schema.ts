@@ -25,7 +25,11 @@ const breakerSchema = group({
 const bulkheadSchema = group({
   maxInFlight: field(whole(), 'Calls under way at once', 100),
   maxQueue: field(whole(0), 'Calls that may wait for a slot; without it, as many as maxInFlight'),
-  maxWait: field(duration(), 'How long they may wait', '100ms'),
+  maxWait: field(
+    duration(),
+    'How long a call may wait before it begins, for a slot and for the tokens of rate',
+    '100ms',
+  ),
   heldWarning: field(
     orOff(duration(), 'a duration'),
     'A call that holds its slot longer is warned of',
@@ -34,9 +38,13 @@ const bulkheadSchema = group({
 });
 
 const slowSchema = group({
-  threshold: field(duration(), 'Calls that take longer are logged', '200ms'),
-  sampleEvery: field(whole(), 'Every so many-th of them', 1),
-  maxLabel: field(whole(), 'Characters of a label that are logged', 200),
+  threshold: field(
+    duration(),
+    'Calls that take longer are slow; the log has a line a minute',
+    '200ms',
+  ),
+  sampleEvery: field(whole(), 'Every so many-th of them is told of', 1),
+  maxLabel: field(whole(), 'Characters of a label that are told', 200),
 });
 
 const preset = choice('redis', 'database');
@@ -44,9 +52,12 @@ const preset = choice('redis', 'database');
 const resourceSchema = group({
   preset: field(
     preset,
-    'Figures to begin with: redis 500 in flight, 100 ms wait, 50 ms deadline; database 200, 1 s, 200 ms',
+    'Figures to begin with: redis 500 in flight, 100 ms wait, then 50 ms deadline; database 200, 1 s, 200 ms',
   ),
-  deadline: field(orOff(duration(), 'a duration'), 'How long a call may take in all'),
+  deadline: field(
+    orOff(duration(), 'a duration'),
+    'How long a call may take from when it begins; maxWait comes before it',
+  ),
   bulkhead: field(
     orOff(bulkheadSchema, 'an object with maxInFlight, maxWait…'),
     'How many calls at a time',
@@ -55,7 +66,7 @@ const resourceSchema = group({
     orOff(breakerSchema, 'an object with window, errorRate…'),
     'When calls are not even tried',
   ),
-  slow: field(orOff(slowSchema, 'an object with threshold…'), 'Which slow calls are logged'),
+  slow: field(orOff(slowSchema, 'an object with threshold…'), 'Which calls are slow, and told of'),
   rate: field(
     orOff(text('the name of a policy'), 'the name of a policy'),
     'The policy that limits the rate of calls',

@@ -16,6 +16,13 @@ export class Database {
     return this.protection.run('db', work, { label: sql, signal });
   }
 
+  /** Whether it answers at all, within 500 ms: a probe, which must not need a slot that nobody gets. */
+  async isWell(): Promise<boolean> {
+    const check = { sql: 'SELECT 1 AS one', timeout: 500 };
+    const [rows] = await this.killers.query<RowDataPacket[]>(check);
+    return rows[0]?.one === 1;
+  }
+
   private async queryWithin(
     { signal }: RunContext,
     sql: string,

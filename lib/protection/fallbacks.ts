@@ -1,0 +1,228 @@
+import { type Clock } from '../common/clock.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { plainObject, rejectUnknown } from '../common/validate.js';
+import { outcomeOf } from './classify.js';
+import { BigValueError, ProtectionMissingError } from './errors.js';
+import { type Resource } from './resource.js';
+import { callersDueAt, callersSignal } from './run-options.js';
+import { type Failure, type RunContext, type RunOptions, type Work } from './run.js';
+
+/** There is no such thing, and whoever says so knows. That is an answer: nobody else is asked. */
+export const ABSENT: unique symbol = Symbol.for('nestjs-weir:absent');
+/** It is too big to be kept here: this place knows nothing of it, and need not be offered it again. */
+export const TOO_BIG: unique symbol = Symbol.for('nestjs-weir:too-big');
+
+export type Absent = typeof ABSENT;
+export type TooBig = typeof TOO_BIG;
+
+/** What a step found: a value or a marker; nothing if it does not know. */
+export type Found<T> = T | Absent | TooBig | undefined | null;
+
+/** One of the places where a value may be found. */
+export interface Step<T> {
+  /** What protects it; without one nothing does but the deadline of all. */
+  readonly resource?: string;
+  readonly run: (run: RunContext) => Found<T> | PromiseLike<Found<T>>;
+  /**
+   * Keeps what a later step has found, or the marker ABSENT, or TOO_BIG in the place of a value above
+   * `maxValueBytes`. Nobody waits for it, and if it fails the resource has failed, and no caller.
+   */
+  readonly keep?: (value: T | Absent | TooBig, run: RunContext) => unknown;
+}
+
+/** About all steps together. */
+export interface StepsOptions extends Pick<
+  RunOptions,
+  'signal' | 'parent' | 'deadlineMs' | 'label'
+> {
+  /** Calls with the same key at the same time share one walk through the steps. */
+  readonly key?: string;
+}
+
+export interface FallbackParts {
+  readonly clock: Clock;
+  /** Throws if there is none of that name. */
+  readonly find: (resource: string) => Resource;
+  /** For what nobody protects: only the caller's own time and signal hold. */
+  readonly bare: Resource;
+}
+
+interface Flight {
+  readonly answer: Promise<unknown>;
+  readonly dueAt: number;
+}
+
+const KNOWN_STEP: readonly (keyof Step<unknown>)[] = ['resource', 'run', 'keep'];
+const KNOWN_OPTIONS: readonly (keyof StepsOptions)[] = [
+  ...(['signal', 'parent', 'deadlineMs', 'label', 'key'] as const),
+];
+
+/** Other answers in the place of those that cannot be had. */
+export class Fallbacks {
+  private readonly flights = new Map<string, Flight>();
+
+  constructor(private readonly parts: FallbackParts) {}
+
+  /** Does the work, and if that fails what `options.fallback` says. */
+  async run(resource: Resource, work: Work<unknown>, options: RunOptions): Promise<unknown> {
+    const { fallback, ...own } = options;
+    if (typeof fallback !== 'function') {
+      throw new InvalidArgumentError('run.fallback', fallback, 'a function');
+    }
+    const caller = this.callerOf(own);
+    try {
+      return await resource.run(work, own);
+    } catch (error) {
+      if (!this.isReplaceable(error, resource, caller)) throw error;
+      resource.replaced(error);
+      const instead = (run: RunContext) => fallback(new FailedRun(resource.name, error, run));
+      return this.parts.bare.run(instead, this.optionsOf(caller));
+    }
+  }
+
+  /** What the first step has that has an answer; undefined if there is no such thing. */
+  async firstOf<T>(steps: readonly Step<T>[], options: StepsOptions = {}): Promise<T | undefined> {
+    const places = this.check(steps, options);
+    const caller = this.callerOf(options);
+    const { key } = options;
+    if (key === undefined) return this.walk(steps, places, caller);
+    const answer = this.join(key, caller) ?? this.begin(key, steps, places, caller);
+    // Whoever gives up does so for itself: others may be waiting for the same.
+    return this.parts.bare.run(() => answer, this.optionsOf(caller)) as Promise<T | undefined>;
+  }
+
+  private check<T>(steps: readonly Step<T>[], options: StepsOptions): Resource[] {
+    plainObject('firstOf.options', options, 'an object');
+    rejectUnknown('firstOf.options', options, KNOWN_OPTIONS);
+    if (!Array.isArray(steps) || steps.length === 0) {
+      throw new InvalidArgumentError('firstOf.steps', steps, 'a list of at least one step');
+    }
+    return (steps as readonly Step<T>[]).map((step, i) => {
+      const at = `firstOf.steps.${i}`;
+      plainObject(at, step, 'an object');
+      rejectUnknown(at, step, KNOWN_STEP);
+      if (typeof step.run !== 'function') {
+        throw new InvalidArgumentError(`${at}.run`, step.run, 'a function');
+      }
+      if (step.keep !== undefined && typeof step.keep !== 'function') {
+        throw new InvalidArgumentError(`${at}.keep`, step.keep, 'a function');
+      }
+      return step.resource === undefined ? this.parts.bare : this.parts.find(step.resource);
+    });
+  }
+
+  private join(key: string, { dueAt }: Caller): Promise<unknown> | undefined {
+    const flight = this.flights.get(key);
+    // One that gives up earlier than this caller would is of no use to it.
+    return flight !== undefined && flight.dueAt >= dueAt ? flight.answer : undefined;
+  }
+
+  private begin<T>(
+    key: string,
+    steps: readonly Step<T>[],
+    places: readonly Resource[],
+    { dueAt, label }: Caller,
+  ): Promise<unknown> {
+    const answer = this.walk(steps, places, { dueAt, label, signal: undefined }).finally(() => {
+      if (this.flights.get(key)?.answer === answer) this.flights.delete(key);
+    });
+    answer.catch(() => {
+      // Told to those who wait for it; nobody may be left.
+    });
+    this.flights.set(key, { answer, dueAt });
+    return answer;
+  }
+
+  private async walk<T>(
+    steps: readonly Step<T>[],
+    places: readonly Resource[],
+    caller: Caller,
+  ): Promise<T | undefined> {
+    /** Steps that want to hear what the others find. */
+    const open: number[] = [];
+    for (const [i, step] of steps.entries()) {
+      const place = places[i]!;
+      const isLast = i === steps.length - 1;
+      let found: Found<T>;
+      try {
+        found = (await place.run(step.run, this.optionsOf(caller))) as Found<T>;
+      } catch (error) {
+        if (isLast || !this.isReplaceable(error, place, caller)) throw error;
+        place.replaced(error);
+        continue;
+      }
+      const isKnown = found !== undefined && found !== null && found !== TOO_BIG;
+      if (isKnown || (isLast && found !== TOO_BIG)) {
+        const value = isKnown ? (found as T | Absent) : ABSENT;
+        for (const n of open) this.keep(steps[n]!, places[n]!, value, caller.label);
+        return value === ABSENT ? undefined : value;
+      }
+      if (found !== TOO_BIG && step.keep !== undefined) open.push(i);
+    }
+    return undefined;
+  }
+
+  /** Not waited for. What is too big leaves a marker, so that it is not offered each time. */
+  private keep<T>(
+    { keep }: Step<T>,
+    place: Resource,
+    value: T | Absent,
+    label: RunOptions['label'],
+  ): void {
+    const about = { label, ...(value !== ABSENT && { value }) };
+    place
+      .run((run) => keep!(value, run), about)
+      .catch((error: unknown) => {
+        if (!(error instanceof BigValueError)) return place.replaced(error);
+        return place.run((run) => keep!(TOO_BIG, run), { label });
+      })
+      .catch((error: unknown) => place.replaced(error));
+  }
+
+  /**
+   * Whether another answer may stand in for this error. It may not if it is an answer itself, if the
+   * caller has gone or has no time left, or if the program is wrong.
+   */
+  private isReplaceable(error: unknown, { settings }: Resource, caller: Caller): boolean {
+    if (caller.signal?.aborted === true || caller.dueAt <= this.parts.clock.now()) return false;
+    if (error instanceof InvalidArgumentError || error instanceof ProtectionMissingError)
+      return false;
+    return outcomeOf(error, settings.isFailure) !== 'success';
+  }
+
+  private callerOf(options: Omit<StepsOptions, 'key'>): Caller {
+    const dueAt = callersDueAt(options, this.parts.clock.now());
+    return { dueAt, signal: callersSignal(options), label: options.label };
+  }
+
+  /** What is left of the caller's time, for the next run on its behalf. */
+  private optionsOf({ dueAt, signal, label }: Caller): RunOptions {
+    const deadlineMs =
+      dueAt === Infinity ? undefined : Math.max(dueAt - this.parts.clock.now(), 1) / 1000;
+    return { deadlineMs, signal, label };
+  }
+}
+
+/** Who waits for an answer, and for how long. */
+interface Caller {
+  readonly dueAt: number;
+  readonly signal: AbortSignal | undefined;
+  readonly label: RunOptions['label'];
+}
+
+/** What a fallback is told. */
+class FailedRun implements Failure {
+  constructor(
+    readonly resource: string,
+    readonly error: unknown,
+    private readonly run: RunContext,
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.run.signal;
+  }
+
+  get remainingMs(): number {
+    return this.run.remainingMs;
+  }
+}
