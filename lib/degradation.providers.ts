@@ -23,6 +23,7 @@ import {
 } from './interceptors/index.js';
 import { isRedis, openAnswers } from './answer-stores.js';
 import { HandlerExplorer } from './handler.explorer.js';
+import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
 import { GrpcDegradeTransport } from './transports/grpc/grpc-degrade.transport.js';
@@ -45,6 +46,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     private readonly table: RouteTable,
     private readonly modules: ModuleRef,
     private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
+    private readonly log: Pick<ModuleLog, 'recovery' | 'hiddenError'>,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
@@ -69,16 +71,21 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
   }
 
   get core(): DegradationCore {
-    const { clock, options } = this;
-    return (this.opened ??= new DegradationCore({
-      ...{ options: this.figures, clock, nodeId: options.nodeId ?? newNodeId() },
-      ...openAnswers(options.store, clock),
-    }));
+    return (this.opened ??= this.open());
   }
 
   onApplicationShutdown(): void {
     this.routes.close();
     this.opened?.close();
+  }
+
+  private open(): DegradationCore {
+    const { clock, options, figures } = this;
+    const nodeId = options.nodeId ?? newNodeId();
+    const answers = openAnswers(options.store, clock);
+    const core = new DegradationCore({ options: figures, clock, nodeId, ...answers });
+    core.recoveries.on('state', this.log.recovery);
+    return core;
   }
 
   private routeParts(): DegradeRoutesParts {
@@ -92,6 +99,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
       credentials: new CredentialHeaders(settings.credentialHeaders),
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
       refused: refusals(),
+      hidden: this.log.hiddenError,
     });
   }
 }
@@ -99,13 +107,14 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
 export const degradationProviders: Provider[] = [
   provide(
     DegradeParts,
-    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer],
+    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer, ModuleLog],
     (
       options: RateLimitModuleOptions,
       table: RouteTable,
       modules: ModuleRef,
       explorer: HandlerExplorer,
-    ) => new DegradeParts(options, table, modules, explorer),
+      log: ModuleLog,
+    ) => new DegradeParts(options, table, modules, explorer, log),
   ),
   provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
   provide(

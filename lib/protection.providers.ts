@@ -1,12 +1,13 @@
-import { Logger, type Provider } from '@nestjs/common';
+import { type Provider } from '@nestjs/common';
 import { APP_FILTER, MetadataScanner, ModulesContainer, type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
 import { withoutUndefined } from './common/validate.js';
 import { ProtectionFilter, TurnedAway } from './guards/index.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/index.js';
+import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { logProtection, ProtectionExplorer } from './rate-limit.protection.js';
+import { ProtectionExplorer } from './rate-limit.protection.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
 import { bindToGateways, bindToMessageControllers } from './transports/class-filters.js';
 
@@ -18,7 +19,7 @@ export const protectionProviders: Provider[] = [
     (modules: ModulesContainer, scanner: MetadataScanner) =>
       new ProtectionExplorer(modules, scanner),
   ),
-  provide(Protection, [OPTIONS, RateLimiter, ProtectionExplorer], protectionOf),
+  provide(Protection, [OPTIONS, RateLimiter, ProtectionExplorer, ModuleLog], protectionOf),
   provide(
     TurnedAway,
     [OPTIONS],
@@ -36,10 +37,11 @@ function protectionOf(
   { protection: resources, clock, nodeId }: RateLimitModuleOptions,
   limiter: RateLimiter,
   explorer: ProtectionExplorer,
+  log: ModuleLog,
 ): Protection {
   const parts = withoutUndefined({ clock, seed: nodeId });
   const protection = new Protection(resources, { ...parts, limiter });
-  logProtection(protection, new Logger('Protection'));
+  log.listenToProtection(protection);
   explorer.declareIn(protection);
   return protection;
 }

@@ -1,4 +1,4 @@
-import { type Logger, type OnModuleInit } from '@nestjs/common';
+import { type OnModuleInit } from '@nestjs/common';
 import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { protectedMethodOf, protectWith, type ProtectedMethod } from './decorators/index.js';
 import { UnknownResourceError, type Protection } from './protection/index.js';
@@ -63,22 +63,6 @@ export class ProtectionExplorer implements OnModuleInit {
       }
     }
   }
-}
-
-/** One line for each event: slow calls are sampled, and the others are rare. */
-export function logProtection(protection: Protection, logger: Logger): void {
-  const of = (label: string | undefined): string => (label === undefined ? '' : `: ${label}`);
-  protection.on('slow', ({ resource, ms, label, count }) =>
-    logger.warn(`Slow call of '${resource}', number ${count}, ${ms} ms${of(label)}`),
-  );
-  protection.on('held', ({ resource, ms, label }) =>
-    logger.warn(`A slot of '${resource}' has been held for ${ms} ms${of(label)}`),
-  );
-  protection.on('breaker', ({ resource, from, to, observed, window }) => {
-    const why = window && ` (${window.failures} failed, ${window.slow} slow of ${window.calls})`;
-    const would = observed ? ' (observed only)' : '';
-    logger.warn(`Breaker of '${resource}': ${from} → ${to}${why ?? ''}${would}`);
-  });
 }
 
 const prototypeOf = (instance: object): object | null =>

@@ -33,6 +33,7 @@ import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
+import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { bindToGateways } from './transports/class-filters.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -93,6 +94,15 @@ export const providers: Provider[] = [
     const quota = quotaOf(options);
     return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
   }),
+  provide(
+    ModuleLog,
+    [OPTIONS, RateLimiter],
+    (options: RateLimitModuleOptions, limiter: RateLimiter) => {
+      const log = new ModuleLog(options);
+      log.listenTo(limiter);
+      return log;
+    },
+  ),
   provide(
     ClusterQuota,
     [RateLimiter, OPTIONS],

@@ -118,8 +118,8 @@ export interface ResourceRecovery {
   stats(): RecoveryStats;
 }
 
-/** A check of the resource by the user. Rejects or throws if it is not well. */
-export type HealthProbe = (signal: AbortSignal) => Promise<void>;
+/** A check of the resource by the user. Resolves to false, rejects or throws if it is not well. */
+export type HealthProbe = (signal: AbortSignal) => Promise<unknown>;
 
 // Levels -----------------------------------------------------------------------------------------
 

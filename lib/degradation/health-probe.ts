@@ -2,8 +2,8 @@ import { type Clock } from '../common/clock.js';
 import { type HealthProbe } from './contract.js';
 
 /**
- * Runs a check of the user's and tells once what it found: not well, if it throws, rejects or is not
- * done in time. The function that comes back ends it without a word.
+ * Runs a check of the user's and tells once what it found: not well, if it says false, throws, rejects or
+ * is not done in time. The function that comes back ends it without a word.
  */
 export function runHealthProbe(
   probe: HealthProbe,
@@ -23,13 +23,13 @@ export function runHealthProbe(
   };
   const cancel = clock.after(timeoutMs, () => end(false));
   void begin(probe, controller.signal).then(
-    () => end(true),
+    (answer) => end(answer !== false),
     () => end(false),
   );
   return () => end(undefined);
 }
 
 /** What throws at once has failed like what rejects. */
-async function begin(probe: HealthProbe, signal: AbortSignal): Promise<void> {
-  await probe(signal);
+async function begin(probe: HealthProbe, signal: AbortSignal): Promise<unknown> {
+  return await probe(signal);
 }

@@ -63,6 +63,7 @@ export interface DegradeRouteParts {
   readonly answers: RouteAnswers;
   readonly patience: RoutePatience;
   readonly clock: Clock;
+  readonly hidden: (route: string, error: unknown) => void;
   /** The controller, outside of any request. */
   readonly controller: () => object | Promise<object>;
   /** True where `@Degrade` stands on the class and on the method: the inner one of the two answers. */
@@ -100,6 +101,11 @@ export class DegradeRoute implements RoutePatience {
 
   get levels(): FallbackLevels {
     return this.parts.levels.usual;
+  }
+
+  /** The caller is not told of an error of the handler. */
+  hide(error: unknown): void {
+    this.parts.hidden(this.id, error);
   }
 
   /** What `warm` lists: nothing where there is none. */

@@ -33,6 +33,8 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly isBoundTwice: (type: object, handler: object) => boolean;
   readonly patience: UsualPatience;
   readonly clock: Clock;
+  /** Told of errors of handlers that no caller hears of. */
+  readonly hidden: (route: string, error: unknown) => void;
 }
 
 /** Whose answers a store keeps. */
@@ -120,6 +122,7 @@ export class DegradeRoutes {
       fallbacks: parts.fallbacks,
       clock: parts.clock,
       controller: () => parts.controllers.apart(type),
+      hidden: parts.hidden,
       answers: new RouteAnswers(id, keys, levels.usual, parts),
       patience: this.lines.of(at, options, this.usual ?? parts.patience),
       isBoundTwice: parts.isBoundTwice(type, handler),

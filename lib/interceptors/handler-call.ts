@@ -80,16 +80,25 @@ export class HandlerCall extends LightSubscriber implements Awaited {
     const isFailure = !transport.isAborted(context) && route.isFailure(error, transport);
     this.settle(isFailure && !isCrowdedOut(error) ? 'failure' : 'neutral');
     this.pass();
-    if (this.isAnswered) return this.unsubscribe();
+    if (this.isAnswered) {
+      if (isFailure) route.hide(error);
+      return this.unsubscribe();
+    }
     // Who has a part of an answer cannot be given another one.
     if (!isFailure || this.values > 0 || route.isOff) return this.caller.error(error);
     const trigger = { reason: reasonOf(error), error, storeIsAway: isStoreFault(error) };
     this.substitute(trigger)
       .then((substitute) => {
-        if (substitute !== undefined) return this.deliver(substitute);
-        this.caller.error(route.words(context, transport, trigger) ?? error);
+        const words = substitute === undefined && route.words(context, transport, trigger);
+        if (words === undefined) return this.caller.error(error);
+        route.hide(error);
+        if (substitute === undefined) this.caller.error(words);
+        else this.deliver(substitute);
       })
-      .catch((words: unknown) => this.caller.error(words));
+      .catch((words: unknown) => {
+        route.hide(error);
+        this.caller.error(words);
+      });
   }
 
   /** It takes too long: first for the levels to be tried, then to be waited for at all. */

@@ -142,7 +142,9 @@ export class PolicyBook {
     const policy = this.policies.get(name);
     if (policy === undefined) return undefined;
     const tiers = new Map(Array.from(policy.tiers, ([tier, { limit }]) => [tier, infoOf(limit)]));
-    return { name, tiers, base: infoOf(policy.base.limit) };
+    const { limit, table, failureMode } = policy.base;
+    const isOurs = table !== undefined;
+    return { name, tiers, base: infoOf(limit), failureMode: isOurs ? undefined : failureMode };
   }
 
   names(): string[] {

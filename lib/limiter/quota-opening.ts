@@ -15,6 +15,7 @@ import { type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
 import { QuotaBook } from './quota-book.js';
 import { type CheckedQuota } from './quota-options.js';
+import { type StoreWatch } from './store-watch.js';
 
 /** Memory answers at once; nobody ever waits for it. */
 const MEMORY_TIMEOUT_MS = 1;
@@ -27,9 +28,10 @@ export function openQuota(
   nodeId: string,
   clock: Clock,
   events: LimiterEvents,
+  watch: StoreWatch,
 ): QuotaBook {
   const { clusterId, figures } = quota;
-  const told = eventsOf(clock, events);
+  const told = eventsOf(clock, events, watch);
   if (store.type === 'memory') {
     const ledger = new MemoryQuota(figures, clock);
     return new QuotaBook(quota, nodeId, newIncarnation(), MEMORY_TIMEOUT_MS, ledger, clock, told);
@@ -42,8 +44,10 @@ export function openQuota(
 }
 
 /** What the local tier tells, as the events of the limiter. */
-function eventsOf(clock: Clock, events: LimiterEvents): QuotaNodeEvents {
+function eventsOf(clock: Clock, events: LimiterEvents, watch: StoreWatch): QuotaNodeEvents {
   return {
+    lost: (error) => watch.lost('quota', error),
+    found: () => watch.found('quota'),
     mode: (app, mode) => events.emit('mode', { app, mode }),
     epoch: (epoch) => events.emit('epoch', { epoch }),
     overload: (overloaded) => events.emit('overload', { type: 'overload', overloaded }),

@@ -3,7 +3,7 @@ import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/mode-watch.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitsChange } from './limits-change.js';
-import { type PolicyInput } from './policy-options.js';
+import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type PolicyCounters } from './policy-book.js';
 import { type StoreStats } from '../stores/index.js';
@@ -59,6 +59,8 @@ export interface PolicyInfo {
   readonly tiers: ReadonlyMap<string, LimitInfo>;
   /** Of callers without a tier. */
   readonly base: LimitInfo;
+  /** What happens while the store does not answer; undefined if it is not asked for this policy. */
+  readonly failureMode: FailureMode | undefined;
 }
 
 export interface LimitInfo {

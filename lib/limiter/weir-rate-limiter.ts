@@ -40,6 +40,7 @@ import {
 import { Refunds } from './refunds.js';
 import { SingleTake } from './single-take.js';
 import { openRemote } from './store-opening.js';
+import { StoreWatch } from './store-watch.js';
 import { WaitingLines } from './waiting-lines.js';
 
 const DENIAL_SWEEP_MS = 10_000;
@@ -79,15 +80,19 @@ export class WeirRateLimiter extends RateLimiter {
       this.policies = new PolicyBook(options.policies ?? {}, memory, isRemote, maxKeys, clock);
       const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
       const nodeId = options.nodeId ?? newNodeId();
+      const watch = new StoreWatch(clock, this.events);
       const remote = openRemote(store, nodeId, clock, {
-        onSwitch: (event) => this.events.emit('store', event),
+        onSwitch: (event) => {
+          if (event.state === 'down') watch.lost('policies', event.reason);
+          else watch.found('policies');
+        },
         onReady: () => this.quotaBook?.node.hint(),
         onRevision: (revision) => this.seeRevision(revision),
       });
       this.remote = remote;
       this.desk = remote && new LeaseDesk(remote, clock);
       if (this.desk !== undefined) this.policies.leaseFrom(this.desk);
-      this.quotaBook = quota && openQuota(quota, store, remote, nodeId, clock, this.events);
+      this.quotaBook = quota && openQuota(quota, store, remote, nodeId, clock, this.events, watch);
     } catch (error) {
       memory.close();
       throw error;

@@ -17,6 +17,9 @@ export interface QuotaNodeSettings extends NodeIdentity, StockSettings {
 export type NodeTuning = Omit<QuotaNodeSettings, keyof NodeIdentity | 'decisionTimeoutMs'>;
 
 export interface QuotaNodeEvents {
+  /** The store does not answer, and this node does without it; or it answers again. Once per switch. */
+  lost(error: unknown): void;
+  found(): void;
   mode(app: string, mode: NodeMode): void;
   epoch(epoch: number): void;
   overload(isOverloaded: boolean): void;

@@ -93,6 +93,7 @@ export class QuotaCalls {
     const { clock, settings, events, tanks } = this.node;
     const now = clock.now();
     this.flight = undefined;
+    if (this.contact.isOffline) events.found?.();
     this.contact.answered();
     const { isScarce, isOvertaken } = this.intake.book(flight, reply, now);
     // A call that came early, because a request waited, is paid for: the next one comes later.
@@ -116,14 +117,16 @@ export class QuotaCalls {
 
   private failed(error: unknown): void {
     const flight = this.flight!;
-    const { tanks, clock, settings } = this.node;
+    const { tanks, clock, settings, events } = this.node;
     const now = clock.now();
     this.flight = undefined;
     this.unanswered = flight;
     const waiting = [...flight.asked.values(), ...tanks.map((tank) => tank.waiters)].flat();
     for (const waiter of waiting) if (!waiter.done) waiter.fallBack();
     for (const tank of tanks) tank.takeWaiters();
+    const wasOffline = this.contact.isOffline;
     if (this.contact.failed(error)) {
+      if (!wasOffline) events.lost?.(error);
       this.nextAt = now + this.jittered(this.contact.nextProbe());
       this.modes.tell();
     }

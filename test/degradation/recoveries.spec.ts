@@ -169,6 +169,19 @@ describe('a probe of the user', () => {
     expect(db.phase).toBe('ramp');
   });
 
+  it.each([
+    [false, 'degraded'],
+    [true, 'ramp'],
+    [undefined, 'ramp'],
+  ])('says by its answer how the resource is: %s, %s (T-45)', async (answer, phase) => {
+    const { recoveries, clock } = make();
+    const db = recoveries.of('db', { probe: () => Promise.resolve(answer) });
+    db.trip('breaker');
+    await clock.advanceAsync(50_000);
+    expect(db.phase).toBe(phase);
+    expect(db.stats().probes.begun).toBeGreaterThanOrEqual(3);
+  });
+
   it('is told by its signal that its time is up, and what it says then is too late', async () => {
     const { recoveries, clock } = make();
     let signal: AbortSignal | undefined;
@@ -176,7 +189,7 @@ describe('a probe of the user', () => {
     const db = recoveries.of('db', {
       probe: (given) => {
         signal = given;
-        return new Promise((resolve) => (answer = resolve));
+        return new Promise<void>((resolve) => (answer = resolve));
       },
     });
     db.trip('breaker');

@@ -37,3 +37,28 @@ export class LoggedErrors {
     Logger.overrideLogger(false);
   }
 }
+
+/** Every line of an application's log, as `level text`, and the stacks of its errors. */
+export class LogLines {
+  readonly lines: string[] = [];
+  readonly stacks: string[] = [];
+
+  start(): void {
+    const line = (level: string) => (text: unknown) => void this.lines.push(`${level} ${text}`);
+    const error = (text: unknown, stack: unknown): void => {
+      this.lines.push(`error ${text}`);
+      // Nest puts the logger's own name last.
+      if (typeof stack === 'string' && stack.includes('\n')) this.stacks.push(stack);
+    };
+    Logger.overrideLogger({ log: line('log'), warn: line('warn'), error });
+  }
+
+  stop(): void {
+    Logger.overrideLogger(false);
+  }
+
+  /** Those since the last look. */
+  take(): string[] {
+    return this.lines.splice(0);
+  }
+}

@@ -1,0 +1,69 @@
+import { type Cancel, type Clock } from './clock.js';
+
+const MINUTE_MS = 60_000;
+/** Names beyond this share one: a name made of an error must not fill the memory. */
+const MOST_NAMES = 1000;
+const OTHER = '(other)';
+
+/** How a log tells of what happens again and again. */
+export interface MinuteLines<E> {
+  /** It happens for the first time, or for the first time in a minute. */
+  once(name: string, event: E): void;
+  /** It has happened so many times more in the minute since; `event` is one of them. */
+  again(name: string, count: number, event: E): void;
+}
+
+interface Minute<E> {
+  count: number;
+  event: E | undefined;
+  readonly cancel: Cancel;
+}
+
+/**
+ * At most one line a minute for each name, and nothing untold: the first event is told at once, what
+ * follows within the minute at its end, all together.
+ */
+export class MinuteLog<E> {
+  private readonly minutes = new Map<string, Minute<E>>();
+
+  constructor(
+    private readonly clock: Pick<Clock, 'every'>,
+    private readonly lines: MinuteLines<E>,
+    /** Which of two is worth telling. Default: the later one. */
+    private readonly worse: (one: E, next: E) => E = (_, next) => next,
+  ) {}
+
+  add(name: string, event: E): void {
+    const known = this.minutes.has(name) || this.minutes.size < MOST_NAMES ? name : OTHER;
+    const minute = this.minutes.get(known);
+    if (minute === undefined) {
+      this.begin(known);
+      return this.lines.once(known, event);
+    }
+    minute.count++;
+    minute.event = minute.event === undefined ? event : this.worse(minute.event, event);
+  }
+
+  /** Tells what has not been told. */
+  close(): void {
+    for (const name of [...this.minutes.keys()]) this.end(name);
+  }
+
+  private begin(name: string): void {
+    const cancel = this.clock.every(MINUTE_MS, () => {
+      // What goes on gets another minute before it is told again.
+      if (this.end(name)) this.begin(name);
+    });
+    this.minutes.set(name, { count: 0, event: undefined, cancel });
+  }
+
+  /** True if there was something to tell. */
+  private end(name: string): boolean {
+    const { count, event, cancel } = this.minutes.get(name)!;
+    cancel();
+    this.minutes.delete(name);
+    if (event === undefined) return false;
+    this.lines.again(name, count, event);
+    return true;
+  }
+}

@@ -1,0 +1,94 @@
+import { type Cancel, type Clock } from './clock.js';
+
+const MINUTE_MS = 60_000;
+
+/** Where lines go: of trouble, and of its end. */
+export interface StateLines {
+  warn(text: string): void;
+  log(text: string): void;
+}
+
+interface State {
+  /** What it is, while it lasts. */
+  text: string;
+  since: number;
+  isOn: boolean;
+  /** Its beginning has been told, so its end has to be. */
+  isTold: boolean;
+  /** How often it has begun untold. */
+  untold: number;
+  /** Ends the minute in which no other beginning is told. */
+  minute: Cancel | undefined;
+}
+
+/**
+ * Tells when something begins and when it is over. What comes and goes is told once a minute, however
+ * often it does; what stays is never left untold.
+ */
+export class StateLog {
+  private readonly states = new Map<string, State>();
+
+  constructor(
+    private readonly clock: Pick<Clock, 'now' | 'every'>,
+    private readonly lines: StateLines,
+  ) {}
+
+  /** Names have to be few. While it lasts, only the first beginning counts. */
+  began(name: string, text: string): void {
+    const state = this.of(name);
+    if (state.isOn) return;
+    state.isOn = true;
+    state.text = text;
+    state.since = this.clock.now();
+    if (state.minute === undefined) this.tell(state, '');
+    else state.untold++;
+  }
+
+  /** `text` is given for how long it lasted. Nothing is said where nothing had begun. */
+  over(name: string, text: (seconds: string) => string): void {
+    const state = this.states.get(name);
+    if (state?.isOn !== true) return;
+    state.isOn = false;
+    if (state.isTold) this.lines.log(text(this.secondsOf(state)));
+    state.isTold = false;
+  }
+
+  isOn(name: string): boolean {
+    return this.states.get(name)?.isOn === true;
+  }
+
+  close(): void {
+    for (const { minute } of this.states.values()) minute?.();
+    this.states.clear();
+  }
+
+  private of(name: string): State {
+    let state = this.states.get(name);
+    if (state === undefined) {
+      state = { text: '', since: 0, isOn: false, isTold: false, untold: 0, minute: undefined };
+      this.states.set(name, state);
+    }
+    return state;
+  }
+
+  private tell(state: State, more: string): void {
+    this.lines.warn(`${state.text}${more}`);
+    state.isTold = state.isOn;
+    state.untold = 0;
+    state.minute = this.clock.every(MINUTE_MS, () => this.minuteOver(state));
+  }
+
+  private minuteOver(state: State): void {
+    state.minute?.();
+    state.minute = undefined;
+    if (state.untold === 0) return;
+    const times = state.untold === 1 ? 'once more' : `${state.untold} times more`;
+    const now = state.isOn ? `, and for ${this.secondsOf(state)} now` : ', and is over now';
+    this.tell(state, ` (${times} within a minute${now})`);
+  }
+
+  private secondsOf({ since }: State): string {
+    const seconds = (this.clock.now() - since) / 1_000_000;
+    return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  }
+}
