@@ -7,6 +7,7 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-weir$': '<rootDir>/lib/index.ts',
+    '^nestjs-weir/algorithms$': '<rootDir>/lib/algorithms.ts',
     '^nestjs-weir/grpc$': '<rootDir>/lib/grpc.ts',
     '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
   },

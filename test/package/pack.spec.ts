@@ -199,6 +199,21 @@ describe('an app that installed the tarball', () => {
   });
 
   it.each([
+    ['an ES module', () => esmApp],
+    ['CommonJS', () => cjsApp],
+  ])('has the buckets by themselves, without Nest, as %s', async (_, app) => {
+    const { stdout, stderr } = await evaluate(
+      app(),
+      `import { createRequire } from 'node:module';
+       import { TokenBucket } from 'nestjs-weir/algorithms';
+       const required = createRequire(process.cwd() + '/x.js')('nestjs-weir/algorithms');
+       const bucket = new TokenBucket({ capacity: 1, rate: 10 });
+       console.log(required.TokenBucket === TokenBucket, bucket.take(0).allowed, bucket.take(0).waitMs);`,
+    );
+    expect(stdout + stderr).toBe('true true 100\n');
+  });
+
+  it.each([
     ['an ES module', () => esmApp, 'module'],
     ['CommonJS', () => cjsApp, 'commonjs'],
   ])('tests itself with the kit as %s', async (_, app, type) => {
@@ -235,6 +250,9 @@ describe('an app that installed the tarball', () => {
       overrideRateLimits(clock);
       import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
       import { limitStream } from 'nestjs-weir/grpc';
+      import { LeakyBucket } from 'nestjs-weir/algorithms';
+      // @ts-expect-error And this.
+      export const wrongBucket = new LeakyBucket({ capacity: '5', rate: 1 });
       const policy: PolicyInput = { rate: '5/min', failureMode: 'closed' };
       const limiter: RateLimiter = createRateLimiter({ policies: { policy } });
       export const decided: Decision | Promise<Decision> = limiter.tryAcquire({ policy: 'policy', key: 'k' });

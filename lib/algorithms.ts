@@ -1,0 +1,11 @@
+/** The ways to count by themselves: no clock, no store, no Nest. */
+export {
+  LeakyBucket,
+  SlidingWindow,
+  TokenBucket,
+  type BucketOptions,
+  type BucketOutcome,
+  type LeakyBucketOptions,
+  type SlidingWindowOptions,
+} from './algorithms/buckets.js';
+export { type Duration } from './common/duration.js';
