@@ -1,10 +1,11 @@
 import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
+import { latencyMs } from '../support/http/latency.js';
 import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
-import { compare } from '../support/statistics.js';
-import { type Bar, type Series, type Suite } from '../support/suite.js';
+import { compare, median } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const NOTHING = 'no-op interceptor';
@@ -16,6 +17,15 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['@Degrade on redis', 'degrade on redis'],
 ];
 const BOUND = 1.05;
+
+/** Who answers, and how; level 0 is the handler itself. */
+const ANSWERS: readonly [label: string, variant: Variant][] = [
+  ['level 0, the handler', 'degrade on redis'],
+  ['level 1, from Redis', 'degrade on redis, level 1'],
+];
+const LATENCY = 'latency p99 ms';
+/** What the source of this library expects of level 1. */
+const LEVEL_1_MS = 10;
 
 export const degradation: Suite = {
   name: 'degradation',
@@ -29,12 +39,48 @@ export const degradation: Suite = {
       for (const platform of PLATFORMS) {
         series.push(...(await serverContest(platform, load, redis.url, context)));
       }
-      return { series, bars: barsOf(series), notes: series.flatMap(intervalOf) };
+      const notes = series.flatMap(intervalOf);
+      const waits = await latencies(redis.url, context);
+      return {
+        series: [...series, ...waits],
+        bars: [...barsOf(series), ...waitBars(waits)],
+        notes,
+      };
     } finally {
       await stopAll();
     }
   },
 };
+
+/** New servers in each round, as above. */
+async function latencies(redisUrl: string, context: SuiteContext): Promise<Series[]> {
+  const values = new Map(ANSWERS.map(([label]) => [label, [] as number[]]));
+  for (let round = 0; round < context.rounds; round++) {
+    context.progress('latency', `round ${round + 1} of ${context.rounds}`);
+    for (const [label, variant] of ANSWERS) {
+      values.get(label)!.push(await latencyMs('fastify', variant, redisUrl));
+    }
+  }
+  const baseline = values.get(ANSWERS[0]![0]);
+  return Array.from(values, ([contender, taken]) => {
+    return {
+      case: 'fastify',
+      contender,
+      metric: LATENCY,
+      values: taken,
+      baseline,
+      isUnpaired: true,
+    };
+  });
+}
+
+function waitBars(series: readonly Series[]): Bar[] {
+  return series
+    .filter(({ contender }) => contender.startsWith('level 1'))
+    .map(({ contender, values }) =>
+      atMost(`${contender}: ${LATENCY} ≤ ${LEVEL_1_MS}`, median(values), LEVEL_1_MS),
+    );
+}
 
 function barsOf(series: readonly Series[]): Bar[] {
   return (

@@ -8,7 +8,7 @@ import { type DegradeOptions } from './degrade-options.js';
 const KNOWN: readonly (keyof DegradeOptions)[] = [
   ...(['resource', 'level1', 'level2', 'level3', 'level4', 'blockHandler', 'fallback'] as const),
   ...(['deadline', 'slow', 'shared', 'vary', 'principal', 'schemaVersion', 'field'] as const),
-  ...(['coreFields', 'idempotent', 'revive', 'isFailure', 'warm'] as const),
+  ...(['coreFields', 'idempotent', 'revive', 'isFailure', 'warm', 'notice'] as const),
 ];
 const METHOD_OPTIONS = ['level3', 'blockHandler', 'fallback'] as const;
 
@@ -47,6 +47,7 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
     expect(at, options, name, 'string');
     if (options[name] === '') throw new InvalidArgumentError(`${at}.${name}`, '', 'a name');
   }
+  checkNotice(`${at}.notice`, options.notice);
   for (const name of ['vary', 'coreFields'] as const) checkList(`${at}.${name}`, options[name]);
 }
 
@@ -143,6 +144,20 @@ function expect(
   if (value === undefined || typeof value === kind) return;
   const what = { boolean: 'true or false', function: 'a function', string: 'a name' }[kind];
   throw new InvalidArgumentError(`${at}.${name}`, value, what);
+}
+
+/** It is sent as a header, too. */
+const LONGEST_NOTICE = 200;
+
+function checkNotice(at: string, notice: DegradeOptions['notice']): void {
+  if (notice === undefined) return;
+  plainObject(at, notice, 'an object with level2 and level3');
+  rejectUnknown(at, notice, ['level2', 'level3']);
+  for (const [name, text] of Object.entries(notice) as [string, unknown][]) {
+    if (typeof text === 'string' && text !== '' && text.length <= LONGEST_NOTICE) continue;
+    const what = `a text of at most ${LONGEST_NOTICE} characters`;
+    throw new InvalidArgumentError(`${at}.${name}`, text, what);
+  }
 }
 
 function checkList(at: string, list: unknown): void {

@@ -33,6 +33,12 @@ export function degradeMessage(text: string): DegradeMessage {
   return new DegradeMessage(text);
 }
 
+/** Words for people, by the level of their answer. For level 4 there is `degradeMessage`. */
+export interface DegradeNotice {
+  readonly level2?: string;
+  readonly level3?: string;
+}
+
 /** A question that callers are going to ask, and what makes its answer: as a rule, the handler itself. */
 export interface WarmQuestion extends AnsweredQuestion {
   readonly load: () => unknown;
@@ -69,7 +75,12 @@ export interface DegradeOptions {
   readonly principal?: (context: ExecutionContext) => string | number | undefined | null;
   /** Part of the key: a new one leaves the answers of older versions behind. */
   readonly schemaVersion?: string | number;
-  /** Puts `{ level, reason, ageMs }` into answers that are objects, under this name. */
+  /**
+   * What people are to be told with an answer of level 2 ("may be out of date") or 3 ("reviews are
+   * loading…"). It travels with the mark of the answer, and in `field`.
+   */
+  readonly notice?: DegradeNotice;
+  /** Puts `{ level, reason, ageMs }` and the notice into answers that are objects, under this name. */
   readonly field?: string;
   /** The fields that a simplified answer keeps. */
   readonly coreFields?: readonly string[];

@@ -173,7 +173,8 @@ export class DegradeRoute implements RoutePatience {
     if (answer.value instanceof DegradeMessage) {
       throw new DegradedException(reason, answer.value.text, statusOf(decision), error);
     }
-    return { value: this.withField(answer), mark: answer };
+    const notice = this.noticeOf(answer.level);
+    return { value: this.withField(answer, notice), mark: { ...answer, notice } };
   }
 
   /** The words that are left, and now are given; undefined if the route has none. */
@@ -192,11 +193,20 @@ export class DegradeRoute implements RoutePatience {
     return new DegradedException(reason, message, statusOf(decision), error);
   }
 
-  private withField({ value, level, reason, ageMs }: FallbackAnswer): unknown {
+  private noticeOf(level: DegradeLevel): string | undefined {
+    const { notice } = this.parts.options;
+    return level === 2 ? notice?.level2 : level === 3 ? notice?.level3 : undefined;
+  }
+
+  private withField(
+    { value, level, reason, ageMs }: FallbackAnswer,
+    notice: string | undefined,
+  ): unknown {
     const { field } = this.parts.options;
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     if (field === undefined || !isObject) return value;
-    return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs) } };
+    const told = notice === undefined ? undefined : { notice };
+    return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs), ...told } };
   }
 }
 

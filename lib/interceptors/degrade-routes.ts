@@ -43,6 +43,8 @@ export interface AnswerOwner {
   readonly service: string | undefined;
   /** Others may have their answers in the same store. */
   readonly isStoreShared: boolean;
+  /** Nobody is to be helped: handlers are as if they had no `@Degrade`. */
+  readonly isOff?: boolean;
 }
 
 /** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
@@ -105,8 +107,9 @@ export class DegradeRoutes {
     if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
     const options = { ...ofClass, ...own };
     checkRoute(at, type, handler, options, own ?? {});
-    const { service, isStoreShared } = this.owner;
+    const { service, isStoreShared, isOff } = this.owner;
     if (isStoreShared) checkService(at, handler, options, service);
+    if (isOff) return undefined;
     // From here on connections are open.
     const parts = this.parts();
     const { user, credentials } = parts;

@@ -9,6 +9,8 @@ export interface DegradeMark {
   readonly reason: DegradeReason;
   readonly ageMs: number;
   readonly ttlMs: number;
+  /** What people are to be told of it. */
+  readonly notice?: string;
 }
 
 /** The parts of a request that its answer depends on. */

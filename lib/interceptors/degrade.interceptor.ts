@@ -1,10 +1,12 @@
 import {
   Inject,
   Injectable,
+  Optional,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
 import { Observable, of, Subscriber, type Subscription } from 'rxjs';
 import { type Admission } from '../degradation/index.js';
 import { chargeOf, subjectOf, type HandOver } from '../guards/index.js';
@@ -19,15 +21,19 @@ const ENTERED = Symbol('weir:degrade-entered');
 /** Answers in the place of a handler that is not to run, fails, or is too slow. */
 @Injectable()
 export class DegradeInterceptor implements NestInterceptor {
+  private outer: boolean | undefined = undefined;
+
   constructor(
     @Inject(DegradeRoutes) private readonly routes: DegradeRoutes,
     @Inject(DegradeTransports) private readonly transports: DegradeTransports,
+    @Optional() @Inject(ApplicationConfig) private readonly config?: ApplicationConfig,
   ) {}
 
   intercept(
     context: ExecutionContext,
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
+    if (this.isOuter) return next.handle();
     const route = this.routes.of(context.getClass(), context.getHandler());
     const subject = subjectOf(context);
     const handedOver = chargeOf(subject)?.handedOver;
@@ -41,6 +47,11 @@ export class DegradeInterceptor implements NestInterceptor {
       const call = new HandlerCall(route, context, transport, admission, caller);
       return next.handle().subscribe(call.asSubscriber());
     });
+  }
+
+  /** Mounted for all routes it stands around the one that `@Degrade` has bound, and that one answers. */
+  private get isOuter(): boolean {
+    return (this.outer ??= this.config?.getGlobalInterceptors().includes(this) ?? false);
   }
 }
 

@@ -7,6 +7,7 @@ export {
   degradeMessage,
   DegradeMessage,
   type DegradeContext,
+  type DegradeNotice,
   type DegradeOptions,
   type WarmQuestion,
   type WarmQuestions,

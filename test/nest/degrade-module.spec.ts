@@ -1,4 +1,5 @@
 import {
+  Body,
   Controller,
   Get,
   Inject,
@@ -13,12 +14,13 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
-import { NestFactory, REQUEST } from '@nestjs/core';
+import { APP_INTERCEPTOR, NestFactory, REQUEST } from '@nestjs/core';
 import { EventPattern, GrpcStreamMethod, MessagePattern } from '@nestjs/microservices';
 import { WebSocketGateway, SubscribeMessage } from '@nestjs/websockets';
 import {
   Degradation,
   Degrade,
+  DegradeInterceptor,
   degradeMessage,
   RateLimit,
   RateLimiter,
@@ -30,7 +32,7 @@ import { map, of, type Observable } from 'rxjs';
 import { ManualClock } from '../support/manual-clock.js';
 import { moduleOptions, productsController, startLimited } from './degrade-routes.js';
 import { Stage } from './degrade-stage.js';
-import { type HttpApp } from './http-apps.js';
+import { startHttp, type HttpApp } from './http-apps.js';
 
 describe('what cannot work is an error at start', () => {
   /** A controller with one handler. */
@@ -311,6 +313,135 @@ describe('a limit for every route', () => {
       expect((await app.get('/bare')).status).toBe(429);
       const left = await app.app.get(RateLimiter).peek({ policy: 'own', key: 'global' });
       expect(left.remaining).toBe(3);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+describe('notices of levels 2 and 3 (E-52, E-53)', () => {
+  const NOTICE = { level2: '数据可能有延迟', level3: "评价加载中... (it's on its way)" };
+
+  it('travel with the mark of an answer, and in its field', async () => {
+    const stage = new Stage(new ManualClock());
+    const more = { notice: NOTICE, field: 'degraded' };
+    const Products = productsController(stage, (offer) => Get(offer), more);
+    const app = await startLimited([Products], moduleOptions(stage));
+    const ask = async (path: string) => {
+      const response = await app.get(path);
+      const [, encoded] = response.headers.get('x-degraded')!.split("; notice*=UTF-8''");
+      const { degraded } = (await response.json()) as { degraded: Record<string, unknown> };
+      return [degraded.level, degraded.notice, encoded && decodeURIComponent(encoded)];
+    };
+    try {
+      for (const path of ['/level1', '/level2']) await app.get(path);
+      stage.throws(new Error('down'));
+      expect(await ask('/level1')).toEqual([1, undefined, undefined]);
+      expect(await ask('/level2')).toEqual([2, NOTICE.level2, NOTICE.level2]);
+      expect(await ask('/level3')).toEqual([3, NOTICE.level3, NOTICE.level3]);
+      expect(await ask('/level4')).toEqual([4, undefined, undefined]);
+      // As RFC 8187 wants it: no quote, bracket or star is left as it is.
+      const mark = (await app.get('/level3')).headers.get('x-degraded')!;
+      expect(mark).toMatch(/^level=3; reason=failed; notice\*=UTF-8''[\w.%-]+$/);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it.each([
+    [{ level2: 'x'.repeat(201) }, '@Degrade.notice.level2'],
+    [{ level3: '' }, '@Degrade.notice.level3'],
+    [{ level4: 'words' }, '@Degrade.notice.level4'],
+    ['later', '@Degrade.notice'],
+  ])('cannot be %j', (notice, field) => {
+    expect(() => Degrade({ notice: notice as never })).toThrow(field);
+  });
+});
+
+describe('the interceptor mounted for all routes', () => {
+  it.each(['APP_INTERCEPTOR', 'useGlobalInterceptors'])(
+    'leaves the answer to the bound one: %s',
+    async (way) => {
+      const stage = new Stage(new ManualClock());
+      const Products = productsController(stage, (offer) => Get(offer));
+      @Controller()
+      class Plain {
+        @Get('plain')
+        plain(): string {
+          return 'as it is';
+        }
+      }
+      const mounted = { provide: APP_INTERCEPTOR, useExisting: DegradeInterceptor };
+      const app = await startHttp(
+        'express',
+        {
+          imports: [RateLimitModule.forRoot(moduleOptions(stage))],
+          controllers: [Products, Plain],
+          providers: way === 'APP_INTERCEPTOR' ? [mounted] : [],
+        },
+        (nest) => {
+          if (way !== 'APP_INTERCEPTOR') nest.useGlobalInterceptors(nest.get(DegradeInterceptor));
+        },
+      );
+      try {
+        expect(await (await app.get('/plain')).text()).toBe('as it is');
+        await app.get('/all');
+        expect(stage.calls).toBe(1);
+        stage.throws(new Error('down'));
+        expect((await app.get('/all')).headers.get('x-degraded')).toBe('level=1; reason=failed');
+        const { resources, fallbacks } = app.app.get(Degradation).stats();
+        expect(resources.find(({ resource }) => resource === 'Products.all')!.normal).toBe(2);
+        expect(fallbacks.answers[1].failed).toBe(1);
+        expect(stage.calls).toBe(2);
+      } finally {
+        await app.close();
+      }
+    },
+  );
+});
+
+describe('an order beside a degraded page', () => {
+  it('goes on as ever while the page gets fallbacks (004 L413)', async () => {
+    const orders: unknown[] = [];
+    @Controller()
+    class Shop {
+      @Get('page')
+      @Degrade({ resource: 'page', level3: 'core' })
+      page(): never {
+        throw new Error('no reviews');
+      }
+
+      core(): object {
+        return { name: 'kettle', price: 30 };
+      }
+
+      @Post('orders')
+      @RateLimit({ rate: '100/s', key: 'global' })
+      @Degrade({ level4: degradeMessage('Please try again later') })
+      order(@Body() order: object): object {
+        orders.push(order);
+        return { number: orders.length };
+      }
+    }
+    const clock = new ManualClock();
+    const app = await startLimited([Shop], { clock });
+    const post = (id: number): Promise<Response> =>
+      fetch(`${app.url}/orders`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id }),
+      });
+    try {
+      // The page fails until its resource is in trouble; orders are not of that resource.
+      for (let n = 0; n < 30; n++) {
+        const page = await app.get('/page');
+        expect(await page.json()).toEqual({ name: 'kettle', price: 30 });
+        const order = await post(n);
+        expect([order.status, order.headers.get('x-degraded')]).toEqual([201, null]);
+        expect(await order.json()).toEqual({ number: n + 1 });
+      }
+      expect((await app.get('/page')).headers.get('x-degraded')).toBe('level=3; reason=degraded');
+      expect(orders).toHaveLength(30);
     } finally {
       await app.close();
     }

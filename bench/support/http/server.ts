@@ -15,7 +15,7 @@ import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
 import { Redis } from 'ioredis';
-import { Degrade, RateLimit, RateLimitModule } from 'nestjs-weir';
+import { Degradation, Degrade, RateLimit, RateLimitModule } from 'nestjs-weir';
 import { type Observable } from 'rxjs';
 import { HandWrittenGuard } from '../../contenders/guard/hand-written.js';
 
@@ -32,6 +32,7 @@ export type Variant =
   | 'no-op interceptor'
   | 'degrade'
   | 'degrade on redis'
+  | 'degrade on redis, level 1'
   | 'ThrottlerGuard';
 
 export interface ServerOptions {
@@ -58,6 +59,21 @@ class NoInterceptor implements NestInterceptor {
 interface Parts {
   readonly metadata: ModuleMetadata;
   readonly decorate?: MethodDecorator;
+  /** Before the first request. */
+  readonly prepare?: (app: INestApplication) => Promise<void>;
+}
+
+const PAGE = 'page';
+
+/** The handler is not asked any more: the shared cache has the answer. */
+async function onlyFromRedis(app: INestApplication): Promise<void> {
+  const degradation = app.get(Degradation);
+  for (let failed = 1; failed > 0;) {
+    const [warmed] = await degradation.warm(PAGE);
+    failed = warmed!.failed;
+    if (failed > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  degradation.force(PAGE, 1);
 }
 
 function partsOf({ variant, redisUrl }: ServerOptions): Parts {
@@ -95,6 +111,15 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
         decorate: Degrade(),
       };
     }
+    case 'degrade on redis, level 1': {
+      const store = { type: 'redis', url: redisUrl } as const;
+      const load = (): object => ({ hello: 'world' });
+      return {
+        metadata: { imports: [RateLimitModule.forRoot({ store, service: 'bench' })] },
+        decorate: Degrade({ resource: PAGE, level1: '1h', level2: false, warm: () => [{ load }] }),
+        prepare: onlyFromRedis,
+      };
+    }
     case 'ThrottlerGuard': {
       const throttlers = [{ limit: LIMIT, ttl: THROTTLER_PERIOD_MS }];
       const providers = [{ provide: APP_GUARD, useClass: ThrottlerGuard }];
@@ -105,7 +130,7 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
 
 /** A Nest application with one route; resolves to its address. */
 export async function serve(options: ServerOptions): Promise<string> {
-  const { metadata, decorate } = partsOf(options);
+  const { metadata, decorate, prepare } = partsOf(options);
   class OneController {
     hello(): object {
       return { hello: 'world' };
@@ -122,5 +147,6 @@ export async function serve(options: ServerOptions): Promise<string> {
       ? await NestFactory.create(OneModule as Type, { logger: false })
       : await NestFactory.create(OneModule as Type, new FastifyAdapter(), { logger: false });
   await app.listen(0, '127.0.0.1');
+  await prepare?.(app);
   return app.getUrl();
 }

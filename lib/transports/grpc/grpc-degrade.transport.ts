@@ -8,6 +8,7 @@ import {
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
+import { markText } from '../degrade-mark.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
 import { callOf, headerOfCall, type ServerCall } from './server-calls.js';
@@ -54,9 +55,10 @@ export class GrpcDegradeTransport extends PayloadDegrade implements DegradeTrans
     return code === undefined || FAULTS.has(code);
   }
 
-  mark(context: ExecutionContext, { level, reason, ageMs }: DegradeMark): void {
+  mark(context: ExecutionContext, mark: DegradeMark): void {
+    const { level, ageMs } = mark;
     const age = level > 2 ? '' : `; age=${Math.max(0, Math.floor(ageMs / 1000))}`;
-    addTrailer(callOf(context), DEGRADED, `level=${level}; reason=${reason}${age}`);
+    addTrailer(callOf(context), DEGRADED, `${markText(mark)}${age}`);
   }
 
   answer({ body }: DegradedException, host: ArgumentsHost): unknown {

@@ -1,6 +1,5 @@
 import { type ArgumentsHost, type ExecutionContext, type VersioningOptions } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { type DegradeLevel, type DegradeReason } from '../../degradation/index.js';
 import { servedPathText } from '../../guards/index.js';
 import {
   isServerFault,
@@ -12,6 +11,7 @@ import {
   type DegradeTransport,
   type RequestParts,
 } from '../../interceptors/index.js';
+import { markText } from '../degrade-mark.js';
 import {
   headerOf,
   writeHeader,
@@ -148,9 +148,10 @@ export class HttpDegradeTransport implements DegradeTransport {
   }
 
   /** Nothing between here and the caller may keep what is only a makeshift. */
-  mark(context: ExecutionContext, { level, reason, ageMs, ttlMs }: DegradeMark): void {
+  mark(context: ExecutionContext, mark: DegradeMark): void {
+    const { level, ageMs, ttlMs } = mark;
     const response = responseOf(context);
-    writeMark(response, level, reason);
+    writeMark(response, markText(mark));
     if (level > 2) return;
     writeHeader(response, 'Age', String(Math.max(0, Math.floor(ageMs / 1000))));
     const ttl = Math.floor(ttlMs / 1000);
@@ -159,7 +160,7 @@ export class HttpDegradeTransport implements DegradeTransport {
 
   answer({ body }: DegradedException, host: ArgumentsHost): void {
     const response = host.getArgByIndex<HttpResponse>(1);
-    writeMark(response, 4, body.reason);
+    writeMark(response, markText({ level: 4, reason: body.reason }));
     writeHeader(response, 'Content-Type', 'application/problem+json; charset=utf-8');
     // As a text: Nest 11 takes an object for application/json, says so in the log and in the header.
     const problem = JSON.stringify(degradedProblemOf(body, this.problemBase));
@@ -167,8 +168,8 @@ export class HttpDegradeTransport implements DegradeTransport {
   }
 }
 
-function writeMark(response: HttpResponse, level: DegradeLevel, reason: DegradeReason): void {
-  writeHeader(response, 'X-Degraded', `level=${level}; reason=${reason}`);
+function writeMark(response: HttpResponse, text: string): void {
+  writeHeader(response, 'X-Degraded', text);
   writeHeader(response, 'Cache-Control', 'no-store');
 }
 
