@@ -52,7 +52,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     this.settings = checkDegradeModule(options.degradation);
     this.figures = this.settings.core;
     const { service, store } = options;
-    const owner = { service, isStoreShared: isRedis(store) };
+    const owner = { service, isStoreShared: isRedis(store), isOff: !options.enabled };
     this.routes = new DegradeRoutes(() => this.routeParts(), owner);
   }
 
@@ -82,7 +82,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
   private open(): DegradationCore {
     const { clock, options, figures } = this;
     const nodeId = options.nodeId ?? newNodeId();
-    const answers = openAnswers(options.store, clock);
+    const answers = openAnswers(options.enabled ? options.store : undefined, clock);
     const core = new DegradationCore({ options: figures, clock, nodeId, ...answers });
     core.recoveries.on('state', this.log.recovery);
     return core;

@@ -34,12 +34,12 @@ export const protectionProviders: Provider[] = [
 ];
 
 function protectionOf(
-  { protection: resources, clock, nodeId }: RateLimitModuleOptions,
+  { protection: resources, clock, nodeId, enabled }: RateLimitModuleOptions,
   limiter: RateLimiter,
   explorer: ProtectionExplorer,
   log: ModuleLog,
 ): Protection {
-  const parts = withoutUndefined({ clock, seed: nodeId });
+  const parts = withoutUndefined({ clock, seed: nodeId, enabled });
   const protection = new Protection(resources, { ...parts, limiter });
   log.listenToProtection(protection);
   explorer.declareIn(protection);

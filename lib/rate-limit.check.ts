@@ -29,6 +29,9 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
   const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
   plainObject('policies', options.policies, 'an object of policies by name');
   plainObject('protection', options.protection, 'an object of resources by name');
+  if (typeof options.enabled !== 'boolean') {
+    throw new InvalidArgumentError('enabled', options.enabled, 'true or false');
+  }
   checkIpv6Prefix(options.ipv6Prefix);
   if (options.user !== undefined && typeof options.user !== 'function') {
     throw new InvalidArgumentError('user', options.user, 'a function');

@@ -1,4 +1,4 @@
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { SystemClock } from './common/clock.js';
 import { RateLimitError } from './common/errors.js';
 import { MinuteLog, type MinuteLines } from './common/minute-log.js';
@@ -32,7 +32,7 @@ const LONGEST_REASON = 200;
  * fall and come back, slow calls, and errors that callers never see. A few lines a minute for each cause,
  * whatever happens; names and messages in quotes.
  */
-export class ModuleLog implements OnApplicationShutdown {
+export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('RateLimitModule');
   private readonly ofProtection = new Logger('Protection');
   private readonly states: StateLog;
@@ -129,6 +129,10 @@ export class ModuleLog implements OnApplicationShutdown {
     this.hidden.add(`${route} ${nameOf(error)}`, { route, error });
   };
 
+  onModuleInit(): void {
+    if (!this.options.enabled) this.logger.warn(SWITCHED_OFF);
+  }
+
   onApplicationShutdown(): void {
     for (const log of [this.slow, this.hidden, this.changes, this.states]) log.close();
   }
@@ -150,6 +154,9 @@ export class ModuleLog implements OnApplicationShutdown {
     );
   }
 }
+
+const SWITCHED_OFF =
+  'SWITCHED OFF by enabled: false: NO limit, fallback or protection holds in this process, and the store is not opened.';
 
 const FALLBACKS = 'callers get fallbacks until it answers probes.';
 

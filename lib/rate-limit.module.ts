@@ -25,7 +25,12 @@ import {
   Waiting,
   type RoutePolicy,
 } from './guards/index.js';
-import { Degradation, DegradeRoutes, DegradeTransports } from './interceptors/index.js';
+import {
+  Degradation,
+  DegradeInterceptor,
+  DegradeRoutes,
+  DegradeTransports,
+} from './interceptors/index.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/index.js';
@@ -45,7 +50,7 @@ const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
-  ...[Degradation, DegradeRoutes, DegradeTransports],
+  ...[Degradation, DegradeInterceptor, DegradeRoutes, DegradeTransports],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */

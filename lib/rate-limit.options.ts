@@ -19,6 +19,11 @@ import { WebsocketOptions } from './transports/ws/violations.js';
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
   /** The rules by name, and how they are applied to requests. */
   policies: Record<string, RoutePolicy> = {};
+  /**
+   * False switches everything off, and says so at the start: no limit, fallback or protection holds, and the
+   * store is not opened. Options and decorators are checked all the same.
+   */
+  enabled = true;
   /** Where buckets live: `'memory'`, or Redis. */
   store?: RateLimiterOptions['store'];
   /** The shares that apps have of a cluster's capacity. */

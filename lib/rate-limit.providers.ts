@@ -29,6 +29,7 @@ import {
 } from './guards/index.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
+import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
 import { checkOptions } from './rate-limit.check.js';
@@ -90,9 +91,10 @@ export const providers: Provider[] = [
       checkOptions({ ...input, ...overrides }),
   ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
-    const { store, nodeId, clock } = options;
-    const quota = quotaOf(options);
-    return createRateLimiter(withoutUndefined({ store, quota, nodeId, clock }));
+    const { store, nodeId, clock, enabled } = options;
+    const parts = withoutUndefined({ quota: quotaOf(options), nodeId, clock });
+    if (!enabled) return new NoopRateLimiter(parts);
+    return createRateLimiter({ ...parts, ...(store !== undefined && { store }) });
   }),
   provide(
     ModuleLog,
@@ -144,11 +146,11 @@ export const providers: Provider[] = [
     (
       catalog: PolicyCatalog,
       limiter: RateLimiter,
-      { apply, quota }: RateLimitModuleOptions,
+      { apply, quota, enabled }: RateLimitModuleOptions,
       explorer: HandlerExplorer,
     ) =>
       new RouteTable(catalog, limiter, {
-        apply,
+        ...{ apply, enabled },
         hasQuota: quota !== undefined,
         maxCost: quota?.maxCost ?? 1,
         handlers: () => explorer.handlers(),

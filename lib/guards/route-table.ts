@@ -20,6 +20,8 @@ export interface RouteTableSettings {
   readonly apply: readonly string[] | 'quota' | undefined;
   /** There is a quota, and the options say whose. */
   readonly hasQuota: boolean;
+  /** False: routes are checked, and none is limited. */
+  readonly enabled?: boolean;
   /** The most that a request may cost it. */
   readonly maxCost: number;
   /** All handlers of the application: to see which of them have one name. */
@@ -93,7 +95,7 @@ export class RouteTable {
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
     for (const name of skip ?? []) this.catalog.use(name, `@SkipRateLimit on ${id}`);
     if (skip?.length === 0 || entries.length === 0) {
-      return this.plan(id, [], [], false, undefined, false);
+      return this.emptyPlan(id);
     }
     const choices = entries.map(({ what }) => what).filter((what) => typeof what === 'function');
     // The same name again is the same policy: it is asked once, where it stands closest.
@@ -110,7 +112,7 @@ export class RouteTable {
     const part = (): void => plan.part(ofClass!, ofMethod!);
     part();
     this.all.set(plan, part);
-    return plan;
+    return this.settings.enabled === false ? this.emptyPlan(id) : plan;
   }
 
   private policiesOf(id: string, entries: readonly RateLimitEntry[]): Map<string, AppliedPolicy> {
@@ -127,6 +129,10 @@ export class RouteTable {
     ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
   ) {
     return new RoutePlan(...args, this.limiter, undefined, this.catalog.publicNameOf);
+  }
+
+  private emptyPlan(id: string): RoutePlan {
+    return this.plan(id, [], [], false, undefined, false);
   }
 
   private appliedToAll(): RateLimitEntry[] {

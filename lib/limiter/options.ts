@@ -23,6 +23,8 @@ export class MemoryStoreOptions {
   maxKeys = 1_000_000;
   /** A bucket that is full again and was not used for longer than this is forgotten. */
   idleTimeout: Duration = '5m';
+  /** How often such buckets are looked for; a large number of keys is gone through in 60 steps. */
+  sweepInterval: Duration = '1s';
 }
 
 /** Buckets in Redis, shared by all processes that use the same prefix. */
@@ -43,6 +45,7 @@ export class RedisStoreOptions implements RedisConnectionOptions {
    * denials are remembered for each policy and tier. */
   maxKeys = 1_000_000;
   idleTimeout: Duration = '5m';
+  sweepInterval: Duration = '1s';
 }
 
 export type StoreInput =
@@ -86,6 +89,7 @@ export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | R
   const options = Object.assign(defaults, withoutUndefined(given));
   wholeAbove0('store.maxKeys', options.maxKeys, MOST_KEYS);
   durationMs(options.idleTimeout, 'store.idleTimeout');
+  durationMs(options.sweepInterval, 'store.sweepInterval');
   if (options.type === 'redis') {
     wholeAbove0('store.maxBatch', options.maxBatch, 1000);
     durationMs(options.decisionTimeout, 'store.decisionTimeout');

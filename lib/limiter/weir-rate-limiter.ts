@@ -72,7 +72,8 @@ export class WeirRateLimiter extends RateLimiter {
     const { maxKeys } = store;
     const idleTimeoutMs = durationMs(store.idleTimeout, 'store.idleTimeout');
     const clock = options.clock ?? new SystemClock();
-    const memory = new MemoryStore({ maxKeys, idleTimeoutMs }, clock);
+    const sweepIntervalMs = durationMs(store.sweepInterval, 'store.sweepInterval');
+    const memory = new MemoryStore({ maxKeys, idleTimeoutMs, sweepIntervalMs }, clock);
     this.clock = clock;
     this.memory = memory;
     try {

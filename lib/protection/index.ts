@@ -1,6 +1,11 @@
 export { type BreakerMode } from './breaker.js';
 export { type BreakerKind } from './breaker-state.js';
 export {
+  connectionShare,
+  type ConnectionFigures,
+  type ConnectionShare,
+} from './connection-share.js';
+export {
   BigValueError,
   BreakerOpenError,
   BulkheadRejectedError,

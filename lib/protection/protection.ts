@@ -26,6 +26,8 @@ export interface ProtectionParts {
   readonly clock?: Clock;
   /** Whose policies `rate` names. */
   readonly limiter?: RateLimiter;
+  /** False: work is done as if nothing protected it. Default: true. */
+  readonly enabled?: boolean;
   /** Nodes with other seeds try at other times whether a resource is back. Default: random. */
   readonly seed?: string;
 }
@@ -44,6 +46,8 @@ export class Protection {
   private readonly parts: ResourceParts;
   private readonly seed: string;
   private readonly fallbacks: Fallbacks;
+  /** Where all work runs if nothing is protected. */
+  private readonly instead: Resource | undefined;
   /** What decorators say, on which everything else is laid. */
   private readonly declared = new Map<string, ResourceInput>();
   /** What code has named may change, but not disappear. */
@@ -51,11 +55,13 @@ export class Protection {
   private given: ResourcesInput;
 
   constructor(resources: ResourcesInput = {}, parts: ProtectionParts = {}) {
-    const { clock = new SystemClock(), limiter, seed = newIncarnation() } = parts;
+    const { clock = new SystemClock(), limiter, seed = newIncarnation(), enabled = true } = parts;
     this.parts = { clock, wheel: new TimerWheel(clock), events: this.events, limiter };
     this.seed = seed;
     const bare = new Resource(BARE, compileResource(BARE, {}, seed), this.parts);
-    this.fallbacks = new Fallbacks({ clock, bare, find: (name) => this.find(name) });
+    this.instead = enabled ? undefined : bare;
+    const find = (name: string): Resource => this.find(name);
+    this.fallbacks = new Fallbacks({ clock, bare, find });
     plainObject(AT, resources, 'an object of resources by name');
     this.given = resources;
     for (const [name, input] of Object.entries(resources)) {
@@ -72,6 +78,7 @@ export class Protection {
   run<T>(name: string, work: Work<T>, options?: RunOptions): Promise<T> {
     const resource = this.resources.get(name);
     if (resource === undefined) return Promise.reject(this.unknown(name));
+    if (this.instead !== undefined) return this.instead.run(work, options) as Promise<T>;
     if (options?.fallback === undefined) return resource.run(work, options) as Promise<T>;
     return this.fallbacks.run(resource, work, options) as Promise<T>;
   }
@@ -213,7 +220,7 @@ export class Protection {
   private find(name: string): Resource {
     const resource = this.resources.get(name);
     if (resource === undefined) throw this.unknown(name);
-    return resource;
+    return this.instead ?? resource;
   }
 
   private unknown(name: string): UnknownResourceError {

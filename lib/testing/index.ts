@@ -1,3 +1,4 @@
+export { NoopRateLimiter } from '../limiter/noop-rate-limiter.js';
 export { ManualClock, settle } from './manual-clock.js';
 export {
   overrideRateLimits,

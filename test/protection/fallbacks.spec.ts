@@ -17,7 +17,7 @@ const RESOURCES: ResourcesInput = {
   db: {
     deadline: 200,
     bulkhead: { maxInFlight: 1, maxQueue: 0 },
-    breaker: { minimumCalls: 2 },
+    breaker: { minimumCalls: 3 },
     isFailure: (error) => !(error instanceof NotFound),
   },
 };
@@ -66,7 +66,7 @@ describe('a fallback', () => {
   });
 
   it('is not asked for a caller that has gone, or whose time is over', async () => {
-    const { protection, clock, hidden } = stand();
+    const { protection, hidden } = stand();
     const controller = new AbortController();
     const gone = run(protection, never, { signal: controller.signal });
     controller.abort('gone');
@@ -75,7 +75,7 @@ describe('a fallback', () => {
     const hurried = run(late.protection, never, { deadlineMs: 20 }).catch(String);
     await late.clock.advanceAsync(22);
     expect(await hurried).toContain('no answer within 20 ms');
-    expect([hidden, late.hidden, clock.pending]).toEqual([[], [], 0]);
+    expect([hidden, late.hidden]).toEqual([[], []]);
   });
 
   it('has what is left of the caller’s time, and is cut off then', async () => {
@@ -219,7 +219,9 @@ describe('firstOf', () => {
     const { protection } = stand();
     const controller = new AbortController();
     const db = place('db', () => 'kettle');
-    const answer = protection.firstOf(steps(place('cache', never), db), controller);
+    const answer = protection.firstOf(steps(place('cache', never), db), {
+      signal: controller.signal,
+    });
     controller.abort('gone');
     await expect(answer).rejects.toBe('gone');
     expect(db.state.asked).toBe(0);
@@ -233,7 +235,7 @@ describe('firstOf', () => {
     const ask = (options: RunOptions = {}) =>
       protection.firstOf(steps(db), { key: 'product 1', ...options });
     const controller = new AbortController();
-    const first = ask(controller).catch(String);
+    const first = ask({ signal: controller.signal }).catch(String);
     const [second, hurried] = [ask(), ask({ deadlineMs: 20 }).catch(String)];
     // Who gives up does so for itself.
     controller.abort('gone');

@@ -1,4 +1,5 @@
 import {
+  connectionShare,
   createRateLimiter,
   Protection,
   type ResourceInput,
@@ -47,6 +48,30 @@ describe('the presets', () => {
       bulkhead: { maxInFlight: 20, maxQueue: 20, maxWaitMicros: 1_000_000 },
       breaker: undefined,
     });
+  });
+});
+
+describe('connections to a database', () => {
+  it('are shared by shards and processes (V-E23)', () => {
+    const one = { maxConnections: 300, reserved: 100 };
+    expect(connectionShare(one)).toEqual({ perShard: 200, inAll: 200, perInstance: 200 });
+    expect(connectionShare({ ...one, shards: 256, instances: 4 })).toEqual({
+      perShard: 200,
+      inAll: 51_200,
+      perInstance: 50,
+    });
+    expect(connectionShare({ ...one, instances: 3 }).perInstance).toBe(66);
+  });
+
+  it.each([
+    [{ maxConnections: 0 }, 'maxConnections'],
+    [{ maxConnections: 100, reserved: 100 }, 'reserved'],
+    [{ maxConnections: 100, reserved: -1 }, 'reserved'],
+    [{ maxConnections: 100, shards: 0.5 }, 'shards'],
+    [{ maxConnections: 100, reserved: 98, instances: 3 }, 'instances'],
+    [{ maxConnections: 100, shard: 5 }, 'shard'],
+  ])('cannot be shared by %j', (figures, field) => {
+    expect(() => connectionShare(figures)).toThrow(`connectionShare.${field}`);
   });
 });
 

@@ -1,9 +1,28 @@
 import fc from 'fast-check';
+import { createRateLimiter } from 'nestjs-weir';
 import { AlgorithmCode, compileLimit, Outcome } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const MINUTE = 60_000;
+
+it('looks for buckets that can be forgotten as often as it is told (B-16)', () => {
+  const clock = new ManualClock();
+  const limiter = createRateLimiter({
+    clock,
+    store: { type: 'memory', idleTimeout: '1m', sweepInterval: '10m' },
+    policies: { p: { rate: '10/s' } },
+  });
+  void limiter.tryAcquire({ policy: 'p', key: 'k' });
+  clock.advance(9 * MINUTE);
+  expect(limiter.stats().keys).toBe(1);
+  clock.advance(MINUTE);
+  expect(limiter.stats().keys).toBe(0);
+  void limiter.close();
+  expect(() => createRateLimiter({ store: { type: 'memory', sweepInterval: 0 } })).toThrow(
+    'store.sweepInterval',
+  );
+});
 
 /** A memory store with one table, whose clock moves without the sweep unless it is told to. */
 class Shop {

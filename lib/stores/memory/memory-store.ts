@@ -6,6 +6,8 @@ export interface MemoryStoreLimits {
   readonly maxKeys: number;
   /** A bucket is swept away once it has recovered and was not used for longer than this. */
   readonly idleTimeoutMs: number;
+  /** How often such buckets are looked for. */
+  readonly sweepIntervalMs?: number;
 }
 
 const SWEEP_INTERVAL_MS = 1000;
@@ -29,7 +31,8 @@ export class MemoryStore implements KeyBudget {
     private readonly limits: MemoryStoreLimits,
     private readonly clock: Clock,
   ) {
-    this.stopSweep = clock.every(SWEEP_INTERVAL_MS, () => this.sweep(clock.now()));
+    const { sweepIntervalMs = SWEEP_INTERVAL_MS } = limits;
+    this.stopSweep = clock.every(sweepIntervalMs, () => this.sweep(clock.now()));
   }
 
   /** How many keys have a bucket of their own. */

@@ -1,0 +1,113 @@
+import { SystemClock, type Clock } from '../common/clock.js';
+import { isList } from './asked.js';
+import { type ClusterQuota } from './cluster-quota.js';
+import { type Decision } from './decision.js';
+import { type RateLimiterEvents } from './events.js';
+import { type LimitsChange } from './limits-change.js';
+import { type RateLimiterOptions } from './options.js';
+import { type PolicyInput } from './policy-options.js';
+import {
+  RateLimiter,
+  type Acquire,
+  type AcquireRequest,
+  type PolicyInfo,
+  type RateLimiterStats,
+} from './rate-limiter.js';
+import { WeirRateLimiter } from './weir-rate-limiter.js';
+
+/**
+ * Lets everything pass and takes nothing, whatever is asked. Policies are checked as ever, so that what is
+ * wrong with them is known; a store is never opened.
+ */
+export class NoopRateLimiter extends RateLimiter {
+  readonly redis = undefined;
+  private readonly known: WeirRateLimiter;
+  private readonly clock: Clock;
+
+  constructor(options: Omit<RateLimiterOptions, 'store'> = {}) {
+    super();
+    this.known = new WeirRateLimiter({ ...options, store: 'memory' });
+    this.clock = options.clock ?? new SystemClock();
+  }
+
+  tryAcquire(request: Acquire): Decision {
+    if (!isList(request)) return this.decide(request);
+    const decisions = request.map((one) => this.decide(one));
+    return { ...decisions[0]!, decisions };
+  }
+
+  allow(): boolean {
+    return true;
+  }
+
+  allowN(): boolean {
+    return true;
+  }
+
+  acquire(request: Acquire): Promise<Decision> {
+    return Promise.resolve(this.tryAcquire(request));
+  }
+
+  refund(): void {}
+
+  peek(request: Acquire): Decision {
+    return this.tryAcquire(request);
+  }
+
+  reset(): void {}
+
+  define(policies: Readonly<Record<string, PolicyInput>>): void {
+    this.known.define(policies);
+  }
+
+  prepare(change: LimitsChange): () => void {
+    return this.known.prepare(change);
+  }
+
+  get revision(): number {
+    return this.known.revision;
+  }
+
+  policy(name: string): PolicyInfo | undefined {
+    return this.known.policy(name);
+  }
+
+  policyNames(): string[] {
+    return this.known.policyNames();
+  }
+
+  on<N extends keyof RateLimiterEvents>(
+    name: N,
+    listener: (event: RateLimiterEvents[N]) => void,
+  ): () => void {
+    return this.known.on(name, listener);
+  }
+
+  get quota(): ClusterQuota {
+    return this.known.quota;
+  }
+
+  stats(): RateLimiterStats {
+    return this.known.stats();
+  }
+
+  ready(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return this.known.close();
+  }
+
+  private decide({ policy, app }: AcquireRequest): Decision {
+    const name = policy ?? app ?? '';
+    const limit = this.known.policy(name)?.base.capacity ?? Number.MAX_SAFE_INTEGER;
+    return {
+      ...{ allowed: true, remaining: limit, limit, delayMs: 0, retryAfterMs: 0, resetMs: 0 },
+      timestampMs: this.clock.epochMs(this.clock.now()),
+      policy: name,
+      tier: app === undefined ? 'policy' : 'app',
+      source: 'local',
+    };
+  }
+}
