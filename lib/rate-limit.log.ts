@@ -61,7 +61,9 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
       this.states.over('store', (time) => `The store is back, after ${time}: it decides again.`);
     });
     limiter.on('mode', ({ app, mode }) => {
-      if (mode === 'offline') this.offline.add(app);
+      const isOffline = mode === 'offline';
+      if (isOffline === this.offline.has(app)) return;
+      if (isOffline) this.offline.add(app);
       else this.offline.delete(app);
       // All apps of a process go at once, so one line is for all of them.
       queueMicrotask(() => this.tellOffline());
@@ -238,10 +240,8 @@ function stackOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error instanceof RateLimitError) return undefined;
   const { stack, message } = error;
   if (typeof stack !== 'string') return undefined;
-  const from = stack.indexOf(message) + message.length;
-  const frames = stack
-    .slice(from)
-    .split('\n')
-    .slice(1, MOST_FRAMES + 1);
+  const at = stack.indexOf(message);
+  const below = stack.slice(at < 0 ? 0 : at + message.length);
+  const frames = below.split('\n').slice(1, MOST_FRAMES + 1);
   return frames.map((frame) => plainText(frame.slice(0, LONGEST_FRAME))).join('\n');
 }
