@@ -85,6 +85,9 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     const answers = openAnswers(options.enabled ? options.store : undefined, clock);
     const core = new DegradationCore({ options: figures, clock, nodeId, ...answers });
     core.recoveries.on('state', this.log.recovery);
+    core.fallbacks.onFault = (resource = '(none)', level, error) => {
+      this.log.hiddenError(`Level ${level} of ${quoted(resource)}`, error);
+    };
     return core;
   }
 

@@ -5,6 +5,7 @@ import {
   type DegradeLevel,
   type DegradeReason,
   type FallbackAnswer,
+  type FallbackFunction,
   type FallbackLevels,
   type FallbackRequest,
   type Fallbacks,
@@ -32,6 +33,8 @@ const REDUCED: readonly DegradeLevel[] = [3];
 export class FallbackChain implements Fallbacks {
   private readonly desks = new WeakMap<FallbackLevels, Desks>();
   private readonly counts = new FallbackCounts();
+  /** Told of what levels throw: callers never hear of it. */
+  onFault: (resource: string | undefined, level: DegradeLevel, error: unknown) => void = () => {};
 
   constructor(
     private figures: DegradationFigures,
@@ -72,7 +75,8 @@ export class FallbackChain implements Fallbacks {
     try {
       const found = await this.lookUp(level, request);
       return found && { ...found, value: this.reduced(level, request.levels, found.value) };
-    } catch {
+    } catch (error) {
+      this.onFault(request.levels.resource, level, error);
       this.counts.fault('threw');
       return undefined;
     }
@@ -150,12 +154,16 @@ export class FallbackChain implements Fallbacks {
     if (desks === undefined) {
       const [three, four] = [levels.simplified, makerOf(levels)];
       desks = {
-        three: three && new FallbackDesk(three, this.clock),
-        four: four && new FallbackDesk(four, this.clock),
+        three: three && this.deskOf(three, levels.resource, 3),
+        four: four && this.deskOf(four, levels.resource, 4),
       };
       this.desks.set(levels, desks);
     }
     return desks;
+  }
+
+  private deskOf(run: FallbackFunction, resource: string | undefined, level: 3 | 4): FallbackDesk {
+    return new FallbackDesk(run, this.clock, (error) => this.onFault(resource, level, error));
   }
 }
 

@@ -21,6 +21,8 @@ export class FallbackDesk {
   constructor(
     private readonly run: FallbackFunction,
     private readonly clock: Clock,
+    /** Told of what the function throws. */
+    private readonly failed: (error: unknown) => void = () => {},
   ) {}
 
   /** What the function makes within the budget, else why there is nothing. Never rejects. */
@@ -56,9 +58,8 @@ export class FallbackDesk {
       this.running--;
       if (key !== undefined && this.flights.get(key)?.result === result) this.flights.delete(key);
     });
-    result.catch(() => {
-      // Told to those who wait for it; nobody may be left.
-    });
+    // Those who wait are told that there is nothing; nobody may be left.
+    result.catch(this.failed);
     const until = this.clock.now() + call.remainingMs * 1000;
     if (key !== undefined) this.flights.set(key, { result, until });
     return result;

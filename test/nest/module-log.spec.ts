@@ -192,6 +192,21 @@ describe('behind @Degrade', () => {
     );
   });
 
+  it('errors of fallbacks are told of as well', async () => {
+    stage = new Stage(new ManualClock());
+    const level4 = (): never => {
+      throw new Error('no default');
+    };
+    const Products = productsController(stage, (offer) => Get(offer), { level4 });
+    app = await startLimited([Products], moduleOptions(stage));
+    log.start();
+    stage.throws(new Error('down'));
+    expect((await app.get('/nothing')).status).toBe(500);
+    expect(log.take()).toContain(
+      'error Level 4 of "Products.nothing" failed, and its caller got another answer: "Error" "no default"',
+    );
+  });
+
   it('errors that callers are told of are the application’s own to log', async () => {
     await open();
     stage.throws(new Error('down'));
