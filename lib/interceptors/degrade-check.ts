@@ -40,7 +40,8 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
   for (const name of ['shared', 'idempotent'] as const) expect(at, options, name, 'boolean');
   for (const name of ['principal', 'revive', 'isFailure', 'warm'] as const) {
     expect(at, options, name, 'function');
-    if (!isAsyncFunction(options[name])) continue;
+    // Only a list of questions may be awaited: nobody waits for an answer meanwhile.
+    if (name === 'warm' || !isAsyncFunction(options[name])) continue;
     throw new InvalidArgumentError(`${at}.${name}`, options[name], 'a function that is not async');
   }
   for (const name of ['resource', 'field', ...METHOD_OPTIONS] as const) {

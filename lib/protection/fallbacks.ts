@@ -123,13 +123,17 @@ export class Fallbacks {
     places: readonly Resource[],
     { dueAt, label }: Caller,
   ): Promise<unknown> {
-    const answer = this.walk(steps, places, { dueAt, label, signal: undefined }).finally(() => {
+    const now = this.parts.clock.now();
+    // Those who join later have as much time: the walk has that, too.
+    const until = now + 2 * (dueAt - now);
+    const all = { dueAt: until, label, signal: undefined };
+    const answer = this.walk(steps, places, all).finally(() => {
       if (this.flights.get(key)?.answer === answer) this.flights.delete(key);
     });
     answer.catch(() => {
       // Told to those who wait for it; nobody may be left.
     });
-    this.flights.set(key, { answer, dueAt });
+    this.flights.set(key, { answer, dueAt: until });
     return answer;
   }
 

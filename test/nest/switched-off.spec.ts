@@ -69,9 +69,9 @@ describe('enabled: false', () => {
   const log = new LogLines();
   const start = async (options: RateLimitModuleInput): Promise<HttpApp> => {
     log.take();
-    log.start();
     const imports = [RateLimitModule.forRoot(options)];
-    return (app = await startHttp('express', { imports, controllers: [Shop], providers: [Stock] }));
+    const metadata = { imports, controllers: [Shop], providers: [Stock] };
+    return (app = await startHttp('express', metadata, () => log.start()));
   };
   afterEach(async () => {
     log.stop();
@@ -121,7 +121,7 @@ describe('enabled: false', () => {
   });
 
   it('is checked like any other: what is wrong is told at the start', async () => {
-    await expect(start({ ...OPTIONS, policies: {} })).rejects.toThrow('unknown policy');
+    await expect(start({ ...OPTIONS, policies: {} })).rejects.toThrow('apply: expected a policy');
     await expect(start({ ...OPTIONS, enabled: 'no' as never })).rejects.toThrow('enabled');
   });
 });

@@ -44,9 +44,10 @@ export class LogLines {
   readonly stacks: string[] = [];
 
   start(): void {
-    const line = (level: string) => (text: unknown) => void this.lines.push(`${level} ${text}`);
+    const line = (level: string) => (text: unknown) =>
+      void this.lines.push(`${level} ${String(text)}`);
     const error = (text: unknown, stack: unknown): void => {
-      this.lines.push(`error ${text}`);
+      this.lines.push(`error ${String(text)}`);
       // Nest puts the logger's own name last.
       if (typeof stack === 'string' && stack.includes('\n')) this.stacks.push(stack);
     };
