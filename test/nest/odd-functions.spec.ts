@@ -139,7 +139,10 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     http = await startHttp(platform, { imports, controllers: [Routes] });
     Logger.overrideLogger({
       ...{ log: () => undefined, warn: () => undefined },
-      error: (...what: unknown[]) => void trouble.push(what),
+      // A handler's error behind @Degrade is what some of them are about.
+      error: (...what: unknown[]) => {
+        if (!String(what[0]).includes('got another answer')) trouble.push(what);
+      },
     });
   });
 
