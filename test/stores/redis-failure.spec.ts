@@ -19,6 +19,7 @@ import { now, together } from '../support/limiters.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 
 const DEADLINE_MS = 20;
+const DAY_MS = 86_400_000;
 
 /** A limiter on a Redis that will fail, with the time and the switches in our hands. */
 class Patient {
@@ -90,6 +91,40 @@ describe('the limiter when Redis fails', () => {
     clock.advance(1000);
     await failed;
   });
+
+  it.each<[string, PolicyInput, 'refused' | 'owed']>([
+    ['a bucket gets it back', { rate: 9, period: '1d', failureMode: 'closed' }, 'refused'],
+    [
+      'a window gets it back',
+      { algorithm: 'sliding-window', rate: '9/h', failureMode: 'closed' },
+      'refused',
+    ],
+    ['what it denied, and passed by share, is owed', { rate: 9, period: '1d' }, 'owed'],
+  ])(
+    'and decides otherwise than the process did, which held it to be away: %s',
+    async (_what, policy, before) => {
+      const proxy = await startProxy({ targetPort: server.port });
+      const subject = patient(proxy.url, policy);
+      const { clock, limiter } = subject;
+      await limiter.ready();
+      await subject.ask(before === 'owed' ? 'k' : 'other', 9);
+      proxy.holdReplies();
+      for (let i = 0; i < 3; i++) {
+        const decided = subject.ask('k', 2);
+        await settle();
+        await clock.advanceAsync(DEADLINE_MS);
+        expect(await decided).toMatchObject({ source: 'fallback' });
+      }
+      expect(subject.states).toEqual(['down']);
+      proxy.releaseReplies();
+      await subject.recover();
+      await until(async () => {
+        const { remaining, retryAfterMs } = await limiter.peek({ policy: 'p', key: 'k' });
+        // Three times two, and one that is asked for.
+        return before === 'owed' ? Math.ceil((retryAfterMs * 9) / DAY_MS) === 7 : remaining === 9;
+      });
+    },
+  );
 
   it('answers no decision later than its deadline, to the millisecond', async () => {
     const proxy = await startProxy({ targetPort: server.port });

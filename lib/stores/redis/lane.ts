@@ -31,6 +31,8 @@ export class Lane {
   private underway = 0;
   private whenIdle: (() => void) | undefined;
   private cancelFlush: Cancel | undefined;
+  /** Late answers are being told: what is to be said about them reaches the store, which has just spoken. */
+  private isHeardLate = false;
 
   constructor(
     private readonly shard: number,
@@ -45,7 +47,8 @@ export class Lane {
   }
 
   submit(call: StoreCall): void {
-    if (this.breaker.isOpen) return call.failed(new StoreUnavailableError('it does not answer'));
+    if (this.breaker.isOpen && !this.isHeardLate)
+      return call.failed(new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
     if (batch.size >= MOST_CONNECTING) return call.failed(STILL_CONNECTING);
     batch.add(call);
@@ -99,13 +102,20 @@ export class Lane {
   }
 
   private answered(batch: Batch, reply: readonly number[]): void {
-    if (batch.failed) return batch.deliver(reply, 'settledLate');
+    if (batch.failed) return this.deliverLate(batch, reply);
     batch.answered = true;
     batch.cancelDeadline();
     this.breaker.succeeded();
     batch.deliver(reply, 'settled');
     const revision = batch.laterRevision(reply);
     if (revision > 0) this.link.laterRevision(revision);
+  }
+
+  /** Tokens that go back and debts must not be lost, which they would be while the breaker is still open. */
+  private deliverLate(batch: Batch, reply: readonly number[]): void {
+    this.isHeardLate = true;
+    batch.deliver(reply, 'settledLate');
+    this.isHeardLate = false;
   }
 
   private refused(batch: Batch, error: unknown): void {
