@@ -7,7 +7,7 @@ import { StateLog } from './common/state-log.js';
 import { type RecoveryChange } from './degradation/index.js';
 import { type FailureMode } from './limiter/policy-options.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
-import { type Protection, type SlowCall } from './protection/index.js';
+import { type HeldSlot, type Protection, type SlowCall } from './protection/index.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 
 /** A handler's error that no caller saw. */
@@ -37,17 +37,20 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
   private readonly ofProtection = new Logger('Protection');
   private readonly states: StateLog;
   private readonly changes: MinuteLog<Line>;
+  private readonly breakers: MinuteLog<Line>;
   private readonly slow: MinuteLog<SlowCall>;
+  private readonly held: MinuteLog<HeldSlot>;
   private readonly hidden: MinuteLog<HiddenError>;
   /** Apps that do without the store. */
   private readonly offline = new Set<string>();
 
   constructor(private readonly options: RateLimitModuleOptions) {
     const clock = options.clock ?? new SystemClock();
-    const longer = (one: SlowCall, next: SlowCall): SlowCall => (next.ms > one.ms ? next : one);
     this.states = new StateLog(clock, this.logger);
     this.changes = new MinuteLog(clock, changeLines(this.logger));
+    this.breakers = new MinuteLog(clock, changeLines(this.ofProtection));
     this.slow = new MinuteLog(clock, slowLines(this.ofProtection), longer);
+    this.held = new MinuteLog(clock, heldLines(this.ofProtection), longer);
     this.hidden = new MinuteLog(clock, hiddenLines(this.logger));
   }
 
@@ -74,20 +77,17 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** Breakers and held slots are rare; of slow calls there may be many. */
   listenToProtection(protection: Protection): void {
-    const logger = this.ofProtection;
     protection.on('slow', (call) => this.slow.add(call.resource, call));
     protection.on('fallback', ({ resource, error }) => {
       this.hiddenError(`Resource ${quoted(resource)}`, error);
     });
-    protection.on('held', ({ resource, ms, label }) =>
-      logger.warn(`A slot of '${resource}' has been held for ${ms} ms${labelled(label)}`),
-    );
+    protection.on('held', (slot) => this.held.add(slot.resource, slot));
     protection.on('breaker', ({ resource, from, to, observed, window }) => {
       const why = window && ` (${window.failures} failed, ${window.slow} slow of ${window.calls})`;
       const would = observed ? ' (observed only)' : '';
-      logger.warn(`Breaker of '${resource}': ${from} → ${to}${why ?? ''}${would}`);
+      const text = `Breaker of '${resource}': ${from} → ${to}${why ?? ''}${would}`;
+      this.breakers.add(`${resource} ${from} ${to}`, { level: 'warn', text });
     });
   }
 
@@ -136,7 +136,8 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    for (const log of [this.slow, this.hidden, this.changes, this.states]) log.close();
+    const { slow, held, breakers, hidden, changes, states } = this;
+    for (const log of [slow, held, breakers, hidden, changes, states]) log.close();
   }
 
   private tellOffline(): void {
@@ -212,6 +213,20 @@ function slowLines(logger: Logger): MinuteLines<SlowCall> {
     },
   };
 }
+
+function heldLines(logger: Logger): MinuteLines<HeldSlot> {
+  return {
+    once: (resource, { ms, label }) =>
+      logger.warn(`A slot of '${resource}' has been held for ${ms} ms${labelled(label)}`),
+    again: (resource, count, { ms, label }) => {
+      const slots = count === 1 ? '1 more slot' : `${count} more slots`;
+      logger.warn(`${slots} of '${resource}' held within a minute, for ${ms} ms${labelled(label)}`);
+    },
+  };
+}
+
+const longer = <E extends { readonly ms: number }>(one: E, next: E): E =>
+  next.ms > one.ms ? next : one;
 
 /** Labels are texts of queries: of several lines, and with words of callers in them. */
 function labelled(label: string | undefined): string {

@@ -165,6 +165,41 @@ it('slow calls have one line a minute for each resource: how many, and the longe
   ]);
 });
 
+it('slots that are held and breakers that flap have a line a minute, too', async () => {
+  const clock = new ManualClock();
+  const app = await start({
+    clock,
+    protection: { db: { bulkhead: {}, breaker: { minimumCalls: 1, openFor: '1s', successes: 1 } } },
+  });
+  const protection = app.get(Protection);
+  const failing = () => protection.run('db', () => Promise.reject(new Error('down')));
+  await expect(failing()).rejects.toThrow('down');
+  for (let n = 0; n < 10; n++) {
+    await clock.advanceAsync(2000);
+    await expect(failing()).rejects.toThrow('down');
+  }
+  expect(log.take()).toEqual([
+    "warn Breaker of 'db': closed → open (1 failed, 0 slow of 1)",
+    "warn Breaker of 'db': open → half-open",
+    "warn Breaker of 'db': half-open → open",
+  ]);
+  protection.switchBreaker('db', 'disabled');
+  await clock.advanceAsync(60_000);
+  log.take();
+  const ends: (() => void)[] = [];
+  const hang = () => new Promise<void>((resolve) => ends.push(resolve));
+  const held = Array.from({ length: 50 }, () => protection.run('db', hang));
+  await clock.advanceAsync(2010);
+  await clock.advanceAsync(60_000);
+  for (const end of ends) end();
+  await Promise.all(held);
+  await app.close();
+  expect(log.take()).toEqual([
+    expect.stringMatching(/^warn A slot of 'db' has been held for 200\d ms$/),
+    expect.stringMatching(/^warn 49 more slots of 'db' held within a minute, for 200\d ms$/),
+  ]);
+});
+
 describe('behind @Degrade', () => {
   let app: HttpApp;
   let stage: Stage;

@@ -58,7 +58,7 @@ describe('the tarball', () => {
     ]);
   });
 
-  it('has every script, and each module in both forms with its types', () => {
+  it('has every script, and each module in both forms with its types but for the command line', () => {
     const { files } = tarball;
     expect(files.filter((path) => path.endsWith('.lua')).sort()).toEqual([
       'lua/buckets.lua',
@@ -74,7 +74,12 @@ describe('the tarball', () => {
     ]);
     const modules = files.filter((path) => /^dist\/.*\.js$/.test(path));
     expect(modules).toContain('dist/index.js');
-    for (const path of modules) {
+    // What only `npx weir` runs is an ES module, and nobody can import it.
+    const isCommand = (path: string): boolean => /^dist(-cjs)?\/(command|simulation)\//.test(path);
+    const ofCommand = files.filter(isCommand);
+    expect(ofCommand).toContain('dist/command/index.js');
+    expect(ofCommand.filter((path) => !/^dist\/.*\.js$/.test(path))).toEqual([]);
+    for (const path of modules.filter((one) => !isCommand(one))) {
       const twin = path.replace('dist/', 'dist-cjs/');
       expect(files).toEqual(
         expect.arrayContaining([twin, path.replace('.js', '.d.ts'), twin.replace('.js', '.d.ts')]),
@@ -135,7 +140,13 @@ describe('an app that installed the tarball', () => {
         { cwd: app() },
       );
       const problem = 'application/problem+json; charset=utf-8';
-      expect(stderr).toBe('');
+      // The handler's own error, which the caller never saw; and nothing else.
+      expect(stderr.split('\n').filter((line) => !/^ +at /.test(line))).toEqual([
+        expect.stringMatching(
+          /^Routes\.failing failed, and its caller got another answer: "Error" "down"/,
+        ),
+        '',
+      ]);
       expect(stdout.split('\n')).toEqual([
         `Nest ${major}`,
         '/api/v1/late 200 "late";q=1;w=3600',
