@@ -194,7 +194,7 @@ export class QuotaBook extends ClusterQuota {
     }
     return {
       allowed: outcome.allowed,
-      remaining: tank.tokens,
+      remaining: remainingOf(tank, outcome),
       limit: tank.burst,
       delayMs: 0,
       retryAfterMs: outcome.allowed ? 0 : Math.ceil(outcome.retryAfterMicros / 1000),
@@ -205,6 +205,11 @@ export class QuotaBook extends ClusterQuota {
       source: outcome.source,
     };
   }
+}
+
+/** What is here and what the store had left for the app when last heard; without the store only what is here. */
+function remainingOf({ tokens, remaining, burst }: AppTank, { source }: QuotaOutcome): number {
+  return source === 'fallback' ? tokens : Math.min(burst, tokens + remaining);
 }
 
 function costWithin({ app }: AppTank, cost: number, maxCost: number): number {

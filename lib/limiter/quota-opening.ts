@@ -70,7 +70,7 @@ function tellSettled(
   call: QuotaCall,
   reply: QuotaReply,
 ): void {
-  const atMs = clock.epochMs(clock.now());
+  const atMs = Math.round(clock.epochMs(clock.now()));
   for (const asked of call.apps) {
     const { app } = tanks[asked.app]!;
     const answer = events.has('lease') && reply.apps.find((one) => one.app === asked.app);

@@ -76,6 +76,7 @@ export class AppTank {
   retryAt = 0;
   /** While there is a shortage: when stock is asked for again, whichever call goes out then. */
   askAt = 0;
+  /** Of the app's own stock, in the store, when it last answered. */
   remaining = 0;
   /** The stock at or below which more is asked for, and the use from which on it is reported. */
   refillAt = 0;

@@ -167,7 +167,7 @@ describe('a configuration in Redis', () => {
     expect(await listeners()).toBe(0);
   });
 
-  it('reaches a process that was cut off as soon as it is connected again', async () => {
+  it('V-A44: reaches a process that was cut off as soon as it is connected again', async () => {
     const proxy = await startProxy({ targetPort: server.port });
     const [a, b] = [await open('a'), await open('b', proxy.url)];
     await until(async () => (await listeners()) === 2);

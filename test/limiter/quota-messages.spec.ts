@@ -20,7 +20,7 @@ describe('what a limiter tells about its quotas', () => {
 
   afterAll(() => Promise.all(made.map((limiter) => limiter.close())));
 
-  it('A-63, A-64, V-A44: a request of 800 with 200 held, and the answer', () => {
+  it('A-63, A-64, BUG-A44: a request of 800 with 200 held, and the answer', () => {
     const { clock, limiter } = stand({
       cluster: { capacity: 1_000_000 },
       apps: { video: { guaranteed: 20_000, burst: 80_000, priority: 0 } },
@@ -50,6 +50,25 @@ describe('what a limiter tells about its quotas', () => {
         },
       },
     ]);
+  });
+
+  it('BUG-A49: instants are told in whole milliseconds, whatever the clock says', () => {
+    const { clock, limiter } = stand({ apps: { video: { guaranteed: 20_000, burst: 80_000 } } });
+    const told: unknown[] = [];
+    limiter.on('lease', (lease) => told.push(lease));
+    limiter.on('consumption', (report) => told.push(report));
+    for (let i = 0; i < 3000; i++) {
+      now(limiter.tryAcquire({ app: 'video', method: 'GET' }));
+      clock.advanceMicros(777);
+    }
+    const fractions: string[] = [];
+    JSON.stringify(told, (name, value: unknown) => {
+      if (typeof value === 'number' && !Number.isInteger(value))
+        fractions.push(`${name}: ${value}`);
+      return value;
+    });
+    expect(told.length).toBeGreaterThan(10);
+    expect(fractions).toEqual([]);
   });
 
   it('A-65: consumption by method, once a second', () => {

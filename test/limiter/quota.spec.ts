@@ -36,6 +36,28 @@ describe('a quota', () => {
     });
   });
 
+  it('tells what is left for the app, not just what this process holds of it', () => {
+    const limiter = limiterWith({ apps: { only: { guaranteed: 20_000, burst: 80_000 } } });
+    for (let taken = 1; taken <= 1000; taken++) {
+      const { remaining, limit } = now(limiter.tryAcquire({ app: 'only' }));
+      expect([remaining, limit]).toEqual([20_000 - taken, 80_000]);
+    }
+    // Of which it holds but a few.
+    expect(limiter.stats().quota!.apps.only!.tokens).toBeLessThan(5000);
+  });
+
+  it('V-A48: is decided here in less than a millisecond, 99 times of 100', () => {
+    const limiter = createRateLimiter({ quota: SOURCE });
+    made.push(limiter);
+    const micros = Array.from({ length: 20_000 }, () => {
+      const begun = performance.now();
+      now(limiter.tryAcquire({ app: 'b' }));
+      return (performance.now() - begun) * 1000;
+    }).sort((a, b) => a - b);
+    expect(micros[0.95 * micros.length]).toBeLessThan(1000);
+    expect(micros[0.99 * micros.length]).toBeLessThan(1000);
+  });
+
   it('denies what an app may never have in a second, whatever the cluster has', () => {
     const limiter = limiterWith({ apps: { only: { guaranteed: 100, burst: 300 } } });
     let allowed = 0;
