@@ -38,6 +38,7 @@ export {
   type RefusedBody,
   type RejectionBody,
   type RoutePolicy,
+  type Tier,
   type TierLookup,
   type UnavailableBody,
 } from './guards/index.js';
@@ -202,7 +203,9 @@ export {
   type RateLimiterOptions,
   type StoreInput,
 } from './limiter/options.js';
+export { type LimitInput } from './limiter/given-limits.js';
 export { type LimitOptions } from './limiter/limit-figures.js';
+export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
 export { type LimitsChange } from './limiter/limits-change.js';
 export {
   PolicyOptions,

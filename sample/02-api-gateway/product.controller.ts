@@ -18,6 +18,7 @@ export class ProductController {
 
   @Get('reviews')
   @RateLimit('non-core')
+  @RateLimit('merchant-api')
   reviews(@Query('id') id: string): object {
     return { id, reviews: [] };
   }

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { nginxLimit } from 'nestjs-weir';
 import { Bench } from '../support/limiters.js';
 
 describe('leaky bucket', () => {
@@ -53,7 +54,7 @@ describe('leaky bucket', () => {
     });
 
     it('V-E6: 5000/s with room for 1000 more, no delay: 1001 of 1002 at once', () => {
-      const bench = policer(5000, 1001);
+      const bench = new Bench(nginxLimit({ rate: '5000r/s', burst: 1000, nodelay: true }));
       expect(bench.takeMany(1002)).toBe(1001);
     });
 
@@ -83,6 +84,40 @@ describe('leaky bucket', () => {
     });
   });
 
+  describe('with the figures of nginx', () => {
+    it.each([
+      [{ rate: '100r/s', burst: 20 }, 'shaper', '100/s', 21],
+      [{ rate: '5000r/s', burst: 1000, nodelay: true }, 'policer', '5000/s', 1001],
+      [{ rate: '30r/m' }, 'policer', '30/m', 1],
+      [{ rate: '30r/m', burst: 0, nodelay: false }, 'policer', '30/m', 1],
+    ])('%j', (limit, mode, rate, burst) => {
+      expect(nginxLimit(limit)).toEqual({ algorithm: 'leaky-bucket', mode, rate, burst });
+    });
+
+    it('without a burst lets one pass at a time, as nginx does', () => {
+      const bench = new Bench(nginxLimit({ rate: '30r/m' }));
+      expect(bench.takeMany(3)).toBe(1);
+      bench.clock.advance(1999);
+      expect(bench.takeMany(1)).toBe(0);
+      bench.clock.advance(1);
+      expect(bench.takeMany(2)).toBe(1);
+    });
+
+    it.each([
+      ['rate', { rate: '100/s' }],
+      ['rate', { rate: '0r/s' }],
+      ['rate', { rate: '10r/h' }],
+      ['rate', { rate: 100 }],
+      ['burst', { rate: '1r/s', burst: -1 }],
+      ['burst', { rate: '1r/s', burst: 0.5 }],
+      ['nodelay', { rate: '1r/s', nodelay: 'yes' }],
+      ['delay', { rate: '1r/s', burst: 12, delay: 8 }],
+    ])('refuses a %s that is none: %j', (field, limit) => {
+      const error = expect.objectContaining({ field: `nginxLimit.${field}` }) as Error;
+      expect(() => nginxLimit(limit as never)).toThrow(error);
+    });
+  });
+
   describe('as a shaper', () => {
     it('V-D7: five at once at 10/s leave 0, 100, 200, 300, 400 ms later', () => {
       const bench = new Bench({ algorithm: 'leaky-bucket', mode: 'shaper', rate: 10, burst: 5 });
@@ -92,7 +127,7 @@ describe('leaky bucket', () => {
     });
 
     it('V-E5: 100/s, one at once and 20 delayed by 10 to 200 ms, the 22nd refused', () => {
-      const bench = new Bench({ algorithm: 'leaky-bucket', mode: 'shaper', rate: 100, burst: 21 });
+      const bench = new Bench(nginxLimit({ rate: '100r/s', burst: 20 }));
       const decisions = Array.from({ length: 22 }, () => bench.take());
       expect(decisions.slice(0, 21).map(({ delayMs }) => delayMs)).toEqual(
         Array.from({ length: 21 }, (_, place) => place * 10),
