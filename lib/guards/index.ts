@@ -34,6 +34,7 @@ export {
   RouteOptions,
   type AppliedPolicy,
   type RoutePolicy,
+  type Tier,
   type TierLookup,
 } from './route-policy.js';
 export { ByHandler, type Class, type Handler } from './by-handler.js';

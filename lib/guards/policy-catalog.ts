@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError, mustStay } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
+import { type LimitInput } from '../limiter/given-limits.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type ExecutionContext } from '@nestjs/common';
@@ -131,6 +132,11 @@ export class PolicyCatalog {
 
   find(name: string): AppliedPolicy | undefined {
     return this.policies.get(name);
+  }
+
+  /** Throws if a request, which may have a cost of its own, cannot bring such figures along. */
+  checkLimit(name: string, limit: LimitInput, cost?: number): void {
+    this.limiter.checkLimit(name, limit, cost);
   }
 
   /** What a request takes of a policy if nobody says so. */

@@ -1,6 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
+import { type LimitInput } from '../limiter/given-limits.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { NotYet, type AwaitedValues } from './awaited-values.js';
 import { type Ledger } from './charges.js';
@@ -11,7 +12,7 @@ import { UnknownLimit } from './refused.exception.js';
 import { CallerGone, type RequestReader } from './request-reader.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
-import { type AppliedPolicy } from './route-policy.js';
+import { type AppliedPolicy, type Tier } from './route-policy.js';
 
 /** Told of what is odd about requests; the limit holds all the same. `RequestFaults` counts it. */
 export interface FaultListener {
@@ -34,9 +35,14 @@ export class Questions {
   ) {}
 
   /** The question of a route with one plain policy. */
-  single(policy: AppliedPolicy, plan: RoutePlan, context: ExecutionContext, reader: RequestReader) {
+  single(
+    policy: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+  ): PolicyRequest {
     const key = this.keyOf(policy, plan, context, reader);
-    return { policy: policy.name, key, tier: this.tierOf(policy, context) };
+    return requestOf(policy.name, key, this.tierOf(policy, plan, context));
   }
 
   /** Everything that the plan asks for, less what was paid already. */
@@ -112,15 +118,17 @@ export class Questions {
     context: ExecutionContext,
     reader: RequestReader,
   ): PolicyRequest {
-    const { policy: name, key, tier, cost } = use;
+    const { policy: name, key, tier, limit, cost } = use;
     const policy = this.catalog.find(name);
     if (policy === undefined) {
       throw new UnknownLimit(this.catalog.unknown(name, `the choice of ${plan.id}`));
     }
+    const whose =
+      key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
+    const figures = limit === undefined ? undefined : this.checked(name, limit, plan);
+    const chosen = figures ?? tier ?? this.tierOf(policy, plan, context);
     return {
-      policy: name,
-      key: key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key),
-      tier: tier ?? this.tierOf(policy, context),
+      ...requestOf(name, whose, chosen),
       cost: cost ?? this.costFor(policy, plan, context),
     };
   }
@@ -193,13 +201,32 @@ export class Questions {
   }
 
   /** Whoever has no tier has the default one. */
-  private tierOf({ name, tier }: AppliedPolicy, context: ExecutionContext): string | undefined {
+  private tierOf(
+    { name, tier }: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+  ): string | LimitInput | undefined {
     if (typeof tier !== 'function') return tier;
+    let value: Tier | null;
     try {
-      return this.awaited.read(name, tier, context);
+      value = this.awaited.read<Tier | null>(name, tier, context) ?? undefined;
     } catch (error) {
       if (error instanceof NotYet) throw error;
-      this.faults.failed(name, 'tier', error, 'Such requests have the default tier.');
+      this.faults.failed(name, 'tier', error, DEFAULT_TIER);
+      return undefined;
+    }
+    return value === undefined || typeof value === 'string'
+      ? value
+      : this.checked(name, value, plan);
+  }
+
+  /** Figures that can be a limit of the policy; undefined, and counted, if they cannot. */
+  private checked(name: string, figures: LimitInput, { cost }: RoutePlan): LimitInput | undefined {
+    try {
+      this.catalog.checkLimit(name, figures, typeof cost === 'number' ? cost : undefined);
+      return figures;
+    } catch (error) {
+      this.faults.failed(name, 'tier', error, DEFAULT_TIER);
       return undefined;
     }
   }
@@ -241,6 +268,14 @@ export class Questions {
     if (reader.headerOf(context, 'authorization') === undefined) return;
     this.faults.beforeAuthentication(name);
   }
+}
+
+const DEFAULT_TIER = 'Such requests have the default tier.';
+
+function requestOf(policy: string, key: string, tier: LimitInput | undefined): PolicyRequest {
+  return tier === undefined || typeof tier === 'string'
+    ? { policy, key, tier }
+    : { policy, key, limit: tier };
 }
 
 function resolve<T>(value: PerRequest<T> | undefined, context: ExecutionContext): T | undefined {

@@ -1,4 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
+import { type LimitOptions } from '../limiter/limit-figures.js';
 import { type PerRequest } from './key-options.js';
 import { type RoutePolicy } from './route-policy.js';
 
@@ -7,6 +8,8 @@ export interface PolicyUse {
   readonly policy: string;
   readonly key?: string;
   readonly tier?: string;
+  /** The figures themselves, in place of a tier. */
+  readonly limit?: LimitOptions;
   readonly cost?: number;
 }
 
@@ -21,6 +24,8 @@ export interface RateLimitEntry {
   readonly what: string | RoutePolicy | PolicyChoice | undefined;
   /** False leaves the app's quota out. */
   readonly quota: boolean | undefined;
+  /** Policies further out in whose place this one stands. */
+  readonly instead?: readonly string[];
 }
 
 /** What one `@SkipRateLimit()` says: everything, or policies by name. */

@@ -4,10 +4,12 @@ import { isAsyncFunction } from '../common/promises.js';
 import { plainObject } from '../common/validate.js';
 import { isEarlyKey } from '../config/schema/key-rules.js';
 import { type Decision } from '../limiter/decision.js';
+import { type LimitOptions } from '../limiter/limit-figures.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
+  isByPlace,
   isSharedKey,
   needsUser,
   NOT_ASYNC,
@@ -15,8 +17,14 @@ import {
   type KeySettings,
 } from './key-resolver.js';
 
+/**
+ * Which limit of a policy a caller has: the name of a tier, or the figures themselves, as a token or
+ * a database has them. A mere number is a rate; a text is a name.
+ */
+export type Tier = string | number | LimitOptions | undefined;
+
 /** Looks a tier up, in a database or a cache; requests wait for it. */
-export type TierLookup = (context: ExecutionContext) => Promise<string | undefined>;
+export type TierLookup = (context: ExecutionContext) => Promise<Tier>;
 
 /** How a policy is applied to requests. The initial values are the defaults. */
 export class RouteOptions {
@@ -26,8 +34,13 @@ export class RouteOptions {
   key: KeyOption = 'ip';
   /** With `key: 'user'`: the key of callers without a name. */
   anonymous: KeyOption = 'ip';
-  /** Which of the policy's tiers a caller has; the function may be async. */
-  tier?: PerRequest<string | undefined> | TierLookup;
+  /**
+   * Which of the policy's tiers a caller has: its name, or a function that says so, which may be
+   * async. The function may also give the figures themselves, `{ rate: 500, burst: 50 }`: they are
+   * part of what the bucket is called, so another plan begins with a full one. Figures that are none
+   * mean the default tier, and are counted.
+   */
+  tier?: string | ((context: ExecutionContext) => Tier) | TierLookup;
   /** Tokens that a request takes; 0 is free. */
   cost?: PerRequest<number>;
   /** True for requests that this policy does not concern. */
@@ -45,7 +58,7 @@ export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
 export interface AppliedPolicy {
   readonly name: string;
   readonly keyOf: KeyReader;
-  readonly tier: PerRequest<string | undefined> | TierLookup | undefined;
+  readonly tier: RouteOptions['tier'];
   /** Only if it depends on the request; a plain number is the limiter's own affair. */
   readonly cost: ((context: ExecutionContext) => number) | undefined;
   /** If it does not. */
@@ -57,6 +70,8 @@ export interface AppliedPolicy {
   readonly needsUser: boolean;
   /** All callers take from the same bucket. */
   readonly isShared: boolean;
+  /** The key is what a message carries at a place. */
+  readonly isByPlace: boolean;
 }
 
 const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
@@ -97,6 +112,7 @@ export function splitPolicy(
     early: options.early,
     needsUser: needsUser(options.key),
     isShared: isSharedKey(options.key),
+    isByPlace: isByPlace(options.key) || isByPlace(options.anonymous),
   };
   const limit = Object.fromEntries(
     Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),

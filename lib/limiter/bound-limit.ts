@@ -35,6 +35,10 @@ export interface LimitSurroundings {
   readonly memory: MemoryStore;
   readonly maxKeys: number;
   readonly counters: LimitCounters;
+  /** Buckets for keys that find no room; undefined for as many as a policy has. */
+  readonly overflowBuckets?: number;
+  /** Decisions say how long it takes until all is back: callers cannot know the figures. */
+  readonly tellsWindow?: boolean;
 }
 
 /**
@@ -60,6 +64,9 @@ export class BoundLimit implements SharedLimit {
   private readonly algorithm: Algorithm;
   private readonly defaultCost: number;
   private readonly memory: MemoryStore;
+  private readonly overflowBuckets: number | undefined;
+  /** Only if decisions tell it. */
+  private readonly windowMs: number | undefined;
   private largestCost: number;
   private fallback: BucketTable | undefined = undefined;
   private fallbackNodes = 0;
@@ -73,7 +80,7 @@ export class BoundLimit implements SharedLimit {
     tier: string,
     readonly limit: Limit,
     readonly table: BucketTable | undefined,
-    { memory, maxKeys, counters }: LimitSurroundings,
+    { memory, maxKeys, counters, overflowBuckets, tellsWindow = false }: LimitSurroundings,
   ) {
     const { options } = policy;
     this.policy = policy.name;
@@ -88,6 +95,8 @@ export class BoundLimit implements SharedLimit {
     this.largestCost = options.cost;
     this.denials = new DenyCache(maxKeys);
     this.memory = memory;
+    this.overflowBuckets = overflowBuckets;
+    this.windowMs = tellsWindow ? windowMsOf(limit) : undefined;
     this.counters = counters;
   }
 
@@ -212,8 +221,16 @@ export class BoundLimit implements SharedLimit {
     this.fallbackNodes = nodes;
     // Another share, but the same buckets: what was used stays used.
     if (fallback !== undefined) fallback.changeLimit(share);
-    else this.fallback = this.isRetired ? BucketTable.uncounted(share) : this.memory.open(share);
+    else if (this.isRetired) this.fallback = BucketTable.uncounted(share);
+    else this.fallback = this.memory.open(share, this.overflowBuckets);
     return this.fallback!;
+  }
+
+  /** True if nothing of it would be missed: no tokens are held, and every bucket here is as new. */
+  isAtRest(now: number): boolean {
+    const tables = [this.table, this.fallback];
+    const areNew = tables.every((table) => table === undefined || table.hasRecovered(now));
+    return areNew && (this.leases === undefined || this.leases.size === 0);
   }
 
   private share(nodes: number): Limit {
@@ -255,7 +272,7 @@ export class BoundLimit implements SharedLimit {
     const waitMs = waitMicros === 0 ? 0 : Math.ceil(waitMicros / 1000);
     const passes = allowed || this.shadow;
     const resetMs = this.algorithm.resetMs(limit, outcome);
-    return {
+    const decision: Decision = {
       allowed: passes,
       remaining: level < limit.perToken ? 0 : Math.floor(level / limit.perToken),
       limit: limit.capacity,
@@ -268,7 +285,13 @@ export class BoundLimit implements SharedLimit {
       tier: 'policy',
       source,
     };
+    return this.windowMs === undefined ? decision : { ...decision, windowMs: this.windowMs };
   }
+}
+
+/** How long it takes until all tokens are back. A store forgets a bucket after twice that time. */
+export function windowMsOf({ ttlMs, periodMicros }: Limit): number {
+  return Math.round(periodMicros > 0 ? periodMicros / 1000 : ttlMs / 2);
 }
 
 /** The algorithm is part of the name: its state means nothing to another one. */

@@ -7,7 +7,7 @@ export type DecisionSource = 'local' | 'store' | 'fallback';
 /** The answer to one request, with everything that a response or a log needs to say about it. */
 export interface Decision {
   readonly allowed: boolean;
-  /** Whole tokens left after this decision. */
+  /** Whole tokens left after this decision; of a quota, as far as this process has heard. */
   readonly remaining: number;
   /** Tokens that the bucket or window holds in all. */
   readonly limit: number;
@@ -17,12 +17,14 @@ export interface Decision {
   readonly retryAfterMs: number;
   /** How long until all tokens are back if nothing more is taken. */
   readonly resetMs: number;
-  /** The instant for which the tokens were counted, on the clock that counted them. */
+  /** The instant for which the tokens were counted, on the clock that counted them; to the microsecond. */
   readonly timestampMs: number;
   /** The policy that decided. */
   readonly policy: string;
   readonly tier: DecidingTier;
   readonly source: DecisionSource;
+  /** Only of figures that came with the request: how long an empty bucket takes to fill. */
+  readonly windowMs?: number;
   /** Only if several policies were asked at once: what those said that had a say in it. */
   readonly decisions?: readonly Decision[];
 }

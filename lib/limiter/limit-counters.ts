@@ -6,6 +6,8 @@ export interface LimitCounters {
   shadowDenied: number;
   /** Decided without the store because it could not answer. */
   fallback: number;
+  /** Brought figures along that there was no room for, and were decided under the default tier. */
+  defaulted: number;
   /** Of limits that are gone: what those still there count by themselves comes on top of it. */
   overflowed: number;
   leased: number;
@@ -18,6 +20,7 @@ export function noCounts(): LimitCounters {
     denied: 0,
     shadowDenied: 0,
     fallback: 0,
+    defaulted: 0,
     overflowed: 0,
     leased: 0,
     leaseCalls: 0,

@@ -2,6 +2,7 @@ import { isSameLimit, type Limit } from '../algorithms/index.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
 import { BoundLimit, limitId } from './bound-limit.js';
+import { GivenLimits, type GivenRoom } from './given-limits.js';
 import { noCounts, type LimitCounters } from './limit-counters.js';
 import { type CheckedPolicy } from './policy-options.js';
 
@@ -12,8 +13,13 @@ export interface BoundPolicy {
   readonly checked: CheckedPolicy;
   readonly tiers: ReadonlyMap<string, BoundLimit>;
   readonly base: BoundLimit;
+  /** The limits that requests bring along. */
+  readonly given: GivenLimits;
   readonly counters: LimitCounters;
 }
+
+/** A thousand tables of limits that came with requests must not fill the memory. */
+const GIVEN_OVERFLOW_BUCKETS = 512;
 
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
@@ -24,6 +30,7 @@ export class PolicyBinder {
     private readonly memory: MemoryStore,
     private readonly hasRemote: boolean,
     private readonly maxKeys: number,
+    private readonly room: GivenRoom,
   ) {}
 
   /** In the place of the policy that was there `before`, if there was one. */
@@ -36,17 +43,35 @@ export class PolicyBinder {
       tiers.set(tier, this.bindTier(policy, tier, limit, counters, old, now));
     }
     if (before !== undefined) this.release(before, tiers);
+    const given = this.givenTo(policy, counters);
+    if (before !== undefined) given.succeed(before.given, now);
     return {
       name: policy.name,
       checked: policy,
       tiers,
       base: tiers.get(policy.defaultTier)!,
+      given,
       counters,
     };
   }
 
+  /** Ends a policy, and its limits with it. */
+  end(policy: BoundPolicy): void {
+    this.release(policy);
+    policy.given.release();
+  }
+
+  private givenTo(policy: CheckedPolicy, counters: LimitCounters): GivenLimits {
+    return new GivenLimits(
+      policy,
+      (tier, limit, old, now) => this.bindTier(policy, tier, limit, counters, old, now, true),
+      (limit) => limit.retire(this.desk),
+      this.room,
+    );
+  }
+
   /** Ends the limits of a policy that no tier of `kept` has taken over. */
-  release(policy: BoundPolicy, kept?: ReadonlyMap<string, BoundLimit>): void {
+  private release(policy: BoundPolicy, kept?: ReadonlyMap<string, BoundLimit>): void {
     for (const [tier, limit] of policy.tiers) {
       if (limit.latest() !== kept?.get(tier)) limit.retire(this.desk);
     }
@@ -59,14 +84,18 @@ export class PolicyBinder {
     counters: LimitCounters,
     old: BoundLimit | undefined,
     now: number,
+    isGiven = false,
   ): BoundLimit {
     if (old?.isAs(policy, limit) === true) return old;
     const { memory, maxKeys } = this;
     const isHere = !this.hasRemote || policy.options.scope === 'node';
     const goesOn = old?.id === limitId(policy, tier, limit) && (old.table !== undefined) === isHere;
     const figures = goesOn && isSameLimit(old.limit, limit) ? old.limit : limit;
-    const table = isHere ? (goesOn ? old.table : memory.open(limit)) : undefined;
-    const bound = new BoundLimit(policy, tier, figures, table, { memory, maxKeys, counters });
+    const overflowBuckets = isGiven ? GIVEN_OVERFLOW_BUCKETS : undefined;
+    const own = isHere && !goesOn ? memory.open(limit, overflowBuckets) : undefined;
+    const table = goesOn ? old.table : own;
+    const around = { memory, maxKeys, counters, overflowBuckets, tellsWindow: isGiven };
+    const bound = new BoundLimit(policy, tier, figures, table, around);
     if (goesOn) bound.succeed(old, this.desk, now);
     if (this.desk !== undefined) bound.leaseFrom(this.desk);
     return bound;

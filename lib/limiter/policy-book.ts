@@ -5,7 +5,8 @@ import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/index.js';
 import { type BoundCheck } from './remembered-denial.js';
-import { type BoundLimit } from './bound-limit.js';
+import { windowMsOf, type BoundLimit, type Edition } from './bound-limit.js';
+import { GivenRoom, type LimitInput } from './given-limits.js';
 import { type LimitCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
@@ -25,6 +26,7 @@ export class PolicyBook {
   /** As the latest change has them. */
   private installed: readonly CheckedPolicy[] = [];
   private readonly binder: PolicyBinder;
+  private readonly room = new GivenRoom();
   /** Most requests name the same policy as the one before. */
   private latest: BoundPolicy = NO_POLICY;
   private closed = false;
@@ -38,10 +40,10 @@ export class PolicyBook {
     maxKeys: number,
     private readonly clock: Pick<Clock, 'now'>,
   ) {
-    this.binder = new PolicyBinder(memory, hasRemote, maxKeys);
+    this.binder = new PolicyBinder(memory, hasRemote, maxKeys, this.room);
     this.define(policies);
     this.governed = new Set(this.policies.keys());
-    for (const limit of this.limits()) limit.belongTo(this.edition);
+    for (const policy of this.policies.values()) join(policy, this.edition);
   }
 
   get revision(): number {
@@ -52,8 +54,24 @@ export class PolicyBook {
   limitFor(request: PolicyRequest): BoundLimit {
     const { latest } = this;
     const policy = latest.name === request?.policy ? latest : this.lookUp(request?.policy);
-    const { tier } = request;
+    const { tier, limit } = request;
+    if (limit !== undefined) return this.givenFor(policy, limit, tier);
     return tier === undefined ? policy.base : (policy.tiers.get(tier) ?? policy.base);
+  }
+
+  /** Throws if a request to the policy, of that cost, cannot bring such figures along. */
+  checkLimit(name: string, limit: LimitInput, cost?: number): void {
+    this.lookUp(name).given.check(limit, cost);
+  }
+
+  private givenFor(policy: BoundPolicy, input: LimitInput, tier: string | undefined): BoundLimit {
+    if (tier !== undefined) {
+      throw new InvalidArgumentError('tier', tier, "none beside a 'limit': it takes its place");
+    }
+    const limit = policy.given.find(input, this.clock.now());
+    if (limit !== undefined) return limit;
+    policy.counters.defaulted++;
+    return policy.base;
   }
 
   check(request: PolicyRequest): BoundCheck {
@@ -107,13 +125,13 @@ export class PolicyBook {
       if (policy === this.installed[place]) continue;
       const { name } = policy;
       const before = policies.get(name);
+      const past = before === undefined ? [] : [...limitsOf(before)];
       const bound = binder.bind(policy, before, now);
-      for (const limit of bound.tiers.values()) limit.belongTo(edition);
+      join(bound, edition);
       governed.add(name);
       if (bound === before) continue;
-      for (const [tier, limit] of before?.tiers ?? []) {
-        if (bound.tiers.get(tier) !== limit) ended.add(limit.id);
-      }
+      const going = new Set(limitsOf(bound));
+      for (const limit of past) if (!going.has(limit)) ended.add(limit.id);
       policies.set(name, bound);
     }
     for (const name of removed) if (policies.has(name)) governed.add(name);
@@ -131,8 +149,8 @@ export class PolicyBook {
     for (const name of governed) {
       if (names.has(name)) continue;
       const policy = policies.get(name)!;
-      binder.release(policy);
-      for (const { id } of policy.tiers.values()) ended.add(id);
+      for (const { id } of limitsOf(policy)) ended.add(id);
+      binder.end(policy);
       policies.delete(name);
       governed.delete(name);
     }
@@ -163,15 +181,18 @@ export class PolicyBook {
     for (const limit of this.limits()) limit.leaseFrom(desk);
   }
 
-  sweepDenials(now: number): void {
+  /** Forgets denials that are over, and figures that nobody brings any more. */
+  sweep(now: number): void {
     for (const limit of this.limits()) limit.denials.sweep(now);
+    this.room.sweep(now);
   }
 
   counters(): Record<string, PolicyCounters> {
     const all: Record<string, PolicyCounters> = {};
-    for (const { name, tiers, counters } of this.policies.values()) {
+    for (const policy of this.policies.values()) {
+      const { name, counters } = policy;
       const sum = { ...counters };
-      for (const { overflowed, leases } of tiers.values()) {
+      for (const { overflowed, leases } of limitsOf(policy)) {
         sum.overflowed += overflowed;
         sum.leased += leases?.decided ?? 0;
         sum.leaseCalls += leases?.calls ?? 0;
@@ -190,14 +211,23 @@ export class PolicyBook {
   }
 
   private *limits(): Iterable<BoundLimit> {
-    for (const { tiers } of this.policies.values()) yield* tiers.values();
+    for (const policy of this.policies.values()) yield* limitsOf(policy);
   }
 }
 
-/** A store forgets a bucket after twice the time that it takes to fill. */
-function infoOf({ capacity, ttlMs, periodMicros }: Limit): LimitInfo {
-  const windowMs = periodMicros > 0 ? periodMicros / 1000 : ttlMs / 2;
-  return { capacity, windowMs: Math.round(windowMs) };
+function* limitsOf({ tiers, given }: BoundPolicy): Iterable<BoundLimit> {
+  yield* tiers.values();
+  yield* given.limits();
+}
+
+/** From now on the policy is one of a configuration, and moves on with it. */
+function join({ tiers, given }: BoundPolicy, edition: Edition): void {
+  for (const limit of tiers.values()) limit.belongTo(edition);
+  given.belongTo(edition);
+}
+
+function infoOf(limit: Limit): LimitInfo {
+  return { capacity: limit.capacity, windowMs: windowMsOf(limit) };
 }
 
 /** The key as it is kept: checked, and of bounded length. */

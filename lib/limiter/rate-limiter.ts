@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { type Decision } from './decision.js';
 import { type NodeMode } from '../local/mode-watch.js';
 import { type RateLimiterEvents } from './events.js';
+import { type LimitInput } from './given-limits.js';
 import { type LimitsChange } from './limits-change.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
@@ -16,6 +17,11 @@ export interface PolicyRequest {
   readonly key: string;
   /** Which of the policy's tiers; by default, and if unknown, the policy's default tier. */
   readonly tier?: string;
+  /**
+   * The figures themselves in place of a tier: a plan from a token or a database. They are part of
+   * what the bucket is called, so who gets other figures gets another bucket, which is full.
+   */
+  readonly limit?: LimitInput;
   /** Tokens to take; by default the policy's cost. */
   readonly cost?: number;
 }
@@ -105,10 +111,15 @@ export abstract class RateLimiter {
   abstract tryAcquire(request: Acquire): Decision | Promise<Decision>;
 
   /** One token (the policy's cost), as a plain yes or no. */
-  abstract allow(policy: string, key: string): boolean | Promise<boolean>;
+  abstract allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean>;
 
   /** So many tokens, as a plain yes or no. */
-  abstract allowN(policy: string, key: string, cost: number): boolean | Promise<boolean>;
+  abstract allowN(
+    policy: string,
+    key: string,
+    cost: number,
+    limit?: LimitInput,
+  ): boolean | Promise<boolean>;
 
   /**
    * Waits until the tokens are there, in the order in which callers came for the same key (of the
@@ -146,6 +157,9 @@ export abstract class RateLimiter {
 
   /** The figures of a policy, by tier; undefined if there is none of that name. */
   abstract policy(name: string): PolicyInfo | undefined;
+
+  /** Throws if a request to the policy, of that cost, could not bring such figures along. */
+  abstract checkLimit(policy: string, limit: LimitInput, cost?: number): void;
 
   /** The names of all policies. */
   abstract policyNames(): string[];

@@ -11,6 +11,7 @@ import { type BoundLimit } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
 import { newLimiterEvents, type RateLimiterEvents } from './events.js';
+import { type LimitInput } from './given-limits.js';
 import { takeLeased } from './leased-take.js';
 import { checkChange, type CheckedChange, type LimitsChange } from './limits-change.js';
 import { ListTaker } from './list-taker.js';
@@ -43,7 +44,7 @@ import { openRemote } from './store-opening.js';
 import { StoreWatch } from './store-watch.js';
 import { WaitingLines } from './waiting-lines.js';
 
-const DENIAL_SWEEP_MS = 10_000;
+const SWEEP_MS = 10_000;
 const READY_TIMEOUT_MS = 5000;
 
 /** The limiter: policies on one side, stores on the other, and the way of a request between them. */
@@ -101,7 +102,7 @@ export class WeirRateLimiter extends RateLimiter {
     this.lines = new WaitingLines(clock, this.remote !== undefined);
     this.refunds = new Refunds(this.quotaBook, this.remote, this.lines, clock);
     this.lists = new ListTaker(() => this.quotas(), this.remote, this.refunds, clock);
-    this.stopSweep = clock.every(DENIAL_SWEEP_MS, () => this.policies.sweepDenials(clock.now()));
+    this.stopSweep = clock.every(SWEEP_MS, () => this.policies.sweep(clock.now()));
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
@@ -118,12 +119,19 @@ export class WeirRateLimiter extends RateLimiter {
     return limit.decide(limit.limit, outcome, clock, 'local');
   }
 
-  allow(policy: string, key: string): boolean | Promise<boolean> {
-    return isAllowed(this.tryAcquire({ policy, key }));
+  allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean> {
+    const request = limit === undefined ? { policy, key } : { policy, key, limit };
+    return isAllowed(this.tryAcquire(request));
   }
 
-  allowN(policy: string, key: string, cost: number): boolean | Promise<boolean> {
-    return isAllowed(this.tryAcquire({ policy, key, cost }));
+  allowN(
+    policy: string,
+    key: string,
+    cost: number,
+    limit?: LimitInput,
+  ): boolean | Promise<boolean> {
+    const request = limit === undefined ? { policy, key, cost } : { policy, key, cost, limit };
+    return isAllowed(this.tryAcquire(request));
   }
 
   async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
@@ -186,6 +194,10 @@ export class WeirRateLimiter extends RateLimiter {
 
   policy(name: string): PolicyInfo | undefined {
     return this.policies.info(name);
+  }
+
+  checkLimit(policy: string, limit: LimitInput, cost?: number): void {
+    this.policies.checkLimit(policy, limit, cost);
   }
 
   policyNames(): string[] {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { AlgorithmCode, type LimitSpec } from '../../lib/algorithms/index.js';
 import { CallKind } from '../../lib/stores/index.js';
-import { LuaSide, Pair, type Step, type Verdict } from '../support/differential.js';
+import { GivenPair, LuaSide, Pair, type Step, type Verdict } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
 
 const STEPS = 100_000;
@@ -114,6 +114,28 @@ describe('the Lua script and the memory store', () => {
         pair.close();
       }),
       { numRuns: 200 },
+    );
+  });
+
+  it.each(algorithms)('agree on %s whose figures come with the requests', async (_name, code) => {
+    const histories = fc
+      .array(specs(code), { minLength: 1, maxLength: 3 })
+      .chain((sets) =>
+        fc.tuple(
+          fc.constant(sets),
+          fc.array(fc.tuple(fc.nat({ max: sets.length - 1 }), steps(sets[0]!)), { maxLength: 40 }),
+        ),
+      );
+    await fc.assert(
+      fc.asyncProperty(histories, async ([sets, history]) => {
+        const pair = new GivenPair(sets[0]!, lua);
+        for (const [set, step] of history) {
+          const { memory, lua: answer } = pair.step(sets[set]!, step);
+          expect(await answer).toEqual(memory);
+        }
+        pair.close();
+      }),
+      { numRuns: 100 },
     );
   });
 });

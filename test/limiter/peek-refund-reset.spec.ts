@@ -134,6 +134,7 @@ describe('the limiter', () => {
           overflowed: 0,
           leased: 0,
           leaseCalls: 0,
+          defaulted: 0,
         },
       },
     });

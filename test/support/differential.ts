@@ -1,4 +1,5 @@
 import {
+  AlgorithmCode,
   compileLimit,
   Outcome,
   type LeaseGrant,
@@ -16,6 +17,9 @@ import {
   type SharedLimit,
 } from '../../lib/stores/index.js';
 import { SystemClock } from '../../lib/common/clock.js';
+import { PolicyBook } from '../../lib/limiter/policy-book.js';
+import { type PolicyInput } from '../../lib/limiter/policy-options.js';
+import { type PolicyRequest } from '../../lib/limiter/rate-limiter.js';
 import { ManualClock } from './manual-clock.js';
 
 /** One step of a history: time passes (or steps back), then something is asked of one key. */
@@ -62,7 +66,7 @@ export class Pair {
     const fits = Math.min(cost, this.limit.capacity);
     const now = this.clock.now();
     return {
-      memory: this.askMemory(kind, key, fits, now),
+      memory: askTable(this.table, kind, key, fits, now),
       lua: this.lua.ask(kind, this.shared, key, fits, now),
     };
   }
@@ -70,16 +74,89 @@ export class Pair {
   close(): void {
     this.memory.close();
   }
+}
 
-  private askMemory(kind: CallKind, key: string, cost: number, now: number): Verdict {
-    const outcome = new Outcome();
-    outcome.nowMicros = now;
-    if (kind === CallKind.Refund) this.table.refund(key, cost, now);
-    else if (kind === CallKind.Peek) this.table.peek(key, cost, outcome);
-    else this.table.take(key, cost, outcome);
-    const { allowed, level, waitMicros } = outcome;
-    return kind === CallKind.Refund ? NOTHING : { allowed, level, waitMicros };
+/**
+ * The same for figures that come with the requests: one policy in memory, and one on the store, each
+ * of which makes of them what it does.
+ */
+export class GivenPair {
+  private readonly clock = new ManualClock(START_MICROS);
+  private readonly memory = new MemoryStore({ maxKeys: 100_000, idleTimeoutMs: 1e9 }, this.clock);
+  private readonly here: PolicyBook;
+  private readonly there: PolicyBook;
+  private readonly shared = new Map<string, SharedLimit>();
+
+  constructor(
+    policy: LimitSpec,
+    private readonly lua: LuaSide,
+  ) {
+    const policies = { [`given${pairs++}`]: policyOf(policy) };
+    this.here = new PolicyBook(policies, this.memory, false, 100_000, this.clock);
+    this.there = new PolicyBook(policies, this.memory, true, 100_000, this.clock);
   }
+
+  step(
+    { rate, periodMs: period, burst, algorithm }: LimitSpec,
+    { gapMicros, kind, key, cost }: Step,
+  ): { memory: Verdict; lua: Promise<Verdict> } {
+    this.clock.jump(gapMicros);
+    const isWindow = algorithm === AlgorithmCode.SlidingWindow;
+    const [policy] = this.here.names() as [string];
+    const request = { policy, key, limit: isWindow ? { rate, period } : { rate, period, burst } };
+    const { table } = this.here.limitFor(request);
+    const fits = Math.min(cost, table!.limit.capacity);
+    const now = this.clock.now();
+    return {
+      memory: askTable(table!, kind, key, fits, now),
+      lua: this.lua.ask(kind, this.sharedOf(request), key, fits, now),
+    };
+  }
+
+  close(): void {
+    this.memory.close();
+  }
+
+  private sharedOf(request: PolicyRequest): SharedLimit {
+    const { id, limit, revision } = this.there.limitFor(request);
+    let shared = this.shared.get(id);
+    // Redis forgets by its own clock, which here runs on while the injected one stands still.
+    if (shared === undefined) shared = { id, limit: { ...limit, ttlMs: 1e9 }, revision };
+    this.shared.set(id, shared);
+    return shared;
+  }
+}
+
+function policyOf({ algorithm, subWindows, maxDelayMs }: LimitSpec): PolicyInput {
+  switch (algorithm) {
+    case AlgorithmCode.SlidingWindow:
+      return { algorithm: 'sliding-window', rate: 1, subWindows };
+    case AlgorithmCode.LeakyShaper:
+      return {
+        ...{ algorithm: 'leaky-bucket', mode: 'shaper', rate: 1 },
+        ...(maxDelayMs < Infinity && { maxDelay: maxDelayMs }),
+      };
+    case AlgorithmCode.LeakyPolicer:
+      return { algorithm: 'leaky-bucket', rate: 1 };
+    case AlgorithmCode.TokenBucket:
+      return { rate: 1 };
+  }
+}
+
+function askTable(
+  table: BucketTable,
+  kind: CallKind,
+  key: string,
+  cost: number,
+  now: number,
+): Verdict {
+  const outcome = new Outcome();
+  outcome.nowMicros = now;
+  if (kind === CallKind.Refund) table.refund(key, cost, now);
+  else if (kind === CallKind.Peek) table.peek(key, cost, outcome);
+  else table.take(key, cost, outcome);
+  const { allowed, level, waitMicros } = outcome;
+  return kind === CallKind.Refund ? NOTHING : { allowed, level, waitMicros };
 }
 
 /** An epoch instant, because that is what Redis counts from. */

@@ -20,6 +20,8 @@ const UNCOUNTED: KeyBudget = { claim: () => true, release: () => {} };
 
 const PAGE_BITS = 12;
 const PAGE_KEYS = 1 << PAGE_BITS;
+/** The first page begins so small, and doubles: there may be many tables of a few keys each. */
+const FIRST_KEYS = 64;
 
 /**
  * The buckets of one limit, by key.
@@ -48,6 +50,7 @@ export class BucketTable {
   constructor(
     public limit: Limit,
     private budget: KeyBudget,
+    private readonly overflowBuckets?: number,
   ) {
     this.algorithm = algorithmOf(limit.algorithm);
     this.width = this.algorithm.width(limit);
@@ -114,7 +117,9 @@ export class BucketTable {
     const change = new LimitChange(this.limit, limit);
     const width = this.algorithm.width(limit);
     const pages =
-      width === this.width ? this.pages : this.pages.map(() => new Float64Array(PAGE_KEYS * width));
+      width === this.width
+        ? this.pages
+        : this.pages.map((page) => new Float64Array((page.length / this.width) * width));
     for (const place of this.places.values()) {
       this.locate(place);
       const into = pages[place >>> PAGE_BITS]!;
@@ -129,6 +134,16 @@ export class BucketTable {
     this.unused = new Float64Array(width);
     this.page = this.unused;
     this.at = 0;
+  }
+
+  /** True if every bucket says no more than a new one would. */
+  hasRecovered(now: number): boolean {
+    const { algorithm, limit } = this;
+    for (const place of this.places.values()) {
+      this.locate(place);
+      if (!algorithm.recovered(limit, this.page, this.at, now)) return false;
+    }
+    return this.overflow?.hasRecovered(limit, now) ?? true;
   }
 
   /** Forgets all keys and gives their room to others. What still comes late harms nobody. */
@@ -208,18 +223,29 @@ export class BucketTable {
   private add(key: string, now: number): void {
     if (!this.budget.claim(now)) {
       this.overflowed++;
-      this.overflow ??= new OverflowTable(this.algorithm, this.limit, now);
+      this.overflow ??= new OverflowTable(this.algorithm, this.limit, now, this.overflowBuckets);
       this.findOverflow(key);
       return;
     }
     const place = this.vacant.pop() ?? this.used++;
-    if (place >>> PAGE_BITS === this.pages.length) {
-      this.pages.push(new Float64Array(PAGE_KEYS * this.width));
-    }
+    this.makeRoomAt(place);
     this.places.set(ownText(key), place);
     this.locate(place);
     if (this.overflow === undefined) this.algorithm.start(this.limit, this.page, this.at, now);
     else this.page.set(this.overflow.bucketOf(key), this.at);
+  }
+
+  private makeRoomAt(place: number): void {
+    const number = place >>> PAGE_BITS;
+    const page = this.pages[number];
+    if (page === undefined) {
+      const keys = number === 0 ? FIRST_KEYS : PAGE_KEYS;
+      this.pages.push(new Float64Array(keys * this.width));
+    } else if ((place & (PAGE_KEYS - 1)) * this.width >= page.length) {
+      const larger = new Float64Array(2 * page.length);
+      larger.set(page);
+      this.pages[number] = larger;
+    }
   }
 
   private forget(key: string, place: number): void {

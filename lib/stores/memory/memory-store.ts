@@ -40,8 +40,9 @@ export class MemoryStore implements KeyBudget {
     return this.keys;
   }
 
-  open(limit: Limit): BucketTable {
-    const table = new BucketTable(limit, this);
+  /** With so many buckets for keys that find no room; by default as many as a policy has. */
+  open(limit: Limit, overflowBuckets?: number): BucketTable {
+    const table = new BucketTable(limit, this, overflowBuckets);
     this.tables.push(table);
     return table;
   }

@@ -18,9 +18,10 @@ export class OverflowTable {
     private readonly algorithm: Algorithm,
     limit: Limit,
     now: number,
+    private readonly buckets = OVERFLOW_BUCKETS,
   ) {
     this.width = algorithm.width(limit);
-    this.state = new Float64Array(OVERFLOW_BUCKETS * this.width);
+    this.state = new Float64Array(buckets * this.width);
     for (let at = 0; at < this.state.length; at += this.width) {
       algorithm.start(limit, this.state, at, now);
     }
@@ -29,8 +30,8 @@ export class OverflowTable {
   carry(change: LimitChange, now: number): void {
     const { algorithm, state } = this;
     const width = algorithm.width(change.to);
-    const into = width === this.width ? state : new Float64Array(OVERFLOW_BUCKETS * width);
-    for (let bucket = 0; bucket < OVERFLOW_BUCKETS; bucket++) {
+    const into = width === this.width ? state : new Float64Array(this.buckets * width);
+    for (let bucket = 0; bucket < this.buckets; bucket++) {
       algorithm.carry(change, state, bucket * this.width, into, bucket * width, now);
     }
     this.state = into;
@@ -38,7 +39,14 @@ export class OverflowTable {
   }
 
   offsetOf(key: string): number {
-    return (this.hash.of(key) % OVERFLOW_BUCKETS) * this.width;
+    return (this.hash.of(key) % this.buckets) * this.width;
+  }
+
+  hasRecovered(limit: Limit, now: number): boolean {
+    for (let at = 0; at < this.state.length; at += this.width) {
+      if (!this.algorithm.recovered(limit, this.state, at, now)) return false;
+    }
+    return true;
   }
 
   bucketOf(key: string): Float64Array {

@@ -76,19 +76,30 @@ export class RateLimitHeaders {
 
   /** The same for every request of a tier, so it is put together once. */
   private policyOf(decision: Decision, route: RouteFacts): string {
+    const { windowMs } = decision;
+    // There may be as many figures as callers bring along.
+    if (windowMs !== undefined) return policyText(decision, route, windowMs);
     const known = this.policies.get(decision.policy)?.get(decision.limit);
     return known ?? this.newPolicy(decision, route);
   }
 
-  private newPolicy({ policy, limit }: Decision, route: RouteFacts): string {
-    const info = route.limitOf(policy, limit);
-    const window = info === undefined ? '' : `;w=${Math.max(1, secondsUp(info.windowMs))}`;
-    const text = `"${route.nameOf(policy)}";q=${limit}${window}`;
+  private newPolicy(decision: Decision, route: RouteFacts): string {
+    const { policy, limit } = decision;
+    const text = policyText(decision, route, route.limitOf(policy, limit)?.windowMs);
     const tiers = this.policies.get(policy);
     if (tiers === undefined) this.policies.set(policy, new Map([[limit, text]]));
     else tiers.set(limit, text);
     return text;
   }
+}
+
+function policyText(
+  { policy, limit }: Decision,
+  route: RouteFacts,
+  windowMs: number | undefined,
+): string {
+  const window = windowMs === undefined ? '' : `;w=${Math.max(1, secondsUp(windowMs))}`;
+  return `"${route.nameOf(policy)}";q=${limit}${window}`;
 }
 
 function limitOf(decision: Decision, route: RouteFacts): string {
