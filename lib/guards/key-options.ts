@@ -4,7 +4,7 @@ import { type ExecutionContext } from '@nestjs/common';
  * Whose tokens a request takes:
  * `'ip'` the caller's address, IPv6 by network; `'user'` who the application says it is; `'route'`
  * each handler by itself; `'global'` one for all; `{ header }`, `{ param: 'query.q' }` a value of the
- * request; a function; or several of them together.
+ * request; `{ param: 0 }` the first thing that a message carries; a function; or several of them together.
  */
 export type KeyOption =
   | 'ip'
@@ -12,7 +12,7 @@ export type KeyOption =
   | 'route'
   | 'global'
   | { readonly header: string }
-  | { readonly param: string }
+  | { readonly param: string | number }
   | KeyFunction
   | readonly KeyOption[];
 

@@ -38,6 +38,12 @@ export function isSharedKey(key: KeyOption): boolean {
   return key === 'global' || key === 'route';
 }
 
+/** Whether it is what a message carries at a place, which has no meaning where values have names. */
+export function isByPlace(key: unknown): boolean {
+  if (Array.isArray(key)) return key.some(isByPlace);
+  return typeof (key as { param?: unknown } | undefined | null)?.param === 'number';
+}
+
 /** Compiles what a policy says about its key; `anonymous` is the key of callers without a name. */
 export function compileKey(
   at: string,
@@ -108,7 +114,14 @@ function valueReader(at: string, key: object): KeyReader {
     const path = param.split('.');
     return (context, reader) => textOf(reader.valueAt(context, path));
   }
-  throw new InvalidArgumentError(at, key, '{ header: name } or { param: path }');
+  if (typeof param === 'number' && Number.isInteger(param) && param >= 0) {
+    return (context, reader) => textOf(reader.placeAt?.(context, param));
+  }
+  throw new InvalidArgumentError(
+    at,
+    key,
+    '{ header: name }, { param: path }, or of messages { param: place } counted from 0',
+  );
 }
 
 /** A name that somebody chose must not be taken for an address, nor the other way round. */

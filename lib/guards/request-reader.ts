@@ -21,6 +21,11 @@ export interface RequestReader {
   userOf(context: ExecutionContext): unknown;
   /** A value of the request by path: `params.id`, `query.q`, `body.sku`. */
   valueAt(context: ExecutionContext, path: readonly string[]): unknown;
+  /**
+   * What a message carries at a place: of a list its elements, and anything else is the first. Only of
+   * transports whose messages may be lists.
+   */
+  placeAt?(context: ExecutionContext, place: number): unknown;
   /** What is called: the HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
 }

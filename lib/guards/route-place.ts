@@ -10,6 +10,7 @@ const FIELD = 'graphql:resolver_name';
 const SOCKET_MESSAGE = 'message';
 const SOCKET_PORT = 'port';
 const SOCKET_OPTIONS = 'websockets:gateway_options';
+const PATH = 'path';
 /** In the patterns of NATS, MQTT and RabbitMQ: the subject of a message says more than they do. */
 const WILDCARD = /[*>+#]/;
 /** What stands for the verb of a call or a message. */
@@ -60,6 +61,19 @@ export function routePlaceOf(
     isOneOfSeveral: places.length > 1 || patterns.some((pattern) => WILDCARD.test(pattern)),
     isByHost: hosts.length > 0,
   };
+}
+
+/** What to write for a value where `{ param: 0 }` means nothing, since values have names there. */
+export function namesInsteadOfPlaces(handler: Handler): string | undefined {
+  if (Reflect.hasMetadata(PATH, handler)) {
+    return "'query.id', 'params.id' or 'body.id': requests of HTTP have names, not places";
+  }
+  if (Reflect.hasMetadata(OPERATION, handler)) {
+    return "'args.id': arguments of GraphQL have names, not places";
+  }
+  const patterns = listOf(Reflect.getMetadata(PATTERN, handler));
+  const isGrpc = patterns.some((pattern) => Object.hasOwn(Object(pattern) as object, 'rpc'));
+  return isGrpc ? "'id': messages of gRPC have names, not places" : undefined;
 }
 
 /** The field of a schema that a resolver is for. */

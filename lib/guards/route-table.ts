@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { ByHandler, type Class, type Handler } from './by-handler.js';
+import { isByPlace } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import {
   costOf,
@@ -11,7 +12,7 @@ import {
   type PolicyChoice,
   type RateLimitEntry,
 } from './route-metadata.js';
-import { routePlaceOf, type ServedPath } from './route-place.js';
+import { namesInsteadOfPlaces, routePlaceOf, type ServedPath } from './route-place.js';
 import { RoutePlan } from './route-plan.js';
 import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 
@@ -45,6 +46,8 @@ export class RouteTable {
   private readonly plans = new ByHandler((type, handler) => this.makePlan(type, handler));
   /** All of them, and what parts each. */
   private readonly all = new Map<RoutePlan, () => void>();
+  /** Of those whose requests have names, and no places. */
+  private readonly named = new Map<RoutePlan, string>();
   private readonly ids = new Set<string>();
   private namesakes: ReadonlySet<string> | undefined;
   private maxCost: number;
@@ -78,6 +81,14 @@ export class RouteTable {
     return () => (this.maxCost = maxCost);
   }
 
+  /** Throws if the key of a policy would mean nothing on a route that asks for it. */
+  checkKeys(keyOf: (policy: string) => unknown): void {
+    for (const [plan, names] of this.named) {
+      const policy = plan.policies.find(({ name }) => isByPlace(keyOf(name)));
+      if (policy !== undefined) throw noPlaces(plan, policy.name, names);
+    }
+  }
+
   /** What the options apply to all must be there, even if no handler has been seen yet. */
   checkApplied(): void {
     const entries = this.appliedToAll();
@@ -99,7 +110,9 @@ export class RouteTable {
     }
     const choices = entries.map(({ what }) => what).filter((what) => typeof what === 'function');
     // The same name again is the same policy: it is asked once, where it stands closest.
-    const [ofApp, ofClass, ofMethod] = stages.map((stage) => this.policiesOf(id, stage));
+    const [ofApp, ofClass, ofMethod] = withoutReplaced(id, stages).map((stage) =>
+      this.policiesOf(id, stage),
+    );
     const policies = new Map([...ofApp!, ...ofClass!, ...ofMethod!]);
     for (const name of skip ?? []) policies.delete(name);
     if (choices.length > 0) this.catalog.useAll(`the choice of ${id}`);
@@ -109,6 +122,12 @@ export class RouteTable {
     const all = [...policies.values()];
     const plan = this.plan(id, all, choices, usesQuota, cost, isHandedOver);
     checkCosts(plan, this.maxCost, (name) => policies.get(name)?.fixedCost);
+    const names = namesInsteadOfPlaces(handler);
+    if (names !== undefined) {
+      const byPlace = all.find((policy) => policy.isByPlace);
+      if (byPlace !== undefined) throw noPlaces(plan, byPlace.name, names);
+      this.named.set(plan, names);
+    }
     const part = (): void => plan.part(ofClass!, ofMethod!);
     part();
     this.all.set(plan, part);
@@ -186,6 +205,44 @@ export class RouteTable {
     const hash = createHash('sha256').update(`${place.verb} ${place.name}`);
     return hash.digest('hex').slice(0, DIGEST_LENGTH);
   }
+}
+
+function noPlaces({ id }: RoutePlan, policy: string, names: string): InvalidArgumentError {
+  const where = policy === id ? `@RateLimit on ${id}` : `policies.${policy}, asked for by ${id}`;
+  const expectation = `a { param } by name on this route, such as ${names}`;
+  const message = `${where}: expected ${expectation}, got a place`;
+  return new InvalidArgumentError(`policies.${policy}.key`, undefined, expectation, message);
+}
+
+/** Of each stage, from the outermost on, what none further in stands in the place of. */
+function withoutReplaced(
+  id: string,
+  stages: readonly (readonly RateLimitEntry[])[],
+): (readonly RateLimitEntry[])[] {
+  const left = [...stages];
+  for (const [place, stage] of stages.entries()) {
+    const outer = stages.slice(0, place).flatMap((entries) => entries.flatMap(nameOf));
+    for (const name of stage.flatMap(({ instead = [] }) => instead)) {
+      if (!outer.includes(name)) {
+        const known = outer.length === 0 ? 'there are none' : outer.sort().join(', ');
+        throw new InvalidArgumentError(
+          `@RateLimit on ${id}.instead`,
+          name,
+          `a policy of the class or of 'apply' that would hold here (${known}); an inline one is named by its 'name'`,
+        );
+      }
+      for (let at = 0; at < place; at++) {
+        left[at] = left[at]!.filter((entry) => !nameOf(entry).includes(name));
+      }
+    }
+  }
+  return left;
+}
+
+/** What others can call the policy of a decorator, if they can. */
+function nameOf({ what }: RateLimitEntry): string[] {
+  if (typeof what === 'string') return [what];
+  return typeof what === 'object' && what.name !== undefined ? [what.name] : [];
 }
 
 function plainIdOf(type: Class, name: string): string {

@@ -156,7 +156,8 @@ describe('the key of a request', () => {
     [[], 'policies.p.key'],
     [['ip', 'nothing'] as unknown as KeyOption, 'policies.p.key[1]'],
     [{ header: '' }, 'policies.p.key'],
-    [{ param: 3 } as unknown as KeyOption, 'policies.p.key'],
+    [{ param: -1 }, 'policies.p.key'],
+    [{ param: 0.5 }, 'policies.p.key'],
     [{} as KeyOption, 'policies.p.key'],
   ])('cannot be %p', (key, field) => {
     expect(() => keyOf(key)).toThrow(InvalidArgumentError);

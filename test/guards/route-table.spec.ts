@@ -1,4 +1,4 @@
-import { Controller, Get, Injectable, Module, type Type } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, SetMetadata, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   createRateLimiter,
@@ -75,6 +75,28 @@ class Limited {
 
   @RateLimitCost(5)
   dear(): void {}
+
+  @RateLimit('b', { instead: 'a' })
+  other(): void {}
+
+  @RateLimit({ rate: 1, instead: ['a', 'c'] })
+  otherInline(): void {}
+}
+
+@RateLimit({ name: 'class-wide', rate: 2 })
+@RateLimit('c', { instead: 'a', quota: false })
+class Named {
+  plain(): void {}
+
+  @RateLimit({ name: 'own', rate: 5 }, { instead: 'class-wide' })
+  higher(): void {}
+
+  @RateLimit('b', { instead: 'd' })
+  unknown(): void {}
+
+  @RateLimit('b')
+  @RateLimit('a', { instead: 'b' })
+  ownNeighbour(): void {}
 }
 
 class Unlimited {
@@ -223,6 +245,53 @@ describe('the plan of a handler', () => {
     expect(namesOf(planOf(Skipping, 'plain', { apply: ['a'] }))).toEqual([]);
     expect(namesOf(planOf(Skipping, 'limited', { apply: ['a'] }))).toEqual(['a', 'b']);
   });
+
+  describe('with one policy instead of another', () => {
+    it.each<[Type, string, string[], string[]]>([
+      [Limited, 'other', [], ['b']],
+      [Limited, 'other', ['c'], ['c', 'b']],
+      [Limited, 'otherInline', ['c'], ['Limited.otherInline']],
+      [Named, 'plain', ['a', 'b'], ['b', 'Named.plain', 'c']],
+      [Named, 'higher', ['a'], ['c', 'Named.higher']],
+    ])('%p.%s, with %j applied to all', (type, method, apply, expected) => {
+      expect(namesOf(planOf(type, method, { apply }))).toEqual(expected);
+    });
+
+    it('asks for the figures of the one that took the place', () => {
+      const { policies, nameOf } = planOf(Named, 'higher', { apply: ['a'] });
+      expect(policies.map(({ name }) => nameOf(name))).toEqual(['c', 'own']);
+    });
+
+    it('leaves early ones out as well, and keeps what was said about the quota', () => {
+      @RateLimit({ name: 'door', rate: 1, early: true }, { quota: false })
+      class Door {
+        plain(): void {}
+
+        @RateLimit('a', { instead: 'door' })
+        open(): void {}
+      }
+      const settings = { hasQuota: true };
+      expect(planOf(Door, 'plain', settings).early()?.policies).toHaveLength(1);
+      const open = planOf(Door, 'open', settings);
+      expect([open.early(), namesOf(open)]).toEqual([undefined, ['a']]);
+    });
+
+    it.each<[Type, string, string[], string]>([
+      [Named, 'unknown', ['a'], 'a, c, class-wide'],
+      [Named, 'ownNeighbour', ['a'], 'a, c, class-wide'],
+      [Limited, 'otherInline', [], 'a'],
+      [Named, 'plain', ['b'], 'b'],
+    ])('is refused where no such policy would hold: %p.%s, %j', (type, method, apply, known) => {
+      expect(() => planOf(type, method, { apply })).toThrow(
+        `that would hold here (${known}); an inline one is named by its 'name', got `,
+      );
+    });
+
+    it('is refused where it is no name', () => {
+      expect(() => RateLimit('a', { instead: 5 as never })).toThrow('@RateLimit.instead');
+      expect(() => RateLimit('a', { insted: 'b' } as never)).toThrow('@RateLimit.insted');
+    });
+  });
 });
 
 describe("the app's quota", () => {
@@ -330,6 +399,56 @@ describe('at start', () => {
       );
     },
   );
+
+  it.each<[decorate: MethodDecorator, such: string]>([
+    [Get(), "such as 'query.id', 'params.id' or 'body.id': requests of HTTP have names"],
+    [SetMetadata('graphql:resolver_type', 'Query'), "such as 'args.id': arguments of GraphQL"],
+    [SetMetadata('microservices:pattern', [{ service: 'S', rpc: 'r' }]), "such as 'id': messages"],
+  ])('says what to write where a place has no meaning', (decorate, such) => {
+    class Named {
+      @RateLimit({ rate: 1, key: ['ip', { param: 0 }] })
+      inline(): void {}
+
+      @RateLimit('a')
+      later(): void {}
+    }
+    for (const name of ['inline', 'later'] as const) {
+      decorate(Named.prototype, name, Object.getOwnPropertyDescriptor(Named.prototype, name)!);
+    }
+    expect(() => planOf(Named, 'inline')).toThrow(
+      `@RateLimit on Named.inline: expected a { param }`,
+    );
+    expect(() => planOf(Named, 'inline')).toThrow(such);
+    // Also if a document brings the key.
+    const table = tableOf();
+    table.planOf(Named, handlerOf(Named, 'later'));
+    table.checkKeys(() => ({ param: 'body.id' }));
+    expect(() => table.checkKeys((name) => (name === 'a' ? { param: 0 } : 'ip'))).toThrow(
+      `policies.a, asked for by Named.later: expected a { param } by name on this route, ${such}`,
+    );
+  });
+
+  it('takes a place where messages may be lists', () => {
+    class Messages {
+      @SetMetadata('microservices:pattern', ['sum'])
+      @RateLimit({ rate: 1, key: { param: 0 } })
+      sum(): void {}
+    }
+    expect(namesOf(planOf(Messages, 'sum'))).toEqual(['Messages.sum']);
+  });
+
+  it('says so if a policy is to stand in the place of one that would not hold', async () => {
+    @Controller()
+    class InsteadOfNothing {
+      @Get()
+      @RateLimit('a', { instead: 'b' })
+      list(): void {}
+    }
+    await expect(start(InsteadOfNothing)).rejects.toThrow(
+      '@RateLimit on InsteadOfNothing.list.instead: expected a policy of the class or of',
+    );
+    await start(InsteadOfNothing, { apply: ['b'] });
+  });
 
   it('says so if there are none', async () => {
     class Nothing {}

@@ -50,6 +50,12 @@ class Messages {
     return { allowed: rateLimitOf(context)?.allowed };
   }
 
+  @MessagePattern('by-place')
+  @RateLimit('first', { quota: false })
+  byPlace(): object {
+    return { ok: true };
+  }
+
   @MessagePattern('slow')
   @RateLimit('shaped', { quota: false })
   slow(): object {
@@ -81,6 +87,7 @@ describe('messages over TCP', () => {
           quota: { apps: { shop: { guaranteed: 100, burst: 200 } } },
           policies: {
             'per-address': { rate: 5, period: '1m' },
+            first: { rate: 5, period: '1m', key: { param: 0 } },
             'per-user': { rate: 5, period: '1m', key: 'user', anonymous: 'global' },
             shaped: {
               algorithm: 'leaky-bucket',
@@ -105,6 +112,14 @@ describe('messages over TCP', () => {
   it('come from the address of their socket', async () => {
     await app.send('by-address', {});
     expect(await left('per-address', '127.0.0.1')).toBe(4);
+  });
+
+  it('are about what they carry at a place: of a list its elements, else the first', async () => {
+    for (const payload of [['sku-1', 2], ['sku-1'], 'sku-1', 7, [], {}, [{ sku: 1 }]]) {
+      await app.send('by-place', payload);
+    }
+    const keys = ['sku-1', '7', '(none)'];
+    expect(await Promise.all(keys.map((key) => left('first', key)))).toEqual([2, 4, 2]);
   });
 
   it('come from whom a guard says, else from whom they say themselves', async () => {

@@ -60,6 +60,12 @@ class RoomsGateway implements OnGatewayConnection {
     return 'ok';
   }
 
+  @SubscribeMessage('place')
+  @RateLimit({ rate: 1, period: '1m', key: { param: 0 } })
+  place(): string {
+    return 'ok';
+  }
+
   @SubscribeMessage('header')
   @RateLimit({ rate: 1, period: '1m', key: { header: 'X-Tenant' } })
   header(): string {
@@ -240,6 +246,9 @@ describe('messages of socket.io', () => {
     expect(await ann.ask('room', { room: 'a' })).toBe('ok');
     expect(await ann.ask('room', { room: 'b' })).toBe('ok');
     expect(await bob.ask('room', { room: 'a' })).toMatchObject({ code: 'RATE_LIMITED' });
+    expect(await ann.ask('place', 'a')).toBe('ok');
+    expect(await ann.ask('place', ['b', 'a'])).toBe('ok');
+    expect(await bob.ask('place', 'b')).toMatchObject({ code: 'RATE_LIMITED' });
   });
 
   it('counts what a quota is spent on by event, and calls a lack of capacity overload', async () => {

@@ -108,7 +108,7 @@ const simpleKey = z.union(
   [
     choice('ip', 'user', 'route', 'global'),
     z.strictObject({ header: text('the name of a header') }),
-    z.strictObject({ param: text("the path of a value, such as 'query.q'") }),
+    z.strictObject({ param: z.union([text("the path of a value, such as 'query.q'"), whole(0)]) }),
   ],
   { error: A_KEY },
 );

@@ -25,7 +25,7 @@ import {
 } from './message-context.js';
 import { isEventHandler, patternOf } from './message-handlers.js';
 import { messageHeaderOf } from './message-headers.js';
-import { ownValueAt } from './own-value.js';
+import { ownValueAt, valueAtPlace } from './own-value.js';
 import { type RmqReceipts } from './rmq-receipts.js';
 
 /** What Nest makes of errors that are not for callers. */
@@ -84,6 +84,10 @@ export class MessageTransport implements Transport {
 
   valueAt(context: ExecutionContext, path: readonly string[]): unknown {
     return ownValueAt(context.getArgByIndex<unknown>(0), path);
+  }
+
+  placeAt(context: ExecutionContext, place: number): unknown {
+    return valueAtPlace(context.getArgByIndex<unknown>(0), place);
   }
 
   methodOf(context: ExecutionContext): string {

@@ -8,3 +8,9 @@ export function ownValueAt(from: unknown, path: readonly string[]): unknown {
   }
   return value;
 }
+
+/** What a message carries at a place: of a list its elements, and anything else is the first. */
+export function valueAtPlace(payload: unknown, place: number): unknown {
+  if (Array.isArray(payload)) return payload[place] as unknown;
+  return place === 0 ? payload : undefined;
+}

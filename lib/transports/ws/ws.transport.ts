@@ -11,6 +11,7 @@ import {
 } from '../../guards/index.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../http/http-requests.js';
+import { valueAtPlace } from '../rpc/own-value.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
 import { isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
 import { type Violations } from './violations.js';
@@ -63,6 +64,10 @@ export class WsTransport implements Transport {
   valueAt(context: ExecutionContext, path: readonly string[]): unknown {
     const [client, data] = context.getArgs<[Socket, unknown]>();
     return valueAt({ data, client, handshake: client.handshake }, path);
+  }
+
+  placeAt(context: ExecutionContext, place: number): unknown {
+    return valueAtPlace(context.getArgByIndex<unknown>(1), place);
   }
 
   methodOf(context: ExecutionContext): string {
