@@ -97,6 +97,33 @@ describe('a limit that comes with the request, on Redis', () => {
     expect((await a.tryAcquire({ ...K, limit })).allowed).toBe(false);
   });
 
+  it.each<[name: string, before: PolicyInput, after: PolicyInput]>([
+    ['token bucket', { rate: '1/h', sync: 'exact' }, { rate: '9/h', sync: 'exact', shadow: false }],
+    [
+      'leaky shaper',
+      { algorithm: 'leaky-bucket', mode: 'shaper', rate: '1/h' },
+      { algorithm: 'leaky-bucket', mode: 'shaper', rate: '9/h', maxDelay: '3h' },
+    ],
+    [
+      'sliding window',
+      { algorithm: 'sliding-window', rate: '1/h' },
+      { algorithm: 'sliding-window', rate: '9/h', subWindows: 4 },
+    ],
+  ])('stays used when its policy changes, here and there: %s', async (_name, before, after) => {
+    const [a, b] = (await fleet(2, before)) as [RateLimiter, RateLimiter];
+    const asked = { ...K, limit: PLAN };
+    expect((await a.tryAcquire({ ...asked, cost: 2 })).allowed).toBe(true);
+    const policies = { p: after, q: { rate: '2/h' } };
+    // One of the two has heard of it, and then the other as well.
+    for (const limiter of [a, b]) {
+      limiter.prepare({ revision: 1, policies })();
+      const left = await together([a, b].map((one) => one.peek(asked)));
+      expect(left.map(({ remaining }) => remaining)).toEqual([1, 1]);
+    }
+    expect((await b.tryAcquire(asked)).allowed).toBe(true);
+    expect((await a.tryAcquire(asked)).allowed).toBe(false);
+  });
+
   it('is called after its figures there, which no tier can be', async () => {
     const [a] = await fleet(1, { rate: '1/h' });
     await a!.tryAcquire({ ...K, limit: { rate: 1, burst: 7 } });
