@@ -102,7 +102,7 @@ describe('the tables in the README', () => {
 
   it('have every field of a decision', async () => {
     const limiter = weir.createRateLimiter({ policies: { a: { rate: 1 }, b: { rate: 1 } } });
-    const one = { policy: 'a', key: 'k' };
+    const one = { policy: 'a', key: 'k', limit: 1 };
     const decision = await limiter.tryAcquire([one, { ...one, policy: 'b' }]);
     await limiter.close();
     expect([...tableBelow(readme, 'The decision').keys()]).toEqual(Object.keys(decision));
