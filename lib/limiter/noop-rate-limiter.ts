@@ -3,6 +3,7 @@ import { isList } from './asked.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
+import { type LimitInput } from './given-limits.js';
 import { type LimitsChange } from './limits-change.js';
 import { type RateLimiterOptions } from './options.js';
 import { type PolicyInput } from './policy-options.js';
@@ -70,6 +71,10 @@ export class NoopRateLimiter extends RateLimiter {
 
   policy(name: string): PolicyInfo | undefined {
     return this.known.policy(name);
+  }
+
+  checkLimit(policy: string, limit: LimitInput, cost?: number): void {
+    this.known.checkLimit(policy, limit, cost);
   }
 
   policyNames(): string[] {
