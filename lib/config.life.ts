@@ -2,7 +2,6 @@ import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from 
 import {
   documentOf,
   FileSource,
-  inOneLine,
   SourceLayer,
   VersionedConfig,
   type ConfigConsumer,
@@ -14,6 +13,7 @@ import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { RateLimitError } from './common/errors.js';
 import { newNodeId } from './common/ids.js';
+import { inOneLine } from './common/quoted.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
 import { type PolicyCatalog } from './guards/index.js';

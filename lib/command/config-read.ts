@@ -1,4 +1,5 @@
 import { dump } from 'js-yaml';
+import { inOneLine } from '../common/quoted.js';
 import {
   diff,
   isEmptyDiff,
@@ -15,7 +16,7 @@ import { atPath, insteadOf, pathOf } from './document-path.js';
 import { RunningQuotas } from './running-quotas.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { documentIn, documentNamed, isRevision, laidOver, readStored } from './stored-config.js';
-import { inLine, inOneLine, inTime, table } from './table.js';
+import { inLine, inTime, table } from './table.js';
 
 export const configGet: Command = {
   name: 'config get',

@@ -1,4 +1,5 @@
 import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
+import { withoutSteering } from '../common/quoted.js';
 import { libraryVersion } from '../config/library-version.js';
 import { nearest } from '../common/nearest.js';
 import { UsageError } from '../simulation/index.js';
@@ -23,23 +24,16 @@ export const COMMANDS: readonly Command[] = [
   simulate,
 ];
 
-/** What `npx weir` does; resolves to the exit code. */
+/**
+ * What `npx weir` does; resolves to the exit code. Names and values come from whoever has written to the
+ * store, so nothing is printed that steers a terminal.
+ */
 export function runCommand(args: readonly string[], output: Output): Promise<number> {
   return run(args, {
-    log: (text) => output.log(harmless(text)),
-    error: (text) => output.error(withoutSecrets(harmless(text))),
+    log: (text) => output.log(withoutSteering(text)),
+    error: (text) => output.error(withoutSecrets(withoutSteering(text))),
   });
 }
-
-/**
- * Names and values come from whoever has written to the store, and signs that steer a terminal could
- * clear the screen or make one line look like another.
- */
-function harmless(text: string): string {
-  return text.replace(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : ''));
-}
-
-const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 async function run(args: readonly string[], output: Output): Promise<number> {
   const [first = '--help'] = args;

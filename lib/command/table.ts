@@ -1,3 +1,5 @@
+import { inOneLine } from '../common/quoted.js';
+
 const GAP = '  ';
 
 /** Lines in columns; numbers to the right. */
@@ -24,9 +26,6 @@ function cell(value: unknown): string {
 }
 
 const LONGEST_VALUE = 60;
-
-/** Words of somebody's, which must not look like lines of ours. */
-export const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
 /** A value of a document on one line. */
 export function inLine(value: unknown): string {

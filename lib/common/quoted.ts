@@ -1,14 +1,13 @@
 /** Enough to recognise something by, and too little to fill a log with. */
 const LONGEST_QUOTE = 100;
 
-/** What a terminal or a reader of logs may take for more than text: C1, line ends, directions. */
-const INVISIBLE =
-  /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+/** What steers a terminal, or makes one line look like two: controls, line ends, directions, tags. */
+const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Words of a caller as they may stand in a log: cut, in quotes, and nothing but text. */
 export function quoted(text: string, longest = LONGEST_QUOTE): string {
   const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  return plainText(JSON.stringify(cut));
+  return JSON.stringify(cut).replace(STEERING, written);
 }
 
 /** What was thrown, as it may stand in a log; whatever it is, this does not throw. */
@@ -20,7 +19,21 @@ export function quotedError(error: unknown): string {
   }
 }
 
-/** The same text with everything invisible in it written out. */
-export function plainText(text: string): string {
-  return text.replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** A text of one line or several as it may stand in one line of a log: nothing but text, line after line. */
+export function inOneLine(text: string): string {
+  return text
+    .replace(/:\r?\n\s*/, ': ')
+    .replace(/\s*\n\s*/g, '; ')
+    .replace(/\s+/g, ' ')
+    .replace(STEERING, '');
+}
+
+/** The same text as it may stand on a terminal: in its lines, and nothing but text. */
+export function withoutSteering(text: string): string {
+  return text.replace(STEERING, (sign) => (sign === '\n' || sign === '\t' ? sign : ''));
+}
+
+function written(sign: string): string {
+  const code = sign.codePointAt(0)!.toString(16);
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`;
 }

@@ -192,15 +192,22 @@ export class RateLimitGuard implements CanActivate {
     const charge = this.chargeAfter(decision, request, before);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
+    if (decision.allowed && decision.delayMs === 0) return true;
+    const patience = transport.patienceOf?.(context, this.questions.areShared(plan));
     if (!decision.allowed) {
-      const patience = transport.patienceOf?.(context, this.questions.areShared(plan));
-      if (patience === undefined) {
+      if (patience === undefined || patience.maxWaitMs < 1) {
         return this.deny(decision, charge, plan, context, transport, subject);
       }
       return this.wait(patience, decision, request, plan, context, transport, subject, before);
     }
-    if (decision.delayMs === 0) return true;
-    const held = this.waiting.hold(decision, request, context, transport);
+    if (patience !== undefined && decision.delayMs > patience.maxWaitMs) {
+      const { delayMs: retryAfterMs } = decision;
+      const denied = { ...decision, allowed: false, delayMs: 0, retryAfterMs };
+      return this.waiting.giveBack(request, decision).then(() => {
+        throw this.rejectionOf(denied, plan, context, transport);
+      });
+    }
+    const held = this.waiting.hold(decision, request, context, transport, patience);
     keepCharge(subject, { ...charge, pending: held });
     return held.then((isLetGo) => {
       keepCharge(subject, { ...chargeOf(subject)!, pending: undefined });

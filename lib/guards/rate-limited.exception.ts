@@ -6,7 +6,7 @@ import { type RejectionBody } from './rejection.js';
 export interface RateLimitedBody extends RejectionBody {
   readonly statusCode: 429 | 503;
   readonly code: 'RATE_LIMITED' | 'OVERLOADED';
-  /** Absent for the shared capacity, which is nobody's business. */
+  /** Absent for quotas and the shared capacity: what apps are called is none of a caller's business. */
   readonly policy?: string;
   readonly retryAfterMs: number;
 }
@@ -42,7 +42,7 @@ function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
         statusCode: 429,
         code: 'RATE_LIMITED',
         message: 'Too many requests',
-        policy,
+        ...(tier === 'policy' && { policy }),
         retryAfterMs,
       };
 }

@@ -53,8 +53,8 @@ export interface DecisionWriter {
   /** An interceptor of this transport can answer in the place of the handler. */
   takesHandOver?(context: ExecutionContext): boolean;
   /**
-   * For requests that are better kept waiting for tokens than denied. `isLimitShared` if no caller has
-   * tokens of its own.
+   * For requests that are better kept waiting for tokens than denied, but no longer than that, also by a
+   * shaper. `isLimitShared` if no caller has tokens of its own.
    */
   patienceOf?(context: ExecutionContext, isLimitShared: boolean): Patience | undefined;
 }

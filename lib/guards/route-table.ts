@@ -33,6 +33,8 @@ export interface RouteTableSettings {
 
 /** A method of a class, by its name. */
 export interface NamedHandler {
+  /** In which it was found. */
+  readonly module?: Class;
   readonly type: Class;
   readonly handler: Handler;
   readonly name: string;
@@ -49,7 +51,7 @@ export class RouteTable {
   /** Of those whose requests have names, and no places. */
   private readonly named = new Map<RoutePlan, string>();
   private readonly ids = new Set<string>();
-  private namesakes: ReadonlySet<string> | undefined;
+  private namesakes: ReadonlyMap<string, readonly NamedHandler[]> | undefined;
   private maxCost: number;
 
   constructor(
@@ -128,10 +130,23 @@ export class RouteTable {
       if (byPlace !== undefined) throw noPlaces(plan, byPlace.name, names);
       this.named.set(plan, names);
     }
+    this.checkCapacities(plan);
     const part = (): void => plan.part(ofClass!, ofMethod!);
     part();
     this.all.set(plan, part);
     return this.settings.enabled === false ? this.emptyPlan(id) : plan;
+  }
+
+  /** What no tier of a policy ever holds would be refused each time. */
+  private checkCapacities({ id, cost, policies }: RoutePlan): void {
+    if (typeof cost !== 'number') return;
+    for (const { name } of policies) {
+      const { base, tiers } = this.limiter.policy(name)!;
+      const most = Math.max(base.capacity, ...[...tiers.values()].map((one) => one.capacity));
+      if (cost <= most) continue;
+      const expected = `at most ${most}, which is all that policy "${name}" ever holds`;
+      throw new InvalidArgumentError(`@RateLimitCost on ${id}`, cost, expected);
+    }
   }
 
   private policiesOf(id: string, entries: readonly RateLimitEntry[]): Map<string, AppliedPolicy> {
@@ -190,20 +205,30 @@ export class RouteTable {
     const name = methodNameOf(type, handler);
     const plain = plainIdOf(type, name);
     this.namesakes ??= namesakesIn(this.settings.handlers());
+    const namesakes = this.namesakes.get(plain);
     // A module that is loaded later may bring another one of the name.
-    const isShared = this.namesakes.has(plain) || this.ids.has(plain);
-    const own = isShared ? `${plain}-${this.digestOf(type, handler, name)}` : plain;
+    const isShared = namesakes !== undefined || this.ids.has(plain);
+    const own = isShared ? `${plain}-${this.digestOf({ type, handler, name }, namesakes)}` : plain;
     let id = own;
+    // Only what is alike in name, place, module and text is left, of which the order is all there is.
     for (let n = 2; this.ids.has(id); n++) id = `${own}-${n}`;
     this.ids.add(id);
     return id;
   }
 
-  private digestOf(type: Class, handler: Handler, name: string): string {
+  private digestOf(one: NamedHandler, namesakes: readonly NamedHandler[] = [one]): string {
+    const place = this.placeOf(one);
+    const isElsewhere = (other: NamedHandler): boolean =>
+      isSameHandler(one, other) || this.placeOf(other) !== place;
+    // Two gateways, or fields of two schemas, may be served at the same place.
+    const text = namesakes.every(isElsewhere) ? place : `${place} ${sourceOf(one, namesakes)}`;
+    return createHash('sha256').update(text).digest('hex').slice(0, DIGEST_LENGTH);
+  }
+
+  private placeOf({ type, handler, name }: NamedHandler): string {
     const paths = this.settings.pathsOf(type, handler);
     const place = routePlaceOf(type, handler, name, paths);
-    const hash = createHash('sha256').update(`${place.verb} ${place.name}`);
-    return hash.digest('hex').slice(0, DIGEST_LENGTH);
+    return `${place.verb} ${place.name}`;
   }
 }
 
@@ -245,22 +270,36 @@ function nameOf({ what }: RateLimitEntry): string[] {
   return typeof what === 'object' && what.name !== undefined ? [what.name] : [];
 }
 
+/** The modules that a handler is in, and what it says. */
+function sourceOf(one: NamedHandler, all: readonly NamedHandler[]): string {
+  const modules = all
+    .filter((other) => isSameHandler(one, other))
+    .map(({ module }) => module?.name);
+  return `${modules.toSorted().join()} ${Function.prototype.toString.call(one.handler)}`;
+}
+
+function isSameHandler(one: NamedHandler, other: NamedHandler): boolean {
+  return one.type === other.type && one.handler === other.handler;
+}
+
 function plainIdOf(type: Class, name: string): string {
   return `${type.name}.${name}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_ID);
 }
 
-/** The ids that more than one handler would have. */
-function namesakesIn(handlers: Iterable<NamedHandler>): Set<string> {
-  const known = new Map<string, NamedHandler>();
-  const shared = new Set<string>();
+/** The handlers whose id another one would have as well, by that id. */
+function namesakesIn(handlers: Iterable<NamedHandler>): Map<string, readonly NamedHandler[]> {
+  const known = new Map<string, NamedHandler[]>();
   for (const found of handlers) {
     const id = plainIdOf(found.type, found.name);
-    const first = known.get(id);
-    if (first === undefined) known.set(id, found);
-    // Several modules may have the same class.
-    else if (first.type !== found.type || first.handler !== found.handler) shared.add(id);
+    const others = known.get(id);
+    if (others === undefined) known.set(id, [found]);
+    else others.push(found);
   }
-  return shared;
+  for (const [id, all] of known) {
+    // Several modules may have the same class.
+    if (all.every((one) => isSameHandler(one, all[0]!))) known.delete(id);
+  }
+  return known;
 }
 
 /** What is computed is only known when somebody asks. */

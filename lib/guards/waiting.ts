@@ -16,21 +16,29 @@ export class Waiting {
 
   /** Resolves when the tokens of a denied request were taken after all; undefined if they were not. */
   async forTokens(request: Acquire, patience: Patience): Promise<Decision | undefined> {
-    const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
-    patience.begin();
+    const end = this.begin(patience);
     try {
       return await this.limiter.acquire(request, { timeoutMs: patience.maxWaitMs });
     } catch (error) {
       if (error instanceof RateLimitError) return undefined;
       throw error;
     } finally {
-      patience.end();
-      stop();
+      end();
     }
   }
 
+  /** Keeps a connection alive until the result is called. */
+  private begin(patience: Patience): () => void {
+    const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
+    patience.begin();
+    return () => {
+      patience.end();
+      stop();
+    };
+  }
+
   /** The limiter may be closed by now, or the limit smaller than what was taken under it. */
-  private async giveBack(request: Acquire, decision: Decision): Promise<void> {
+  async giveBack(request: Acquire, decision: Decision): Promise<void> {
     try {
       await this.limiter.refund(request, decision);
     } catch (error) {
@@ -44,13 +52,16 @@ export class Waiting {
     request: Acquire,
     context: ExecutionContext,
     transport: Transport,
+    patience?: Patience,
   ): Promise<boolean> {
+    const finish = patience === undefined ? undefined : this.begin(patience);
     return new Promise((resolve) => {
       let isOver = false;
       let stopListening = (): void => undefined;
       const end = (then: () => void): void => {
         if (isOver) return;
         isOver = true;
+        finish?.();
         cancel();
         stopListening();
         then();

@@ -18,7 +18,7 @@ import {
   type RouteTableSettings,
 } from '../../lib/guards/route-table.js';
 
-const POLICIES = { a: { rate: 1 }, b: { rate: 1 }, c: { rate: 1 }, 'v1.d': { rate: 1 } };
+const POLICIES = { a: { rate: 10 }, b: { rate: 10 }, c: { rate: 10 }, 'v1.d': { rate: 10 } };
 const QUOTA = { apps: { app: { guaranteed: 10 } } };
 
 const limiters: RateLimiter[] = [];
@@ -62,8 +62,8 @@ class Limited {
   @RateLimit('c')
   more(): void {}
 
-  @RateLimit({ rate: 1 })
-  @RateLimit({ rate: 2 })
+  @RateLimit({ rate: 10 })
+  @RateLimit({ rate: 20 })
   inline(): void {}
 
   @SkipRateLimit()
@@ -182,6 +182,27 @@ describe('the plan of a handler', () => {
 
     it('is one for each, also where they are served at one place', () => {
       expect(new Set(namesBy(tableOf({ handlers: () => twins }), twins)).size).toBe(2);
+    });
+
+    it.each([
+      ['modules', class First {}, class Second {}, [() => () => 'a', () => () => 'a']],
+      ['what they say', class Only {}, class Only {}, [() => () => 'a', () => () => 'b']],
+    ] as const)('is named by %s where they are served at one place', (_, First, Second, bodies) => {
+      const gateways = [First, Second].map((module, i) => {
+        class Twin {
+          declare list: () => string;
+        }
+        Object.defineProperty(Twin.prototype, 'list', { value: bodies[i]!() });
+        const descriptor = Object.getOwnPropertyDescriptor(Twin.prototype, 'list')!;
+        RateLimit({ rate: 1 })(Twin.prototype, 'list', descriptor);
+        return { module, type: Twin, handler: handlerOf(Twin, 'list'), name: 'list' };
+      });
+      const [forth, back] = [gateways, gateways.toReversed()].map((order) =>
+        namesBy(tableOf({ handlers: () => order }), order),
+      );
+      expect(back!.toReversed()).toEqual(forth);
+      expect(new Set(forth).size).toBe(2);
+      for (const name of forth!) expect(name).toMatch(/^Twin\.list-[0-9a-f]{8}$/);
     });
 
     it('has the plain name if it is the same class in two modules', () => {
@@ -311,7 +332,7 @@ describe("the app's quota", () => {
     @SkipRateLimit('a')
     afterAll(): void {}
 
-    @RateLimit({ rate: 1, quota: false })
+    @RateLimit({ rate: 10, quota: false })
     without(): void {}
   }
 

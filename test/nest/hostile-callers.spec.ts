@@ -547,4 +547,29 @@ describe('at start', () => {
     if (isRefused) await expect(started).rejects.toThrow(/at most 4.*quota.maxCost/);
     else await (await started).close();
   });
+
+  it.each<[string, MethodDecorator[], boolean]>([
+    ['a policy', [RateLimit('ten'), RateLimitCost(11)], true],
+    ['an inline policy', [RateLimit({ rate: 10 }), RateLimitCost(11)], true],
+    ['one of two policies', [RateLimit('ten'), RateLimit('tiered'), RateLimitCost(11)], true],
+    ['what only a tier holds', [RateLimit('tiered'), RateLimitCost(20)], false],
+    ['all that it holds', [RateLimit('ten'), RateLimitCost(10)], false],
+    ['what is computed', [RateLimit('ten'), RateLimitCost(() => 11)], false],
+  ])('a fixed cost against %s', async (_, decorators, isRefused) => {
+    @Controller()
+    class Costly {
+      @Get('costly')
+      costly(): string {
+        return 'ok';
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Costly.prototype, 'costly')!;
+    for (const decorate of decorators) decorate(Costly.prototype, 'costly', descriptor);
+    const policies = { ten: { rate: 10 }, tiered: { rate: 10, tiers: { vip: { rate: 20 } } } };
+    const imports = [RateLimitModule.forRoot({ policies })];
+    const started = startHttp('express', { imports, controllers: [Costly] });
+    const told = /@RateLimitCost on Costly.costly: expected at most 10, .*ever holds, got 11/;
+    if (isRefused) await expect(started).rejects.toThrow(told);
+    else await (await started).close();
+  });
 });

@@ -3,6 +3,7 @@ import { EventPattern, MessagePattern } from '@nestjs/microservices';
 import {
   DroppedEvents,
   RateLimit,
+  RateLimiter,
   RateLimitModule,
   type KafkaOptions,
   type RateLimitModuleInput,
@@ -26,6 +27,18 @@ class Orders {
   @EventPattern('sent')
   @RateLimit({ rate: 1, period: '1s', key: { param: 'sender' } })
   sent({ id }: { id: string }): void {
+    seen.push(id);
+  }
+
+  @EventPattern('shaped')
+  @RateLimit({
+    algorithm: 'leaky-bucket',
+    mode: 'shaper',
+    rate: 1,
+    burst: 60,
+    key: { param: 'sender' },
+  })
+  shaped({ id }: { id: string }): void {
     seen.push(id);
   }
 
@@ -159,6 +172,23 @@ describe('events of Kafka', () => {
       expect(seen).toHaveLength(6);
       expect(app.app.get(DroppedEvents).byHandler()).toEqual({ 'Orders.sent': 994 });
       expect(kafka.refused).toEqual([]);
+    });
+
+    it('hold it up no longer by a shaper, whose tokens go back, and with heartbeats', async () => {
+      await start({});
+      expect(await flood('shaped', 1000)).toBeLessThan(6000);
+      expect(seen.length).toBeGreaterThan(3);
+      expect(seen.length).toBeLessThan(8);
+      expect(app.app.get(DroppedEvents).byHandler()).toEqual({
+        'Orders.shaped': 1000 - seen.length,
+      });
+      expect(kafka.heartbeats).toBeGreaterThan(0);
+      const [policy] = app.app
+        .get(RateLimiter)
+        .policyNames()
+        .filter((name) => name.includes('shaped'));
+      const left = await app.app.get(RateLimiter).peek({ policy: policy!, key: 'mallory' });
+      expect(left.remaining).toBeGreaterThan(55);
     });
 
     it('hold it up for a tenth of the time from then on', async () => {

@@ -67,7 +67,10 @@ describe.each(PLATFORMS)('the quota of an app, in memory on %s', (platform) => {
     expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(denied.headers.get('ratelimit')).toBeNull();
     expect(denied.headers.get('ratelimit-policy')).toBeNull();
-    expect(await denied.json()).toMatchObject({ code: 'RATE_LIMITED', status: 429 });
+    const problem: unknown = await denied.json();
+    expect(problem).toMatchObject({ code: 'RATE_LIMITED', status: 429 });
+    // Nor what the app is called.
+    expect(JSON.stringify([...denied.headers, problem])).not.toMatch(/shop|violated/);
   });
 
   it('comes on top of policies, and only their figures are told', async () => {

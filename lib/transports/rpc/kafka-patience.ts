@@ -19,11 +19,10 @@ export class KafkaPatience {
     private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
-  /** Undefined for an event that is to be dropped at once. */
-  of(message: MessageContext, isLimitShared: boolean): Patience | undefined {
+  /** None at all for an event that is to be dropped at once. */
+  of(message: MessageContext, isLimitShared: boolean): Patience {
     const allowance = isLimitShared ? undefined : this.allowanceOf(message);
-    const maxWaitMs = allowance?.leftMs() ?? this.maxWaitMs;
-    if (maxWaitMs < 1) return undefined;
+    const maxWaitMs = Math.max(0, allowance?.leftMs() ?? this.maxWaitMs);
     const heartbeat = message.getHeartbeat!();
     return {
       maxWaitMs,
