@@ -2,7 +2,7 @@ import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/c
 import { SystemClock } from './common/clock.js';
 import { RateLimitError } from './common/errors.js';
 import { MinuteLog, type MinuteLines } from './common/minute-log.js';
-import { plainText, quoted, quotedError } from './common/quoted.js';
+import { quoted, quotedError, withoutSteering } from './common/quoted.js';
 import { StateLog } from './common/state-log.js';
 import { type RecoveryChange } from './degradation/index.js';
 import { type FailureMode } from './limiter/policy-options.js';
@@ -258,5 +258,5 @@ function stackOf(error: unknown): string | undefined {
   const at = stack.indexOf(message);
   const below = stack.slice(at < 0 ? 0 : at + message.length);
   const frames = below.split('\n').slice(1, MOST_FRAMES + 1);
-  return frames.map((frame) => plainText(frame.slice(0, LONGEST_FRAME))).join('\n');
+  return frames.map((frame) => withoutSteering(frame.slice(0, LONGEST_FRAME))).join('\n');
 }
