@@ -79,7 +79,7 @@ class Limited {
   @RateLimit('b', { instead: 'a' })
   other(): void {}
 
-  @RateLimit({ rate: 1, instead: ['a', 'c'] })
+  @RateLimit({ rate: 10, instead: ['a', 'c'] })
   otherInline(): void {}
 }
 
