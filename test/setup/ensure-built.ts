@@ -1,7 +1,15 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runToEnd } from './run-to-end.js';
 
-export const root = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+/** The repository, also for what is compiled into build/: the suites of the bench start servers by it. */
+export const root = repositoryOf(dirname(fileURLToPath(import.meta.url)));
+
+function repositoryOf(directory: string): string {
+  const isIt = existsSync(join(directory, 'package.json'));
+  return isIt ? directory : repositoryOf(dirname(directory));
+}
 
 /** Long enough for a `beforeAll` that has to build everything first. */
 export const BUILD_TIMEOUT_MS = 180_000;
