@@ -8,6 +8,7 @@ import {
   type ConfigLayer,
   type ConfigSource,
   type OwnLayer,
+  type Report,
 } from './config/index.js';
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
@@ -16,10 +17,13 @@ import { newNodeId } from './common/ids.js';
 import { inOneLine } from './common/quoted.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
+import { type DegradeParts } from './degradation.providers.js';
 import { type PolicyCatalog } from './guards/index.js';
+import { type Degradation } from './interceptors/index.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { MemoryConfig, RedisConfig } from './stores/index.js';
+import { MemoryConfig, RedisConfig, RedisOrders } from './stores/index.js';
+import { WarmOrders } from './warm-orders.js';
 
 /** Of an application without a name. */
 const DEFAULT_SERVICE = 'default';
@@ -27,6 +31,8 @@ const DEFAULT_SERVICE = 'default';
 const SOURCE = 'config.source';
 /** Nobody's request waits for it. */
 const STORE_TIMEOUT_MS = 1000;
+/** Of resources that a process names with each poll; an operator can name others, too. */
+const MOST_NAMES = 200;
 
 /** The configuration of an application, on the store that its limiter has. */
 export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter): VersionedConfig {
@@ -37,17 +43,44 @@ export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter
     redis === undefined
       ? new MemoryConfig(clock)
       : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
-  const logger = new Logger('RateLimitConfig');
-  const report = {
-    info: (text: string) => logger.log(inOneLine(text)),
-    warn: (text: string) => logger.warn(inOneLine(text)),
-    error: (text: string) => logger.error(inOneLine(text)),
-  };
+  const report = reportTo(new Logger('RateLimitConfig'));
   const { poll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
   return new VersionedConfig({
     ...{ store, nodeId, clock, report, service },
     pollMs: durationMs(poll, 'config.poll'),
   });
+}
+
+function reportTo(logger: Logger): Report {
+  return {
+    info: (text) => logger.log(inOneLine(text)),
+    warn: (text) => logger.warn(inOneLine(text)),
+    error: (text) => logger.error(inOneLine(text)),
+  };
+}
+
+/** Has this process tell what operators can name, and carry out their orders; on Redis only. */
+export function openOrders(
+  { service = DEFAULT_SERVICE, clock = new SystemClock() }: RateLimitModuleOptions,
+  config: VersionedConfig,
+  { redis }: RateLimiter,
+  degradation: Degradation,
+  parts: DegradeParts,
+): WarmOrders | undefined {
+  if (redis === undefined) return undefined;
+  const names = (): string[] => (parts.resources.length === 0 ? [] : degradation.warmable());
+  config.describe(() => ({
+    ...{ service, resources: parts.resources.slice(0, MOST_NAMES) },
+    warms: names().slice(0, MOST_NAMES),
+  }));
+  const store = new RedisOrders({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
+  const report = reportTo(new Logger('Degradation'));
+  const warm = (resource?: string) => degradation.warm(resource);
+  const orders = new WarmOrders({
+    ...{ store, service, nodeId: config.nodeId, clock, report, names, warm },
+  });
+  config.whenOrdered(() => orders.look());
+  return orders;
 }
 
 /**
@@ -64,6 +97,7 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
     private readonly limiter: RateLimiter,
     private readonly catalog: PolicyCatalog,
     private readonly consumers: readonly ConfigConsumer[],
+    private readonly orders: WarmOrders | undefined,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
@@ -77,6 +111,7 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
 
   async onApplicationShutdown(): Promise<void> {
     this.layer?.close();
+    this.orders?.close();
     await this.config.close();
   }
 

@@ -1,8 +1,9 @@
 import { type Provider } from '@nestjs/common';
 import { RateLimitConfig, type ConfigSnapshot, type VersionedConfig } from './config/index.js';
-import { ConfigLife, openConfig } from './config.life.js';
+import { ConfigLife, openConfig, openOrders } from './config.life.js';
 import { DegradeParts } from './degradation.providers.js';
 import { PolicyCatalog, RouteTable } from './guards/index.js';
+import { Degradation } from './interceptors/index.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
 import { Protection } from './protection/index.js';
@@ -37,6 +38,7 @@ export const configProviders: Provider[] = [
       LimitsConsumer,
       Protection,
       DegradeParts,
+      Degradation,
     ],
     (
       config: VersionedConfig,
@@ -46,6 +48,7 @@ export const configProviders: Provider[] = [
       limits: LimitsConsumer,
       protection: Protection,
       degradation: DegradeParts,
+      operations: Degradation,
     ) => {
       const resources = {
         prepare: ({ document }: ConfigSnapshot) =>
@@ -54,7 +57,8 @@ export const configProviders: Provider[] = [
           ),
       };
       const consumers = [limits, resources, degradation];
-      return new ConfigLife(config, options, limiter, catalog, consumers);
+      const orders = openOrders(options, config, limiter, operations, degradation);
+      return new ConfigLife(config, options, limiter, catalog, consumers, orders);
     },
   ),
 ];

@@ -74,6 +74,11 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     return (this.opened ??= this.open());
   }
 
+  /** The resources that there are, if there is any `@Degrade`. */
+  get resources(): string[] {
+    return this.opened?.recoveries.names() ?? [];
+  }
+
   onApplicationShutdown(): void {
     this.routes.close();
     this.opened?.close();

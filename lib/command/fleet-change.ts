@@ -37,7 +37,7 @@ export const WRITE_HELP: readonly string[] = [
   ...STORE_HELP,
 ];
 
-interface WriteValues extends StoreValues {
+export interface WriteValues extends StoreValues {
   readonly json?: boolean;
   readonly by?: string;
   readonly expected?: string;
@@ -192,7 +192,7 @@ function tellWaiting(record: ConfigRecord | undefined, before: ConfigRecord | un
   ];
 }
 
-function yourName(): string {
+export function yourName(): string {
   try {
     return userInfo().username;
   } catch {

@@ -8,8 +8,11 @@ import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';
 import { configCancel, configStaged } from './config-staged.js';
 import { configRollback, configSet } from './config-write.js';
+import { degradeForce, degradeObserve, degradeRelease } from './degrade.js';
+import { keyGet, keyReset } from './key.js';
 import { simulate } from './simulate.js';
 import { status } from './status.js';
+import { warm } from './warm.js';
 
 export const COMMANDS: readonly Command[] = [
   configCheck,
@@ -21,6 +24,12 @@ export const COMMANDS: readonly Command[] = [
   configStaged,
   configCancel,
   status,
+  keyGet,
+  keyReset,
+  degradeForce,
+  degradeObserve,
+  degradeRelease,
+  warm,
   simulate,
 ];
 

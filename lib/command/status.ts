@@ -4,9 +4,11 @@ import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';
 import { processes } from './fleet-answer.js';
+import { heldResources, type HeldResource } from './degrade.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { documentIn, readStored } from './stored-config.js';
 import { inTime, table } from './table.js';
+import { ordersOf, tellOrders } from './warm.js';
 
 const TIMEOUT_MS = 5000;
 
@@ -23,11 +25,20 @@ export const status: Command = {
       const nodes = await store.config.acknowledgements();
       const clusterId = values.cluster ?? documentIn(stored).cluster?.id ?? 'default';
       const quota = await quotaStatus(store, clusterId);
+      const { orders } = await ordersOf(store).read();
+      const held = heldResources(stored);
       if (values.json) {
         const revision = stored?.revision ?? 0;
-        output.log(JSON.stringify({ revision, nodes, clusterId, quota: quota ?? null }, null, 2));
+        const waiting = stored?.staged ?? [];
+        const told = { revision, staged: waiting, nodes, held, clusterId, quota: quota ?? null };
+        const inMap = orders.map(({ claims, ...order }) => {
+          return { ...order, claims: Object.fromEntries(claims) };
+        });
+        output.log(JSON.stringify({ ...told, orders: inMap }, null, 2));
       } else {
         tellNodes(stored, nodes, output);
+        tellHeld(held, output);
+        tellOrders(orders, output);
         tellQuota(clusterId, quota, output);
       }
       return DONE;
@@ -74,6 +85,14 @@ function tellNodes(
     return [node, revision, status, inTime(atMs), reason];
   });
   output.log(`\n${table(['node', 'revision', 'status', 'heard of', 'why'], rows)}`);
+}
+
+function tellHeld(held: readonly HeldResource[], output: Output): void {
+  if (held.length === 0) return;
+  const rows = held.map(({ resource, mode, level, untilMs }) => {
+    return [resource, mode, level, untilMs === undefined ? undefined : inTime(untilMs)];
+  });
+  output.log(`\n${table(['resource', 'held as', 'level', 'until'], rows)}`);
 }
 
 function tellQuota(clusterId: string, quota: QuotaStatus | undefined, output: Output): void {

@@ -56,6 +56,8 @@ export class ConfigSync {
   /** The newest record that was read from the store or written to it by this process. */
   private newest: ConfigRecord | undefined;
   private stored = 0;
+  /** Whether the last look found orders. */
+  hasOrders = false;
   /** The highest revision that others have told of. */
   private heardOf = 0;
   /** The same when the last look began: what it finds is no older. */
@@ -155,6 +157,7 @@ export class ConfigSync {
     const stored = await this.store.read(this.newest?.id);
     this.time.observe(sent, stored.nowMs);
     this.stored = stored.revision;
+    this.hasOrders = stored.hasOrders ?? false;
     return stored;
   }
 

@@ -5,6 +5,7 @@ import {
   MOST_REVISIONS,
   type JsonObject,
   type NodeAck,
+  type NodeFacts,
   type NodeReport,
   type StagedUpdate,
 } from '../stores/index.js';
@@ -61,6 +62,8 @@ export class VersionedConfig extends RateLimitConfig {
   private unsubscribe: Cancel = () => {};
   private cancelPoll: Cancel = () => {};
   private cancelSettling: Cancel = () => {};
+  private facts: () => NodeFacts = () => ({});
+  private ordered: () => void = () => {};
   private lookIsDue = false;
   private isAway = false;
   private closed = false;
@@ -76,7 +79,7 @@ export class VersionedConfig extends RateLimitConfig {
     const { isVisitor } = settings;
     this.sync = new ConfigSync(store, this.applied, this.own, this.time, clock, nodeId, isVisitor);
     this.changes = new ConfigChanges(this.sync, this.applied);
-    const said = (): NodeReport => this.applied.nodeReport(nodeId);
+    const said = (): NodeReport => ({ ...this.applied.nodeReport(nodeId), ...this.facts() });
     this.acks = new Acknowledger(settings, this.turns, this.pollMs, said);
     for (const consumer of consumers) this.applied.consume(consumer);
   }
@@ -217,6 +220,20 @@ export class VersionedConfig extends RateLimitConfig {
     return nodes.length > 0 && nodes.every((node) => node.revision === revision);
   }
 
+  get nodeId(): string {
+    return this.settings.nodeId;
+  }
+
+  /** What is said of this process beside its revision. */
+  describe(facts: () => NodeFacts): void {
+    this.facts = facts;
+  }
+
+  /** Calls back when somebody may have left an order for the processes. */
+  whenOrdered(ordered: () => void): void {
+    this.ordered = ordered;
+  }
+
   consume(consumer: ConfigConsumer): void {
     this.applied.consume(consumer);
   }
@@ -274,6 +291,7 @@ export class VersionedConfig extends RateLimitConfig {
       await this.sync.run();
       if (this.isAway) this.settings.report.info('the configuration can be read again');
       this.isAway = false;
+      if (this.sync.hasOrders) this.ordered();
     } catch (error) {
       if (!this.isAway) this.tellAway(error);
       this.isAway = true;

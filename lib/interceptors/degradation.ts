@@ -17,7 +17,7 @@ export class Degradation {
   constructor(
     private readonly core: () => DegradationCore,
     private readonly routes: Pick<DegradeRoutes, 'get'>,
-    private readonly warming: Pick<RouteWarming, 'warm'>,
+    private readonly warming: Pick<RouteWarming, 'warm' | 'names'>,
   ) {}
 
   /** All requests get a fallback, of that level if one is given, until `resume`. */
@@ -74,6 +74,11 @@ export class Degradation {
    */
   warm(resource?: string): Promise<WarmedResource[]> {
     return this.warming.warm(resource);
+  }
+
+  /** The resources that `warm` takes. */
+  warmable(): string[] {
+    return this.warming.names();
   }
 
   /** A name that nobody has is one that an operator has misspelt. */

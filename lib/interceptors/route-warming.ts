@@ -39,6 +39,11 @@ export class RouteWarming {
     return warmed;
   }
 
+  /** The resources that can be warmed. */
+  names(): string[] {
+    return [...this.byResource().keys()];
+  }
+
   private byResource(): Map<string, DegradeRoute[]> {
     const found = new Map<string, DegradeRoute[]>();
     for (const route of this.parts.routes()) {

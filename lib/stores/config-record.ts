@@ -96,7 +96,9 @@ function isLayer(value: unknown): boolean {
 
 function isAck(value: unknown): value is NodeAck {
   if (!isObject(value)) return false;
-  return typeof value.node === 'string' && [value.revision, value.atMs].every(Number.isFinite);
+  const { node, revision, atMs, resources = [], warms = [] } = value;
+  const isNamed = [resources, warms].every((names) => Array.isArray(names));
+  return isNamed && typeof node === 'string' && [revision, atMs].every(Number.isFinite);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

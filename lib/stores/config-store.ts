@@ -84,6 +84,8 @@ export interface StoredConfig {
   readonly damage?: string;
   /** The store's clock. */
   readonly nowMs: number;
+  /** Somebody has left an order, for one process of each service to carry out. */
+  readonly hasOrders?: boolean;
 }
 
 export interface WrittenConfig {
@@ -103,7 +105,15 @@ export interface NodeReport {
   /** The revision that was refused; if it works with that one, the update that it has staged. */
   readonly about?: number;
   readonly reason?: string;
+  readonly service?: string;
+  /** The resources that it knows, for those who name one on the command line. */
+  readonly resources?: readonly string[];
+  /** Of these, those whose answers it can warm. */
+  readonly warms?: readonly string[];
 }
+
+/** What a node says of itself beside its revision. */
+export type NodeFacts = Pick<NodeReport, 'service' | 'resources' | 'warms'>;
 
 export interface NodeAck extends NodeReport {
   /** When it said so, on the store's clock. */

@@ -5,6 +5,8 @@ export {
   shortened,
 } from './config-record.js';
 export type * from './config-store.js';
+export type * from './order-store.js';
+export { RedisOrders } from './redis/redis-orders.js';
 export { BucketTable } from './memory/bucket-table.js';
 export { MemoryConfig } from './memory/memory-config.js';
 export { MemoryQuota } from './memory/memory-quota.js';

@@ -69,6 +69,9 @@ describe('the tarball', () => {
       'lua/forget-bucket.lua',
       'lua/heartbeat.lua',
       'lua/lease.lua',
+      'lua/order-claim.lua',
+      'lua/order-put.lua',
+      'lua/orders-read.lua',
       'lua/release-lease.lua',
       'lua/seed-limits.lua',
     ]);

@@ -3,13 +3,13 @@ import { scriptSource } from './scripts.js';
 import { wireOf } from './wire.js';
 
 type Argument = string | number;
-/** Revision, milliseconds, whether the record is known, current and previous record. */
-type ReadReply = [string, number, number, string, string];
+/** Revision, milliseconds, whether the record is known, current and previous record, orders. */
+type ReadReply = [string, number, number, string, string, number];
 type WriteReply = [written: number, revision: number, nowMs: number];
 
 /** The scripts of the configuration, as commands of a client. A reply to another call rejects. */
 export interface ConfigScripts {
-  read(config: string, known: string): Promise<ReadReply>;
+  read(config: string, orders: string, known: string): Promise<ReadReply>;
   write(...args: Argument[]): Promise<WriteReply>;
   acknowledge(acks: string, deadlines: string, ...rest: Argument[]): Promise<void>;
   acks(acks: string, deadlines: string): Promise<string[]>;
@@ -23,7 +23,7 @@ export function defineConfigScripts(client: Redis | Cluster): ConfigScripts {
     return (...args: Argument[]): Promise<unknown> =>
       wire.call(script, (call) => commands[name]!([...args, call]));
   };
-  const read = define('weirConfigRead', 'config-read', 1);
+  const read = define('weirConfigRead', 'config-read', 2);
   const write = define('weirConfigWrite', 'config-write', 2);
   const acknowledge = define('weirConfigAcknowledge', 'config-acknowledge', 2);
   const acks = define('weirConfigAcks', 'config-acks', 2);

@@ -30,6 +30,7 @@ export interface ConfigKeys {
   readonly channel: string;
   readonly acks: string;
   readonly ackDeadlines: string;
+  readonly orders: string;
 }
 
 /**
@@ -78,6 +79,7 @@ export class RedisKeys {
       channel: `${head}revision`,
       acks: `${head}acks`,
       ackDeadlines: `${head}ack-deadlines`,
+      orders: `${head}orders`,
     };
   }
 

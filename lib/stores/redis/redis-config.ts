@@ -63,13 +63,21 @@ export class RedisConfig implements ConfigStore {
   }
 
   async read(known = ''): Promise<StoredConfig> {
-    const [revisionText, now, isKnown, current, previous] = await this.ask(() =>
-      this.scripts.read(this.keys.config, known),
+    const { config, orders: ordersKey } = this.keys;
+    const [revisionText, now, isKnown, current, previous, orders] = await this.ask(() =>
+      this.scripts.read(config, ordersKey, known),
     );
+    const hasOrders = Number(orders) > 0 ? { hasOrders: true } : {};
     const revision = wholeOr0(revisionText);
     const nowMs = Number(now);
-    if (Number(isKnown) === 1) return { revision, unchanged: true, nowMs };
-    return { revision, unchanged: false, ...recordsOf(current, previous, revision), nowMs };
+    if (Number(isKnown) === 1) return { revision, unchanged: true, nowMs, ...hasOrders };
+    return {
+      revision,
+      unchanged: false,
+      ...recordsOf(current, previous, revision),
+      nowMs,
+      ...hasOrders,
+    };
   }
 
   async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {

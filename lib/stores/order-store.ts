@@ -1,0 +1,108 @@
+/** Something that one process of every service that can is to do: warm its answers. */
+export interface Order {
+  readonly id: number;
+  readonly kind: 'warm';
+  /** Without one, all of them. */
+  readonly resource?: string;
+  readonly by: string;
+  /** When, in milliseconds on the store's clock. */
+  readonly atMs: number;
+  /** It is forgotten then. */
+  readonly untilMs: number;
+}
+
+/** What came of it, of one service. */
+export interface OrderResult {
+  readonly warmed?: readonly {
+    readonly resource: string;
+    readonly warmed: number;
+    readonly failed: number;
+  }[];
+  readonly error?: string;
+}
+
+/** Who of a service carries it out. */
+export interface OrderClaim {
+  readonly node: string;
+  /** Then another may take it. */
+  readonly untilMs: number;
+  /** When the process was last heard of. */
+  readonly atMs: number;
+  readonly result: OrderResult | null;
+}
+
+export interface OpenOrder extends Order {
+  /** By service. */
+  readonly claims: ReadonlyMap<string, OrderClaim>;
+}
+
+export interface OpenOrders {
+  readonly nowMs: number;
+  readonly orders: readonly OpenOrder[];
+}
+
+/** Where orders are left for the processes. What it does not answer in time is rejected. */
+export interface OrderStore {
+  /** The number of the order; undefined if there are as many as may be. */
+  put(order: Pick<Order, 'kind' | 'resource' | 'by'>, atMs?: number): Promise<number | undefined>;
+  read(): Promise<OpenOrders>;
+  /** False if it is not, or no longer, this node's. With a result it is done. */
+  claim(
+    id: number,
+    service: string,
+    node: string,
+    leaseMs: number,
+    result?: OrderResult,
+  ): Promise<boolean>;
+}
+
+export const MOST_ORDERS = 16;
+/** An order that nobody could carry out for so long is not carried out any more. */
+export const ORDER_KEPT_MS = 3_600_000;
+
+/** Whether a field of the store is an order, a claim of one, or nothing of ours. */
+export function readOrders(nowMs: number, fields: readonly string[]): OpenOrders {
+  const orders = new Map<string, Order>();
+  const claims = new Map<string, Map<string, OrderClaim>>();
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name, value] = [fields[at]!, parsed(fields[at + 1]!)];
+    const [, id, service] = /^(\d+)(?:\/([^]*))?$/.exec(name) ?? [];
+    if (id === undefined || value === undefined) continue;
+    if (service === undefined) {
+      if (isOrder(value)) orders.set(id, value);
+      continue;
+    }
+    if (!isClaim(value)) continue;
+    const ofOrder = claims.get(id) ?? new Map<string, OrderClaim>();
+    claims.set(id, ofOrder.set(service, value));
+  }
+  const open = [...orders].filter(([, { untilMs }]) => untilMs > nowMs);
+  const joined = open.map(([id, order]) => ({ ...order, claims: claims.get(id) ?? new Map() }));
+  return { nowMs, orders: joined.sort((a, b) => a.atMs - b.atMs || a.id - b.id) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOrder(value: unknown): value is Order {
+  const { id, atMs, untilMs, by, kind, resource } = (value ?? {}) as Partial<Order>;
+  const isNamed = resource === undefined || typeof resource === 'string';
+  return (
+    [id, atMs, untilMs].every(Number.isFinite) &&
+    typeof by === 'string' &&
+    kind === 'warm' &&
+    isNamed
+  );
+}
+
+function isClaim(value: unknown): value is OrderClaim {
+  const { node, untilMs, atMs, result } = (value ?? {}) as Partial<OrderClaim>;
+  return (
+    typeof node === 'string' && [untilMs, atMs].every(Number.isFinite) && typeof result === 'object'
+  );
+}

@@ -1,0 +1,21 @@
+import { AlgorithmCode, type Limit } from '../../algorithms/index.js';
+
+/** As lua/buckets.lua keeps it: the bucket, what is leased of it, and the limit that it has seen. */
+const LEASED_BYTES = 72;
+const LIMIT_BYTES = 41;
+const COUNTERS_AT = 32;
+const AHEAD_AT = 64;
+const LAST_AT = 8;
+const GENERATION_MICROS = 1_000_000;
+
+/** Tokens of a bucket that processes hold, by what is kept of it. */
+export function leasedTokens(raw: Buffer, limit: Limit, nowMicros: number): number {
+  const isLeased = raw.length === LEASED_BYTES || raw.length === LEASED_BYTES + LIMIT_BYTES;
+  if (!isLeased || limit.algorithm !== AlgorithmCode.TokenBucket) return 0;
+  const ahead = raw.readDoubleLE(AHEAD_AT);
+  const generation = (micros: number): number => Math.floor((micros + ahead) / GENERATION_MICROS);
+  const passed = generation(nowMicros) - generation(raw.readDoubleLE(LAST_AT));
+  const [current, previous] = [raw.readDoubleLE(COUNTERS_AT), raw.readDoubleLE(COUNTERS_AT + 8)];
+  if (passed <= 0) return current + previous;
+  return passed === 1 ? current : 0;
+}
