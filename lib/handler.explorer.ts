@@ -25,13 +25,19 @@ export class HandlerExplorer {
         const type = metatype as Class | null;
         if (typeof type !== 'function' || type.prototype === undefined) continue;
         if (!(instance instanceof type)) continue;
-        const prototype = type.prototype as Record<string, unknown>;
-        for (const name of this.scanner.getAllMethodNames(prototype)) {
-          const handler = prototype[name];
-          if (typeof handler === 'function') yield { module, type, handler, name };
+        const prototype = type.prototype as Record<string, Handler>;
+        for (const name of this.methodNamesOf(type)) {
+          yield { module, type, handler: prototype[name]!, name };
         }
       }
     }
+  }
+
+  /** The methods that objects of a class have, inherited ones too. */
+  methodNamesOf(type: Class): string[] {
+    const prototype = type.prototype as Record<string, unknown>;
+    const names = this.scanner.getAllMethodNames(prototype);
+    return names.filter((name) => typeof prototype[name] === 'function');
   }
 
   /** The paths under which a handler is served, in all modules that have it. */

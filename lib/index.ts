@@ -36,6 +36,7 @@ export {
   type PolicyUse,
   type RateLimitedBody,
   type RefusedBody,
+  type Rejection,
   type RejectionBody,
   type RoutePolicy,
   type Tier,
@@ -167,7 +168,13 @@ export { GrpcOptions } from './transports/grpc/grpc-options.js';
 export { HeaderOptions } from './transports/http/rate-limit-headers.js';
 export { DroppedEvents } from './transports/rpc/dropped-events.js';
 export { KafkaOptions } from './transports/rpc/kafka-options.js';
-export { isRateLimitError, isUnavailableError } from './transports/rpc/rate-limit-errors.js';
+export {
+  isRateLimitError,
+  isUnavailableError,
+  retryAfterMsOf,
+  type GrpcRateLimitError,
+  type GrpcUnavailableError,
+} from './transports/rpc/rate-limit-errors.js';
 export { retryAfter, RetryAfterOptions } from './transports/rpc/retry-after.js';
 export {
   GraphqlRejection,
@@ -184,6 +191,7 @@ export {
   InvalidConfigError,
   LimiterClosedError,
   MissingPackageError,
+  ModuleMissingError,
   RateLimitError,
   RestartNeededError,
   StoreTimeoutError,

@@ -4,7 +4,7 @@ import { isPlanned, NOT_AVAILABLE } from './common/not-available.js';
 import { isAsyncFunction } from './common/promises.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
-import { NOT_ASYNC } from './guards/index.js';
+import { NOT_ASYNC, rejectThrottlerOptions } from './guards/index.js';
 import { checkDegradeModule } from './interceptors/index.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
@@ -14,7 +14,7 @@ import { WebsocketOptions } from './transports/ws/violations.js';
 
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),
-  ...['store', 'quota', 'app', 'apply', 'user', 'problemBase', 'nodeId', 'clock'],
+  ...['store', 'quota', 'app', 'apply', 'user', 'rejection', 'problemBase', 'nodeId', 'clock'],
   ...['configVersion', 'service'],
 ];
 const KNOWN_CONFIG = ['file', 'source', ...Object.keys(new ConfigOptions())];
@@ -22,8 +22,13 @@ const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
 /** What the limiter and Protection look at is checked there; everything else is checked here. */
-export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOptions {
-  plainObject('options', input, 'an object');
+export function checkOptions(
+  given: RateLimitModuleInput,
+  overrides: RateLimitModuleInput = {},
+): RateLimitModuleOptions {
+  rejectThrottlerOptions('forRoot', given);
+  plainObject('options', given, 'an object');
+  const input = { ...given, ...overrides };
   rejectPlanned(input);
   rejectUnknown('options', input, KNOWN_OPTIONS);
   const options = Object.assign(new RateLimitModuleOptions(), withoutUndefined(input));
@@ -33,8 +38,12 @@ export function checkOptions(input: RateLimitModuleInput): RateLimitModuleOption
     throw new InvalidArgumentError('enabled', options.enabled, 'true or false');
   }
   checkIpv6Prefix(options.ipv6Prefix);
-  if (options.user !== undefined && typeof options.user !== 'function') {
-    throw new InvalidArgumentError('user', options.user, 'a function');
+  for (const name of ['user', 'rejection'] as const) {
+    if (options[name] === undefined || typeof options[name] === 'function') continue;
+    throw new InvalidArgumentError(name, options[name], 'a function');
+  }
+  if (isAsyncFunction(options.rejection)) {
+    throw new InvalidArgumentError('rejection', options.rejection, NOT_ASYNC);
   }
   if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
   options.service = serviceOf(options);

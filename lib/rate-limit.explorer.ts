@@ -1,12 +1,13 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type HttpAdapterHost, type ModulesContainer } from '@nestjs/core';
-import { entriesOf, skipOf, type Class, type RoutePlan, type RouteTable } from './guards/index.js';
+import { entriesOf, skipOf, type RoutePlan, type RouteTable } from './guards/index.js';
 import {
   MESSAGE_PATTERN,
   PATH,
   type FoundHandler,
   type HandlerExplorer,
 } from './handler.explorer.js';
+import { UnmetLimits } from './unmet-limits.js';
 
 /** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */
 export class RateLimitExplorer implements OnModuleInit {
@@ -29,6 +30,7 @@ export class RateLimitExplorer implements OnModuleInit {
       if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
       if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
+    new UnmetLimits(this.modules, this.found).check(this.logger);
     this.warnOfHybrid([...unnamed]);
   }
 
@@ -40,18 +42,6 @@ export class RateLimitExplorer implements OnModuleInit {
       const plan = Reflect.hasMetadata(PATH, found.handler) ? this.planOf(found) : undefined;
       if (plan !== undefined) yield { ...found, plan };
     }
-  }
-
-  /** Says so if there are several of a module, each with limits that know nothing of the others. */
-  warnOfTwins(module: Class): void {
-    const twins = [...this.modules.values()].filter(({ metatype }) => metatype === module);
-    // Every one of them comes here; the first speaks for all.
-    const isFirst = [...(twins[0]?.providers.values() ?? [])].some((one) => one.instance === this);
-    if (twins.length < 2 || !isFirst) return;
-    this.logger.warn(
-      `${module.name}.forRoot was called ${twins.length} times: each has its own limits and ` +
-        'connections. Call it once, at the root, and use forFeature for policies of other modules.',
-    );
   }
 
   /** Undefined for what nobody has limited. */

@@ -1,6 +1,7 @@
 import {
   Inject,
   Module,
+  Optional,
   type DynamicModule,
   type MiddlewareConsumer,
   type NestModule,
@@ -10,7 +11,7 @@ import {
 import { DiscoveryModule } from '@nestjs/core';
 import { configProviders } from './config.providers.js';
 import { degradationProviders } from './degradation.providers.js';
-import { InvalidArgumentError } from './common/errors.js';
+import { InvalidArgumentError, ModuleMissingError } from './common/errors.js';
 import { RateLimitConfig } from './config/index.js';
 import {
   PolicyCatalog,
@@ -57,8 +58,8 @@ const SHARED = [
 @Module({})
 export class RateLimitModule implements NestModule, OnModuleInit {
   constructor(
-    @Inject(RateLimitExplorer) private readonly explorer: RateLimitExplorer,
-    @Inject(EarlyLimits) private readonly early: EarlyLimits,
+    @Optional() @Inject(RateLimitExplorer) private readonly explorer: RateLimitExplorer | undefined,
+    @Optional() @Inject(EarlyLimits) private readonly early: EarlyLimits | undefined,
   ) {}
 
   static forRoot(options: RateLimitModuleInput = {}): DynamicModule {
@@ -76,24 +77,45 @@ export class RateLimitModule implements NestModule, OnModuleInit {
   static forFeature(policies: Readonly<Record<string, RoutePolicy>>): DynamicModule {
     const defined = {
       provide: Symbol('RATE_LIMIT_FEATURE'),
-      inject: [PolicyCatalog],
-      useFactory: (catalog: PolicyCatalog) => catalog.define(policies),
+      inject: [{ token: PolicyCatalog, optional: true }],
+      useFactory: (catalog: PolicyCatalog | undefined) => catalog?.define(policies),
     };
     return { module: RateLimitFeatureModule, providers: [defined] };
   }
 
   configure(consumer: MiddlewareConsumer): void {
-    this.early.mount(consumer, this.explorer.httpPlans());
+    const { early, explorer } = this.parts();
+    early.mount(consumer, explorer.httpPlans());
   }
 
   onModuleInit(): void {
-    this.explorer.warnOfTwins(RateLimitModule);
+    this.parts();
+  }
+
+  private parts() {
+    const { early, explorer } = this;
+    if (early !== undefined && explorer !== undefined) return { early, explorer };
+    throw new InvalidArgumentError(
+      'RateLimitModule',
+      undefined,
+      'forRoot',
+      'RateLimitModule was imported as a class, which says nothing of its limits: ' +
+        'import RateLimitModule.forRoot({ … }) or RateLimitModule.forRootAsync({ … })',
+    );
   }
 }
 
 /** A module of its own, so that a feature does not ask for the root's options again. */
 @Module({})
-class RateLimitFeatureModule {}
+class RateLimitFeatureModule implements OnModuleInit {
+  constructor(
+    @Optional() @Inject(PolicyCatalog) private readonly catalog: PolicyCatalog | undefined,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.catalog === undefined) throw new ModuleMissingError('RateLimitModule.forFeature');
+  }
+}
 
 function moduleWith(input: Provider[]): DynamicModule {
   return {
@@ -110,15 +132,31 @@ function moduleWith(input: Provider[]): DynamicModule {
 
 function asyncInput(options: RateLimitModuleAsyncOptions): Provider[] {
   const { useFactory, inject = [], useClass, useExisting } = options;
-  if (useFactory !== undefined)
-    return [
-      { provide: RATE_LIMIT_INPUT, inject, useFactory: useFactory as () => RateLimitModuleInput },
-    ];
+  if (useFactory !== undefined) {
+    const make = useFactory as (...args: unknown[]) => MadeOptions;
+    const made = async (...args: unknown[]) => mustBeThere(await make(...args), 'useFactory');
+    return [{ provide: RATE_LIMIT_INPUT, inject, useFactory: made }];
+  }
   const factory = useExisting ?? useClass;
   if (factory === undefined) {
     throw new InvalidArgumentError('forRootAsync', options, 'useFactory, useClass or useExisting');
   }
-  const make = (maker: RateLimitOptionsFactory) => maker.createRateLimitOptions();
+  const make = async (maker: RateLimitOptionsFactory) =>
+    mustBeThere(await maker.createRateLimitOptions(), 'createRateLimitOptions()');
   const made = { provide: RATE_LIMIT_INPUT, inject: [factory], useFactory: make };
   return useClass === undefined ? [made] : [made, useClass];
+}
+
+type MadeOptions = RateLimitModuleInput | Promise<RateLimitModuleInput>;
+
+/** A factory that forgets its `return` would make a module without limits. */
+function mustBeThere(made: RateLimitModuleInput, by: string): RateLimitModuleInput {
+  if ((made ?? undefined) !== undefined) return made;
+  const expectation = 'the options of the module';
+  throw new InvalidArgumentError(
+    'forRootAsync',
+    made,
+    expectation,
+    `forRootAsync: ${by} returned nothing; expected ${expectation}, as forRoot takes them`,
+  );
 }

@@ -6,7 +6,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ConfigOptions } from './config.options.js';
-import { type PerRequest, type RoutePolicy } from './guards/index.js';
+import { type PerRequest, type Rejection, type RoutePolicy } from './guards/index.js';
 import { type DegradeModuleOptions } from './interceptors/index.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/index.js';
@@ -46,6 +46,11 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
    * username.
    */
   user?: (context: ExecutionContext) => unknown;
+  /**
+   * The error of a denied request, of all policies and the quota, in place of the usual one; undefined for
+   * the usual one. What a policy says by itself goes before.
+   */
+  rejection?: Rejection;
   /** What protects the resources that this service uses, by name. */
   protection: ResourcesInput = {};
   /** Which headers tell HTTP callers about their limits. */

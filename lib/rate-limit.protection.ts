@@ -25,7 +25,7 @@ export class ProtectionExplorer implements OnModuleInit {
       if (this.declare(protection, prototypeOf(instance))) protectWith(instance, protection);
     }
     for (const prototype of this.prototypes()) {
-      for (const { resource } of this.methodsOf(prototype)) mustHave(protection, resource);
+      for (const method of this.methodsOf(prototype)) mustHave(protection, method);
     }
     protection.checkRates();
   }
@@ -68,8 +68,8 @@ export class ProtectionExplorer implements OnModuleInit {
 const prototypeOf = (instance: object): object | null =>
   Object.getPrototypeOf(instance) as object | null;
 
-function mustHave(protection: Protection, resource: string): void {
-  if (!protection.has(resource)) {
-    throw new UnknownResourceError(resource, Object.keys(protection.stats()));
-  }
+function mustHave(protection: Protection, { resource, name }: ProtectedMethod): void {
+  if (protection.has(resource)) return;
+  const known = Object.keys(protection.stats());
+  throw new UnknownResourceError(resource, known, `@Protect on ${name}`);
 }

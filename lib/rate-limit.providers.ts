@@ -13,6 +13,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
+import { InvalidArgumentError } from './common/errors.js';
 import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
 import {
@@ -32,6 +33,7 @@ import { ClusterQuota } from './limiter/cluster-quota.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { checkNest } from './nest-version.js';
 import { checkOptions } from './rate-limit.check.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import { ModuleLog } from './rate-limit.log.js';
@@ -86,9 +88,16 @@ export const providers: Provider[] = [
   { provide: RATE_LIMIT_OVERRIDES, useValue: {} },
   provide(
     OPTIONS,
-    [RATE_LIMIT_INPUT, RATE_LIMIT_OVERRIDES],
-    (input: RateLimitModuleInput, overrides: RateLimitModuleInput) =>
-      checkOptions({ ...input, ...overrides }),
+    [RATE_LIMIT_INPUT, RATE_LIMIT_OVERRIDES, ModulesContainer],
+    (
+      input: RateLimitModuleInput,
+      overrides: RateLimitModuleInput,
+      modules: ModulesContainer,
+    ): RateLimitModuleOptions => {
+      checkNest(modules);
+      rejectTwins(modules);
+      return checkOptions(input, overrides);
+    },
   ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
     const { store, nodeId, clock, enabled } = options;
@@ -127,10 +136,10 @@ export const providers: Provider[] = [
     PolicyCatalog,
     [RateLimiter, OPTIONS, AwaitedValues],
     (limiter: RateLimiter, options: RateLimitModuleOptions, awaited: AwaitedValues) => {
-      const { user: lookUp, ipv6Prefix, policies } = options;
+      const { user: lookUp, ipv6Prefix, policies, rejection } = options;
       const user =
         lookUp && ((context: ExecutionContext) => awaited.read(undefined, lookUp, context));
-      const catalog = new PolicyCatalog(limiter, { user, ipv6Prefix });
+      const catalog = new PolicyCatalog(limiter, { user, ipv6Prefix }, rejection);
       catalog.define(policies);
       return catalog;
     },
@@ -229,6 +238,20 @@ export const providers: Provider[] = [
     },
   ),
 ];
+
+/** Each would have limits and connections of its own, and routes would find those of either. */
+function rejectTwins(modules: ModulesContainer): void {
+  const roots = [...modules.values()].filter(({ providers }) => providers.has(RATE_LIMIT_INPUT));
+  if (roots.length < 2) return;
+  const expectation = 'to be called once, in the root module';
+  throw new InvalidArgumentError(
+    'RateLimitModule.forRoot',
+    roots.length,
+    expectation,
+    `RateLimitModule.forRoot was called ${roots.length} times in this application, and each would have limits ` +
+      'of its own: call it once, in the root module, and RateLimitModule.forFeature({ … }) for the policies of others',
+  );
+}
 
 function messageTransport(
   options: RateLimitModuleOptions,

@@ -37,6 +37,10 @@ export function durationMs(value: unknown, field: string): number {
 
 const LONGEST_MS = 365 * 86_400_000;
 
+/** What a rate has to look like, for messages. */
+export const A_RATE =
+  "a number or a text like '100/s' or '1000/5m', with the unit ms, s, min, h or d";
+
 function parse(text: string): number {
   const match = NUMBER_AND_UNIT.exec(text);
   if (match === null) return NaN;
@@ -49,8 +53,12 @@ export function parseRate(text: string, field: string): { rate: number; periodMs
   const slash = text.indexOf('/');
   const count = text.slice(0, Math.max(0, slash)).trim();
   const rate = NUMBER.test(count) ? Number(count) : NaN;
-  if (!Number.isFinite(rate)) {
-    throw new InvalidArgumentError(field, text, "a number or a text like '100/s' or '1000/5m'");
-  }
-  return { rate, periodMs: durationMs(text.slice(slash + 1), field) };
+  const periodMs = parse(
+    text
+      .slice(slash + 1)
+      .trim()
+      .toLowerCase(),
+  );
+  if (Number.isFinite(rate) && periodMs >= 1 && periodMs <= LONGEST_MS) return { rate, periodMs };
+  throw new InvalidArgumentError(field, text, A_RATE);
 }

@@ -1,3 +1,5 @@
+import { nearest } from './nearest.js';
+
 /** Every error of this library is one of these; `code` is stable and safe to switch on. */
 export abstract class RateLimitError extends Error {
   abstract readonly code: string;
@@ -39,8 +41,32 @@ export class UnknownOptionError extends InvalidArgumentError {
 
   constructor(field: string, known: readonly string[]) {
     const expectation = `one of ${known.join(', ')}`;
-    super(field, undefined, expectation, `${field}: no such option; expected ${expectation}`);
+    const hint = didYouMean(field.slice(field.lastIndexOf('.') + 1), known);
+    super(
+      field,
+      undefined,
+      expectation,
+      `${field}: no such option;${hint} expected ${expectation}`,
+    );
   }
+}
+
+/** Something of the library is used in an application that has not imported its module. */
+export class ModuleMissingError extends RateLimitError {
+  readonly code = 'MODULE_MISSING';
+
+  constructor(who: string) {
+    super(
+      `${who} needs RateLimitModule, which this application does not import: ` +
+        'add RateLimitModule.forRoot({ … }) to the imports of its root module',
+    );
+  }
+}
+
+/** A hint for messages: what was probably meant by a name that is not known, or nothing. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const meant = nearest(name, known);
+  return meant === undefined ? '' : ` did you mean '${meant}'?`;
 }
 
 /** The cost is more than a request may ever have: waiting would not help. */
@@ -69,7 +95,9 @@ export class UnknownPolicyError extends InvalidArgumentError {
 
   constructor(policy: unknown, known: readonly string[]) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
-    super('policy', policy, names, `unknown policy ${describe(policy)}; the limiter has ${names}`);
+    const hint = typeof policy === 'string' ? didYouMean(policy, known) : '';
+    const message = `unknown policy ${describe(policy)};${hint} the limiter has ${names}`;
+    super('policy', policy, names, message);
   }
 }
 
@@ -78,7 +106,8 @@ export class UnknownAppError extends InvalidArgumentError {
 
   constructor(app: unknown, known: readonly string[]) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
-    super('app', app, names, `unknown app ${describe(app)}; the quota has ${names}`);
+    const hint = typeof app === 'string' ? didYouMean(app, known) : '';
+    super('app', app, names, `unknown app ${describe(app)};${hint} the quota has ${names}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Inject } from '@nestjs/common';
+import { Inject, Optional, UseFilters } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import {
   Protection,
@@ -8,6 +8,7 @@ import {
   type RunContext,
   type RunOptions,
 } from '../protection/index.js';
+import { ProtectionPresence } from './protection-presence.js';
 
 export interface ProtectSettings extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
@@ -32,8 +33,8 @@ export interface ProtectedMethod {
 
 type Method = (...args: never[]) => Promise<unknown>;
 
-/** Where Nest puts the application's Protection; the text is part of its error if there is none. */
-const PROTECTION = Symbol('Protection, of RateLimitModule.forRoot()');
+/** Where Nest puts the application's Protection. */
+const PROTECTION = Symbol('weir:protection');
 const PROPERTIES = 'self:properties_metadata';
 const methods = new WeakMap<object, ProtectedMethod>();
 
@@ -43,7 +44,8 @@ const methods = new WeakMap<object, ProtectedMethod>();
  * laid. The method has to return a promise.
  *
  * Nest itself gives the object what it needs, as if it had a property with `@Inject(Protection)`;
- * so several applications in one process do not meet, and nothing has to be said in main.ts.
+ * so several applications in one process do not meet, and nothing has to be said in main.ts. A unit
+ * test may make the object without the module; the method then rejects.
  */
 export function Protect(resource: string, settings: ProtectSettings = {}) {
   if (typeof resource !== 'string' || resource === '') {
@@ -67,6 +69,7 @@ export function Protect(resource: string, settings: ProtectSettings = {}) {
     methods.set(wrapped, told);
     descriptor.value = wrapped as M;
     injectInto(target);
+    UseFilters(ProtectionPresence)(target, key, descriptor);
   };
 }
 
@@ -155,4 +158,5 @@ function injectInto(target: object): void {
     readonly { readonly key: unknown }[] | undefined;
   if (known?.some(({ key }) => key === PROTECTION)) return;
   Inject(Protection)(target, PROTECTION);
+  Optional()(target, PROTECTION);
 }

@@ -7,6 +7,8 @@ import {
   ClassRateLimitGuard,
   RateLimitFilter,
   RateLimitGuard,
+  rejectThrottlerOptions,
+  rejectThrottlerPolicy,
   type PolicyChoice,
   type RateLimitEntry,
   type RoutePolicy,
@@ -46,6 +48,8 @@ export function RateLimit(
       'the name of a policy, a policy, or a function',
     );
   }
+  rejectThrottlerOptions('@RateLimit', what);
+  rejectThrottlerPolicy('@RateLimit', what);
   if (isAsyncFunction(what)) {
     throw new InvalidArgumentError('@RateLimit', what, 'a choice that is not async');
   }

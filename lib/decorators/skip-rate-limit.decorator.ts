@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from '../common/errors.js';
 import { setSkip } from '../guards/index.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
@@ -6,5 +7,10 @@ import { onClassOrMethod } from './on-class-or-method.js';
  * limits; or only without the named policies.
  */
 export function SkipRateLimit(...names: string[]): ClassDecorator & MethodDecorator {
+  const odd: unknown = names.find((name) => typeof name !== 'string');
+  if (odd !== undefined) {
+    const expectation = "names of policies, as in @SkipRateLimit('search'), or nothing for all";
+    throw new InvalidArgumentError('@SkipRateLimit', odd, expectation);
+  }
   return onClassOrMethod((target) => setSkip(target, names));
 }

@@ -33,6 +33,7 @@ export { RoutePlan } from './route-plan.js';
 export {
   RouteOptions,
   type AppliedPolicy,
+  type Rejection,
   type RoutePolicy,
   type Tier,
   type TierLookup,
@@ -45,6 +46,7 @@ export {
   type RouteTableSettings,
 } from './route-table.js';
 export { grpcCallOf, subjectOf, type GrpcCall } from './subject.js';
+export { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
 export { TurnedAway } from './turned-away.js';
 export { type UnavailableBody } from './unavailable.js';
 export { Waiting } from './waiting.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { InvalidArgumentError, mustStay } from '../common/errors.js';
+import { describe, didYouMean, InvalidArgumentError, mustStay } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
+import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
 import { type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
@@ -8,7 +9,13 @@ import { type ExecutionContext } from '@nestjs/common';
 import { NotYet } from './awaited-values.js';
 import { callerOf, type KeySettings } from './key-resolver.js';
 import { type RequestReader } from './request-reader.js';
-import { splitPolicy, type AppliedPolicy, type RoutePolicy } from './route-policy.js';
+import {
+  checkNames,
+  splitPolicy,
+  type AppliedPolicy,
+  type Rejection,
+  type RoutePolicy,
+} from './route-policy.js';
 
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
 export class PolicyCatalog {
@@ -30,11 +37,14 @@ export class PolicyCatalog {
   constructor(
     private readonly limiter: RateLimiter,
     private readonly settings: KeySettings,
+    /** That of the application, for all policies without one of their own. */
+    private readonly rejection?: Rejection,
   ) {}
 
   define(policies: Readonly<Record<string, RoutePolicy>>): void {
     const limits: Record<string, PolicyInput> = {};
     const applied = Object.entries(policies).map(([name, input]) => {
+      checkNames(`policies.${name}`, input);
       const parts = splitPolicy(name, input, this.settings);
       limits[name] = parts.limit;
       return parts.applied;
@@ -139,6 +149,19 @@ export class PolicyCatalog {
     this.limiter.checkLimit(name, limit, cost);
   }
 
+  /** What the application says to a denial: the policy in its own words, or the module for all. */
+  ownWordsFor(decision: Decision, context: ExecutionContext): Error | undefined {
+    const isOfPolicy = decision.tier === 'policy';
+    const own = isOfPolicy ? this.policies.get(decision.policy)?.rejection : undefined;
+    if (own !== undefined) return own(decision, context);
+    return this.rejection?.({ ...decision, policy: this.publicNameOf(decision.policy) }, context);
+  }
+
+  /** A caller without a name was limited by the policy's `anonymous` key. */
+  countAnonymous(policy: string): void {
+    this.limiter.countAnonymous(policy);
+  }
+
   /** What a request takes of a policy if nobody says so. */
   fixedCostOf(name: string): number {
     return this.policies.get(name)?.fixedCost ?? 1;
@@ -153,13 +176,15 @@ export class PolicyCatalog {
 
   unknown(name: string, where: string): InvalidArgumentError {
     const known = [...this.policies.keys()].filter((one) => !this.inline.has(one)).sort();
-    return new InvalidArgumentError(
-      where,
-      name,
-      known.length === 0
-        ? 'a policy, but there are none'
-        : `one of the policies ${known.join(', ')}`,
-    );
+    if (known.length === 0) {
+      const none = "a policy, but there are none: the option 'policies' defines them";
+      return new InvalidArgumentError(where, name, none);
+    }
+    const expectation = `one of the policies ${known.join(', ')}`;
+    // A choice is a function of the application, and may say anything.
+    const hint = typeof name === 'string' ? didYouMean(name, known) : '';
+    const message = `${where}: expected ${expectation}, got ${describe(name)}`;
+    return new InvalidArgumentError(where, name, expectation, message + (hint && `;${hint}`));
   }
 
   private checkUses(missing: readonly string[]): void {

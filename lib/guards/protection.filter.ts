@@ -1,4 +1,12 @@
-import { Catch, Inject, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  Inject,
+  Optional,
+  type ArgumentsHost,
+  type ExceptionFilter,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleMissingError } from '../common/errors.js';
 import { DeadlineExceededError, ProtectionRejectedError } from '../protection/index.js';
 import { Transports } from './request-reader.js';
 import { TurnedAway } from './turned-away.js';
@@ -9,17 +17,21 @@ import { unavailableBodyOf, type ProtectionFailure } from './unavailable.js';
  * words of their transport. The module binds it behind all filters of controllers and handlers.
  */
 @Catch(ProtectionRejectedError, DeadlineExceededError)
-export class ProtectionFilter implements ExceptionFilter<ProtectionFailure> {
+export class ProtectionFilter implements ExceptionFilter<ProtectionFailure>, OnModuleInit {
   constructor(
-    @Inject(Transports) private readonly transports: Transports,
-    @Inject(TurnedAway) private readonly turnedAway: TurnedAway,
+    @Optional() @Inject(Transports) private readonly transports: Transports | undefined,
+    @Optional() @Inject(TurnedAway) private readonly turnedAway: TurnedAway | undefined,
   ) {}
 
+  onModuleInit(): void {
+    if (this.transports === undefined) throw new ModuleMissingError('ProtectionFilter');
+  }
+
   catch(error: ProtectionFailure, host: ArgumentsHost): unknown {
-    const transport = this.transports.find(host);
+    const transport = this.transports?.find(host);
     // A global filter meets contexts that nobody here has heard of.
     if (transport === undefined) throw error;
-    this.turnedAway.add(error);
+    this.turnedAway?.add(error);
     return transport.turnAway(unavailableBodyOf(error), host, error);
   }
 }

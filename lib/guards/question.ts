@@ -1,6 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
+import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { NotYet, type AwaitedValues } from './awaited-values.js';
@@ -76,6 +77,11 @@ export class Questions {
   areShared({ policies, choices, usesQuota }: RoutePlan): boolean {
     if (choices.length > 0 || (usesQuota && typeof this.app === 'function')) return false;
     return policies.every((policy) => policy.isShared);
+  }
+
+  /** What the application says to a denial; undefined if it leaves that to the transport. */
+  ownWordsFor(decision: Decision, context: ExecutionContext): unknown {
+    return this.catalog.ownWordsFor(decision, context);
   }
 
   /** Whether the application can say by now who is calling. */
@@ -265,6 +271,7 @@ export class Questions {
     context: ExecutionContext,
     reader: RequestReader,
   ): void {
+    this.catalog.countAnonymous(name);
     if (reader.headerOf(context, 'authorization') === undefined) return;
     this.faults.beforeAuthentication(name);
   }

@@ -2,9 +2,12 @@ import {
   HttpException,
   Inject,
   Injectable,
+  Optional,
   type CanActivate,
   type ExecutionContext,
+  type OnModuleInit,
 } from '@nestjs/common';
+import { ModuleMissingError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
@@ -15,7 +18,7 @@ import { refusalOf } from './refused.exception.js';
 import { RequestFaults } from './request-faults.js';
 import { CallerGone, Transports, type Patience, type Transport } from './request-reader.js';
 import { type RoutePlan } from './route-plan.js';
-import { RouteTable } from './route-table.js';
+import { methodNameOf, RouteTable } from './route-table.js';
 import { subjectOf } from './subject.js';
 import { Waiting } from './waiting.js';
 
@@ -31,15 +34,27 @@ const NOTHING_CHARGED: Charge = {
  * a promise per request would cost more than the decision.
  */
 @Injectable()
-export class RateLimitGuard implements CanActivate {
+export class RateLimitGuard implements CanActivate, OnModuleInit {
+  private readonly routes: Pick<RouteTable, 'planOf'>;
+
+  /**
+   * Its parts are the module's. A unit test of a controller is put together without them, so each is
+   * optional; an application is not: it does not start, and no request passes.
+   */
   constructor(
-    @Inject(RouteTable) private readonly routes: RouteTable,
-    @Inject(RateLimiter) private readonly limiter: RateLimiter,
-    @Inject(Questions) private readonly questions: Questions,
-    @Inject(Transports) private readonly transports: Transports,
-    @Inject(Waiting) private readonly waiting: Waiting,
-    @Inject(RequestFaults) private readonly faults: RequestFaults,
-  ) {}
+    @Optional() @Inject(RouteTable) routes: RouteTable | undefined,
+    @Optional() @Inject(RateLimiter) private readonly limiter: RateLimiter,
+    @Optional() @Inject(Questions) private readonly questions: Questions,
+    @Optional() @Inject(Transports) private readonly transports: Transports,
+    @Optional() @Inject(Waiting) private readonly waiting: Waiting,
+    @Optional() @Inject(RequestFaults) private readonly faults: RequestFaults,
+  ) {
+    this.routes = routes ?? NO_MODULE;
+  }
+
+  onModuleInit(): void {
+    if (this.routes === NO_MODULE) throw new ModuleMissingError('@RateLimit');
+  }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.check(this.planOf(context), context);
@@ -278,27 +293,21 @@ export class RateLimitGuard implements CanActivate {
     context: ExecutionContext,
     transport: Transport,
   ): Error {
-    const own = transport.isOneWay?.(context) ? undefined : this.ownWords(decision, plan, context);
+    const own = transport.isOneWay?.(context) ? undefined : this.ownWords(decision, context);
     const told = { ...decision, policy: plan.nameOf(decision.policy) };
     return own ?? transport.rejection(context, told, plan);
   }
 
-  /** The policy that denied may have words of its own, and may throw them as well. */
-  private ownWords(
-    decision: Decision,
-    plan: RoutePlan,
-    context: ExecutionContext,
-  ): Error | undefined {
-    const policy = plan.policies.find(({ name }) => name === decision.policy);
-    if (policy?.rejection === undefined) return undefined;
+  /** The application may have words of its own, and may throw them as well. */
+  private ownWords(decision: Decision, context: ExecutionContext): Error | undefined {
     try {
-      const own: unknown = policy.rejection(decision, context);
+      const own: unknown = this.questions.ownWordsFor(decision, context);
       return typeof own === 'object' && own !== null && !isStrayPromise(own)
         ? (own as Error)
         : undefined;
     } catch (error) {
       if (isMeantForCallers(error)) return error;
-      this.faults.failed(policy.name, 'rejection', error, 'The usual one is sent.');
+      this.faults.failed(decision.policy, 'rejection', error, 'The usual one is sent.');
       return undefined;
     }
   }
@@ -309,3 +318,10 @@ function isMeantForCallers(error: unknown): error is Error {
   const { getError } = (error ?? {}) as { getError?: unknown };
   return error instanceof HttpException || typeof getError === 'function';
 }
+
+/** In the place of the module's routes, where there is no module: a limit is never silently off. */
+const NO_MODULE: Pick<RouteTable, 'planOf'> = {
+  planOf(type, handler) {
+    throw new ModuleMissingError(`@RateLimit on ${type.name}.${methodNameOf(type, handler)}`);
+  },
+};

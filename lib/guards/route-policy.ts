@@ -1,11 +1,11 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
-import { plainObject } from '../common/validate.js';
+import { plainObject, rejectUnknown } from '../common/validate.js';
 import { isEarlyKey } from '../config/schema/key-rules.js';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitOptions } from '../limiter/limit-figures.js';
-import { type PolicyInput } from '../limiter/policy-options.js';
+import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
@@ -16,6 +16,7 @@ import {
   type KeyReader,
   type KeySettings,
 } from './key-resolver.js';
+import { rejectThrottlerPolicy } from './throttler-words.js';
 
 /**
  * Which limit of a policy a caller has: the name of a tier, or the figures themselves, as a token or
@@ -25,6 +26,9 @@ export type Tier = string | number | LimitOptions | undefined;
 
 /** Looks a tier up, in a database or a cache; requests wait for it. */
 export type TierLookup = (context: ExecutionContext) => Promise<Tier>;
+
+/** Makes the error that a denied request ends with. */
+export type Rejection = (decision: Decision, context: ExecutionContext) => Error | undefined;
 
 /** How a policy is applied to requests. The initial values are the defaults. */
 export class RouteOptions {
@@ -46,7 +50,7 @@ export class RouteOptions {
   /** True for requests that this policy does not concern. */
   skipIf?: (context: ExecutionContext) => boolean;
   /** The error of a denied request, in place of the usual one, which is left if it fails. */
-  rejection?: (decision: Decision, context: ExecutionContext) => Error;
+  rejection?: Rejection;
   /** HTTP: decided before all guards, also those that authenticate. For ip, header and global keys. */
   early = false;
 }
@@ -83,6 +87,17 @@ const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
   'rejection',
   'early',
 ];
+
+/** Everything that a policy may say, of its figures and of requests; a named one has its name already. */
+const KNOWN = [...POLICY_OPTIONS, ...ROUTE_OPTIONS.filter((option) => option !== 'name')];
+
+/** No option that does not exist, nor those of others. */
+export function checkNames(at: string, input: RoutePolicy): void {
+  rejectThrottlerPolicy(at, input);
+  plainObject(at, input, 'an object with at least a rate');
+  const { name: _, ...options } = input;
+  rejectUnknown(at, options, KNOWN);
+}
 
 /** What the limiter has to know of a policy, and what only requests have to do with. */
 export function splitPolicy(

@@ -5,11 +5,13 @@ import {
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
+  type OnModuleInit,
 } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { Observable, of, Subscriber, type Subscription } from 'rxjs';
+import { ModuleMissingError } from '../common/errors.js';
 import { type Admission } from '../degradation/index.js';
-import { chargeOf, subjectOf, type HandOver } from '../guards/index.js';
+import { chargeOf, methodNameOf, subjectOf, type HandOver } from '../guards/index.js';
 import { DegradeRoutes } from './degrade-routes.js';
 import { type DegradeRoute, type Trigger } from './degrade-route.js';
 import { DegradeTransports, type DegradeTransport } from './degrade-transport.js';
@@ -20,14 +22,22 @@ const ENTERED = Symbol('weir:degrade-entered');
 
 /** Answers in the place of a handler that is not to run, fails, or is too slow. */
 @Injectable()
-export class DegradeInterceptor implements NestInterceptor {
+export class DegradeInterceptor implements NestInterceptor, OnModuleInit {
   private outer: boolean | undefined = undefined;
+  private readonly routes: Pick<DegradeRoutes, 'of'>;
 
+  /** Optional for the unit tests of controllers, as the parts of the guard are. */
   constructor(
-    @Inject(DegradeRoutes) private readonly routes: DegradeRoutes,
-    @Inject(DegradeTransports) private readonly transports: DegradeTransports,
+    @Optional() @Inject(DegradeRoutes) routes: DegradeRoutes | undefined,
+    @Optional() @Inject(DegradeTransports) private readonly transports: DegradeTransports,
     @Optional() @Inject(ApplicationConfig) private readonly config?: ApplicationConfig,
-  ) {}
+  ) {
+    this.routes = routes ?? NO_MODULE;
+  }
+
+  onModuleInit(): void {
+    if (this.routes === NO_MODULE) throw new ModuleMissingError('@Degrade');
+  }
 
   intercept(
     context: ExecutionContext,
@@ -54,6 +64,13 @@ export class DegradeInterceptor implements NestInterceptor {
     return (this.outer ??= this.config?.getGlobalInterceptors().includes(this) ?? false);
   }
 }
+
+/** In the place of the module's routes, where there is no module. */
+const NO_MODULE: Pick<DegradeRoutes, 'of'> = {
+  of(type, handler) {
+    throw new ModuleMissingError(`@Degrade on ${type.name}.${methodNameOf(type, handler)}`);
+  },
+};
 
 type Attend = (caller: Subscriber<unknown>) => Subscription;
 

@@ -12,6 +12,8 @@ export interface LimitCounters {
   overflowed: number;
   leased: number;
   leaseCalls: number;
+  /** Requests under `key: 'user'` without a user, which the policy's `anonymous` key was taken for. */
+  anonymous: number;
 }
 
 export function noCounts(): LimitCounters {
@@ -24,5 +26,6 @@ export function noCounts(): LimitCounters {
     overflowed: 0,
     leased: 0,
     leaseCalls: 0,
+    anonymous: 0,
   };
 }

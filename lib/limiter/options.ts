@@ -77,8 +77,10 @@ const KNOWN_REDIS = [
 ];
 
 export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | RedisStoreOptions {
-  const given = typeof input === 'string' ? { type: input } : input;
-  plainObject('store', given, "'memory' or an object with a type");
+  // Redis by its name alone would still have to be found.
+  const isName = typeof input === 'string' && (input as string) !== 'redis';
+  const given = (isName ? { type: input } : input) as Exclude<StoreInput, string>;
+  plainObject('store', given, "'memory', or an object like { type: 'redis', url: 'redis://…' }");
   oneOf('store.type', given.type, ['memory', 'redis']);
   const isRedis = given.type === 'redis';
   // The driver is for tests: it is taken, but nobody is told of it.

@@ -202,6 +202,11 @@ export class PolicyBook {
     return all;
   }
 
+  countAnonymous(policy: string): void {
+    const bound = this.policies.get(policy);
+    if (bound !== undefined) bound.counters.anonymous++;
+  }
+
   private lookUp(name: string | undefined): BoundPolicy {
     if (this.closed) throw new LimiterClosedError();
     const policy = name === undefined ? undefined : this.policies.get(name);

@@ -65,9 +65,9 @@ const BASE_TIER = 'default';
 export const NAME = /^[\w.-]{1,64}$/;
 const LEAST_SUB_WINDOWS = 2;
 const MOST_SUB_WINDOWS = 120;
-const KNOWN_OPTIONS: readonly string[] = [
+export const POLICY_OPTIONS: readonly string[] = [
   ...KNOWN_FIGURES,
-  ...Object.keys(new PolicyOptions()),
+  ...Object.keys(new PolicyOptions()).filter((option) => !KNOWN_FIGURES.includes(option as never)),
   'maxDelay',
   'defaultTier',
 ];
@@ -83,7 +83,7 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
     throw new InvalidArgumentError('policies', name, 'names of up to 64 letters, digits and _ . -');
   }
   plainObject(at, input, 'an object with at least a rate');
-  rejectUnknown(at, input, KNOWN_OPTIONS);
+  rejectUnknown(at, input, POLICY_OPTIONS);
   const options = withDefaults(at, input);
   rejectIdle(at, input, options);
   rejectUnleasable(at, options);

@@ -176,6 +176,9 @@ export abstract class RateLimiter {
   /** The Redis that the fleet shares, for what else belongs to it; undefined in memory. */
   abstract get redis(): SharedRedis | undefined;
 
+  /** @internal A request under `key: 'user'` had no user. */
+  countAnonymous(_policy: string): void {}
+
   /** Counts since the start. */
   abstract stats(): RateLimiterStats;
 

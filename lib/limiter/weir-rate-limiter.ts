@@ -219,6 +219,10 @@ export class WeirRateLimiter extends RateLimiter {
     return this.remote && { client: this.remote.client, prefix: this.remote.prefix };
   }
 
+  override countAnonymous(policy: string): void {
+    this.policies.countAnonymous(policy);
+  }
+
   stats(): RateLimiterStats {
     const quota = this.quotaBook?.stats();
     const { memory, policies } = this;

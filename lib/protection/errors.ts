@@ -1,4 +1,4 @@
-import { InvalidArgumentError, RateLimitError } from '../common/errors.js';
+import { didYouMean, InvalidArgumentError, RateLimitError } from '../common/errors.js';
 
 /** Why a call was turned away before it began. */
 export type RejectionReason = 'limited' | 'full' | 'waited' | 'open';
@@ -76,9 +76,12 @@ export class BigValueError extends RateLimitError {
 export class UnknownResourceError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_RESOURCE';
 
-  constructor(resource: string, known: readonly string[]) {
+  /** `where` is who asks. */
+  constructor(resource: string, known: readonly string[], where?: string) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
-    super('resource', resource, names, `unknown resource "${resource}"; there is ${names}`);
+    const hint = didYouMean(resource, known);
+    const message = `unknown resource "${resource}";${hint} there is ${names}`;
+    super('resource', resource, names, where === undefined ? message : `${where}: ${message}`);
   }
 }
 

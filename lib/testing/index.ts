@@ -1,5 +1,6 @@
 export { NoopRateLimiter } from '../limiter/noop-rate-limiter.js';
 export { ManualClock, settle } from './manual-clock.js';
+export { RateLimitTestingModule } from './rate-limit-testing.module.js';
 export {
   overrideRateLimits,
   type OverridableModule,

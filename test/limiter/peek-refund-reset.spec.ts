@@ -135,6 +135,7 @@ describe('the limiter', () => {
           leased: 0,
           leaseCalls: 0,
           defaulted: 0,
+          anonymous: 0,
         },
       },
     });

@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http';
 import {
   Controller,
   Get,
+  HttpException,
   Injectable,
   ServiceUnavailableException,
   type ExecutionContext,
@@ -23,6 +24,8 @@ import { PLATFORMS, startHttp, type HttpApp } from './http-apps.js';
 type Request = { headers: Record<string, string | undefined>; params?: unknown };
 const requestOf = (context: ExecutionContext): Request =>
   context.switchToHttp().getRequest<Request>();
+
+const userIn = (context: ExecutionContext): unknown => requestOf(context).headers['x-name'];
 
 const seen: (Decision | undefined)[] = [];
 
@@ -123,6 +126,43 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     [...headers.keys()].filter((name) => /ratelimit|retry/.test(name)).sort();
 
   afterEach(() => http.close());
+
+  it('the words of the module hold for all policies but those with words of their own', async () => {
+    await start({
+      rejection: ({ policy }, context) =>
+        context.getHandler().name === 'skip'
+          ? undefined
+          : new HttpException({ error: `slow down: ${policy}` }, 429),
+    });
+    await http.get('/one');
+    const denied = await http.get('/one');
+    expect([denied.status, await denied.json()]).toEqual([429, { error: 'slow down: one' }]);
+    expect(denied.headers.get('retry-after')).toBe('60');
+    // Names of methods are nobody's business.
+    await http.get('/tier');
+    const { error } = (await (await http.get('/tier')).json()) as { error: string };
+    expect(error).toMatch(/^slow down: limit-[0-9a-f]{8}$/);
+    expect(await statuses(2, '/own-words')).toEqual([200, 503]);
+    await http.get('/skip');
+    expect(await (await http.get('/skip')).json()).toMatchObject({ code: 'RATE_LIMITED' });
+  });
+
+  it('callers without a name are counted where the key is the user', async () => {
+    await start({
+      policies: {
+        one: { rate: 5, period: '1m', key: 'user' },
+        many: { rate: 9 },
+        shaped: { rate: 9 },
+      },
+      user: userIn,
+    });
+    const names = ['ann', undefined, undefined];
+    for (const name of names) await http.get('/one', name === undefined ? {} : { 'x-name': name });
+    expect(http.app.get(RateLimiter).stats().policies.one).toMatchObject({
+      allowed: 3,
+      anonymous: 2,
+    });
+  });
 
   it('legacy headers come beside the others, for the tightest policy', async () => {
     await start({ headers: { legacy: true } });

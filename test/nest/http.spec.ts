@@ -173,6 +173,8 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       title: 'Too many requests',
       status: 429,
       detail: 'Too many requests. Try again in 30 s.',
+      statusCode: 429,
+      message: 'Too many requests',
       code: 'RATE_LIMITED',
       retryAfterMs: 30_000,
       'violated-policies': ['two'],

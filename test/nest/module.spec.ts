@@ -216,14 +216,6 @@ describe('at start', () => {
     expect((failed as Error).message).toMatch(message);
   });
 
-  it('calling forRoot twice is told once', async () => {
-    const warnings = new Warnings();
-    await start([RateLimitModule.forRoot(), RateLimitModule.forRoot()], [], warnings);
-    expect(warnings.texts).toEqual([
-      expect.stringMatching(/forRoot was called 2 times.*forFeature/),
-    ]);
-  });
-
   it('says that apply may not reach message handlers, and what to write', async () => {
     @Controller()
     class Messages {

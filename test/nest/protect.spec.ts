@@ -247,7 +247,7 @@ describe('at the start', () => {
   it('a resource that nobody describes is an error', async () => {
     await expect(start([Products])).rejects.toMatchObject({
       code: 'UNKNOWN_RESOURCE',
-      message: 'unknown resource "db"; there is (none)',
+      message: '@Protect on Products.find: unknown resource "db"; there is (none)',
     });
   });
 

@@ -135,6 +135,8 @@ describe.each(PLATFORMS)('what callers over %s are told', (platform) => {
         title: message,
         status: statusCode,
         detail: `${message}.${advice}`,
+        statusCode,
+        message,
         ...told,
       });
     }

@@ -1,6 +1,9 @@
 import { defer, of, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { isRateLimitError, isUnavailableError, retryAfter } from 'nestjs-weir';
+import { Metadata } from '@grpc/grpc-js';
+import { isRateLimitError, isUnavailableError, retryAfter, retryAfterMsOf } from 'nestjs-weir';
+import { type RejectionBody } from '../../lib/guards/index.js';
+import { rejectionStatus } from '../../lib/transports/grpc/grpc-status.js';
 
 const denial = (retryAfterMs: number) => ({
   status: 'error',
@@ -82,6 +85,43 @@ describe('retryAfter', () => {
       expect(() => retryAfter(options)).toThrow(Object.keys(options)[0]);
     },
   );
+});
+
+/** The error as a client of gRPC gets it. */
+const onGrpc = (body: object) =>
+  rejectionStatus(body as RejectionBody, Metadata, { domain: 'shop', deadline: Infinity });
+
+describe('an error of gRPC', () => {
+  it('is known as a denial, an overload, or what protection turned away', () => {
+    const overload = { ...denial(5), statusCode: 503, code: 'OVERLOADED' };
+    expect([onGrpc(denial(5)), onGrpc(overload), onGrpc(open)].map(isRateLimitError)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([onGrpc(denial(5)), onGrpc(open)].map(isUnavailableError)).toEqual([false, true]);
+  });
+
+  it('tells when to come back', () => {
+    expect(retryAfterMsOf(onGrpc(denial(1234.5)))).toBe(1235);
+    expect(retryAfterMsOf(onGrpc(open))).toBeUndefined();
+    expect(retryAfterMsOf(denial(7))).toBe(7);
+    scheduler().run(({ expectObservable }) => {
+      const { answer } = service(onGrpc(denial(40)));
+      expectObservable(answer.pipe(retryAfter({ jitter: 0 }))).toBe('40ms (a|)');
+    });
+  });
+
+  it('of another service is none of ours, whatever it carries', () => {
+    const details = new Metadata();
+    for (const bytes of [[], [0x1a], [0x1a, 0x7f, 1], [0xff, 0xff], [0x1a, 2, 0x0a, 9]]) {
+      details.set('grpc-status-details-bin', Buffer.from(bytes));
+      const error = { code: 8, details: 'too large', metadata: details };
+      expect([isRateLimitError(error), retryAfterMsOf(error)]).toEqual([false, undefined]);
+    }
+    expect(isRateLimitError({ code: 8, metadata: new Metadata() })).toBe(false);
+    expect(isRateLimitError({ code: 8 })).toBe(false);
+  });
 });
 
 describe('isRateLimitError', () => {

@@ -43,11 +43,11 @@ export function connectRedis(
   const { client, cluster } = options;
   const ways = [client, options.url ?? options.options, cluster].filter((way) => way !== undefined);
   if (ways.length !== 1) {
-    throw new InvalidArgumentError(
-      'store',
-      Object.keys(withoutUndefined(options)),
-      'exactly one of client, cluster, or url and/or options',
-    );
+    const given = Object.keys(withoutUndefined(options));
+    const expectation = 'exactly one of client, cluster, or url and/or options';
+    const got = given.length === 0 ? 'none of them' : given.join(' and ');
+    const message = `store: expected ${expectation}, got ${got}`;
+    throw new InvalidArgumentError('store', given, expectation, message);
   }
   if (client !== undefined) return useClient(client);
   if (options.url === '') {

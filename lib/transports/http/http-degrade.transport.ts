@@ -14,6 +14,7 @@ import {
 import { markText } from '../degrade-mark.js';
 import {
   headerOf,
+  removeHeader,
   writeHeader,
   type HttpRequest,
   type HttpResponse,
@@ -152,6 +153,8 @@ export class HttpDegradeTransport implements DegradeTransport {
     const { level, ageMs, ttlMs } = mark;
     const response = responseOf(context);
     writeMark(response, markText(mark));
+    // The guard has written it for a denial; this is an answer.
+    if (mark.reason === 'limited') removeHeader(response, 'Retry-After');
     if (level > 2) return;
     writeHeader(response, 'Age', String(Math.max(0, Math.floor(ageMs / 1000))));
     const ttl = Math.floor(ttlMs / 1000);

@@ -20,6 +20,7 @@ export interface HttpResponse {
   setHeader?(name: string, value: string): unknown;
   /** Fastify, where `setHeader` is only on `raw`. */
   header?(name: string, value: string): unknown;
+  removeHeader?(name: string): unknown;
   readonly raw?: NodeResponse;
   readonly writableEnded?: boolean;
   readonly destroyed?: boolean;
@@ -62,6 +63,11 @@ export function valueAt(from: unknown, path: readonly string[]): unknown {
     value = (value as Record<string, unknown>)[name];
   }
   return value;
+}
+
+/** Of Express and Fastify alike. */
+export function removeHeader(response: HttpResponse, name: string): void {
+  response.removeHeader?.(name);
 }
 
 export function writeHeader(response: HttpResponse, name: string, value: string): void {

@@ -5,8 +5,10 @@ import { waitSeconds } from './wait-seconds.js';
 /** Where the draft's problem types will be registered; they are not yet. */
 export const PROBLEM_BASE = 'https://iana.org/assignments/http-problem-types#';
 
-/** RFC 9457. */
+/** RFC 9457, and beside it what clients of Nest look at. */
 export interface Problem {
+  readonly statusCode: number;
+  readonly message: string;
   readonly type: string;
   readonly title: string;
   readonly status: number;
@@ -29,6 +31,8 @@ export function problemOf(body: RejectionBody, base: string): Problem {
     title: message,
     status,
     detail: `${message}.${advice}`,
+    statusCode: status,
+    message,
     code,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(policy !== undefined && { 'violated-policies': [policy] }),
@@ -36,6 +40,8 @@ export function problemOf(body: RejectionBody, base: string): Problem {
 }
 
 export interface DegradedProblem {
+  readonly statusCode: number;
+  readonly message: string;
   readonly type: string;
   readonly title: string;
   readonly status: number;
@@ -52,6 +58,8 @@ export function degradedProblemOf(body: DegradedBody, base: string): DegradedPro
     title: status === 429 ? 'Too many requests' : 'Temporarily reduced capacity',
     status,
     detail: message,
+    statusCode: status,
+    message,
     code,
     degraded: { level: 4, reason },
   };

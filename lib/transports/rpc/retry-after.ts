@@ -2,7 +2,7 @@ import { retry, throwError, timer, type MonoTypeOperatorFunction, type Scheduler
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import { rejectUnknown } from '../../common/validate.js';
-import { namedWaitMs } from './rate-limit-errors.js';
+import { retryAfterMsOf } from './rate-limit-errors.js';
 
 /** The initial values are the defaults. */
 export class RetryAfterOptions {
@@ -37,7 +37,7 @@ export function retryAfter<T>(input: Partial<RetryAfterOptions> = {}): MonoTypeO
   return retry({
     count: retries,
     delay: (error: unknown) => {
-      const namedMs = namedWaitMs(error);
+      const namedMs = retryAfterMsOf(error);
       if (namedMs === undefined || namedMs > maxWaitMs) return throwError(() => error);
       // Never at once, whatever the service says: the same answer would come back.
       const waitMs = Math.max(1, namedMs);
