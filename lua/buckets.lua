@@ -339,11 +339,12 @@ local function add_to_window(state, slot, tokens)
   state.used = state.used + tokens
 end
 
--- What is given back was most likely taken last, so the newest sub-window comes first.
+-- Of what is given back it is not known when it was taken, so the oldest sub-window comes first: it counts no
+-- longer than the one that the tokens were taken in.
 local function change_window(key, limit, cost)
   local state, ring = windows[key], limit.windows
   if cost > 0 then return add_to_window(state, state.newest % ring, cost) end
-  for number = state.newest, state.newest - ring + 1, -1 do
+  for number = state.newest - ring + 1, state.newest do
     local given = min(-cost, state[number % ring])
     add_to_window(state, number % ring, -given)
     cost = cost + given

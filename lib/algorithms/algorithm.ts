@@ -46,8 +46,18 @@ export interface Algorithm {
   /** Takes what was just measured, with that outcome, and allowed. */
   commit(limit: Limit, state: Float64Array, at: number, cost: number, outcome: Outcome): void;
 
-  /** Gives back what was taken and not used; never more than the limit holds. */
-  refund(limit: Limit, state: Float64Array, at: number, now: number, cost: number): void;
+  /**
+   * Gives back what was taken and not used; never more than the limit holds. A window looks at when
+   * it was taken, if that is known; a bucket does not.
+   */
+  refund(
+    limit: Limit,
+    state: Float64Array,
+    at: number,
+    now: number,
+    cost: number,
+    takenAt?: number,
+  ): void;
 
   /**
    * The same for a take that nobody knew of for a while. The bucket has refilled since, and others may

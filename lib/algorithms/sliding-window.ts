@@ -10,7 +10,8 @@ import { type Limit } from './limit.js';
  * later than a period after it was taken, and less than a sub-window earlier than that.
  *
  * Invariants: a caller that never asks for more than `capacity` in a period is never denied; and in
- * any span one sub-window shorter than the period at most `capacity` are taken.
+ * any span one sub-window shorter than the period at most `capacity` are taken, not counting what of
+ * these was given back.
  *
  * State: the number of the newest sub-window used, the sum of the counts, then a ring of counts.
  * Time is counted in whole microseconds.
@@ -46,16 +47,22 @@ export const slidingWindow: Algorithm = {
     state[at + 1] = state[at + 1]! + cost;
   },
 
-  refund(limit, state, at, now, cost) {
+  /**
+   * Out of the sub-window of the take, or an earlier one, or if it is not known when that was, the
+   * oldest: these count no longer than the tokens would have. Were later ones to go, a span could have
+   * them as well as what is taken in their place, long after the take would have been forgotten.
+   */
+  refund(limit, state, at, now, cost, takenAt) {
     advance(limit, state, at, now);
-    // Newest first: what is given back was most likely taken last.
     const newest = state[at]!;
-    for (let back = 0; back < limit.subWindows && cost > 0; back++) {
-      const slot = slotOf(limit, at, newest - back);
-      const given = Math.min(cost, state[slot]!);
-      state[slot] = state[slot]! - given;
-      state[at + 1] = state[at + 1]! - given;
-      cost -= given;
+    const oldest = newest - limit.subWindows + 1;
+    const taken = takenAt === undefined ? oldest : numberAt(limit, Math.floor(takenAt));
+    if (taken < oldest) return;
+    for (let number = Math.min(taken, newest); number >= oldest; number--) {
+      cost -= giveBack(limit, state, at, number, cost);
+    }
+    for (let number = taken + 1; number <= newest; number++) {
+      cost -= giveBack(limit, state, at, number, cost);
     }
   },
 
@@ -64,12 +71,9 @@ export const slidingWindow: Algorithm = {
     const current = currentAt(limit, state, at, Math.floor(now));
     const number = numberAt(limit, Math.floor(takenAt));
     if (number > state[at]! || number <= current - limit.subWindows) return;
-    const slot = slotOf(limit, at, number);
-    const given = Math.min(cost, state[slot]!);
-    if (given === 0) return;
+    if (state[slotOf(limit, at, number)] === 0) return;
     advance(limit, state, at, now);
-    state[slot] = state[slot]! - given;
-    state[at + 1] = state[at + 1]! - given;
+    giveBack(limit, state, at, number, cost);
   },
 
   owe(limit, state, at, now, cost) {
@@ -189,6 +193,21 @@ function advance(limit: Limit, state: Float64Array, at: number, now: number): nu
     state[at] = current;
   }
   return slotOf(limit, at, current);
+}
+
+/** Takes up to so much back out of a sub-window, and says how much that was. */
+function giveBack(
+  limit: Limit,
+  state: Float64Array,
+  at: number,
+  number: number,
+  cost: number,
+): number {
+  const slot = slotOf(limit, at, number);
+  const given = Math.min(cost, state[slot]!);
+  state[slot] = state[slot]! - given;
+  state[at + 1] = state[at + 1]! - given;
+  return given;
 }
 
 function isCutAlike({ from, to }: LimitChange): boolean {

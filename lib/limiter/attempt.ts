@@ -30,6 +30,7 @@ export class Attempt implements RemoteCall {
   checks: BoundCheck[] = [];
   decision: Decision | undefined;
   private readonly here: BoundCheck[] = [];
+  private takenHereAt = 0;
   /** Those of the store for which this process held tokens. */
   private readonly leased: BoundCheck[] = [];
   /** Those of the store that passed by the share of this process instead. */
@@ -162,6 +163,7 @@ export class Attempt implements RemoteCall {
   }
 
   private takeHere(): boolean {
+    this.takenHereAt = this.clock.now();
     return this.takeFrom(this.here, (check) => check.shared.table!, 'local');
   }
 
@@ -169,7 +171,9 @@ export class Attempt implements RemoteCall {
   private giveBackHere(): void {
     const now = this.clock.now();
     this.forgetNotes(0);
-    for (const { shared, key, cost } of this.here) shared.table!.refund(key, cost, now);
+    for (const { shared, key, cost } of this.here) {
+      shared.table!.refund(key, cost, now, this.takenHereAt);
+    }
   }
 
   /** The same for tokens on lease; `used` are those that the store has been told of as used. */
@@ -250,7 +254,7 @@ export class Attempt implements RemoteCall {
       note(check, table);
       this.byShare.length = 0;
       for (const taken of checks.slice(0, index)) {
-        tableOf(taken).refund(taken.key, taken.cost, OUTCOME.nowMicros);
+        tableOf(taken).refund(taken.key, taken.cost, OUTCOME.nowMicros, OUTCOME.nowMicros);
       }
       return false;
     }

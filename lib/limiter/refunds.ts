@@ -1,3 +1,4 @@
+import { AlgorithmCode } from '../algorithms/index.js';
 import { type Clock } from '../common/clock.js';
 import { CallKind, GiveBackLate, type RemoteStore } from '../stores/index.js';
 import { type Asked } from './asked.js';
@@ -7,6 +8,9 @@ import { type QuotaBook } from './quota-book.js';
 import { type QuotaRequest } from './rate-limiter.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { type WaitingLines } from './waiting-lines.js';
+
+/** By so much the wall clock and the monotonic one differ from one look to the next. */
+const WALL_CLOCK_MICROS = 2000;
 
 /** Puts tokens back where they were taken from, and wakes those who wait for them. */
 export class Refunds {
@@ -23,7 +27,7 @@ export class Refunds {
       return this.refundChecks(checks);
     }
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
-    return this.refundChecks(this.refundShares(checks, decision));
+    return this.refundChecks(this.refundShares(checks, decision), decision);
   }
 
   /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
@@ -32,7 +36,7 @@ export class Refunds {
     // Quotas are asked first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
     const others = this.refundLate(this.refundShares(taken, decision), decision);
-    if (others.length > 0) void this.refundChecks(others);
+    if (others.length > 0) void this.refundChecks(others, decision);
   }
 
   /**
@@ -43,7 +47,7 @@ export class Refunds {
     const { remote } = this;
     const byStore = checks.filter((check) => partOn(check, decision).source === 'store');
     if (byStore.length === 0 || remote === undefined) return checks;
-    const takenAtMicros = Math.round(partOn(byStore[0]!, decision).timestampMs * 1000);
+    const takenAtMicros = takenInStoreAt(byStore[0]!, decision);
     for (const { shared, key } of byStore) shared.latest().denials.forget(key);
     remote.submit(new GiveBackLate(byStore, takenAtMicros));
     this.lines.wake(byStore);
@@ -74,20 +78,59 @@ export class Refunds {
     this.lines.wakeQuotas(quotas);
   }
 
-  private refundChecks(checks: readonly BoundCheck[]): void | Promise<void> {
-    const now = this.clock.now();
-    const elsewhere = checks.filter(({ shared, key, cost }) => {
+  private refundChecks(checks: readonly BoundCheck[], decision?: Decision): void | Promise<void> {
+    const { clock, remote } = this;
+    const now = clock.now();
+    const elsewhere = checks.filter((check) => {
+      const { shared, key, cost } = check;
       // The limit may have changed since the tokens were taken, but the bucket is the same.
       shared.latest().denials.forget(key);
-      shared.table?.refund(key, cost, now);
+      shared.table?.refund(key, cost, now, decision && takenHereAt(check, decision, clock));
       return shared.table === undefined && shared.leases?.putBack(key, cost, now) !== true;
     });
-    if (elsewhere.length === 0 || this.remote === undefined) return this.lines.wake(checks);
-    return ask(this.remote, CallKind.Refund, elsewhere).then(() => this.lines.wake(checks));
+    if (elsewhere.length === 0 || remote === undefined) return this.lines.wake(checks);
+    return this.refundInStore(elsewhere, remote, decision).then(() => this.lines.wake(checks));
+  }
+
+  /** A window takes tokens back where it has counted them, if it is known when it did. */
+  private refundInStore(
+    checks: readonly BoundCheck[],
+    remote: RemoteStore,
+    decision: Decision | undefined,
+  ): Promise<unknown> {
+    const isPlaced = (check: BoundCheck): boolean =>
+      check.shared.limit.algorithm === AlgorithmCode.SlidingWindow &&
+      decision !== undefined &&
+      partOn(check, decision).source === 'store';
+    const placed = checks.filter(isPlaced);
+    if (placed.length === 0) return ask(remote, CallKind.Refund, checks);
+    const others = checks.filter((check) => !isPlaced(check));
+    const takenAtMicros = takenInStoreAt(placed[0]!, decision!);
+    return Promise.all([
+      ask(remote, CallKind.LateRefund, placed, takenAtMicros),
+      others.length > 0 && ask(remote, CallKind.Refund, others),
+    ]);
   }
 }
 
 /** What was decided on one of the checks. */
 function partOn({ shared }: BoundCheck, decision: Decision): Decision {
   return decision.decisions?.find(({ policy }) => policy === shared.policy) ?? decision;
+}
+
+/** When that was taken, on the store's clock. */
+function takenInStoreAt(check: BoundCheck, decision: Decision): number {
+  return Math.round(partOn(check, decision).timestampMs * 1000);
+}
+
+/**
+ * When that was taken, on the clock of this process; a little before, because the instant of a
+ * decision is of the wall clock, which drifts against it. Undefined if the wall clock has stepped back.
+ */
+function takenHereAt(check: BoundCheck, decision: Decision, clock: Clock): number | undefined {
+  const now = clock.now();
+  const agoMicros = (clock.epochMs(now) - partOn(check, decision).timestampMs) * 1000;
+  return agoMicros < -WALL_CLOCK_MICROS
+    ? undefined
+    : now - Math.max(0, agoMicros) - WALL_CLOCK_MICROS;
 }

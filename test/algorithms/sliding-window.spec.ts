@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type Decision } from 'nestjs-weir';
 import { Bench } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -113,15 +114,36 @@ describe('sliding window', () => {
     expect(bench.peek().remaining).toBe(10);
   });
 
-  it('gives back the newest first, and never more than was taken', () => {
+  it('gives back the oldest first, and never more than was taken', () => {
     const bench = window(10, '1s');
     bench.take(3);
     bench.clock.advance(500);
     bench.take(4);
     void bench.limiter.refund({ policy: 'p', key: 'k', cost: 5 });
     expect(bench.peek().remaining).toBe(8);
+    // Both of what is left were taken at 500.
+    bench.clock.advance(999);
+    expect(bench.peek().remaining).toBe(8);
     void bench.limiter.refund({ policy: 'p', key: 'k', cost: 9 });
     expect(bench.peek().remaining).toBe(10);
+  });
+
+  it('gives back what a decision took out of its own part, and nothing once that is forgotten', () => {
+    const bench = window(10, '1s');
+    const request = { policy: 'p', key: 'k', cost: 3 };
+    bench.clock.advance(50);
+    const first = bench.take(3);
+    bench.clock.advance(500);
+    const second = bench.take(3);
+    void bench.limiter.refund(request, second);
+    expect(bench.peek().remaining).toBe(7);
+    bench.clock.advance(449);
+    expect(bench.peek().remaining).toBe(7);
+    bench.clock.advance(1);
+    expect(bench.peek().remaining).toBe(10);
+    bench.take(5);
+    void bench.limiter.refund(request, first);
+    expect(bench.peek().remaining).toBe(5);
   });
 
   const cuts = {
@@ -199,6 +221,47 @@ describe('sliding window', () => {
         for (const { at: end } of taken) {
           const inSpan = taken.filter(({ at }) => at <= end && at >= end - spanMicros);
           expect(inSpan.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(rate);
+        }
+      }),
+    );
+  });
+
+  const uses = fc.record({
+    rate: fc.integer({ min: 1, max: 10 }),
+    subWindows: fc.integer({ min: 2, max: 10 }),
+    steps: fc.array(
+      fc.record({
+        /** In hundredths of the period. */
+        gap: fc.oneof(fc.constant(0), fc.nat({ max: 15 })),
+        cost: fc.integer({ min: 1, max: 10 }),
+        /** Which of those that still count is given back, if there are so many. */
+        back: fc.nat({ max: 5 }),
+      }),
+      { minLength: 20, maxLength: 60 },
+    ),
+  });
+
+  it.each([
+    ['with their decisions', true],
+    ['without', false],
+  ])('property: the same of what is not given back, %s', (_name, isTold) => {
+    fc.assert(
+      fc.property(uses, ({ rate, subWindows, steps }) => {
+        const bench = window(rate, '1s', subWindows);
+        const spanMicros = 1_000_000 - Math.ceil(1_000_000 / subWindows);
+        let kept: { at: number; cost: number; decision: Decision }[] = [];
+        for (const { gap, cost, back } of steps) {
+          bench.clock.advance(gap * 10);
+          const fits = Math.min(rate, cost);
+          const decision = bench.take(fits);
+          const now = bench.clock.now();
+          if (decision.allowed) kept.push({ at: now, cost: fits, decision });
+          kept = kept.filter(({ at }) => at >= now - spanMicros);
+          expect(kept.reduce((sum, one) => sum + one.cost, 0)).toBeLessThanOrEqual(rate);
+          const [unused] = kept.splice(back, 1);
+          if (unused === undefined) continue;
+          const request = { policy: 'p', key: 'k', cost: unused.cost };
+          void bench.limiter.refund(request, isTold ? unused.decision : undefined);
         }
       }),
     );

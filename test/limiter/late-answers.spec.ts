@@ -314,6 +314,24 @@ describe('answers of the store that come after the deadline', () => {
       expect([fleet.tokensOf('p', 'here'), fleet.tokensOf('q', 'there')]).toEqual(left.map(near));
     });
 
+    it('of a window go back where they were counted, if the decision says when that was', async () => {
+      const fleet = new Fleet({ p: { algorithm: 'sliding-window', rate: 10 } }, 1, 20);
+      const request = { policy: 'p', key: 'k', cost: 3 };
+      await fleet.ask(0, request);
+      await fleet.pass(500);
+      const decision = await fleet.ask(0, request);
+      const [node] = fleet.nodes;
+      const done = node!.refunds.refund(
+        sortAsked(request, node!.book, () => {}),
+        decision,
+      );
+      await fleet.pass(1);
+      await done;
+      expect(fleet.tokensOf('p')).toBe(7);
+      await fleet.pass(500);
+      expect(fleet.tokensOf('p')).toBe(10);
+    });
+
     it('in two shards, both in time: what one gave goes back whole if the other denied', async () => {
       const fleet = new Fleet({ p: { rate: 1000, burst: 10 }, q: DAILY }, 1, 20);
       fleet.shardOf = (key) => (key === 'here' ? 0 : 1);

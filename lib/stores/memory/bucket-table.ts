@@ -81,9 +81,9 @@ export class BucketTable {
     this.algorithm.measure(this.limit, this.page, this.at, cost, outcome);
   }
 
-  refund(key: string, cost: number, now: number): void {
+  refund(key: string, cost: number, now: number, takenAt?: number): void {
     if (!this.find(key) && !this.findOverflow(key)) return;
-    this.algorithm.refund(this.limit, this.page, this.at, now, cost);
+    this.algorithm.refund(this.limit, this.page, this.at, now, cost, takenAt);
   }
 
   /** A bucket that others share is left as it is: what they used is not this key's to forget. */

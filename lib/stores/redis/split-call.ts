@@ -1,7 +1,7 @@
 import { type StoreUnavailableError } from '../../common/errors.js';
 import {
   CallKind,
-  GiveBack,
+  GiveBackLate,
   type RemoteAnswer,
   type RemoteCall,
   type RemoteCheck,
@@ -73,8 +73,9 @@ class SplitCall {
     const { call, answered } = this;
     const granted = answered.filter(isGranted);
     if (call.kind === CallKind.Take && granted.length < answered.length) {
-      const taken = granted.flatMap(({ part }) => part.checks);
-      if (taken.length > 0) this.store.submit(new GiveBack(taken));
+      for (const { part, answers } of granted) {
+        this.store.submit(new GiveBackLate(part.checks, answers[0]!.nowMicros));
+      }
     }
     const answers: RemoteAnswer[] = [];
     for (const one of answered) {
