@@ -2,6 +2,7 @@ import { type HistoryRun } from './run-history.js';
 
 /** After the last fault the fleet is back within this. */
 const BACK_MS = 3000;
+const WAITER_MS = 1000;
 const RESET_MS = 1500;
 /** How long the rate is then watched, and by how much more than it is asked for. */
 const WATCH_MS = 1000;
@@ -54,11 +55,20 @@ export class Liveness {
           );
         }
       }
+      if (ms === WAITER_MS) this.waitInLine();
       if (ms < RESET_MS) continue;
       for (const limit of unreset) {
         if (policies[limit]!.kind !== 'rare') unreset.delete(limit);
         else run.reset(0, limit, RARE_KEY, () => unreset.delete(limit));
       }
+    }
+  }
+
+  /** One process waits for what another one resets; nobody tells it. */
+  private waitInLine(): void {
+    const { slots, history } = this.run;
+    for (const [limit, { kind }] of history.plan.policies.entries()) {
+      if (kind === 'rare') slots.at(-1)?.acquire(limit, RARE_KEY);
     }
   }
 

@@ -90,12 +90,19 @@ export class PolicyBounds {
     count.left.set(process, (count.left.get(process) ?? 0) + tokens);
   }
 
-  refundDone(key: string, tokens: number, second: number): void {
+  /**
+   * A bucket has them again from now on. A window has as good as never counted what it takes back,
+   * unless it has forgotten the tokens by then and does not know that.
+   */
+  refundDone(key: string, tokens: number, begun: number, isTold: boolean, second: number): void {
     const count = this.countOf(key);
+    const { kind, periodMs } = this.policy;
+    const isForgotten = second - begun > (periodMs / 1000) * WINDOW_PART;
+    if (kind === 'window' && isForgotten && !isTold) return;
     count.refunding -= tokens;
     count.fromStore.giveBack(tokens, second);
     count.inAll.giveBack(tokens, second);
-    count.inWindow.add(-tokens, second, second);
+    count.inWindow.add(-tokens, begun, second);
   }
 
   /** Says what does not hold, if anything does not. */
@@ -157,7 +164,8 @@ export class PolicyBounds {
     if (this.policy.kind === 'window') return undefined;
     const used = count.inAll.add(tokens, begun, second);
     const fromStore = this.burst + this.added + count.refunding;
-    // Of late answers: what passed by share, and what flowed in before the store said no.
+    // Of late answers: what passed by share, and what flowed in before the store said no
+    // (docs/histories.md has the proof).
     const byShare = this.shareDepth + 2 * this.joinedDepth + this.rate * this.latestSeconds;
     const most = fromStore + this.besides + byShare;
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;

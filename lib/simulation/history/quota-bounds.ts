@@ -16,6 +16,15 @@ interface AppCount {
   parts: number;
 }
 
+/** A share is charged for tokens of the store when they are reported: with the next probe at the latest. */
+const CHARGED_WITHIN_SECONDS = 2.5;
+
+/** What a process has of an app at least while the store is away. */
+interface LeastShare {
+  level: number;
+  last: number;
+}
+
 /** The bounds of a quota as they are stated, counted from outside; see PolicyBounds. */
 export class QuotaBounds {
   private capacity = 0;
@@ -31,6 +40,8 @@ export class QuotaBounds {
   private refunded = 0;
   private started = 0;
   private last = 0;
+  private readonly shares = new Map<string, LeastShare>();
+  private hasChanged = false;
 
   constructor(
     options: QuotaOptions,
@@ -56,6 +67,7 @@ export class QuotaBounds {
 
   change(options: QuotaOptions, second: number): void {
     this.pass(second);
+    this.hasChanged = true;
     const before = this.depth;
     this.set(options, second);
     this.losses++;
@@ -87,7 +99,11 @@ export class QuotaBounds {
   ): string | undefined {
     this.pass(second);
     const own = this.apps.get(app)!;
-    if (source === 'fallback') return this.admittedByShare(own, app, tokens, second);
+    if (source === 'fallback') {
+      this.shareOf(process, app, second).level -= tokens;
+      return this.admittedByShare(own, app, tokens, second);
+    }
+    this.usedOtherwise(process, app, second);
     this.granted(process, app, -tokens);
     const left = this.left.get(`${process} ${app}`)!;
     if (left < 0) return `quota ${app}: ${-left} more than ${process} was granted`;
@@ -100,6 +116,34 @@ export class QuotaBounds {
     if (usedOfApp > mostOfApp + EDGE_TOKENS)
       return exceeds(`ceiling of ${app}`, usedOfApp, mostOfApp);
     return this.checkAll(tokens, begun, second);
+  }
+
+  /** What a share is charged for besides what it gave: nobody outside knows when, or how much. */
+  usedOtherwise(process: string, app: string, second: number): void {
+    const share = this.shareOf(process, app, second);
+    share.level = 0;
+    share.last = second + CHARGED_WITHIN_SECONDS;
+  }
+
+  /** A process without the store denies only what its share does not hold. */
+  denied(process: string, app: string, cost: number, second: number): string | undefined {
+    const { level } = this.shareOf(process, app, second);
+    if (this.hasChanged || level < cost + EDGE_TOKENS) return undefined;
+    return `quota ${app}: ${process} denies ${cost} of ${level.toFixed(2)} that its share holds`;
+  }
+
+  /** As small as it may be: with all processes that there have ever been, and empty after other use. */
+  private shareOf(process: string, app: string, second: number): LeastShare {
+    const name = `${process} ${app}`;
+    const rate = (PART * this.apps.get(app)!.guaranteed) / this.started;
+    const depth = Math.max(this.maxCost, (rate * this.depth) / this.capacity);
+    let share = this.shares.get(name);
+    if (share === undefined) this.shares.set(name, (share = { level: depth, last: second }));
+    if (second > share.last) {
+      share.level = Math.min(depth, share.level + rate * (second - share.last));
+      share.last = second;
+    }
+    return share;
   }
 
   private admittedByShare(

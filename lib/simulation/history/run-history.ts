@@ -196,8 +196,20 @@ export class HistoryRun implements Observer, Stage {
     if (app !== undefined) this.quota!.refund(process.view.name, app, tokens);
   }
 
-  refundDone(limit: number, key: string, tokens: number): void {
-    this.policies[limit]?.refundDone(key, tokens, this.time.seconds());
+  refundDone(limit: number, key: string, tokens: number, begun: number, isTold: boolean): void {
+    this.policies[limit]?.refundDone(key, tokens, begun, isTold, this.time.seconds());
+  }
+
+  denied({ view }: SimulatedProcess, limit: number, cost: number, source: string): void {
+    const app = this.appOf(limit);
+    if (app === undefined || source !== 'fallback') return;
+    const broken = this.quota!.denied(view.name, app, cost, this.time.seconds());
+    if (broken !== undefined) this.fail('share', broken);
+  }
+
+  gaveUp({ view }: SimulatedProcess, limit: number): void {
+    const app = this.appOf(limit);
+    if (app !== undefined) this.quota!.usedOtherwise(view.name, app, this.time.seconds());
   }
 
   storeSwitched({ view }: SimulatedProcess, isOpen: boolean): void {

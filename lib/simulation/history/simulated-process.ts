@@ -20,7 +20,11 @@ export interface Observer {
     begun: number,
   ): void;
   refundBegun(process: SimulatedProcess, limit: number, key: string, tokens: number): void;
-  refundDone(limit: number, key: string, tokens: number): void;
+  /** `begun`: when the tokens were asked for, and whether the limiter was told so. */
+  refundDone(limit: number, key: string, tokens: number, begun: number, isTold: boolean): void;
+  denied(process: SimulatedProcess, limit: number, cost: number, source: string): void;
+  /** Nobody waits any more for what was asked for; it may yet be taken, and then goes back. */
+  gaveUp(process: SimulatedProcess, limit: number): void;
   storeSwitched(process: SimulatedProcess, isOpen: boolean): void;
   quotaSwitched(process: SimulatedProcess, isOffline: boolean): void;
   fail(check: string, detail: string): void;
@@ -43,6 +47,8 @@ interface Taken {
   readonly limit: number;
   readonly key: string;
   readonly tokens: number;
+  readonly begun: number;
+  readonly decision: Decision;
 }
 
 /** A limiter that closes waits for its quota, and then as long again for its policies. */
@@ -93,33 +99,40 @@ export class SimulatedProcess {
     });
   }
 
-  acquire(limit: number, key: string, timeoutMs: number): void {
+  /** Without a timeout it waits for as long as it takes. */
+  acquire(limit: number, key: string, timeoutMs?: number): void {
     this.machine.run('arrival', () => {
       const begun = this.world.time.seconds();
       this.pending++;
-      this.limiter.acquire(this.request(limit, key, 1), { timeoutMs }).then(
+      const options = timeoutMs === undefined ? {} : { timeoutMs };
+      this.limiter.acquire(this.request(limit, key, 1), options).then(
         (decision) => {
           this.pending--;
           this.decided(limit, key, 1, decision, begun);
         },
-        () => this.pending--,
+        () => {
+          this.pending--;
+          this.observer.gaveUp(this, limit);
+        },
       );
     });
   }
 
-  /** Gives the latest of what was taken of that limit back. */
+  /** Gives the latest of what was taken of that limit back; every other time it says what that was. */
   refund(limit: number, key: string): void {
     this.machine.run('arrival', () => {
       const index = this.taken.findLastIndex((one) => one.limit === limit && one.key === key);
       if (index < 0) return;
-      const [{ tokens }] = this.taken.splice(index, 1) as [Taken];
-      const begun = this.world.time.seconds();
+      const [{ tokens, begun, decision }] = this.taken.splice(index, 1) as [Taken];
+      const since = this.world.time.seconds();
       this.observer.refundBegun(this, limit, key, tokens);
-      const done = this.limiter.refund(this.request(limit, key, tokens));
+      const told = this.taken.length % 2 === 0 ? decision : undefined;
+      const done = this.limiter.refund(this.request(limit, key, tokens), told);
       const settled = (): void => {
         // One that the store has not answered in time may reach it later, or never.
-        const waitedMs = (this.world.time.seconds() - begun) * 1000;
-        if (waitedMs < this.decisionTimeoutMs) this.observer.refundDone(limit, key, tokens);
+        const waitedMs = (this.world.time.seconds() - since) * 1000;
+        if (waitedMs >= this.decisionTimeoutMs) return;
+        this.observer.refundDone(limit, key, tokens, begun, told !== undefined);
       };
       if (done instanceof Promise) done.then(settled, () => {});
       else settled();
@@ -194,9 +207,10 @@ export class SimulatedProcess {
     if (!this.machine.isAlive) return;
     this.observer.decided(this, limit, decision);
     if (decision.source === 'fallback') this.fallbacks++;
-    if (!decision.allowed) return;
+    if (!decision.allowed) return this.observer.denied(this, limit, cost, decision.source);
     this.observer.admitted(this, limit, key, cost, decision.source, begun);
-    if (decision.source !== 'fallback') this.taken.push({ limit, key, tokens: cost });
+    if (decision.source !== 'fallback')
+      this.taken.push({ limit, key, tokens: cost, begun, decision });
   }
 
   private request(limit: number, key: string, cost: number): AcquireRequest {
