@@ -53,6 +53,20 @@ describe('what a bucket must hold at least', () => {
     need.change(3, 2);
     expect(need.add(1, 3, 3)).toBe(6);
   });
+
+  it('knows the rate of the time in which a span began', () => {
+    const need = new Need(10);
+    need.change(0, 1);
+    expect(need.add(1, 0.5, 2)).toBe(-4);
+  });
+
+  it('is less by what was added, but only of spans that have begun before', () => {
+    const need = new Need(0);
+    expect(need.add(3, 0, 0)).toBe(3);
+    need.allow(2, 1);
+    expect(need.add(1, 2, 2)).toBe(2);
+    expect(need.add(3, 2, 3)).toBe(5);
+  });
 });
 
 describe('tokens in a span of a window', () => {

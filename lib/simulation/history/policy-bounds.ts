@@ -29,8 +29,6 @@ export class PolicyBounds {
   private burst: number;
   /** Tokens that losses of state, steps of the clock, resets and changes may have added. */
   private added = 0;
-  /** Tokens that shares may have added on top of what the store granted. */
-  private besides = 0;
   private shareDepth = 0;
   private joinedDepth = 0;
   /** By how much answers were late at most. */
@@ -74,9 +72,14 @@ export class PolicyBounds {
   /** A process goes on without the store from now on, or is back. */
   switches(process: ProcessView, isOpen: boolean, second: number): void {
     this.pass(second);
-    if (isOpen) this.besides += this.depthOf(process);
+    if (isOpen) this.allowBesides(this.depthOf(process), second);
     // Meanwhile the bucket in the store has filled up.
-    else if (this.isAllOpen()) this.besides += this.burst;
+    else if (this.isAllOpen()) this.allowBesides(this.burst, second);
+  }
+
+  /** Tokens that shares may add on top of what the store grants, for spans that have begun by then. */
+  private allowBesides(tokens: number, second: number): void {
+    if (tokens > 0) for (const { inAll } of this.keys.values()) inAll.allow(tokens, second);
   }
 
   granted(process: string, key: string, tokens: number): void {
@@ -167,7 +170,7 @@ export class PolicyBounds {
     // Of late answers: what passed by share, and what flowed in before the store said no
     // (docs/histories.md has the proof).
     const byShare = this.shareDepth + 2 * this.joinedDepth + this.rate * this.latestSeconds;
-    const most = fromStore + this.besides + byShare;
+    const most = fromStore + byShare;
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
   }
 
@@ -176,10 +179,10 @@ export class PolicyBounds {
   }
 
   /** While some do without the store, their shares come on top; while all do, there is nothing else. */
-  private pass(second: number): void {
+  pass(second: number): void {
     const open = this.fleet.parts(({ isOpen }) => isOpen);
     const onTop = this.isAllOpen() ? Math.max(0, open - 1) : open;
-    this.besides += this.rate * onTop * (second - this.last);
+    this.allowBesides(this.rate * onTop * (second - this.last), second);
     this.last = second;
     const depth = this.fleet.alive.reduce((sum, process) => sum + this.depthOf(process), 0);
     this.shareDepth = Math.max(this.shareDepth, depth);

@@ -36,7 +36,6 @@ export class QuotaBounds {
   private added = 0;
   /** The same, in buckets: of apps, each of which has one of its own. */
   private losses = 0;
-  private besides = 0;
   private refunded = 0;
   private started = 0;
   private last = 0;
@@ -76,7 +75,7 @@ export class QuotaBounds {
 
   switches(_process: ProcessView, isOffline: boolean, second: number): void {
     this.pass(second);
-    if (!isOffline && this.isAllOffline()) this.besides += this.depth;
+    if (!isOffline && this.isAllOffline()) this.inAll.allow(this.depth, second);
   }
 
   granted(process: string, app: string, tokens: number): void {
@@ -169,15 +168,15 @@ export class QuotaBounds {
     const used = this.inAll.add(tokens, begun, second);
     const fromStore = this.depth + this.added + this.refunded;
     const shares = PART * this.depth + this.apps.size * this.started * this.maxCost;
-    const most = fromStore + this.besides + shares;
+    const most = fromStore + shares;
     return used > most + EDGE_TOKENS ? exceeds('cluster in all', used, most) : undefined;
   }
 
-  private pass(second: number): void {
+  pass(second: number): void {
     const alive = this.fleet.alive.length;
     const offline = this.fleet.alive.filter(({ isOffline }) => isOffline).length;
     const onTop = alive === 0 || offline === alive ? 0 : offline / alive;
-    this.besides += PART * this.capacity * onTop * (second - this.last);
+    if (onTop > 0) this.inAll.allow(PART * this.capacity * onTop * (second - this.last), second);
     this.last = second;
   }
 

@@ -139,6 +139,7 @@ export class HistoryRun implements Observer, Stage {
   // What faults are done to.
 
   start(slot: number): void {
+    this.passBounds();
     const name = `n${slot}.${++this.started}`;
     if (this.started > this.history.plan.processes) {
       for (const bounds of this.policies) bounds.joined();
@@ -212,6 +213,10 @@ export class HistoryRun implements Observer, Stage {
     if (app !== undefined) this.quota!.usedOtherwise(view.name, app, this.time.seconds());
   }
 
+  gone(): void {
+    this.passBounds();
+  }
+
   storeSwitched({ view }: SimulatedProcess, isOpen: boolean): void {
     for (const bounds of this.policies) bounds.switches(view, isOpen, this.time.seconds());
     view.isOpen = isOpen;
@@ -221,6 +226,13 @@ export class HistoryRun implements Observer, Stage {
     if (view.isOffline === isOffline) return;
     this.quota?.switches(view, isOffline, this.time.seconds());
     view.isOffline = isOffline;
+  }
+
+  /** Up to now the processes were those that there are. */
+  private passBounds(): void {
+    const now = this.time.seconds();
+    for (const bounds of this.policies) bounds.pass(now);
+    this.quota?.pass(now);
   }
 
   /** A bucket's name in Redis ends with policy, tier, algorithm and key. */

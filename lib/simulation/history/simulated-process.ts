@@ -25,6 +25,8 @@ export interface Observer {
   denied(process: SimulatedProcess, limit: number, cost: number, source: string): void;
   /** Nobody waits any more for what was asked for; it may yet be taken, and then goes back. */
   gaveUp(process: SimulatedProcess, limit: number): void;
+  /** It is about to be no more. */
+  gone(process: SimulatedProcess): void;
   storeSwitched(process: SimulatedProcess, isOpen: boolean): void;
   quotaSwitched(process: SimulatedProcess, isOffline: boolean): void;
   fail(check: string, detail: string): void;
@@ -163,6 +165,7 @@ export class SimulatedProcess {
   }
 
   kill(): void {
+    if (this.machine.isAlive) this.observer.gone(this);
     this.machine.isAlive = false;
     this.view.isAlive = false;
     for (const connection of this.world.links.of(this.view.name)) connection.close();

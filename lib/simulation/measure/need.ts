@@ -20,20 +20,21 @@ export class Need {
   private spans: Spans[] = [];
   /** In the order in which they ended; what came back is negative. */
   private readonly moves: Move[] = [];
-  private inflow = 0;
-  private last = 0;
+  /** What had flowed in when the rate changed, or something was added. */
+  private readonly turns: { readonly second: number; inflow: number; rate: number }[];
 
   /** `rate` is in tokens per second. */
-  constructor(private rate: number) {}
+  constructor(rate: number) {
+    this.turns = [{ second: 0, inflow: 0, rate }];
+  }
 
   /** Tokens asked for at `begun` and admitted at `second`. The need of the spans that end now. */
   add(tokens: number, begun: number, second: number): number {
-    this.flow(second);
+    const inflow = this.inflowAt(second);
     const { spans } = this;
     let at = spans.length;
     while (at > 0 && spans[at - 1]!.from > begun) at--;
-    const flowedBefore = this.inflow - this.rate * (second - begun);
-    spans.splice(at, 0, { from: begun, sum: flowedBefore + this.since(begun) });
+    spans.splice(at, 0, { from: begun, sum: this.inflowAt(begun) + this.since(begun) });
     this.moves.push({ begun, second, tokens });
     for (let i = 0; i <= at; i++) spans[i]!.sum += tokens;
     let most = -Infinity;
@@ -42,7 +43,7 @@ export class Need {
       most = sum;
       return true;
     });
-    return most - this.inflow;
+    return most - inflow;
   }
 
   /** Tokens came back: of every span that has begun by then. */
@@ -62,13 +63,26 @@ export class Need {
 
   /** Another rate from now on. */
   change(rate: number, second: number): void {
-    this.flow(second);
-    this.rate = rate;
+    this.turn(0, rate, second);
   }
 
-  private flow(second: number): void {
-    this.inflow += this.rate * (second - this.last);
-    this.last = second;
+  /** So much more has flowed in by then: for spans that have begun before. */
+  allow(tokens: number, second: number): void {
+    this.turn(tokens, this.turns.at(-1)!.rate, second);
+  }
+
+  private turn(tokens: number, rate: number, second: number): void {
+    const inflow = this.inflowAt(second) + tokens;
+    const last = this.turns.at(-1)!;
+    if (last.second < second) this.turns.push({ second, inflow, rate });
+    else Object.assign(last, { inflow, rate });
+  }
+
+  private inflowAt(second: number): number {
+    const { turns } = this;
+    let at = turns.length - 1;
+    while (at > 0 && turns[at]!.second > second) at--;
+    return turns[at]!.inflow + turns[at]!.rate * (second - turns[at]!.second);
   }
 }
 
