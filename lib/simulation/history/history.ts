@@ -42,6 +42,10 @@ const MEAN_GAP_MS = 12;
 /** So long the load stays where it is. */
 const PHASE_MS = 600;
 const MOST_AT_ONCE = 5;
+/** In one history of so many requests come in bunches, in this part of this time. */
+const BUNCHED_EVERY = 4;
+const BUNCH_MS = 400;
+const RUSH_PART = 0.1;
 
 /** The history of a seed. */
 export function historyOf(seed: number, events = EVENTS): History {
@@ -49,9 +53,17 @@ export function historyOf(seed: number, events = EVENTS): History {
   const plan = drawPlan(random);
   const untilMs = events * MEAN_GAP_MS;
   const faults = drawFaults(plan, untilMs, random);
-  const uses = drawUses(plan, untilMs, events - faults.length, random);
+  const drawn = drawUses(plan, untilMs, events - faults.length, random);
+  const uses = seed % BUNCHED_EVERY === 0 ? drawn.map(bunched) : drawn;
   const all = [...faults, ...uses].sort((a, b) => a.atMs - b.atMs);
   return { seed, plan, events: all };
+}
+
+/** Rest and rush: buckets fill up, and then all is asked for at once. */
+function bunched(event: HistoryEvent): HistoryEvent {
+  const within = event.atMs % BUNCH_MS;
+  const atMs = event.atMs - within + within * RUSH_PART;
+  return { ...event, atMs: Math.round(atMs * 100) / 100 };
 }
 
 function drawUses(
