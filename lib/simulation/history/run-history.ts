@@ -201,10 +201,16 @@ export class HistoryRun implements Observer, Stage {
     this.policies[limit]?.refundDone(key, tokens, begun, isTold, this.time.seconds());
   }
 
-  denied({ view }: SimulatedProcess, limit: number, cost: number, source: string): void {
+  denied(
+    { view }: SimulatedProcess,
+    limit: number,
+    cost: number,
+    source: string,
+    waiting: number,
+  ): void {
     const app = this.appOf(limit);
     if (app === undefined || source !== 'fallback') return;
-    const broken = this.quota!.denied(view.name, app, cost, this.time.seconds());
+    const broken = this.quota!.denied(view.name, app, cost + waiting, this.time.seconds());
     if (broken !== undefined) this.fail('share', broken);
   }
 

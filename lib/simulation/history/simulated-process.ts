@@ -22,7 +22,14 @@ export interface Observer {
   refundBegun(process: SimulatedProcess, limit: number, key: string, tokens: number): void;
   /** `begun`: when the tokens were asked for, and whether the limiter was told so. */
   refundDone(limit: number, key: string, tokens: number, begun: number, isTold: boolean): void;
-  denied(process: SimulatedProcess, limit: number, cost: number, source: string): void;
+  /** `waiting`: tokens that others wait for; some may have theirs, and not know it yet. */
+  denied(
+    process: SimulatedProcess,
+    limit: number,
+    cost: number,
+    source: string,
+    waiting: number,
+  ): void;
   /** Nobody waits any more for what was asked for; it may yet be taken, and then goes back. */
   gaveUp(process: SimulatedProcess, limit: number): void;
   /** It is about to be no more. */
@@ -63,6 +70,8 @@ export class SimulatedProcess {
   fallbacks = 0;
   /** Calls that have not come back. */
   pending = 0;
+  /** Those in line, by limit. */
+  private readonly waiting: number[] = [];
   private isLeaving = false;
   private readonly decisionTimeoutMs: number;
   private readonly limiter: RateLimiter;
@@ -106,14 +115,17 @@ export class SimulatedProcess {
     this.machine.run('arrival', () => {
       const begun = this.world.time.seconds();
       this.pending++;
+      this.waiting[limit] = (this.waiting[limit] ?? 0) + 1;
       const options = timeoutMs === undefined ? {} : { timeoutMs };
       this.limiter.acquire(this.request(limit, key, 1), options).then(
         (decision) => {
           this.pending--;
+          this.waiting[limit]!--;
           this.decided(limit, key, 1, decision, begun);
         },
         () => {
           this.pending--;
+          this.waiting[limit]!--;
           this.observer.gaveUp(this, limit);
         },
       );
@@ -210,7 +222,10 @@ export class SimulatedProcess {
     if (!this.machine.isAlive) return;
     this.observer.decided(this, limit, decision);
     if (decision.source === 'fallback') this.fallbacks++;
-    if (!decision.allowed) return this.observer.denied(this, limit, cost, decision.source);
+    if (!decision.allowed) {
+      const waiting = this.waiting[limit] ?? 0;
+      return this.observer.denied(this, limit, cost, decision.source, waiting);
+    }
     this.observer.admitted(this, limit, key, cost, decision.source, begun);
     if (decision.source !== 'fallback')
       this.taken.push({ limit, key, tokens: cost, begun, decision });
