@@ -297,7 +297,7 @@ describe('a limiter is refused', () => {
   it('with an unknown option, and lists those there are', () => {
     expect(withOptions({ policy: {} })).toThrow(/policies, quota, store, nodeId, clock$/);
     expect(withOptions({ store: { type: 'memory', ttl: 5 } })).toThrow(
-      /type, maxKeys, idleTimeout$/,
+      /type, maxKeys, idleTimeout, sweepInterval$/,
     );
     expect(withOptions({ store: { type: 'redis', ttl: 5 } })).toThrow(
       /prefix, .*client, url, options, cluster$/,

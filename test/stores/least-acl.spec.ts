@@ -74,7 +74,7 @@ describe('the rights that the docs ask Redis for', () => {
     await config.close();
 
     const cache = new RedisSharedCache({ client, prefix: 'weir', isOwned: false }, clock);
-    cache.set('k', seal({ v: 1, t: Date.now(), kind: 'json', body: 1 })!, 60_000);
+    await cache.set('k', seal({ v: 1, t: Date.now(), kind: 'json', body: 1 })!, 60_000);
     await until(async () => (await cache.get('k', 5000)) !== undefined);
     const lease = new RedisProbeLease({ client, prefix: 'weir', timeoutMs: 5000 }, clock);
     expect(await lease.tryHold('db', 1000)).toBe(true);

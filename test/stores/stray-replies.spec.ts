@@ -262,8 +262,8 @@ describe('a reply that is not the one to its call', () => {
         new SystemClock(),
       );
       const sealed = (body: string) => seal({ v: 1, t: 0, kind: 'json', body })!;
-      cache.set('yours', sealed('yours'), 10_000);
-      cache.set('mine', sealed('mine'), 10_000);
+      await cache.set('yours', sealed('yours'), 10_000);
+      await cache.set('mine', sealed('mine'), 10_000);
       await until(() => cache.stats().stored === 2);
       await replaced(client, async () => {
         proxy.doubleNextReply();
