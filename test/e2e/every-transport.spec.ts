@@ -45,10 +45,11 @@ describe.each(NEST_MAJORS)('on Nest %i', (major) => {
     expect(await visitor.call('degraded')).toEqual(passed('simplified'));
   });
 
-  it('the log tells of dropped events and of resources, and of nothing else', () => {
+  it('the log tells of dropped events, of resources and of hidden errors, and of nothing else', () => {
     const expected = [
       /Events\.event: 1 event over/,
       /\d+ requests? without an answer \(BREAKER_OPEN\), the last one by resource "closed"/,
+      /Fallbacks\.degraded failed, and its caller got another answer: \S*BreakerOpenError/,
     ];
     const lines = host()
       .written.split('\n')
