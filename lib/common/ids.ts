@@ -13,8 +13,10 @@ export function newIncarnation(): string {
 
 /** Longer keys are kept as a digest, so that no request can make a key of any size. */
 const LONGEST_PLAIN_KEY = 128;
-const DIGEST_MARK = '#';
+/** `#` */
 const DIGEST_MARK_CODE = 35;
+/** The mark, and 256 bits in base64. */
+const digest = Buffer.alloc(44, DIGEST_MARK_CODE);
 
 /** True for keys that are kept as they are. */
 export function isPlainKey(key: unknown): key is string {
@@ -34,14 +36,23 @@ export function boundedKey(key: string): string {
 /**
  * The same text in memory of its own, for keys that are remembered. V8 lets a piece of a text hold on to
  * all of it, so a key of 20 characters cut from a URL keeps 14 KB, measured; the copy takes 0.1 µs.
+ * A bounded key that looks like a digest is one, and nobody's piece.
  */
 export function ownText(text: string): string {
-  return ` ${text}`.slice(1);
+  const isDigest = text.charCodeAt(0) === DIGEST_MARK_CODE;
+  return isDigest ? text : ` ${text}`.slice(1);
 }
 
 /** Over UTF-16, where texts that UTF-8 cannot tell apart (lone surrogates) still differ. */
 export function digestOf(text: string): string {
-  return DIGEST_MARK + createHash('sha256').update(text, 'utf16le').digest('base64url');
+  // Out of a buffer it is one text; two that are joined stay two, and take half as much again.
+  digest.write(createHash('sha256').update(text, 'utf16le').digest('base64url'), 1, 'latin1');
+  return digest.toString('latin1');
+}
+
+/** 48 bits of a text's digest, for what may now and then take two texts for one. */
+export function numberOf(text: string): number {
+  return createHash('sha256').update(text, 'utf16le').digest().readUIntBE(0, 6);
 }
 
 /** A quick spread of texts over a few places; the same in every process, so not for secrets. */

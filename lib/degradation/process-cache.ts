@@ -1,12 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { type SchemaVersion } from '../stores/index.js';
 
 /** An answer as the process keeps it: text, which nobody can change under another's hands. */
 export interface ProcessEntry {
   readonly text: string;
-  readonly bytes: number;
-  readonly v: SchemaVersion;
-  readonly kind: string;
   /** When it was stored, on the monotonic clock. */
   readonly at: number;
 }
@@ -42,8 +38,14 @@ export class ProcessCache {
     return undefined;
   }
 
-  set(key: string, entry: ProcessEntry): void {
-    this.entries.set(key, entry);
+  /** When the answer was stored, if it is still there. Nobody has asked for it by that. */
+  storedAt(key: string): number | undefined {
+    return this.entries.peek(key)?.at;
+  }
+
+  /** False for an answer that is more than all of them may take. */
+  set(key: string, entry: ProcessEntry): boolean {
+    return this.entries.set(key, entry).has(key);
   }
 
   /** Keeps of what is there the newest that fits. */
@@ -65,7 +67,7 @@ export class ProcessCache {
 }
 
 function cacheOf(max: number, maxSize: number): LRUCache<string, ProcessEntry> {
-  const sizeCalculation = ({ bytes }: ProcessEntry, key: string): number =>
-    bytes + key.length + OVERHEAD_BYTES;
+  const sizeCalculation = ({ text }: ProcessEntry, key: string): number =>
+    Buffer.byteLength(text) + key.length + OVERHEAD_BYTES;
   return new LRUCache({ max, maxSize, sizeCalculation });
 }

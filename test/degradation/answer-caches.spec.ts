@@ -30,6 +30,31 @@ describe('a normal answer', () => {
     expect(writes).toBe(6);
   });
 
+  it('is stored again once others have taken its place', () => {
+    const { core } = house({ maxEntries: 2 });
+    for (const key of ['a', 'b', 'c']) core.caches.store(LEVELS, key, BODY);
+    expect(['a', 'b', 'c'].map((key) => core.caches.isDue(LEVELS, key))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it.each<[string, FallbackLevels, unknown]>([
+    ['refused', LEVELS, new Map()],
+    ['larger than all may be', LEVELS, 'x'.repeat(5000)],
+    ['stored for others alone', { process: false }, BODY],
+  ])('is left alone for as long if it is %s, also after another one', (_, levels, body) => {
+    const { core, clock } = house({ maxBytes: 2000 });
+    core.caches.store(LEVELS, 'k', BODY);
+    clock.advance(10_000);
+    expect(core.caches.isDue(levels, 'k')).toBe(true);
+    core.caches.store(levels, 'k', body);
+    expect(core.caches.isDue(levels, 'k')).toBe(false);
+    clock.advance(10_000);
+    expect(core.caches.isDue(levels, 'k')).toBe(true);
+  });
+
   it('is not stored where both levels are off', () => {
     const { core } = house();
     expect(core.caches.isDue({ shared: false, process: false }, 'k')).toBe(false);

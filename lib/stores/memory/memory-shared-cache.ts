@@ -9,7 +9,7 @@ import {
 } from '../shared-cache.js';
 
 interface Entry {
-  readonly sealed: SealedEnvelope;
+  readonly text: string;
   readonly until: number;
 }
 
@@ -22,7 +22,6 @@ export class MemorySharedCache implements SharedCache {
   private readonly entries = new LRUCache<string, Entry>({
     max: MOST_ENTRIES,
     maxSize: MOST_BYTES_IN_ALL,
-    sizeCalculation: ({ sealed }, key) => sealed.bytes + key.length,
   });
   private readonly counts = { hits: 0, misses: 0, unreadable: 0, stored: 0, tooBig: 0 };
 
@@ -32,7 +31,7 @@ export class MemorySharedCache implements SharedCache {
     const entry = this.entries.get(key);
     const isHit = entry !== undefined && this.clock.now() < entry.until;
     this.counts[isHit ? 'hits' : 'misses']++;
-    return Promise.resolve(isHit ? unseal(entry.sealed.text) : undefined);
+    return Promise.resolve(isHit ? unseal(entry.text) : undefined);
   }
 
   set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean {
@@ -40,7 +39,8 @@ export class MemorySharedCache implements SharedCache {
       this.counts.tooBig++;
       return false;
     }
-    this.entries.set(key, { sealed, until: this.clock.now() + ttlMs * 1000 });
+    const entry = { text: sealed.text, until: this.clock.now() + ttlMs * 1000 };
+    this.entries.set(key, entry, { size: sealed.bytes + key.length });
     this.counts.stored++;
     return true;
   }
