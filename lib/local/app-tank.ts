@@ -32,7 +32,7 @@ const HEADROOM = 1.5;
 
 /** Requests per horizon, in the mean, below which a stock would be idle most of the time… */
 const THIN = 0.1;
-/** …unless so many have come just now. */
+/** …unless so many have come just now, which is also enough to tell a rate by. */
 const EARNING = 4;
 
 /** The tokens that this node holds of one app, and the accounts that go with them. */
@@ -76,6 +76,11 @@ export class AppTank {
   retryAt = 0;
   /** While there is a shortage: when stock is asked for again, whichever call goes out then. */
   askAt = 0;
+  /** What the last call asked for, and what is granted at a time while there is a shortage. */
+  private wanted = 0;
+  private given = 0;
+  /** The last call did not ask, because the pace did not allow it: its reply does not end a shortage. */
+  isHeldBack = false;
   /** Of the app's own stock, in the store, when it last answered. */
   remaining = 0;
   /** The stock at or below which more is asked for, and the use from which on it is reported. */
@@ -196,6 +201,7 @@ export class AppTank {
     this.late = 0;
     this.owed = 0;
     this.stale = 0;
+    this.wanted = want;
     this.tokens -= surplus;
     this.offline.charge(used, now);
     this.demand.recent(now);
@@ -218,10 +224,26 @@ export class AppTank {
   /** What is worth having in stock. */
   target(horizonMicros: number, now: number): number {
     if (this.isRetired || this.isThin(horizonMicros, now)) return 0;
-    const ahead = (this.demand.attack(now) * horizonMicros) / 1_000_000;
+    const { demand } = this;
+    const { cost, peak } = demand;
+    // A few requests in a slot that has just begun are chance; of an app that is new, as many again.
+    const rate = this.isTelling(now) ? demand.attack(now) : peak;
+    const ahead = rate === 0 ? demand.recent(now) : (rate * horizonMicros * HEADROOM) / 1_000_000;
     // Whole requests: what is less than one of them would only be kept from others.
-    const { cost } = this.demand;
-    return Math.ceil(Math.ceil((ahead * HEADROOM) / cost) * cost);
+    return Math.ceil(Math.ceil(ahead / cost) * cost);
+  }
+
+  /** What a stock for the time that a call takes would be used up by: what is given, if that is less. */
+  use(horizonMicros: number, now: number): number {
+    const { demand } = this;
+    if (this.lastShortage !== 'none') return Math.max(demand.cost, this.given * HEADROOM);
+    const rate = this.isTelling(now) ? demand.attack(now) : demand.mean;
+    return (rate * horizonMicros * HEADROOM) / 1_000_000;
+  }
+
+  private isTelling(now: number): boolean {
+    const { demand } = this;
+    return demand.recent(now) >= EARNING * demand.cost;
   }
 
   /**
@@ -232,7 +254,7 @@ export class AppTank {
     const { demand } = this;
     const { cost } = demand;
     if (cost === 0) return true;
-    if (demand.recent(now) >= EARNING * cost || demand.mean === 0) return false;
+    if (this.isTelling(now) || demand.mean === 0) return false;
     return demand.mean * horizonMicros < THIN * cost * 1_000_000;
   }
 
@@ -283,13 +305,21 @@ export class AppTank {
     this.tokens += reply.granted;
     this.remaining = reply.remaining;
     this.share = reply.share;
-    this.lastShortage = reply.shortage === 'none' ? this.shortage : reply.shortage;
-    this.shortage = reply.shortage;
-    this.retryAt = now + reply.retryAfterMicros;
+    if (!this.isHeldBack) this.hear(reply, now);
     this.calling = reply.nodes;
     this.offline.shareWith(Math.max(this.registered, reply.nodes), now);
     this.lateTakenMicros = takenMicros;
     this.answerWaiters(reply.needs, asked);
+  }
+
+  private hear({ granted, shortage, retryAfterMicros }: AppReply, now: number): void {
+    if (this.wanted > 0) {
+      const isFirst = this.lastShortage === 'none';
+      this.given = isFirst ? granted : (this.given + granted) / 2;
+    }
+    this.lastShortage = shortage === 'none' ? this.shortage : shortage;
+    this.shortage = shortage;
+    this.retryAt = now + retryAfterMicros;
   }
 
   /** The reply says nothing about the app. */

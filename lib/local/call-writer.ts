@@ -38,12 +38,16 @@ export class CallWriter {
     const apps: AppCall[] = [];
     const tellsUsage = this.tellsUsageAt(now);
     if (tellsUsage) this.usageToldAt = now;
+    this.plan.renew();
     for (const tank of this.tanks) {
       const waiters = tank.takeWaiters();
       const surplus = this.plan.surplus(tank, now);
       const mayWant = surplus === 0 && (tank.lastShortage === 'none' || now >= tank.askAt);
       const want = mayWant ? this.plan.want(tank, now) : 0;
       if (mayWant) tank.askAt = now + paceMicros;
+      // What the cluster is short of is there again any moment; an app that is at its limit stays there.
+      const isHeldBack = !mayWant && surplus === 0 && waiters.length === 0;
+      tank.isHeldBack = isHeldBack && tank.lastShortage === 'app';
       const call = tank.write(waiters, surplus, want, tellsUsage, now);
       const isIdle = saysNothing(call);
       // The store is told once that there is nothing more to tell, and stops counting this node.

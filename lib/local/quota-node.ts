@@ -102,6 +102,7 @@ export class QuotaNode {
     Object.assign(this.settings, tuning);
     this.tanks.push(...added);
     const now = this.clock.now();
+    this.plan.renew();
     for (const tank of this.tanks) {
       tank.refillAt = this.plan.refillLevel(tank, now);
       tank.reportAt = this.plan.reportLevel(tank, now);

@@ -23,7 +23,6 @@ export class ReplyIntake {
 
   book({ sentAt, asked }: Flight, reply: QuotaReply, now: number): ReplyMeaning {
     const { tanks, plan, events } = this.node;
-    plan.leaseCap = reply.leaseCap;
     this.takeIn(reply);
     const isOvertaken = this.isOvertakenBy(reply.revision);
     for (const tank of tanks) tank.renew(sentAt + reply.leaseTtlMicros, now);
@@ -34,6 +33,10 @@ export class ReplyIntake {
       tank.settle(app, asked.get(app.app) ?? [], reply.nowMicros, now);
       tank.isOverloaded = reply.overloaded;
       if ((tank.isOverloaded ? tank.share : -1) !== hadShare) events.adjust?.(tank);
+    }
+    plan.capAt(reply.leaseCap);
+    for (const app of reply.apps) {
+      const tank = tanks[app.app]!;
       tank.refillAt = plan.refillLevel(tank, now);
       tank.reportAt = plan.reportLevel(tank, now);
       tank.isStuck = tank.tokens <= tank.refillAt;

@@ -1,3 +1,4 @@
+import { weightedShares } from '../algorithms/quota/index.js';
 import { type AppTank } from './app-tank.js';
 
 export interface StockSettings {
@@ -13,21 +14,30 @@ export interface StockSettings {
 /** A lease of 1.5 horizons that is refilled here lasts one horizon between calls, and a little more. */
 const REFILL_PART = 0.3;
 
-/** The part of a node's cap that apps that are short may ask for in any case. */
-const LEFT_TO_SHORT = 0.25;
-
 /** An app that nobody asks for during this time needs no stock, however the stock is chosen. */
 const IDLE_MICROS = 5_000_000;
 
 /** How much of each app a node should hold: the one place that knows. */
 export class StockPlan {
-  /** The most that this node may hold of all apps together, as of the store's last reply. */
-  leaseCap = Infinity;
+  private leaseCap = Infinity;
+  /** What the node may hold of each app, by the place of its tank; until demand has moved on. */
+  private allotted: readonly number[] | undefined;
 
   constructor(
     private readonly settings: StockSettings,
     private readonly tanks: readonly AppTank[],
   ) {}
+
+  /** A reply has come: the most that this node may hold of all apps together is this. */
+  capAt(leaseCap: number): void {
+    this.leaseCap = leaseCap;
+    this.renew();
+  }
+
+  /** Requests have come since the apps were looked at last. */
+  renew(): void {
+    this.allotted = undefined;
+  }
 
   target(tank: AppTank, now: number): number {
     const { reserveTarget, horizonMicros } = this.settings;
@@ -37,6 +47,8 @@ export class StockPlan {
 
   /** Tokens to ask for. */
   want(tank: AppTank, now: number): number {
+    // No app is allotted more than its target: one that has that much needs no look at the others.
+    if (this.target(tank, now) <= tank.tokens) return 0;
     return Math.max(0, this.capped(tank, now) - tank.tokens);
   }
 
@@ -66,26 +78,42 @@ export class StockPlan {
     return Math.floor(this.capped(tank, now) * REFILL_PART);
   }
 
-  /**
-   * The node's cap is for all its apps. Those that have enough come first: their stock must last until
-   * the next call, while an app that is short is given what there is and no more. Rounded up, because
-   * the store keeps the sum.
-   */
+  /** The target, or the app's part of the cap. */
   private capped(tank: AppTank, now: number): number {
-    const target = this.target(tank, now);
-    if (target === 0) return 0;
-    const { leaseCap } = this;
-    let served = 0;
-    let short = 0;
-    for (const one of this.tanks) {
-      if (one.lastShortage === 'none') served += this.target(one, now);
-      else short += this.target(one, now);
+    this.allotted ??= this.allot(now);
+    return this.allotted[tank.index] ?? 0;
+  }
+
+  /**
+   * The node's cap is for all its apps. Where it is less than they would like to have, it is shared by
+   * what each of them uses: then it is enough for all, because what is used fits into the cap. Where
+   * that is less than a request, the last requests go to those who miss most of one; a token for each of
+   * many small apps would lie idle, and be missed where it is used.
+   */
+  private allot(now: number): number[] {
+    const { leaseCap, tanks } = this;
+    const { horizonMicros } = this.settings;
+    const targets = tanks.map((tank) => this.target(tank, now));
+    if (targets.reduce((sum, target) => sum + target, 0) <= leaseCap) return targets;
+    const claims = tanks.map((tank, i) => {
+      const weight = targets[i] === 0 ? 0 : tank.use(horizonMicros, now);
+      return { demand: weight > 0 ? targets[i]! : 0, guaranteed: 0, burst: Infinity, weight };
+    });
+    const shares = weightedShares(claims, leaseCap);
+    const whole = shares.map((share, i) => {
+      const { cost } = tanks[i]!.demand;
+      return cost > 0 ? Math.floor(Math.floor(share / cost) * cost) : 0;
+    });
+    let left = leaseCap - whole.reduce((sum, tokens) => sum + tokens, 0);
+    const missing = (i: number): number => (shares[i]! - whole[i]!) / tanks[i]!.demand.cost;
+    const places = [...shares.keys()].filter((i) => whole[i]! < shares[i]!);
+    for (const i of places.sort((a, b) => missing(b) - missing(a))) {
+      const more = Math.ceil(tanks[i]!.demand.cost);
+      if (more > left) break;
+      whole[i]! += more;
+      left -= more;
     }
-    if (served + short <= leaseCap) return target;
-    const forShort = Math.max(leaseCap - served, Math.min(short, leaseCap * LEFT_TO_SHORT));
-    const [tokens, all] =
-      tank.lastShortage === 'none' ? [leaseCap - forShort, served] : [forShort, short];
-    return Math.min(target, Math.ceil((tokens * target) / all));
+    return whole;
   }
 
   /** What is spent until it is worth a call of its own: the threshold, or two horizons if more. */

@@ -20,13 +20,15 @@ export class Upkeep {
     if (calls.contact.isOffline || calls.flight !== undefined) return;
     const { horizonMicros, syncMicros } = settings;
     if (tank.used >= tank.reportAt) return calls.call(now);
-    if (tank.tokens > tank.refillAt || plan.want(tank, now) === 0) {
-      return timer.arm(now + syncMicros);
-    }
+    if (tank.tokens > tank.refillAt) return timer.arm(now + syncMicros);
     // What did not come with the last call will hardly come with the next one right after it.
     const soonest = tank.isStuck ? calls.lastAt + horizonMicros / 2 : 0;
-    if (now >= soonest) calls.call(now);
-    else timer.arm(soonest);
+    // Before any look at the stock: requests come here one by one while the pace allows no call.
+    const dueAt = Math.max(soonest, calls.nextAt);
+    if (now < dueAt) return timer.arm(dueAt);
+    plan.renew();
+    if (plan.want(tank, now) === 0) timer.arm(now + syncMicros);
+    else calls.call(now);
   }
 
   /** Does what is due: a probe, a report, a refill, or giving back; and rests when nothing is. */
@@ -36,6 +38,7 @@ export class Upkeep {
     if (calls.flight !== undefined) return;
     if (calls.contact.isOffline) return calls.call(now);
     const { syncMicros } = settings;
+    plan.renew();
     let holds = false;
     let isDue = calls.unanswered !== undefined || this.revisions.isAwaited;
     for (const tank of tanks) {

@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { compileQuota, QuotaLedger, type AppCall } from '../../lib/algorithms/quota/index.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { AppTank } from '../../lib/local/app-tank.js';
+import { CallWriter } from '../../lib/local/call-writer.js';
 import { StockPlan } from '../../lib/local/stock-plan.js';
 
 const NOW = 10_000_000;
@@ -18,22 +20,58 @@ function tankOf(index: number, requests: number, cost = 1): AppTank {
 }
 
 describe('the cap of a node', () => {
-  it('is shared by its apps, so that none of them has all and another one nothing', () => {
-    const tanks = [tankOf(0, 40), tankOf(1, 20)];
+  const wantsOf = (tanks: AppTank[], cap: number): number[] => {
     const plan = new StockPlan(SETTINGS, tanks);
-    plan.leaseCap = 90;
-    expect(tanks.map((tank) => plan.want(tank, NOW + 20_000))).toEqual([60, 30]);
+    plan.capAt(cap);
+    return tanks.map((tank) => plan.want(tank, NOW + 20_000));
+  };
+
+  it('is shared by its apps, so that none of them has all and another one nothing', () => {
+    expect(wantsOf([tankOf(0, 40), tankOf(1, 20)], 90)).toEqual([60, 30]);
   });
 
-  it('is first for apps that have enough, and leaves a quarter to those that are short', () => {
-    const tanks = [tankOf(0, 40), tankOf(1, 20)];
-    tanks[0]!.lastShortage = 'cluster';
-    const plan = new StockPlan(SETTINGS, tanks);
-    plan.leaseCap = 120;
-    const wants = tanks.map((tank) => plan.want(tank, NOW + 20_000));
-    expect(wants).toEqual([45, 75]);
-    plan.leaseCap = 40;
-    expect(tanks.map((tank) => plan.want(tank, NOW + 20_000))).toEqual([10, 30]);
+  it('goes by what is given where an app is short, however much it asks for', () => {
+    const tanks = [tankOf(0, 4000), tankOf(1, 20)];
+    const reply = { app: 0, granted: 20, needs: [], shortage: 'cluster' as const };
+    tanks[0]!.write([], 0, 6000, false, NOW + 10_000);
+    const others = { retryAfterMicros: 1000, remaining: 0, nodes: 1, share: 0 };
+    tanks[0]!.settle({ ...reply, ...others }, [], NOW, NOW + 11_000);
+    tanks[0]!.tokens = 0;
+    // Weights of 30 for the 20 that it is given at a time, and of 75 for what the other one uses.
+    expect(wantsOf(tanks, 90)).toEqual([26, 64]);
+  });
+
+  it('is not filled with a request for each of many small apps', () => {
+    const large = tankOf(0, 40);
+    const small = Array.from({ length: 20 }, (_, i) => {
+      const tank = tankOf(i + 1, 1);
+      for (let slot = 1; slot <= 4; slot++) tank.demand.add(1, NOW + slot * 60_000);
+      return tank;
+    });
+    for (let slot = 1; slot <= 4; slot++) {
+      for (let i = 0; i < 40; i++) large.demand.add(1, NOW + slot * 50_000 + i);
+    }
+    const plan = new StockPlan(SETTINGS, [large, ...small]);
+    plan.capAt(40);
+    const [first, ...rest] = [large, ...small].map((tank) => plan.want(tank, NOW + 245_000));
+    expect(first).toBeGreaterThan(20);
+    expect(first! + rest.reduce((sum, want) => sum + want, 0)).toBeLessThanOrEqual(40);
+  });
+
+  it('is never exceeded by the sum, whatever requests cost', () => {
+    const cost = fc.integer({ min: 1, max: 9 });
+    const app = fc.record({ cost, requests: fc.integer({ min: 0, max: 50 }) });
+    fc.assert(
+      fc.property(
+        fc.array(app, { minLength: 1, maxLength: 12 }),
+        fc.nat({ max: 300 }),
+        (apps, cap) => {
+          const tanks = apps.map((one, i) => tankOf(i, one.requests, one.cost));
+          const sum = wantsOf(tanks, cap).reduce((a, b) => a + b, 0);
+          expect(sum).toBeLessThanOrEqual(cap);
+        },
+      ),
+    );
   });
 });
 
@@ -54,6 +92,32 @@ describe('the stock of an app', () => {
     const before = tank.target(SETTINGS.horizonMicros, NOW + 49_999);
     tank.demand.add(1, NOW + 60_000);
     expect(tank.target(SETTINGS.horizonMicros, NOW + 260_000)).toBeLessThan(before / 4);
+  });
+});
+
+describe('a shortage', () => {
+  const reply = (shortage: 'none' | 'app' | 'cluster') => {
+    const others = { retryAfterMicros: 1000, remaining: 0, nodes: 1, share: 0 };
+    return { app: 0, granted: 0, needs: [], shortage, ...others };
+  };
+
+  it('of the app is not over because calls did not ask for it at all', () => {
+    const tank = tankOf(0, 40);
+    const plan = new StockPlan(SETTINGS, [tank]);
+    const writer = new CallWriter({ nodeId: 'n', incarnation: '1' }, [tank], plan);
+    const callAt = (at: number, shortage: 'none' | 'app'): number => {
+      const { call } = writer.write(NOW + at, 50_000);
+      tank.settle(reply(shortage), [], NOW + at, NOW + at);
+      return call.apps[0]?.want ?? 0;
+    };
+    expect(callAt(20_000, 'app')).toBeGreaterThan(0);
+    // Calls for other apps, before the pace lets this one ask again.
+    expect([callAt(21_000, 'none'), callAt(22_000, 'none')]).toEqual([0, 0]);
+    expect(tank.lastShortage).toBe('app');
+    expect(callAt(71_000, 'none')).toBeGreaterThan(0);
+    expect(callAt(72_000, 'none')).toBeGreaterThanOrEqual(0);
+    expect(callAt(123_000, 'none')).toBeGreaterThan(0);
+    expect(tank.lastShortage).toBe('none');
   });
 });
 
