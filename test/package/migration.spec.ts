@@ -35,11 +35,63 @@ for (const path of ['/cats', '/cats/custom', '/users/limited', '/users/free', '/
 await app.close();
 `;
 
-const run = (code: string) =>
+/**
+ * Two in ten seconds are taken at 0 s, a third one comes: from which second on does its caller pass
+ * again, as the throttler counts and as we do?
+ */
+const COMING_BACK = `
+import 'reflect-metadata';
+import { ThrottlerStorageService } from '@nestjs/throttler';
+import { createRateLimiter } from 'nestjs-weir';
+import { ManualClock } from 'nestjs-weir/testing';
+const ttl = 10_000, limit = 2;
+
+async function before(blockDuration: number, seconds: number[]) {
+  const storage = new ThrottlerStorageService();
+  let passed = false;
+  for (const second of seconds) {
+    Date.now = () => second * 1000;
+    passed = !(await storage.increment('ann', ttl, limit, blockDuration, 'default')).isBlocked;
+  }
+  storage.onApplicationShutdown();
+  return passed;
+}
+
+async function after(_: number, seconds: number[]) {
+  const clock = new ManualClock(0);
+  const visits = { algorithm: 'sliding-window', rate: limit, period: ttl } as const;
+  const limiter = createRateLimiter({ clock, policies: { visits } });
+  let passed = false;
+  for (const second of seconds) {
+    clock.advance(second * 1000 - clock.now() / 1000);
+    passed = (await limiter.tryAcquire({ policy: 'visits', key: 'ann' })).allowed;
+  }
+  await limiter.close();
+  return passed;
+}
+
+async function firstBack(count: typeof before, blockDuration: number, third: number) {
+  if (await count(blockDuration, [0, 0, third])) throw new Error('the third has passed');
+  for (let second = third; second < 30; second++) {
+    if (await count(blockDuration, [0, 0, third, second])) return second;
+  }
+}
+
+for (const blockDuration of [5_000, ttl, 15_000, 0]) {
+  const back = [];
+  for (const count of [before, after]) {
+    for (const third of [0, 8]) back.push(await firstBack(count, blockDuration, third));
+  }
+  console.log(JSON.stringify(back));
+}
+`;
+
+const runCode = (code: string) =>
   runToEnd(process.execPath, ['--input-type=module', '-'], {
     cwd: root,
-    input: toJavaScript(code + MAIN),
+    input: toJavaScript(code),
   });
+const run = (code: string) => runCode(code + MAIN);
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
@@ -48,10 +100,10 @@ describe('the page on moving over from @nestjs/throttler', () => {
   const [before, after] = [codeOf('before'), codeOf('after')];
 
   it('has code of the right types', () => {
-    const files = new Map([
-      ['migration-before.ts', before],
-      ['migration-after.ts', after],
-    ]);
+    const blocks = [...page.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code]) => code!);
+    expect(blocks).toHaveLength(5);
+    expect(page.match(/```ts/g)).toHaveLength(blocks.length);
+    const files = new Map(blocks.map((code, i) => [`migration-${i}.ts`, code]));
     expect(typeErrors(files)).toEqual([]);
   });
 
@@ -74,5 +126,22 @@ describe('the page on moving over from @nestjs/throttler', () => {
         .split('\n')
         .filter((line) => !/^\s*@(Skip|Throttle|RateLimit)/.test(line));
     expect(controllers(after)).toEqual(controllers(before));
+  });
+
+  it('says rightly when those come back who came too often', async () => {
+    const { stdout, stderr } = await runCode(COMING_BACK);
+    expect(stderr).toBe('');
+    const rows = stdout.trim().split('\n');
+    const seconds = rows.map((row) => JSON.parse(row) as number[]);
+    expect(seconds).toEqual([
+      [5, 13, 10, 10],
+      [10, 18, 10, 10],
+      [15, 23, 10, 10],
+      [10, 10, 10, 10],
+    ]);
+    const told = [...page.matchAll(/^\|.*?from (\d+) s.*from (\d+) s.*from (\d+) s/gm)];
+    expect(told.map(([, ...cells]) => cells.map(Number))).toEqual(
+      seconds.map(([atOnce, later, ours]) => [atOnce, later, ours]),
+    );
   });
 });
