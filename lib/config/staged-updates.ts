@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import {
+  MOST_STAGED,
   type ConfigLayers,
   type JsonObject,
   type StagedName,
@@ -7,9 +8,6 @@ import {
 } from '../stores/index.js';
 import { TooManyStagedError, UnknownStagedError } from './config-errors.js';
 import { patched } from './layers.js';
-
-/** A promotion has a handful of steps; more than this is a program gone wrong. */
-export const MOST_STAGED = 16;
 
 /** A time that is a little past means at once: clocks differ, and commands take their time. */
 const AT_ONCE_MS = 60_000;

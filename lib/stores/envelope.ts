@@ -33,7 +33,7 @@ export function unseal(text: string): Envelope | undefined {
 }
 
 /** Of JSON that may be anybody's, before it is made into values. */
-function isTooDeep(json: string, most: number): boolean {
+export function isTooDeep(json: string, most: number): boolean {
   let depth = 0;
   let isInText = false;
   for (let i = 0; i < json.length; i++) {

@@ -3,6 +3,7 @@ export {
   LARGEST_RECORD_BYTES,
   MOST_REVISIONS,
   shortened,
+  MOST_STAGED,
 } from './config-record.js';
 export type * from './config-store.js';
 export type * from './order-store.js';

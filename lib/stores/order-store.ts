@@ -1,3 +1,5 @@
+import { isInstant, parsed } from './config-record.js';
+
 /** Something that one process of every service that can is to do: warm its answers. */
 export interface Order {
   readonly id: number;
@@ -81,19 +83,12 @@ export function readOrders(nowMs: number, fields: readonly string[]): OpenOrders
   return { nowMs, orders: joined.sort((a, b) => a.atMs - b.atMs || a.id - b.id) };
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function isOrder(value: unknown): value is Order {
   const { id, atMs, untilMs, by, kind, resource } = (value ?? {}) as Partial<Order>;
   const isNamed = resource === undefined || typeof resource === 'string';
   return (
-    [id, atMs, untilMs].every(Number.isFinite) &&
+    Number.isFinite(id) &&
+    [atMs, untilMs].every(isInstant) &&
     typeof by === 'string' &&
     kind === 'warm' &&
     isNamed
@@ -102,7 +97,17 @@ function isOrder(value: unknown): value is Order {
 
 function isClaim(value: unknown): value is OrderClaim {
   const { node, untilMs, atMs, result } = (value ?? {}) as Partial<OrderClaim>;
-  return (
-    typeof node === 'string' && [untilMs, atMs].every(Number.isFinite) && typeof result === 'object'
-  );
+  return typeof node === 'string' && [untilMs, atMs].every(isInstant) && isResult(result);
+}
+
+/** A report; null while there is none. */
+function isResult(value: unknown): value is OrderResult | null {
+  if (typeof value !== 'object' || Array.isArray(value)) return false;
+  const { warmed = [], error = '' } = (value ?? {}) as OrderResult;
+  return typeof error === 'string' && Array.isArray(warmed) && warmed.every(isWarmed);
+}
+
+function isWarmed(value: unknown): boolean {
+  const { resource, warmed, failed } = (value ?? {}) as Record<string, unknown>;
+  return typeof resource === 'string' && [warmed, failed].every(Number.isFinite);
 }
