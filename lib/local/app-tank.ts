@@ -226,9 +226,9 @@ export class AppTank {
     if (this.isRetired || this.isThin(horizonMicros, now)) return 0;
     const { demand } = this;
     const { cost, peak } = demand;
-    // A few requests in a slot that has just begun are chance; of an app that is new, as many again.
-    const rate = this.isTelling(now) ? demand.attack(now) : peak;
-    const ahead = rate === 0 ? demand.recent(now) : (rate * horizonMicros * HEADROOM) / 1_000_000;
+    // A few requests in a slot that has just begun are chance; of an app that is new, all that is known.
+    const rate = peak === 0 || this.isTelling(now) ? demand.attack(now) : peak;
+    const ahead = (rate * horizonMicros * HEADROOM) / 1_000_000;
     // Whole requests: what is less than one of them would only be kept from others.
     return Math.ceil(Math.ceil(ahead / cost) * cost);
   }
