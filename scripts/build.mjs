@@ -24,10 +24,21 @@ async function writeTwin(file) {
   await mkdir(dirname(target), { recursive: true });
   if (file.endsWith('.d.ts')) return copyFile(file, target);
   if (!file.endsWith('.js')) return;
-  const { code, map } = await transformFile(file, {
-    jsc: { target: 'es2022', parser: { syntax: 'ecmascript' } },
-    // swc also rewrites import.meta.url, by which the package finds its Lua files.
-    module: { type: 'commonjs', strict: true, importInterop: 'swc', exportInteropAnnotation: true },
+  // swc also rewrites import.meta.url, by which the package finds its Lua files.
+  const commonjs = { strict: true, importInterop: 'swc', exportInteropAnnotation: true };
+  await write(target, file, { type: 'commonjs', ...commonjs });
+  await write(file, file, { type: 'es6' });
+}
+
+/** Without comments: those for users stand in the types, and two more copies are a tenth of the package. */
+async function write(target, source, module) {
+  const { code, map } = await transformFile(source, {
+    jsc: {
+      target: 'es2022',
+      parser: { syntax: 'ecmascript', importAttributes: true },
+      minify: { compress: false, mangle: false, format: { comments: false } },
+    },
+    module,
     inputSourceMap: true,
     sourceMaps: true,
   });

@@ -28,7 +28,7 @@ describe('an error of this library', () => {
       new UnknownOptionError('store.ulr', ['url', 'type']),
       'UnknownOptionError',
       'UNKNOWN_OPTION',
-      /^store\.ulr: no such option; expected one of url, type$/,
+      /^store\.ulr: no such option; did you mean 'url'\? expected one of url, type$/,
     ],
     [
       new CostExceedsLimitError('login', 6, 5),
@@ -40,7 +40,7 @@ describe('an error of this library', () => {
       new UnknownPolicyError('logn', ['login', 'search']),
       'UnknownPolicyError',
       'UNKNOWN_POLICY',
-      /^unknown policy "logn"; the limiter has "login", "search"$/,
+      /^unknown policy "logn"; did you mean 'login'\? the limiter has "login", "search"$/,
     ],
     [
       new RestartNeededError('quota.clusterId', 'other', '"main"'),

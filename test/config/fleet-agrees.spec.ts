@@ -38,6 +38,8 @@ class Trial {
   readonly written: ConfigRecord[] = [];
   /** Updates that were confirmed, by the policy that each one added. */
   readonly confirmed: string[] = [];
+  /** Those among all updates that were to hold later. */
+  readonly staged = new Set<string>();
   private readonly seen: FleetNode[] = [];
   private nodes: FleetNode[] = [];
   private updates = 0;
@@ -117,6 +119,7 @@ class Trial {
   /** Not waited for: several are on their way at once. */
   private update({ config }: FleetNode, options: { effectiveAt?: number }): void {
     const name = `u${++this.updates}`;
+    if (options.effectiveAt !== undefined) this.staged.add(name);
     const { policies } = pair(this.updates + 1);
     const more = MORE[this.updates % MORE.length]!;
     const patch = { ...more, policies: { ...policies, ...more.policies, [name]: { rate: '1/s' } } };
@@ -142,6 +145,10 @@ class Trial {
       return answer;
     };
   }
+}
+
+function* noBadLuck(): Generator<number, never> {
+  for (;;) yield 9;
 }
 
 /** What else an update says: things come, change their place, and go. */
@@ -210,17 +217,30 @@ describe('processes with lost, doubled and late hints, failing reads and writes'
     );
   });
 
-  it('lose no update that was confirmed', async () => {
+  it('lose no update that was confirmed, but those that no longer fit at their time', async () => {
     const noRollback = step.filter((one) => one.do !== 'rollback');
     await fc.assert(
       fc.asyncProperty(fc.array(noRollback, LENGTH), luck, async (steps, bad) => {
         const trial = await tryOut(steps, bad);
         const policies = trial.current()[0]!.document.policies!;
-        expect(Object.keys(policies)).toEqual(expect.arrayContaining(trial.confirmed));
+        const lost = trial.confirmed.filter((name) => !Object.hasOwn(policies, name));
+        const dropped = trial.written.filter(({ kind }) => kind === 'drop');
+        expect([...trial.staged]).toEqual(expect.arrayContaining(lost));
+        expect(lost.length).toBeLessThanOrEqual(dropped.length);
         await trial.close();
       }),
       { numRuns: 25 },
     );
+  });
+
+  it('tell of an update that no longer fits: its profile has gone meanwhile', async () => {
+    const update: Step = { do: 'update', node: 0 };
+    const steps = [update, update, { ...update, do: 'stage' } as const];
+    const trial = await tryOut([...steps, update, update, update, update], noBadLuck());
+    expect(trial.confirmed).toHaveLength(7);
+    expect(Object.keys(trial.current()[0]!.document.policies!)).not.toContain('u3');
+    expect(trial.written.filter(({ kind }) => kind === 'drop')).toHaveLength(1);
+    await trial.close();
   });
 
   it('agree again after the store has lost everything, several times', async () => {

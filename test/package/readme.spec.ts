@@ -87,7 +87,7 @@ describe('the tables in the README', () => {
         Object.entries(new RateLimitModuleOptions()).filter(([name]) => !GROUPS.includes(name)),
       ),
       [
-        ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user'],
+        ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user', 'rejection'],
         ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
       ],
     ],
@@ -121,6 +121,7 @@ describe('the tables in the README', () => {
       new weir.StoreUnavailableError('x'),
       new weir.StoreTimeoutError(1),
       new weir.StrayReplyError('buckets', true),
+      new weir.ModuleMissingError('@RateLimit'),
       new weir.MissingPackageError('p', 'x'),
       new weir.DeadlineExceededError('r', 1, true),
       new weir.BulkheadRejectedError('r', 'full', 1, 0),
