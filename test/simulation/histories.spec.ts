@@ -7,6 +7,8 @@ import { runHistory } from '../../lib/simulation/history/run-history.js';
 import { describeHistory, readHistory, shrink } from '../../lib/simulation/history/shrink.js';
 
 const HISTORIES = 200;
+/** The same in every run, unless others are asked for: a run that fails is never a matter of luck. */
+const FIRST_SEED = Number(process.env.HISTORIES_SEED ?? 1);
 
 /** Each of these once broke a bound, or never got back to its rate; the first line says how. */
 const DIRECTORY = fileURLToPath(new URL('histories/', import.meta.url));
@@ -18,11 +20,9 @@ describe('the whole path, through faults', () => {
     expect((await runHistory(history)).broken).toBeUndefined();
   });
 
-  // About one history in four thousand still leaves a bound by a fraction of a token. Until none does,
-  // the seeds are the same in every run.
-  it(`keeps its bounds in ${HISTORIES} histories`, async () => {
+  it(`keeps its bounds in ${HISTORIES} histories, from seed ${FIRST_SEED} on`, async () => {
     const shown: string[] = [];
-    await runHistories(1, HISTORIES, { log: (text) => void shown.push(text) });
+    await runHistories(FIRST_SEED, HISTORIES, { log: (text) => void shown.push(text) });
     expect(shown.join('\n\n')).toBe('');
   }, 120_000);
 });

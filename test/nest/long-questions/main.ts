@@ -20,8 +20,8 @@ import { Degrade, RateLimit, RateLimitModule, type RateLimitModuleInput } from '
 import { lastValueFrom } from 'rxjs';
 import { freePort } from '../../support/free-port.js';
 
-// Asks a route so many times, never the same and always at length, and prints what that has left in
-// memory, beside what the same has left of a route that nobody limits.
+// Asks a route so many times, never the same and always at length, and so many times again, and prints what
+// each of the two has left in memory, beside what both have left of a route that nobody limits.
 
 const BODY_CHARACTERS = 90_000;
 const URL_CHARACTERS = 14_000;
@@ -350,17 +350,18 @@ for (const [wire, plain, attacked, requests] of attacks) {
   await askOften(ask, plain, -FIRST_QUESTIONS, 0);
   for (const route of attacked) await askOften(ask, route, -FIRST_OF_A_ROUTE, 0);
   let before = await inUse();
-  const left = async (route: string): Promise<number> => {
-    await askOften(ask, route, 0, requests);
+  const left = async (route: string, from: number): Promise<number> => {
+    await askOften(ask, route, from, from + requests);
     const after = await inUse();
     const bytes = after - before;
     before = after;
     return bytes;
   };
-  const control = await left(plain);
+  const twice = async (route: string) => [await left(route, 0), await left(route, requests)];
+  const [control, again] = await twice(plain);
   for (const route of attacked) {
-    const bytes = (await left(route)) - control;
-    console.log(JSON.stringify({ wire, route, requests, bytes }));
+    const grown = await twice(route);
+    console.log(JSON.stringify({ wire, route, requests, grown, control: control! + again! }));
   }
 }
 process.exit(0);
