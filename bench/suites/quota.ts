@@ -13,10 +13,10 @@ export const quota: Suite = {
   async run(context) {
     const reports: SuiteReport[] = [await localDecisions(context)];
     const server = await startRedis();
-    const observer = new Redis(server.url);
+    const observer = new Redis(server.adminUrl);
     try {
       for (const part of [sharedDecisions, storeCalls, scriptTime]) {
-        reports.push(await part({ url: server.url, observer }, context));
+        reports.push(await part({ url: server.adminUrl, observer }, context));
       }
     } finally {
       observer.disconnect();
