@@ -1,12 +1,9 @@
 import { type Clock } from './common/clock.js';
-import { type DegradationParts } from './degradation/index.js';
+import { type DegradationParts } from './degradation/degradation-core.js';
 import { RedisStoreOptions, type StoreInput } from './limiter/options.js';
-import {
-  connectionBeside,
-  MemorySharedCache,
-  RedisProbeLease,
-  RedisSharedCache,
-} from './stores/index.js';
+import { MemorySharedCache } from './stores/memory/memory-shared-cache.js';
+import { RedisProbeLease } from './stores/redis/redis-probe-lease.js';
+import { connectionBeside, RedisSharedCache } from './stores/redis/redis-shared-cache.js';
 import { connectRedis } from './stores/redis/connection.js';
 
 /**

@@ -1,15 +1,12 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import {
-  documentOf,
-  FileSource,
-  SourceLayer,
-  VersionedConfig,
-  type ConfigConsumer,
-  type ConfigLayer,
-  type ConfigSource,
-  type OwnLayer,
-  type Report,
-} from './config/index.js';
+import { type ConfigConsumer, type OwnLayer } from './config/rate-limit-config.js';
+import { type Report } from './config/report.js';
+import { type ConfigLayer } from './config/schema/check.js';
+import { documentOf } from './config/schema/limits-of.js';
+import { type ConfigSource } from './config/sources/config-source.js';
+import { FileSource } from './config/sources/file-source.js';
+import { SourceLayer } from './config/sources/source-layer.js';
+import { VersionedConfig } from './config/versioned-config.js';
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { RateLimitError } from './common/errors.js';
@@ -18,11 +15,13 @@ import { inOneLine } from './common/quoted.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config.options.js';
 import { type DegradeParts } from './degradation.providers.js';
-import { type PolicyCatalog } from './guards/index.js';
-import { type Degradation } from './interceptors/index.js';
+import { type PolicyCatalog } from './guards/policy-catalog.js';
+import { type Degradation } from './interceptors/degradation.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { MemoryConfig, RedisConfig, RedisOrders } from './stores/index.js';
+import { MemoryConfig } from './stores/memory/memory-config.js';
+import { RedisConfig } from './stores/redis/redis-config.js';
+import { RedisOrders } from './stores/redis/redis-orders.js';
 import { WarmOrders } from './warm-orders.js';
 
 /** Of an application without a name. */

@@ -1,4 +1,4 @@
-import { type ConfigSource } from './config/index.js';
+import { type ConfigSource } from './config/sources/config-source.js';
 import { type Duration } from './common/duration.js';
 
 /** How limits change while the service runs. The initial values are the defaults. */

@@ -1,12 +1,14 @@
 import { type Provider } from '@nestjs/common';
-import { RateLimitConfig, type ConfigSnapshot, type VersionedConfig } from './config/index.js';
+import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config.js';
+import { type VersionedConfig } from './config/versioned-config.js';
 import { ConfigLife, openConfig, openOrders } from './config.life.js';
 import { DegradeParts } from './degradation.providers.js';
-import { PolicyCatalog, RouteTable } from './guards/index.js';
-import { Degradation } from './interceptors/index.js';
+import { PolicyCatalog } from './guards/policy-catalog.js';
+import { RouteTable } from './guards/route-table.js';
+import { Degradation } from './interceptors/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
-import { Protection } from './protection/index.js';
+import { Protection } from './protection/protection.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONS, provide } from './rate-limit.providers.js';
 import { RateLimitHeaders } from './transports/http/rate-limit-headers.js';

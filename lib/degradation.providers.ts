@@ -3,24 +3,21 @@ import { ModuleRef, type HttpAdapterHost, type NestContainer } from '@nestjs/cor
 import { SystemClock, type Clock } from './common/clock.js';
 import { newNodeId } from './common/ids.js';
 import { quoted, quotedError } from './common/quoted.js';
-import { type ConfigConsumer, type ConfigSnapshot } from './config/index.js';
-import { DegradationCore, type DegradationInput } from './degradation/index.js';
+import { type ConfigConsumer, type ConfigSnapshot } from './config/rate-limit-config.js';
+import { DegradationCore } from './degradation/degradation-core.js';
+import { type DegradationInput } from './degradation/options.js';
 import { DegradeExplorer } from './degrade.explorer.js';
-import { RouteTable } from './guards/index.js';
-import {
-  checkDegradeModule,
-  Controllers,
-  CredentialHeaders,
-  Degradation,
-  DegradedFilter,
-  DegradeInterceptor,
-  DegradeRoutes,
-  DegradeTransports,
-  isBoundTwice,
-  RouteWarming,
-  type DegradeRoutesParts,
-  type DegradeSettings,
-} from './interceptors/index.js';
+import { RouteTable } from './guards/route-table.js';
+import { Controllers } from './interceptors/controllers.js';
+import { CredentialHeaders } from './interceptors/credential-headers.js';
+import { Degradation } from './interceptors/degradation.js';
+import { checkDegradeModule, type DegradeSettings } from './interceptors/degrade-module-options.js';
+import { DegradeRoutes, type DegradeRoutesParts } from './interceptors/degrade-routes.js';
+import { DegradeTransports } from './interceptors/degrade-transport.js';
+import { DegradeInterceptor } from './interceptors/degrade.interceptor.js';
+import { DegradedFilter } from './interceptors/degraded.filter.js';
+import { isBoundTwice } from './interceptors/innermost.js';
+import { RouteWarming } from './interceptors/route-warming.js';
 import { isRedis, openAnswers } from './answer-stores.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import { ModuleLog } from './rate-limit.log.js';

@@ -1,6 +1,8 @@
 import { type OnModuleInit } from '@nestjs/common';
 import { type FoundHandler, type HandlerExplorer } from './handler.explorer.js';
-import { bindInnermost, degradeOf, type DegradeRoutes } from './interceptors/index.js';
+import { degradeOf } from './interceptors/degrade-metadata.js';
+import { type DegradeRoutes } from './interceptors/degrade-routes.js';
+import { bindInnermost } from './interceptors/innermost.js';
 
 /** Looks at every `@Degrade` at start, so that what is wrong with one is known then. */
 export class DegradeExplorer implements OnModuleInit {

@@ -1,162 +1,159 @@
 export {
-  type AppStatus,
   type ConfigUpdate,
   type ConsumptionReport,
   type Overload,
   type QuotaAdjust,
-  type QuotaStatus,
   type TokenRequest,
   type TokenResponse,
-} from './algorithms/quota/index.js';
+} from './algorithms/quota/quota-messages.js';
+export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-status.js';
 export { type Clock, type Cancel } from './common/clock.js';
+export { Degrade } from './decorators/degrade.decorator.js';
+export { currentRun, Protect, type ProtectSettings } from './decorators/protect.decorator.js';
+export { RateLimitCost } from './decorators/rate-limit-cost.decorator.js';
+export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
+export { RateLimit, type RateLimitSettings } from './decorators/rate-limit.decorator.js';
+export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
+export { rateLimitOf } from './guards/charges.js';
+export { type KeyFunction, type KeyOption, type PerRequest } from './guards/key-options.js';
+export { ProtectionFilter } from './guards/protection.filter.js';
+export { RateLimitFilter } from './guards/rate-limit.filter.js';
+export { RateLimitGuard } from './guards/rate-limit.guard.js';
+export { RateLimitedException, type RateLimitedBody } from './guards/rate-limited.exception.js';
+export { RefusedException, type RefusedBody } from './guards/refused.exception.js';
+export { type RejectionBody } from './guards/rejection.js';
+export { RequestFaults } from './guards/request-faults.js';
+export { type PolicyChoice, type PolicyUse } from './guards/route-metadata.js';
 export {
-  currentRun,
-  Protect,
-  Degrade,
-  RateLimit,
-  RateLimitCost,
-  RateLimitDecision,
-  SkipRateLimit,
-  type ProtectSettings,
-  type RateLimitSettings,
-} from './decorators/index.js';
-export {
-  ProtectionFilter,
-  RateLimitedException,
-  RateLimitFilter,
-  RateLimitGuard,
-  rateLimitOf,
-  RefusedException,
-  RequestFaults,
   RouteOptions,
-  type KeyFunction,
-  type KeyOption,
-  type PerRequest,
-  type PolicyChoice,
-  type PolicyUse,
-  type RateLimitedBody,
-  type RefusedBody,
   type Rejection,
-  type RejectionBody,
   type RoutePolicy,
   type Tier,
   type TierLookup,
-  type UnavailableBody,
-} from './guards/index.js';
+} from './guards/route-policy.js';
+export { type UnavailableBody } from './guards/unavailable.js';
 export {
-  checkDocument,
-  checkLayer,
   ConfigConflictError,
   ConfigRefusedError,
-  ConfigSyntaxError,
-  diff,
-  FileSource,
-  FileSourceOptions,
-  RateLimitConfig,
   TooManyStagedError,
   UnknownRevisionError,
   UnknownStagedError,
-  type AppDocument,
-  type CheckOptions,
-  type ClusterDocument,
+} from './config/config-errors.js';
+export { diff, type ConfigDiff } from './config/document/diff.js';
+export {
+  RateLimitConfig,
   type ConfigChange,
   type ConfigConsumer,
-  type ConfigDiff,
-  type ConfigDocument,
-  type ConfigLayer,
   type ConfigRefusal,
   type ConfigSnapshot,
-  type ConfigSource,
-  type DegradationDocument,
   type OwnLayer,
   type PastRevision,
+  type RollbackOptions,
+  type UpdateOptions,
+  type ValidateOptions,
+} from './config/rate-limit-config.js';
+export {
+  checkDocument,
+  checkLayer,
+  type CheckOptions,
+  type ConfigLayer,
+} from './config/schema/check.js';
+export {
+  type AppDocument,
+  type ClusterDocument,
+  type ConfigDocument,
+  type DegradationDocument,
   type PolicyDocument,
   type ProfileDocument,
   type ProtectionDocument,
-  type RollbackOptions,
-  type TextFormat,
-  type UpdateOptions,
-  type ValidateOptions,
-} from './config/index.js';
+} from './config/schema/document.schema.js';
+export { type ConfigSource } from './config/sources/config-source.js';
+export { FileSource, FileSourceOptions } from './config/sources/file-source.js';
+export { ConfigSyntaxError, type TextFormat } from './config/sources/parse-text.js';
 export { ConfigOptions } from './config.options.js';
+export { type BreakerKind } from './protection/breaker-state.js';
+export { type BreakerMode } from './protection/breaker.js';
 export {
-  ABSENT,
-  BigValueError,
-  BreakerOpenError,
-  BreakerOptions,
-  BulkheadOptions,
-  BulkheadRejectedError,
   connectionShare,
-  DeadlineExceededError,
-  joinValue,
-  LocalCache,
-  LocalCacheOptions,
-  partKeys,
-  Protection,
-  ProtectionMissingError,
-  ProtectionRejectedError,
-  SlowCallOptions,
-  splitValue,
-  TOO_BIG,
-  UnknownResourceError,
-  type Absent,
-  type BreakerChange,
-  type BreakerKind,
-  type BreakerMode,
-  type BreakerStats,
   type ConnectionFigures,
   type ConnectionShare,
-  type Failure,
-  type Found,
-  type HeldSlot,
-  type PresetName,
-  type ProtectionEvents,
-  type ProtectionParts,
+} from './protection/connection-share.js';
+export {
+  BigValueError,
+  BreakerOpenError,
+  BulkheadRejectedError,
+  DeadlineExceededError,
+  ProtectionMissingError,
+  ProtectionRejectedError,
+  UnknownResourceError,
   type RejectionReason,
+} from './protection/errors.js';
+export {
+  type BreakerChange,
+  type HeldSlot,
+  type ProtectionEvents,
   type ReplacedError,
-  type ResourceInput,
-  type ResourceOptions,
-  type ResourcesInput,
-  type ResourceStats,
-  type RunContext,
-  type RunOptions,
   type SlowCall,
-  type SplitManifest,
-  type SplitValue,
+} from './protection/events.js';
+export {
+  ABSENT,
+  TOO_BIG,
+  type Absent,
+  type Found,
   type Step,
   type StepsOptions,
   type TooBig,
-  type Work,
-} from './protection/index.js';
+} from './protection/fallbacks.js';
+export { LocalCache, LocalCacheOptions } from './protection/local-cache.js';
+export { Protection, type ProtectionParts } from './protection/protection.js';
 export {
-  Degradation,
-  DegradedException,
+  BreakerOptions,
+  BulkheadOptions,
+  SlowCallOptions,
+  type PresetName,
+  type ResourceInput,
+  type ResourceOptions,
+  type ResourcesInput,
+} from './protection/resource-options.js';
+export { type BreakerStats, type ResourceStats } from './protection/resource-stats.js';
+export { type Failure, type RunContext, type RunOptions, type Work } from './protection/run.js';
+export {
+  joinValue,
+  partKeys,
+  splitValue,
+  type SplitManifest,
+  type SplitValue,
+} from './protection/split-value.js';
+export { Degradation } from './interceptors/degradation.js';
+export { DegradeModuleOptions } from './interceptors/degrade-module-options.js';
+export {
   degradeMessage,
-  DegradeInterceptor,
   DegradeMessage,
-  DegradeModuleOptions,
   type DegradeContext,
-  type DegradedBody,
   type DegradeNotice,
   type DegradeOptions,
-  type WarmedResource,
   type WarmQuestion,
   type WarmQuestions,
-} from './interceptors/index.js';
+} from './interceptors/degrade-options.js';
+export { DegradeInterceptor } from './interceptors/degrade.interceptor.js';
+export { DegradedException, type DegradedBody } from './interceptors/degraded.exception.js';
+export { type WarmedResource } from './interceptors/route-warming.js';
 export {
-  RecoveryOptions,
-  type DegradationStats,
   type DegradeLevel,
   type DegradeReason,
   type HealthProbe,
   type RecoveryChange,
   type RecoveryPhase,
   type RecoveryStats,
-  type ResourceMode,
   type TripCause,
-  type ResourceOptions as DegradedResourceOptions,
   type WarmUpReport,
-} from './degradation/index.js';
+} from './degradation/contract.js';
+export { type DegradationStats } from './degradation/degradation-core.js';
+export {
+  type ResourceMode,
+  type ResourceOptions as DegradedResourceOptions,
+} from './degradation/options.js';
+export { RecoveryOptions } from './degradation/recovery-options.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,
@@ -244,4 +241,5 @@ export { type StoreStats } from './stores/redis/redis-store.js';
 export { ClusterQuota } from './limiter/cluster-quota.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
-export { type ConfigRecord, type NodeAck, type StoreSwitch } from './stores/index.js';
+export { type ConfigRecord, type NodeAck } from './stores/config-store.js';
+export { type StoreSwitch } from './stores/remote-store.js';

@@ -1,6 +1,8 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type HttpAdapterHost, type ModulesContainer } from '@nestjs/core';
-import { entriesOf, skipOf, type RoutePlan, type RouteTable } from './guards/index.js';
+import { entriesOf, skipOf } from './guards/route-metadata.js';
+import { type RoutePlan } from './guards/route-plan.js';
+import { type RouteTable } from './guards/route-table.js';
 import {
   MESSAGE_PATTERN,
   PATH,

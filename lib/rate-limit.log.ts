@@ -4,10 +4,11 @@ import { RateLimitError } from './common/errors.js';
 import { MinuteLog, type MinuteLines } from './common/minute-log.js';
 import { quoted, quotedError, withoutSteering } from './common/quoted.js';
 import { StateLog } from './common/state-log.js';
-import { type RecoveryChange } from './degradation/index.js';
+import { type RecoveryChange } from './degradation/contract.js';
 import { type FailureMode } from './limiter/policy-options.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
-import { type HeldSlot, type Protection, type SlowCall } from './protection/index.js';
+import { type HeldSlot, type SlowCall } from './protection/events.js';
+import { type Protection } from './protection/protection.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 
 /** A handler's error that no caller saw. */

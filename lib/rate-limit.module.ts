@@ -12,29 +12,25 @@ import { DiscoveryModule } from '@nestjs/core';
 import { configProviders } from './config.providers.js';
 import { degradationProviders } from './degradation.providers.js';
 import { InvalidArgumentError, ModuleMissingError } from './common/errors.js';
-import { RateLimitConfig } from './config/index.js';
-import {
-  PolicyCatalog,
-  ProtectionFilter,
-  RateLimitFilter,
-  RateLimitGuard,
-  RequestFaults,
-  RouteTable,
-  Questions,
-  Transports,
-  TurnedAway,
-  Waiting,
-  type RoutePolicy,
-} from './guards/index.js';
-import {
-  Degradation,
-  DegradeInterceptor,
-  DegradeRoutes,
-  DegradeTransports,
-} from './interceptors/index.js';
+import { RateLimitConfig } from './config/rate-limit-config.js';
+import { PolicyCatalog } from './guards/policy-catalog.js';
+import { ProtectionFilter } from './guards/protection.filter.js';
+import { Questions } from './guards/question.js';
+import { RateLimitFilter } from './guards/rate-limit.filter.js';
+import { RateLimitGuard } from './guards/rate-limit.guard.js';
+import { RequestFaults } from './guards/request-faults.js';
+import { Transports } from './guards/request-reader.js';
+import { type RoutePolicy } from './guards/route-policy.js';
+import { RouteTable } from './guards/route-table.js';
+import { TurnedAway } from './guards/turned-away.js';
+import { Waiting } from './guards/waiting.js';
+import { Degradation } from './interceptors/degradation.js';
+import { DegradeRoutes } from './interceptors/degrade-routes.js';
+import { DegradeTransports } from './interceptors/degrade-transport.js';
+import { DegradeInterceptor } from './interceptors/degrade.interceptor.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
-import { Protection } from './protection/index.js';
+import { Protection } from './protection/protection.js';
 import { protectionProviders } from './protection.providers.js';
 import {
   type RateLimitModuleAsyncOptions,

@@ -6,10 +6,11 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ConfigOptions } from './config.options.js';
-import { type PerRequest, type Rejection, type RoutePolicy } from './guards/index.js';
-import { type DegradeModuleOptions } from './interceptors/index.js';
+import { type PerRequest } from './guards/key-options.js';
+import { type Rejection, type RoutePolicy } from './guards/route-policy.js';
+import { type DegradeModuleOptions } from './interceptors/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';
-import { type ResourcesInput } from './protection/index.js';
+import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
 import { HeaderOptions } from './transports/http/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';

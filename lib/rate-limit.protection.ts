@@ -1,7 +1,12 @@
 import { type OnModuleInit } from '@nestjs/common';
 import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { protectedMethodOf, protectWith, type ProtectedMethod } from './decorators/index.js';
-import { UnknownResourceError, type Protection } from './protection/index.js';
+import {
+  protectedMethodOf,
+  protectWith,
+  type ProtectedMethod,
+} from './decorators/protect.decorator.js';
+import { UnknownResourceError } from './protection/errors.js';
+import { type Protection } from './protection/protection.js';
 
 /** Finds what `@Protect` says, so that what is wrong with it is known at the start. */
 export class ProtectionExplorer implements OnModuleInit {

@@ -16,18 +16,16 @@ import { SystemClock } from './common/clock.js';
 import { InvalidArgumentError } from './common/errors.js';
 import { durationMs } from './common/duration.js';
 import { withoutUndefined } from './common/validate.js';
-import {
-  AppRateLimitGuard,
-  AwaitedValues,
-  PolicyCatalog,
-  Questions,
-  RateLimitFilter,
-  RateLimitGuard,
-  RequestFaults,
-  RouteTable,
-  Transports,
-  Waiting,
-} from './guards/index.js';
+import { AwaitedValues } from './guards/awaited-values.js';
+import { AppRateLimitGuard } from './guards/outer-guards.js';
+import { PolicyCatalog } from './guards/policy-catalog.js';
+import { Questions } from './guards/question.js';
+import { RateLimitFilter } from './guards/rate-limit.filter.js';
+import { RateLimitGuard } from './guards/rate-limit.guard.js';
+import { RequestFaults } from './guards/request-faults.js';
+import { Transports } from './guards/request-reader.js';
+import { RouteTable } from './guards/route-table.js';
+import { Waiting } from './guards/waiting.js';
 import { HandlerExplorer } from './handler.explorer.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';

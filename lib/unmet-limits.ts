@@ -1,7 +1,8 @@
 import { type Logger } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { InvalidArgumentError } from './common/errors.js';
-import { entriesOf, type Class } from './guards/index.js';
+import { type Class } from './guards/by-handler.js';
+import { entriesOf } from './guards/route-metadata.js';
 import { MESSAGE_PATTERN, PATH, type HandlerExplorer } from './handler.explorer.js';
 
 /** Where Nest keeps what a message of a gateway, or a field of GraphQL, is handled by. */

@@ -1,8 +1,9 @@
 import { type Cancel, type Clock } from './common/clock.js';
 import { later } from './common/later.js';
-import { inWords, type Report } from './config/index.js';
-import { type WarmedResource } from './interceptors/index.js';
-import { type OpenOrder, type OrderResult, type OrderStore } from './stores/index.js';
+import { inWords } from './config/config-errors.js';
+import { type Report } from './config/report.js';
+import { type WarmedResource } from './interceptors/route-warming.js';
+import { type OpenOrder, type OrderResult, type OrderStore } from './stores/order-store.js';
 
 export interface WarmOrdersSettings {
   readonly store: OrderStore;

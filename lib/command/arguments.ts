@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { UsageError } from '../simulation/index.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 
 interface Option {
   readonly type: 'string' | 'boolean';

@@ -1,5 +1,6 @@
 import { InvalidConfigError, type ConfigIssue } from '../common/errors.js';
-import { checkDocument, checkLayer, ConfigSyntaxError } from '../config/index.js';
+import { checkDocument, checkLayer } from '../config/schema/check.js';
+import { ConfigSyntaxError } from '../config/sources/parse-text.js';
 import { readArguments } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { readDocument } from './read-document.js';

@@ -1,14 +1,10 @@
 import { dump } from 'js-yaml';
 import { inOneLine } from '../common/quoted.js';
-import {
-  diff,
-  isEmptyDiff,
-  type ConfigDiff,
-  type ConfigDocument,
-  type PastRevision,
-} from '../config/index.js';
+import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
+import { type PastRevision } from '../config/rate-limit-config.js';
+import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { pastRevisions } from '../config/past-revisions.js';
-import { type ConfigRecord, type ConfigStore } from '../stores/index.js';
+import { type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { CommandFailedError } from './errors.js';

@@ -1,5 +1,6 @@
-import { inWords, type ConfigDiff } from '../config/index.js';
-import { type ConfigRecord, type StagedUpdate } from '../stores/index.js';
+import { inWords } from '../config/config-errors.js';
+import { type ConfigDiff } from '../config/document/diff.js';
+import { type ConfigRecord, type StagedUpdate } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
 import { DONE, type Command } from './command.js';
 import { changedPaths } from './config-read.js';

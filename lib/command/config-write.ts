@@ -1,5 +1,5 @@
-import { type ConfigLayer } from '../config/index.js';
-import { UsageError } from '../simulation/index.js';
+import { type ConfigLayer } from '../config/schema/check.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
 import { type Command } from './command.js';
 import { patchAt, pathOf } from './document-path.js';

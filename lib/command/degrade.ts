@@ -1,7 +1,9 @@
 import { nearest } from '../common/nearest.js';
-import { canonicalJson, type ConfigDocument, type ConfigLayer } from '../config/index.js';
-import { UsageError } from '../simulation/index.js';
-import { type ConfigRecord, type NodeAck } from '../stores/index.js';
+import { canonicalJson } from '../config/document/canonical.js';
+import { type ConfigLayer } from '../config/schema/check.js';
+import { type ConfigDocument } from '../config/schema/document.schema.js';
+import { UsageError } from '../simulation/command/usage-error.js';
+import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
 import { type Command, type Output } from './command.js';
 import { CommandFailedError } from './errors.js';

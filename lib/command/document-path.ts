@@ -1,6 +1,6 @@
 import { nearest } from '../common/nearest.js';
 import { pathText } from '../config/document/path.js';
-import { UsageError } from '../simulation/index.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 
 /** Names between dots; a name with dots of its own stands in brackets, as messages write it. */
 const SEGMENT = /(?:^|\.)([^.[\]]+)|\["((?:[^"\\]|\\.)*)"\]/gy;

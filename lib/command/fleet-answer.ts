@@ -1,6 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { StoreUnavailableError } from '../common/errors.js';
-import { type ConfigStore, type NodeAck } from '../stores/index.js';
+import { type ConfigStore, type NodeAck } from '../stores/config-store.js';
 
 /** What the running processes have said of a revision. */
 export interface FleetAnswer {

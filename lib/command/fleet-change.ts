@@ -1,13 +1,10 @@
 import { userInfo } from 'node:os';
 import { newIncarnation } from '../common/ids.js';
-import {
-  ConfigConflictError,
-  diff,
-  VersionedConfig,
-  type ConfigDiff,
-  type ConfigSnapshot,
-} from '../config/index.js';
-import { type ConfigRecord, type ConfigStore, type StagedUpdate } from '../stores/index.js';
+import { ConfigConflictError } from '../config/config-errors.js';
+import { diff, type ConfigDiff } from '../config/document/diff.js';
+import { type ConfigSnapshot } from '../config/rate-limit-config.js';
+import { VersionedConfig } from '../config/versioned-config.js';
+import { type ConfigRecord, type ConfigStore, type StagedUpdate } from '../stores/config-store.js';
 import { wholeOption } from './arguments.js';
 import { DONE, FAILED, type Output } from './command.js';
 import { tellDiff } from './config-read.js';

@@ -1,7 +1,8 @@
 import { clientAddress } from '../common/address.js';
 import { newIncarnation } from '../common/ids.js';
 import { nearest } from '../common/nearest.js';
-import { limitsOf, type ConfigDocument, type PolicyDocument } from '../config/index.js';
+import { type ConfigDocument, type PolicyDocument } from '../config/schema/document.schema.js';
+import { limitsOf } from '../config/schema/limits-of.js';
 import { limitId } from '../limiter/bound-limit.js';
 import { type Decision } from '../limiter/decision.js';
 import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
@@ -9,7 +10,7 @@ import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/weir-rate-limiter.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { leasedTokens } from '../stores/redis/leased-tokens.js';
-import { UsageError } from '../simulation/index.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';
 import { CommandFailedError } from './errors.js';

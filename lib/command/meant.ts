@@ -1,14 +1,11 @@
 import { nearest } from '../common/nearest.js';
-import {
-  checkLayer,
-  NORMAL_PROFILE,
-  prospects,
-  snapshotOf,
-  type ConfigLayer,
-} from '../config/index.js';
+import { NORMAL_PROFILE } from '../config/document/effective.js';
+import { checkLayer, type ConfigLayer } from '../config/schema/check.js';
+import { snapshotOf } from '../config/snapshot.js';
+import { prospects } from '../config/staged-updates.js';
 import { pathText } from '../config/document/path.js';
 import { joined, NO_LAYERS, patched } from '../config/layers.js';
-import { type ConfigLayers, type ConfigRecord } from '../stores/index.js';
+import { type ConfigLayers, type ConfigRecord } from '../stores/config-store.js';
 import { atPath } from './document-path.js';
 import { CommandFailedError } from './errors.js';
 

@@ -1,4 +1,5 @@
-import { parseText, readText, tooLarge } from '../config/sources/index.js';
+import { readText } from '../config/sources/file-source.js';
+import { parseText, tooLarge } from '../config/sources/parse-text.js';
 import { MOST_BYTES } from '../config/schema/plain-json.js';
 
 const INPUT = 'the input';

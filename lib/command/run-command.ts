@@ -2,7 +2,7 @@ import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/er
 import { withoutSteering } from '../common/quoted.js';
 import { libraryVersion } from '../config/library-version.js';
 import { nearest } from '../common/nearest.js';
-import { UsageError } from '../simulation/index.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 import { DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
 import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';

@@ -1,12 +1,9 @@
 import { RestartNeededError } from '../common/errors.js';
-import {
-  limitsOf,
-  type ConfigConsumer,
-  type ConfigDocument,
-  type ConfigSnapshot,
-} from '../config/index.js';
+import { type ConfigConsumer, type ConfigSnapshot } from '../config/rate-limit-config.js';
+import { type ConfigDocument } from '../config/schema/document.schema.js';
+import { limitsOf } from '../config/schema/limits-of.js';
 import { checkQuota } from '../limiter/quota-options.js';
-import { type ConfigStore } from '../stores/index.js';
+import { type ConfigStore } from '../stores/config-store.js';
 import { documentIn } from './stored-config.js';
 
 /** A process that is further behind refuses everything, whatever is written. */

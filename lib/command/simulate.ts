@@ -1,6 +1,9 @@
-import { checkDocument, effective, limitsOf } from '../config/index.js';
+import { effective } from '../config/document/effective.js';
+import { checkDocument } from '../config/schema/check.js';
+import { limitsOf } from '../config/schema/limits-of.js';
 import { checkQuota, type CheckedQuota } from '../limiter/quota-options.js';
-import { askedFor, printVerdict, runAsked, scenarioList, toJson } from '../simulation/index.js';
+import { askedFor, scenarioList } from '../simulation/command/arguments.js';
+import { printVerdict, runAsked, toJson } from '../simulation/command/simulate.js';
 import { readArguments } from './arguments.js';
 import { DONE, FAILED, type Command } from './command.js';
 import { CommandFailedError } from './errors.js';

@@ -1,5 +1,7 @@
-import { type QuotaFigures, type QuotaStatus } from '../algorithms/quota/index.js';
-import { RedisQuota, type ConfigRecord, type NodeAck } from '../stores/index.js';
+import { type QuotaFigures } from '../algorithms/quota/quota-limits.js';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
+import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
+import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';

@@ -1,14 +1,14 @@
 import { unescape } from 'node:querystring';
 import { SystemClock } from '../common/clock.js';
 import { StoreUnavailableError, withoutSecrets } from '../common/errors.js';
-import { UsageError } from '../simulation/index.js';
+import { UsageError } from '../simulation/command/usage-error.js';
 import { RedisStoreOptions } from '../limiter/options.js';
 import {
   connectRedis,
   type RedisConnection,
   type RedisConnectionOptions,
 } from '../stores/redis/connection.js';
-import { RedisConfig } from '../stores/index.js';
+import { RedisConfig } from '../stores/redis/redis-config.js';
 
 /** Where the fleet keeps what it shares. */
 export const STORE_OPTIONS = {

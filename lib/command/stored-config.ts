@@ -1,23 +1,13 @@
-import {
-  checkDocument,
-  checkLayer,
-  diff,
-  effective,
-  prospects,
-  snapshotOf,
-  spanOf,
-  UnknownRevisionError,
-  type ConfigDiff,
-  type ConfigDocument,
-  type Prospect,
-} from '../config/index.js';
+import { spanOf, UnknownRevisionError } from '../config/config-errors.js';
+import { diff, type ConfigDiff } from '../config/document/diff.js';
+import { effective } from '../config/document/effective.js';
+import { checkDocument, checkLayer } from '../config/schema/check.js';
+import { type ConfigDocument } from '../config/schema/document.schema.js';
+import { snapshotOf } from '../config/snapshot.js';
+import { prospects, type Prospect } from '../config/staged-updates.js';
 import { NO_LAYERS, patched } from '../config/layers.js';
-import {
-  MOST_REVISIONS,
-  type ConfigLayers,
-  type ConfigRecord,
-  type ConfigStore,
-} from '../stores/index.js';
+import { MOST_REVISIONS } from '../stores/config-record.js';
+import { type ConfigLayers, type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
 import { CommandFailedError } from './errors.js';
 import { readDocument } from './read-document.js';
 

@@ -1,4 +1,6 @@
-import { RedisOrders, type NodeAck, type OpenOrder, type OrderClaim } from '../stores/index.js';
+import { type NodeAck } from '../stores/config-store.js';
+import { type OpenOrder, type OrderClaim } from '../stores/order-store.js';
+import { RedisOrders } from '../stores/redis/redis-orders.js';
 import { type Clock } from '../common/clock.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';

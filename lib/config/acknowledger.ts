@@ -1,6 +1,6 @@
 import { type Cancel } from '../common/clock.js';
 import { later } from '../common/later.js';
-import { type NodeReport } from '../stores/index.js';
+import { type NodeReport } from '../stores/config-store.js';
 import { type ConfigSettings } from './config-settings.js';
 import { type Turns } from './turns.js';
 

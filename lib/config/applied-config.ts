@@ -1,9 +1,9 @@
 import { Subject } from 'rxjs';
-import { type ConfigUpdate } from '../algorithms/quota/index.js';
-import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/index.js';
+import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
+import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/config-store.js';
 import { inWords } from './config-errors.js';
 import { configUpdates } from './config-updates.js';
-import { diff, type ConfigDiff } from './document/index.js';
+import { diff, type ConfigDiff } from './document/diff.js';
 import {
   type ConfigChange,
   type ConfigConsumer,

@@ -5,7 +5,7 @@ import {
   type RevisionKind,
   type StagedName,
   type StagedUpdate,
-} from '../stores/index.js';
+} from '../stores/config-store.js';
 import { type AppliedConfig } from './applied-config.js';
 import { ConfigConflictError, ConfigRefusedError } from './config-errors.js';
 import { MOST_RACES, type ConfigSync } from './config-sync.js';

@@ -1,5 +1,5 @@
 import { RateLimitError } from '../common/errors.js';
-import { type StagedName } from '../stores/index.js';
+import { type StagedName } from '../stores/config-store.js';
 
 /** Somebody else has changed the configuration in the meantime. Read it again, and decide again. */
 export class ConfigConflictError extends RateLimitError {

@@ -1,7 +1,7 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { type ConfigStore } from '../stores/index.js';
+import { type ConfigStore } from '../stores/config-store.js';
 import {
   type ConfigConsumer,
   type OwnConfig,

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
 import { deepFreeze } from '../common/immutable.js';
+import { HIGHEST_REVISION, shortened } from '../stores/config-record.js';
 import {
-  HIGHEST_REVISION,
-  shortened,
   type ConfigDraft,
   type ConfigLayers,
   type ConfigRecord,
@@ -12,10 +11,10 @@ import {
   type StagedName,
   type StagedUpdate,
   type StoredConfig,
-} from '../stores/index.js';
+} from '../stores/config-store.js';
 import { type AppliedConfig } from './applied-config.js';
 import { inWords } from './config-errors.js';
-import { shared } from './document/index.js';
+import { shared } from './document/shared.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';

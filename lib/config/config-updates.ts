@@ -1,7 +1,7 @@
-import { type ConfigUpdate } from '../algorithms/quota/index.js';
-import { type ConfigRecord } from '../stores/index.js';
+import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
+import { type ConfigRecord } from '../stores/config-store.js';
 import { type ConfigSnapshot } from './rate-limit-config.js';
-import { type AppDocument } from './schema/index.js';
+import { type AppDocument } from './schema/document.schema.js';
 
 /** The messages that a change amounts to: one for each app that has other figures from now on. */
 export function configUpdates(

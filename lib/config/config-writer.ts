@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../common/errors.js';
-import { type ConfigDraft, type ConfigStore, type WrittenConfig } from '../stores/index.js';
+import { type ConfigDraft, type ConfigStore, type WrittenConfig } from '../stores/config-store.js';
 
 /** So many others may have written before a lost answer is looked into. */
 const LOOK_BACK = 50;

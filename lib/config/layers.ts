@@ -4,11 +4,12 @@ import {
   type JsonObject,
   type LayersByService,
   type VersionedLayer,
-} from '../stores/index.js';
-import { hashOf, mergePatch, mergePatches } from './document/index.js';
+} from '../stores/config-store.js';
+import { hashOf } from './document/canonical.js';
+import { mergePatch, mergePatches } from './document/merge-patch.js';
 import { isObject, own } from './document/json.js';
 import { patchBetween } from './patch-between.js';
-import { type ConfigLayer } from './schema/index.js';
+import { type ConfigLayer } from './schema/check.js';
 
 export type LayerName = 'code' | 'file';
 

@@ -3,7 +3,7 @@ import {
   type ConfigRecord,
   type JsonObject,
   type VersionedLayer,
-} from '../stores/index.js';
+} from '../stores/config-store.js';
 import {
   clashes,
   layerOf,
@@ -15,7 +15,7 @@ import {
 } from './layers.js';
 import { type OwnLayer } from './rate-limit-config.js';
 import { type Report } from './report.js';
-import { checkLayer } from './schema/index.js';
+import { checkLayer } from './schema/check.js';
 
 const NAMES: readonly LayerName[] = ['code', 'file'];
 

@@ -1,8 +1,9 @@
-import { type ConfigRecord } from '../stores/index.js';
-import { diff, effective } from './document/index.js';
+import { type ConfigRecord } from '../stores/config-store.js';
+import { diff } from './document/diff.js';
+import { effective } from './document/effective.js';
 import { joined } from './layers.js';
 import { type PastRevision } from './rate-limit-config.js';
-import { type ConfigDocument } from './schema/index.js';
+import { type ConfigDocument } from './schema/document.schema.js';
 
 /** Each with what it changed; for that the one before it is needed, so bring one more. */
 export function pastRevisions(records: readonly ConfigRecord[], count: number): PastRevision[] {

@@ -1,4 +1,4 @@
-import { canonicalJson } from './document/index.js';
+import { canonicalJson } from './document/canonical.js';
 import { isObject } from './document/json.js';
 
 /** The merge patch that makes the second of the first. Neither may hold nulls. */

@@ -1,9 +1,10 @@
 import { type Observable } from 'rxjs';
 import { type ConfigIssue } from '../common/errors.js';
-import { type ConfigUpdate } from '../algorithms/quota/index.js';
-import { type ConfigRecord, type NodeAck, type StagedUpdate } from '../stores/index.js';
-import { type ConfigDiff } from './document/index.js';
-import { type ConfigDocument, type ConfigLayer } from './schema/index.js';
+import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
+import { type ConfigRecord, type NodeAck, type StagedUpdate } from '../stores/config-store.js';
+import { type ConfigDiff } from './document/diff.js';
+import { type ConfigLayer } from './schema/check.js';
+import { type ConfigDocument } from './schema/document.schema.js';
 
 /** The configuration at one moment: frozen, and valid as a whole. */
 export interface ConfigSnapshot {

@@ -1,9 +1,12 @@
 import { deepFreeze } from '../common/immutable.js';
-import { type ConfigLayers } from '../stores/index.js';
-import { effective, hashOf, NORMAL_PROFILE, shared } from './document/index.js';
+import { type ConfigLayers } from '../stores/config-store.js';
+import { hashOf } from './document/canonical.js';
+import { effective, NORMAL_PROFILE } from './document/effective.js';
+import { shared } from './document/shared.js';
 import { joined } from './layers.js';
 import { type ConfigSnapshot } from './rate-limit-config.js';
-import { checkDocument, type CheckOptions, type ConfigDocument } from './schema/index.js';
+import { checkDocument, type CheckOptions } from './schema/check.js';
+import { type ConfigDocument } from './schema/document.schema.js';
 
 export interface SnapshotOptions extends Omit<CheckOptions, 'known'> {
   /** A snapshot from before: what is still the same is taken from it. */

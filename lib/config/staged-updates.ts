@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from '../common/errors.js';
+import { MOST_STAGED } from '../stores/config-record.js';
 import {
-  MOST_STAGED,
   type ConfigLayers,
   type JsonObject,
   type StagedName,
   type StagedUpdate,
-} from '../stores/index.js';
+} from '../stores/config-store.js';
 import { TooManyStagedError, UnknownStagedError } from './config-errors.js';
 import { patched } from './layers.js';
 

@@ -1,14 +1,14 @@
 import { type Cancel } from '../common/clock.js';
 import { InvalidConfigError, StoreUnavailableError, type ConfigIssue } from '../common/errors.js';
 import { later } from '../common/later.js';
+import { MOST_REVISIONS } from '../stores/config-record.js';
 import {
-  MOST_REVISIONS,
   type JsonObject,
   type NodeAck,
   type NodeFacts,
   type NodeReport,
   type StagedUpdate,
-} from '../stores/index.js';
+} from '../stores/config-store.js';
 import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
@@ -37,7 +37,7 @@ import {
   type UpdateOptions,
   type ValidateOptions,
 } from './rate-limit-config.js';
-import { checkLayer, plainLayer, type ConfigLayer } from './schema/index.js';
+import { checkLayer, plainLayer, type ConfigLayer } from './schema/check.js';
 import { snapshotOf } from './snapshot.js';
 import { isAhead, nameOf, stagedWith, waitingAgain, withStaged } from './staged-updates.js';
 import { StoreTime } from './store-time.js';

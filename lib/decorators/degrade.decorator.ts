@@ -1,12 +1,10 @@
 import { applyDecorators, UseFilters, UseInterceptors } from '@nestjs/common';
-import { setHandsOver } from '../guards/index.js';
-import {
-  checkDegradeOptions,
-  DegradedFilter,
-  DegradeInterceptor,
-  setDegrade,
-  type DegradeOptions,
-} from '../interceptors/index.js';
+import { setHandsOver } from '../guards/route-metadata.js';
+import { checkDegradeOptions } from '../interceptors/degrade-check.js';
+import { setDegrade } from '../interceptors/degrade-metadata.js';
+import { type DegradeOptions } from '../interceptors/degrade-options.js';
+import { DegradeInterceptor } from '../interceptors/degrade.interceptor.js';
+import { DegradedFilter } from '../interceptors/degraded.filter.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
 /**

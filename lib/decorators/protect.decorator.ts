@@ -1,13 +1,9 @@
 import { Inject, Optional, UseFilters } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
-import {
-  Protection,
-  ProtectionMissingError,
-  type Failure,
-  type ResourceOptions,
-  type RunContext,
-  type RunOptions,
-} from '../protection/index.js';
+import { ProtectionMissingError } from '../protection/errors.js';
+import { Protection } from '../protection/protection.js';
+import { type ResourceOptions } from '../protection/resource-options.js';
+import { type Failure, type RunContext, type RunOptions } from '../protection/run.js';
 import { ProtectionPresence } from './protection-presence.js';
 
 export interface ProtectSettings extends ResourceOptions {

@@ -1,6 +1,6 @@
 import { Catch, Inject, Optional, type ExceptionFilter, type OnModuleInit } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
-import { Protection } from '../protection/index.js';
+import { Protection } from '../protection/protection.js';
 
 /** Nobody throws it: the filter is there for its hook. */
 class Never extends Error {}

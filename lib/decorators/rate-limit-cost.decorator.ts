@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
-import { setCost, type PerRequest } from '../guards/index.js';
+import { type PerRequest } from '../guards/key-options.js';
+import { setCost } from '../guards/route-metadata.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
 /** Tokens that a request takes, of every policy and of the quota: a number, or what it is worth. */

@@ -2,17 +2,12 @@ import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { rejectUnknown } from '../common/validate.js';
-import {
-  addEntry,
-  ClassRateLimitGuard,
-  RateLimitFilter,
-  RateLimitGuard,
-  rejectThrottlerOptions,
-  rejectThrottlerPolicy,
-  type PolicyChoice,
-  type RateLimitEntry,
-  type RoutePolicy,
-} from '../guards/index.js';
+import { ClassRateLimitGuard } from '../guards/outer-guards.js';
+import { RateLimitFilter } from '../guards/rate-limit.filter.js';
+import { RateLimitGuard } from '../guards/rate-limit.guard.js';
+import { addEntry, type PolicyChoice, type RateLimitEntry } from '../guards/route-metadata.js';
+import { type RoutePolicy } from '../guards/route-policy.js';
+import { rejectThrottlerOptions, rejectThrottlerPolicy } from '../guards/throttler-words.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
 export interface RateLimitSettings {

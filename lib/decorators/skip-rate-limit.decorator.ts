@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { setSkip } from '../guards/index.js';
+import { setSkip } from '../guards/route-metadata.js';
 import { onClassOrMethod } from './on-class-or-method.js';
 
 /**

@@ -1,15 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { type Clock } from '../common/clock.js';
 import { isStrayPromise } from '../common/promises.js';
+import { MOST_BYTES, seal, unseal } from '../stores/envelope.js';
 import {
-  MOST_BYTES,
-  seal,
-  unseal,
   type Envelope,
   type SchemaVersion,
   type SharedCache,
   type SharedCacheStats,
-} from '../stores/index.js';
+} from '../stores/shared-cache.js';
 import { type AnswerStore, type FallbackLevels, type WarmUpReport } from './contract.js';
 import { type DegradationFigures } from './options.js';
 import { isPlainData } from './plain-data.js';

@@ -1,5 +1,6 @@
 import { type Clock } from '../common/clock.js';
-import { type ProbeLease, type SharedCache } from '../stores/index.js';
+import { type ProbeLease } from '../stores/probe-lease.js';
+import { type SharedCache } from '../stores/shared-cache.js';
 import { AnswerCaches, type AnswerCacheStats } from './answer-caches.js';
 import { type RecoveryStats } from './contract.js';
 import { FallbackChain } from './fallback-chain.js';

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { boundedKey, ownText } from '../common/ids.js';
-import { type SchemaVersion } from '../stores/index.js';
+import { type SchemaVersion } from '../stores/shared-cache.js';
 import { isPlainObject } from './plain-data.js';
 
 export interface DegradeKeyParts {

@@ -1,5 +1,5 @@
 import { type Clock } from '../common/clock.js';
-import { type Envelope, type SharedCache } from '../stores/index.js';
+import { type Envelope, type SharedCache } from '../stores/shared-cache.js';
 import { inBudget, NOTHING } from './in-budget.js';
 import { ReadBreaker } from './read-breaker.js';
 

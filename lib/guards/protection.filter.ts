@@ -7,7 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
-import { DeadlineExceededError, ProtectionRejectedError } from '../protection/index.js';
+import { DeadlineExceededError, ProtectionRejectedError } from '../protection/errors.js';
 import { Transports } from './request-reader.js';
 import { TurnedAway } from './turned-away.js';
 import { unavailableBodyOf, type ProtectionFailure } from './unavailable.js';

@@ -1,4 +1,4 @@
-import { DeadlineExceededError, type ProtectionRejectedError } from '../protection/index.js';
+import { DeadlineExceededError, type ProtectionRejectedError } from '../protection/errors.js';
 import { type RejectionBody } from './rejection.js';
 
 /** What a handler ends with if protection did not let it through, or its resource was too slow. */

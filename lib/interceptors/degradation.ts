@@ -1,13 +1,12 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import {
-  type DegradationCore,
-  type DegradationStats,
   type DegradeLevel,
-  type Recovery,
   type RecoveryChange,
   type TripCause,
   type WarmUpReport,
-} from '../degradation/index.js';
+} from '../degradation/contract.js';
+import { type DegradationCore, type DegradationStats } from '../degradation/degradation-core.js';
+import { type Recovery } from '../degradation/recovery.js';
 import { type AnsweredQuestion } from './answer-keys.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { type RouteWarming, type WarmedResource } from './route-warming.js';

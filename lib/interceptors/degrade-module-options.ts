@@ -1,12 +1,12 @@
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, withoutUndefined } from '../common/validate.js';
+import { type HealthProbe } from '../degradation/contract.js';
 import {
   checkDegradation,
   DegradationOptions,
   type DegradationInput,
-  type HealthProbe,
-} from '../degradation/index.js';
+} from '../degradation/options.js';
 import { checkCredentialHeaders } from './credential-headers.js';
 import { type UsualPatience } from './route-patience.js';
 

@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Duration } from '../common/duration.js';
-import { type DegradeLevel, type DegradeReason } from '../degradation/index.js';
+import { type DegradeLevel, type DegradeReason } from '../degradation/contract.js';
 import { type Decision } from '../limiter/decision.js';
 import { type AnsweredQuestion } from './answer-keys.js';
 

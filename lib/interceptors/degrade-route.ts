@@ -8,7 +8,7 @@ import {
   type Fallbacks,
   type FallbackLevels,
   type ResourceRecovery,
-} from '../degradation/index.js';
+} from '../degradation/contract.js';
 import { type Decision } from '../limiter/decision.js';
 import {
   DegradeMessage,

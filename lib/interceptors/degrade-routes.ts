@@ -1,15 +1,10 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { type Fallbacks, type HealthProbe, type Recoveries } from '../degradation/index.js';
-import {
-  ByHandler,
-  methodNameOf,
-  routePlaceOf,
-  type Class,
-  type Handler,
-  type RouteTable,
-  type ServedPath,
-} from '../guards/index.js';
+import { type Fallbacks, type HealthProbe } from '../degradation/contract.js';
+import { type Recoveries } from '../degradation/recoveries.js';
+import { ByHandler, type Class, type Handler } from '../guards/by-handler.js';
+import { routePlaceOf, type ServedPath } from '../guards/route-place.js';
+import { methodNameOf, type RouteTable } from '../guards/route-table.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { type Controllers } from './controllers.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';

@@ -1,5 +1,5 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { type DegradeLevel, type DegradeReason } from '../degradation/index.js';
+import { type DegradeLevel, type DegradeReason } from '../degradation/contract.js';
 import { type CredentialHeaders } from './credential-headers.js';
 import { type DegradedException } from './degraded.exception.js';
 

@@ -10,8 +10,10 @@ import {
 import { ApplicationConfig } from '@nestjs/core';
 import { Observable, of, Subscriber, type Subscription } from 'rxjs';
 import { ModuleMissingError } from '../common/errors.js';
-import { type Admission } from '../degradation/index.js';
-import { chargeOf, methodNameOf, subjectOf, type HandOver } from '../guards/index.js';
+import { type Admission } from '../degradation/contract.js';
+import { chargeOf, type HandOver } from '../guards/charges.js';
+import { methodNameOf } from '../guards/route-table.js';
+import { subjectOf } from '../guards/subject.js';
 import { DegradeRoutes } from './degrade-routes.js';
 import { type DegradeRoute, type Trigger } from './degrade-route.js';
 import { DegradeTransports, type DegradeTransport } from './degrade-transport.js';

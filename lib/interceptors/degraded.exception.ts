@@ -1,5 +1,5 @@
 import { HttpException } from '@nestjs/common';
-import { type DegradeReason } from '../degradation/index.js';
+import { type DegradeReason } from '../degradation/contract.js';
 
 /** What a caller is told on any transport when nothing else is left to say. */
 export interface DegradedBody {

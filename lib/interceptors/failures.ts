@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import { StoreUnavailableError } from '../common/errors.js';
-import { type DegradeReason } from '../degradation/index.js';
-import { DeadlineExceededError, ProtectionRejectedError } from '../protection/index.js';
+import { type DegradeReason } from '../degradation/contract.js';
+import { DeadlineExceededError, ProtectionRejectedError } from '../protection/errors.js';
 
 /** The first status that is the server's own fault. */
 const SERVER_ERROR = 500;

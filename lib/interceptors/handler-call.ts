@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Subscriber } from 'rxjs';
-import { type Admission, type CallOutcome } from '../degradation/index.js';
+import { type Admission, type CallOutcome } from '../degradation/contract.js';
 import { type Awaited, type CallDeadlines } from './call-deadlines.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';

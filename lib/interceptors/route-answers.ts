@@ -1,11 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
-import {
-  foreignType,
-  foreignVary,
-  mayStore,
-  type AnswerStore,
-  type FallbackLevels,
-} from '../degradation/index.js';
+import { foreignType, foreignVary, mayStore } from '../degradation/cacheability.js';
+import { type AnswerStore, type FallbackLevels } from '../degradation/contract.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DueAnswers } from './due-answers.js';

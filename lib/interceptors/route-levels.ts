@@ -3,7 +3,7 @@ import {
   type FallbackCall,
   type FallbackFunction,
   type FallbackLevels,
-} from '../degradation/index.js';
+} from '../degradation/contract.js';
 import { type Controllers } from './controllers.js';
 import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
 import { degradeContext, type FallbackSubject, type RouteLevels } from './degrade-route.js';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { type AnswerStore } from '../degradation/index.js';
+import { type AnswerStore } from '../degradation/contract.js';
 import { type DegradeRoute } from './degrade-route.js';
 import { type WarmQuestion } from './degrade-options.js';
 

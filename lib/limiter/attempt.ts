@@ -1,16 +1,16 @@
-import { Outcome } from '../algorithms/index.js';
+import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
+import { type BucketTable } from '../stores/memory/bucket-table.js';
 import {
   CallKind,
   Debt,
   GiveBack,
   GiveBackLate,
-  type BucketTable,
   type RemoteAnswer,
   type RemoteCall,
   type RemoteCheck,
   type RemoteStore,
-} from '../stores/index.js';
+} from '../stores/remote-store.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
 import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';

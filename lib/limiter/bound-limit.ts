@@ -1,19 +1,16 @@
-import {
-  AlgorithmCode,
-  algorithmOf,
-  isSameLimit,
-  shareOf,
-  type Algorithm,
-  type Limit,
-  type Outcome,
-} from '../algorithms/index.js';
+import { algorithmOf } from '../algorithms/algorithm-of.js';
+import { type Algorithm, type Outcome } from '../algorithms/algorithm.js';
+import { isSameLimit } from '../algorithms/limit-change.js';
+import { AlgorithmCode, shareOf, type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
-import { BucketTable, type MemoryStore, type SharedLimit } from '../stores/index.js';
+import { BucketTable } from '../stores/memory/bucket-table.js';
+import { type MemoryStore } from '../stores/memory/memory-store.js';
+import { type SharedLimit } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { type LimitCounters } from './limit-counters.js';
 import {

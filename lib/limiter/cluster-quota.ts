@@ -1,4 +1,4 @@
-import { type QuotaStatus } from '../algorithms/quota/index.js';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 
 /** The quota that all apps share. Abstract, so that it is its own injection token. */
 export abstract class ClusterQuota {

@@ -4,10 +4,10 @@ import {
   type QuotaAdjust,
   type TokenRequest,
   type TokenResponse,
-} from '../algorithms/quota/index.js';
+} from '../algorithms/quota/quota-messages.js';
 import { EventHub } from '../common/event-hub.js';
 import { type NodeMode } from '../local/mode-watch.js';
-import { type StoreSwitch } from '../stores/index.js';
+import { type StoreSwitch } from '../stores/remote-store.js';
 
 /** What the limiter tells about itself. */
 export interface RateLimiterEvents {

@@ -1,4 +1,4 @@
-import { type Limit } from '../algorithms/index.js';
+import { type Limit } from '../algorithms/limit.js';
 import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type BoundLimit, type Edition } from './bound-limit.js';

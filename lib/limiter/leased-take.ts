@@ -1,4 +1,4 @@
-import { Outcome } from '../algorithms/index.js';
+import { Outcome } from '../algorithms/algorithm.js';
 import { type Clock } from '../common/clock.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type Decision } from './decision.js';

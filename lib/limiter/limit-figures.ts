@@ -1,4 +1,4 @@
-import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/index.js';
+import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/limit.js';
 import { durationMs, parseRate, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { wholeAbove0 } from '../common/validate.js';

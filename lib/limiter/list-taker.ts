@@ -1,5 +1,5 @@
 import { type Clock } from '../common/clock.js';
-import { type RemoteStore } from '../stores/index.js';
+import { type RemoteStore } from '../stores/remote-store.js';
 import { type Asked } from './asked.js';
 import { Attempt } from './attempt.js';
 import { decisive, type Decision } from './decision.js';

@@ -8,7 +8,7 @@ import {
   wholeAbove0,
   withoutUndefined,
 } from '../common/validate.js';
-import { type RedisConnectionOptions } from '../stores/index.js';
+import { type RedisConnectionOptions } from '../stores/redis/connection.js';
 import { type PolicyInput } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
 import { type AcquireOptions } from './rate-limiter.js';

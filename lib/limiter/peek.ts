@@ -1,6 +1,7 @@
-import { Outcome } from '../algorithms/index.js';
+import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
-import { CallKind, type BucketTable, type RemoteStore } from '../stores/index.js';
+import { type BucketTable } from '../stores/memory/bucket-table.js';
+import { CallKind, type RemoteStore } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { ask } from './question.js';
 import { type BoundCheck } from './remembered-denial.js';

@@ -1,6 +1,7 @@
-import { isSameLimit, type Limit } from '../algorithms/index.js';
+import { isSameLimit } from '../algorithms/limit-change.js';
+import { type Limit } from '../algorithms/limit.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
-import { type MemoryStore } from '../stores/index.js';
+import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { BoundLimit, limitId } from './bound-limit.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
 import { noCounts, type LimitCounters } from './limit-counters.js';

@@ -1,9 +1,9 @@
-import { type Limit } from '../algorithms/index.js';
+import { type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
-import { type MemoryStore } from '../stores/index.js';
+import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { windowMsOf, type BoundLimit, type Edition } from './bound-limit.js';
 import { GivenRoom, type LimitInput } from './given-limits.js';

@@ -1,4 +1,4 @@
-import { type Limit } from '../algorithms/index.js';
+import { type Limit } from '../algorithms/limit.js';
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';

@@ -3,7 +3,7 @@ import {
   type RemoteAnswer,
   type RemoteCall,
   type RemoteStore,
-} from '../stores/index.js';
+} from '../stores/remote-store.js';
 import { type BoundCheck } from './remembered-denial.js';
 
 /** Asks the store something other than a take. Resolves to undefined if it could not answer. */

@@ -1,4 +1,4 @@
-import { type QuotaStatus } from '../algorithms/quota/index.js';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type Clock } from '../common/clock.js';
 import {
   CostExceedsLimitError,
@@ -16,7 +16,7 @@ import {
   type QuotaMembers,
   type QuotaOverview,
   type QuotaStore,
-} from '../stores/index.js';
+} from '../stores/quota-store.js';
 import { ClusterQuota } from './cluster-quota.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';

@@ -2,15 +2,16 @@ import {
   consumptionReport,
   tokenRequest,
   tokenResponse,
-  type QuotaCall,
-  type QuotaReply,
-} from '../algorithms/quota/index.js';
+} from '../algorithms/quota/quota-messages.js';
+import { type QuotaCall, type QuotaReply } from '../algorithms/quota/quota-protocol.js';
 import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { newIncarnation } from '../common/ids.js';
 import { type AppTank } from '../local/app-tank.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
-import { MemoryQuota, RedisQuota, type RedisStore } from '../stores/index.js';
+import { MemoryQuota } from '../stores/memory/memory-quota.js';
+import { RedisQuota } from '../stores/redis/redis-quota.js';
+import { type RedisStore } from '../stores/redis/redis-store.js';
 import { type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
 import { QuotaBook } from './quota-book.js';

@@ -4,7 +4,7 @@ import {
   type AppFigures,
   type ClusterFigures,
   type QuotaFigures,
-} from '../algorithms/quota/index.js';
+} from '../algorithms/quota/quota-limits.js';
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';

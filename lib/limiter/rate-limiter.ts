@@ -7,7 +7,7 @@ import { type LimitsChange } from './limits-change.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type PolicyCounters } from './policy-book.js';
-import { type StoreStats } from '../stores/index.js';
+import { type StoreStats } from '../stores/redis/redis-store.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {

@@ -1,6 +1,6 @@
-import { AlgorithmCode } from '../algorithms/index.js';
+import { AlgorithmCode } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
-import { CallKind, GiveBackLate, type RemoteStore } from '../stores/index.js';
+import { CallKind, GiveBackLate, type RemoteStore } from '../stores/remote-store.js';
 import { type Asked } from './asked.js';
 import { type Decision } from './decision.js';
 import { ask } from './question.js';

@@ -1,6 +1,6 @@
-import { Outcome } from '../algorithms/index.js';
+import { Outcome } from '../algorithms/algorithm.js';
 import { type Clock } from '../common/clock.js';
-import { type RemoteAnswer, type RemoteCheck } from '../stores/index.js';
+import { type RemoteAnswer, type RemoteCheck } from '../stores/remote-store.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type Decision } from './decision.js';
 

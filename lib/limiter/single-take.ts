@@ -1,5 +1,10 @@
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
-import { CallKind, type RemoteAnswer, type RemoteCall, type RemoteStore } from '../stores/index.js';
+import {
+  CallKind,
+  type RemoteAnswer,
+  type RemoteCall,
+  type RemoteStore,
+} from '../stores/remote-store.js';
 import { Attempt } from './attempt.js';
 import { type Decision } from './decision.js';
 import { takeLeasedAfterAll } from './leased-take.js';

@@ -1,6 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
-import { RedisStore, type RedisStoreSettings } from '../stores/index.js';
+import { RedisStore, type RedisStoreSettings } from '../stores/redis/redis-store.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
 
 /** What the shared store tells its limiter. */

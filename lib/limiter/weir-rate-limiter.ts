@@ -1,11 +1,12 @@
-import { Outcome } from '../algorithms/index.js';
+import { Outcome } from '../algorithms/algorithm.js';
 import { SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
 import { LeaseDesk } from '../local/lease-desk.js';
-import { MemoryStore, type RedisStore } from '../stores/index.js';
+import { MemoryStore } from '../stores/memory/memory-store.js';
+import { type RedisStore } from '../stores/redis/redis-store.js';
 import { isList, sortAsked, type Asked } from './asked.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';

@@ -3,7 +3,7 @@ import {
   type AppReply,
   type Need,
   type Shortage,
-} from '../algorithms/quota/index.js';
+} from '../algorithms/quota/quota-protocol.js';
 import { DemandEstimate } from './demand-estimate.js';
 import { GATHER_MICROS, OfflineShare, type ShareFigures } from './offline-share.js';
 import { UsageCount } from './usage-count.js';

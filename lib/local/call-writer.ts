@@ -1,4 +1,8 @@
-import { type AppCall, type QuotaCall, type QuotaReply } from '../algorithms/quota/index.js';
+import {
+  type AppCall,
+  type QuotaCall,
+  type QuotaReply,
+} from '../algorithms/quota/quota-protocol.js';
 import { type AppTank, type TankWaiter } from './app-tank.js';
 import { type StockPlan } from './stock-plan.js';
 

@@ -1,4 +1,4 @@
-import { type QuotaLimits } from '../algorithms/quota/index.js';
+import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 const SHORTEST_MS = 10;
 const LONGEST_MS = 100;

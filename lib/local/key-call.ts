@@ -1,4 +1,4 @@
-import { type LeaseGrant, type LeaseReport } from '../algorithms/index.js';
+import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
 import { CallKind, type LeaseCall, type SharedLimit } from '../stores/remote-store.js';
 import { type KeyLease } from './key-lease.js';
 import { type LeasedKeys } from './leased-keys.js';

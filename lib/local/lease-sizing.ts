@@ -1,4 +1,4 @@
-import { type Limit } from '../algorithms/index.js';
+import { type Limit } from '../algorithms/limit.js';
 import { SLOT_MICROS } from './demand-estimate.js';
 import { type KeyLease } from './key-lease.js';
 

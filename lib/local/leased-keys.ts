@@ -1,4 +1,5 @@
-import { type LeaseGrant, type LeaseReport, type Outcome } from '../algorithms/index.js';
+import { type Outcome } from '../algorithms/algorithm.js';
+import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
 import { ownText } from '../common/ids.js';
 import { type SharedLimit } from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';

@@ -1,4 +1,4 @@
-import { type QuotaCall, type QuotaReply } from '../algorithms/quota/index.js';
+import { type QuotaCall, type QuotaReply } from '../algorithms/quota/quota-protocol.js';
 import { type Clock } from '../common/clock.js';
 import { type AppTank } from './app-tank.js';
 import { type NodeIdentity } from './call-writer.js';

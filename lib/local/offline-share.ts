@@ -1,4 +1,4 @@
-import { type QuotaLimits } from '../algorithms/quota/index.js';
+import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 /** The part of an app's guarantee that its nodes share while the store is away. */
 const PART = 0.9;

@@ -1,4 +1,4 @@
-import { type QuotaReply } from '../algorithms/quota/index.js';
+import { type QuotaReply } from '../algorithms/quota/quota-protocol.js';
 import { type QuotaStore } from '../stores/quota-store.js';
 import { CallWriter, type Flight } from './call-writer.js';
 import { ModeWatch } from './mode-watch.js';

@@ -1,4 +1,4 @@
-import { type QuotaReply } from '../algorithms/quota/index.js';
+import { type QuotaReply } from '../algorithms/quota/quota-protocol.js';
 import { type CallWriter, type Flight } from './call-writer.js';
 import { type NodeSurroundings } from './node-surroundings.js';
 import { type RevisionWatch } from './revision-watch.js';

@@ -1,4 +1,4 @@
-import { weightedShares } from '../algorithms/quota/index.js';
+import { weightedShares } from '../algorithms/quota/weighted-share.js';
 import { type AppTank } from './app-tank.js';
 
 export interface StockSettings {

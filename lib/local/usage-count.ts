@@ -1,4 +1,4 @@
-import { type Consumption } from '../algorithms/quota/index.js';
+import { type Consumption } from '../algorithms/quota/quota-protocol.js';
 
 /** Beyond so many methods all others count as one: names may come from outside. */
 const MOST_METHODS = 64;

@@ -1,9 +1,6 @@
-import {
-  type QuotaCall,
-  type QuotaFigures,
-  type QuotaReply,
-  type QuotaStatus,
-} from '../algorithms/quota/index.js';
+import { type QuotaFigures } from '../algorithms/quota/quota-limits.js';
+import { type QuotaCall, type QuotaReply } from '../algorithms/quota/quota-protocol.js';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 
 /** Where the cluster's ledger is kept. */
 export interface QuotaStore {

@@ -1,4 +1,5 @@
-import { type LeaseGrant, type LeaseReport, type Limit } from '../algorithms/index.js';
+import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
+import { type Limit } from '../algorithms/limit.js';
 import { type StoreUnavailableError } from '../common/errors.js';
 
 /** A limit under the name by which the whole fleet knows its buckets. */

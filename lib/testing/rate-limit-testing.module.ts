@@ -1,9 +1,10 @@
 import { Global, Module, type Provider } from '@nestjs/common';
-import { RoutePlan, RouteTable } from '../guards/index.js';
-import { DegradeRoutes } from '../interceptors/index.js';
+import { RoutePlan } from '../guards/route-plan.js';
+import { RouteTable } from '../guards/route-table.js';
+import { DegradeRoutes } from '../interceptors/degrade-routes.js';
 import { NoopRateLimiter } from '../limiter/noop-rate-limiter.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
-import { Protection } from '../protection/index.js';
+import { Protection } from '../protection/protection.js';
 import { RateLimitExplorer } from '../rate-limit.explorer.js';
 import { RateLimitModule } from '../rate-limit.module.js';
 

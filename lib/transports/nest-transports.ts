@@ -1,5 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { grpcCallOf, Transports, type Transport } from '../guards/index.js';
+import { Transports, type Transport } from '../guards/request-reader.js';
+import { grpcCallOf } from '../guards/subject.js';
 
 /** The transports by the type of a context. */
 export class NestTransports extends Transports {

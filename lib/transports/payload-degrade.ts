@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { CALL } from '../guards/index.js';
-import { type AnswerFacts, type Asked } from '../interceptors/index.js';
+import { CALL } from '../guards/route-place.js';
+import { type AnswerFacts, type Asked } from '../interceptors/degrade-transport.js';
 
 /** What an answer of HTTP would be: there is nothing else to say of one that came back. */
 const FINE: AnswerFacts = {

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
-import {
-  AlgorithmCode,
-  algorithmOf,
-  compileLimit,
-  Outcome,
-  type Algorithm,
-  type Limit,
-} from '../../lib/algorithms/index.js';
+import { algorithmOf } from '../../lib/algorithms/algorithm-of.js';
+import { Outcome, type Algorithm } from '../../lib/algorithms/algorithm.js';
+import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
 
 const START = 1_700_000_000_000_000;
 

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
 import { createRateLimiter } from 'nestjs-weir';
 import { SystemClock } from '../../lib/common/clock.js';
-import { connectionBeside, RedisConfig, RedisSharedCache, seal } from '../../lib/stores/index.js';
+import { seal } from '../../lib/stores/envelope.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { connectionBeside, RedisSharedCache } from '../../lib/stores/redis/redis-shared-cache.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import {
   startProxy,

@@ -1,8 +1,8 @@
 import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Degrade, RateLimiter, RateLimitConfig, RateLimitModule } from 'nestjs-weir';
-import { type VersionedConfig } from '../../lib/config/index.js';
-import { RedisOrders } from '../../lib/stores/index.js';
+import { type VersionedConfig } from '../../lib/config/versioned-config.js';
+import { RedisOrders } from '../../lib/stores/redis/redis-orders.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../lib/common/clock.js';
-import { hashOf } from '../../lib/config/document/index.js';
-import { VersionedConfig, type ConfigRefusal } from '../../lib/config/index.js';
+import { hashOf } from '../../lib/config/document/canonical.js';
+import { type ConfigRefusal } from '../../lib/config/rate-limit-config.js';
+import { VersionedConfig } from '../../lib/config/versioned-config.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { errorWith } from '../support/errors.js';
 import { startProxy, startRedis, stopAll, until, type RedisProcess } from '../support/index.js';

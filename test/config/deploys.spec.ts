@@ -1,4 +1,4 @@
-import { type OwnLayer } from '../../lib/config/index.js';
+import { type OwnLayer } from '../../lib/config/rate-limit-config.js';
 import { Fleet, limitOf, ONE_POLL_MS, type FleetNode } from './fleet.js';
 
 describe('processes with different layers of their own', () => {

@@ -1,16 +1,10 @@
 import fc from 'fast-check';
 import { deepFreeze } from '../../lib/common/immutable.js';
-import {
-  canonicalJson,
-  diff,
-  effective,
-  hashOf,
-  isEmptyDiff,
-  mergePatch,
-  mergePatches,
-  shared,
-  type ConfigDiff,
-} from '../../lib/config/document/index.js';
+import { canonicalJson, hashOf } from '../../lib/config/document/canonical.js';
+import { diff, isEmptyDiff, type ConfigDiff } from '../../lib/config/document/diff.js';
+import { effective } from '../../lib/config/document/effective.js';
+import { mergePatch, mergePatches } from '../../lib/config/document/merge-patch.js';
+import { shared } from '../../lib/config/document/shared.js';
 
 /** Two levels of objects by name and then values: what a document is like. */
 const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.array(fc.integer()));

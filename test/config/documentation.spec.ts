@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMANDS } from '../../lib/command/index.js';
-import { checkDocument, checkLayer, editorSchema } from '../../lib/config/schema/index.js';
+import { COMMANDS } from '../../lib/command/run-command.js';
+import { checkDocument, checkLayer } from '../../lib/config/schema/check.js';
+import { editorSchema } from '../../lib/config/schema/editor-schema.js';
 import { SECTIONS } from '../../lib/config/schema/document.schema.js';
-import { parseText } from '../../lib/config/sources/index.js';
+import { parseText } from '../../lib/config/sources/parse-text.js';
 import { typeErrors } from '../package/markdown-code.js';
 import { tableBelow } from '../package/readme.js';
 import { root } from '../setup/ensure-built.js';

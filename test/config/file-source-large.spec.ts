@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { FileSource } from '../../lib/config/index.js';
+import { FileSource } from '../../lib/config/sources/file-source.js';
 import { makeTempDir, stopAll } from '../support/processes.js';
 
 afterAll(stopAll);

@@ -9,11 +9,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  FileSource,
-  SourceLayer,
-  type SourceLayerOptions,
-} from '../../lib/config/sources/index.js';
+import { FileSource } from '../../lib/config/sources/file-source.js';
+import { SourceLayer, type SourceLayerOptions } from '../../lib/config/sources/source-layer.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { snapshotOf, type ConfigSnapshot } from '../../lib/config/index.js';
+import { type ConfigSnapshot } from '../../lib/config/rate-limit-config.js';
+import { snapshotOf } from '../../lib/config/snapshot.js';
 import { type ConfigRecord } from '../../lib/stores/config-store.js';
 import { settle } from '../support/manual-clock.js';
 import { Fleet, limitOf, type FleetNode } from './fleet.js';

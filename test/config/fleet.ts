@@ -1,12 +1,12 @@
 import { StoreUnavailableError } from '../../lib/common/errors.js';
+import { type ConfigSettings } from '../../lib/config/config-settings.js';
 import {
-  VersionedConfig,
   type ConfigChange,
   type ConfigConsumer,
   type ConfigRefusal,
-  type ConfigSettings,
   type ConfigSnapshot,
-} from '../../lib/config/index.js';
+} from '../../lib/config/rate-limit-config.js';
+import { VersionedConfig } from '../../lib/config/versioned-config.js';
 import {
   type ConfigDraft,
   type ConfigStore,

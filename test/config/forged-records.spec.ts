@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../lib/common/clock.js';
-import { VersionedConfig } from '../../lib/config/index.js';
-import { RedisConfig, RedisOrders } from '../../lib/stores/index.js';
+import { VersionedConfig } from '../../lib/config/versioned-config.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { RedisOrders } from '../../lib/stores/redis/redis-orders.js';
 import { withRedis } from '../support/index.js';
 import { limitOf, rateOf } from './fleet.js';
 import { acknowledge, commandStand } from './weir-command.js';

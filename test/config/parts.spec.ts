@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { AppliedConfig } from '../../lib/config/applied-config.js';
-import { mergePatch } from '../../lib/config/index.js';
+import { mergePatch } from '../../lib/config/document/merge-patch.js';
 import { joined, NO_LAYERS, patched } from '../../lib/config/layers.js';
 import { patchBetween } from '../../lib/config/patch-between.js';
 import { StoreTime } from '../../lib/config/store-time.js';

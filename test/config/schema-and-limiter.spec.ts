@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { durationMs, parseRate } from '../../lib/common/duration.js';
 import { DURATION_PATTERN, RATE_PATTERN } from '../../lib/config/schema/fields.js';
-import { checkDocument, limitsOf, type ConfigDocument } from '../../lib/config/schema/index.js';
+import { checkDocument } from '../../lib/config/schema/check.js';
+import { type ConfigDocument } from '../../lib/config/schema/document.schema.js';
+import { limitsOf } from '../../lib/config/schema/limits-of.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 

@@ -1,11 +1,7 @@
 import { InvalidConfigError } from '../../lib/common/errors.js';
-import {
-  checkDocument,
-  checkLayer,
-  documentOf,
-  limitsOf,
-  type ConfigDocument,
-} from '../../lib/config/schema/index.js';
+import { checkDocument, checkLayer } from '../../lib/config/schema/check.js';
+import { type ConfigDocument } from '../../lib/config/schema/document.schema.js';
+import { documentOf, limitsOf } from '../../lib/config/schema/limits-of.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { AppOptions, checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
 import { faultsOf } from './faults.js';

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { InvalidConfigError } from '../../lib/common/errors.js';
 import { deepFreeze } from '../../lib/common/immutable.js';
-import { snapshotOf, type ConfigSnapshot } from '../../lib/config/index.js';
+import { type ConfigSnapshot } from '../../lib/config/rate-limit-config.js';
+import { snapshotOf } from '../../lib/config/snapshot.js';
 import { patched } from '../../lib/config/layers.js';
-import { type ConfigLayers, type JsonObject } from '../../lib/stores/index.js';
+import { type ConfigLayers, type JsonObject } from '../../lib/stores/config-store.js';
 
 const GROUND: ConfigLayers = {
   code: {

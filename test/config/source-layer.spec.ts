@@ -1,4 +1,5 @@
-import { SourceLayer, type ConfigSource } from '../../lib/config/sources/index.js';
+import { type ConfigSource } from '../../lib/config/sources/config-source.js';
+import { SourceLayer } from '../../lib/config/sources/source-layer.js';
 import { settle } from '../support/manual-clock.js';
 
 const policy = (rate: number) => ({ policies: { api: { rate } } });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { UnknownStagedError, type ConfigLayer } from '../../lib/config/index.js';
+import { UnknownStagedError } from '../../lib/config/config-errors.js';
+import { type ConfigLayer } from '../../lib/config/schema/check.js';
 import { ACKNOWLEDGED_AFTER_MS } from '../../lib/config/acknowledger.js';
 import { MemoryConfig } from '../../lib/stores/memory/memory-config.js';
 import { errorWith } from '../support/errors.js';

@@ -1,4 +1,5 @@
-import { ConfigConflictError, type ConfigLayer } from '../../lib/config/index.js';
+import { ConfigConflictError } from '../../lib/config/config-errors.js';
+import { type ConfigLayer } from '../../lib/config/schema/check.js';
 import { ACKNOWLEDGED_AFTER_MS } from '../../lib/config/acknowledger.js';
 import { errorWith } from '../support/errors.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,7 @@
-import { runCommand } from '../../lib/command/index.js';
+import { runCommand } from '../../lib/command/run-command.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { RedisConfig, type NodeReport } from '../../lib/stores/index.js';
+import { type NodeReport } from '../../lib/stores/config-store.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 

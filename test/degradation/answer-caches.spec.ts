@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
-import { type FallbackLevels } from '../../lib/degradation/index.js';
-import { MemorySharedCache, seal, unseal, type SharedCache } from '../../lib/stores/index.js';
+import { type FallbackLevels } from '../../lib/degradation/contract.js';
+import { seal, unseal } from '../../lib/stores/envelope.js';
+import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
+import { type SharedCache } from '../../lib/stores/shared-cache.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 import { house } from './parts.js';
 

@@ -1,8 +1,5 @@
-import {
-  checkDegradation,
-  DegradationCore,
-  type DegradationInput,
-} from '../../lib/degradation/index.js';
+import { DegradationCore } from '../../lib/degradation/degradation-core.js';
+import { checkDegradation, type DegradationInput } from '../../lib/degradation/options.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { errorWith } from '../support/errors.js';
 

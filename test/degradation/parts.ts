@@ -1,6 +1,8 @@
-import { DegradationCore, type FallbackRequest } from '../../lib/degradation/index.js';
-import { type DegradationInput } from '../../lib/degradation/index.js';
-import { MemorySharedCache, type SharedCache } from '../../lib/stores/index.js';
+import { type FallbackRequest } from '../../lib/degradation/contract.js';
+import { DegradationCore } from '../../lib/degradation/degradation-core.js';
+import { type DegradationInput } from '../../lib/degradation/options.js';
+import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
+import { type SharedCache } from '../../lib/stores/shared-cache.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 export interface House {

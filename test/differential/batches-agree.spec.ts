@@ -1,22 +1,17 @@
 import fc from 'fast-check';
-import {
-  AlgorithmCode,
-  compileLimit,
-  Outcome,
-  type LeaseGrant,
-  type LeaseReport,
-  type LimitSpec,
-} from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { type LeaseGrant, type LeaseReport } from '../../lib/algorithms/leased-bucket.js';
+import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
+import { RedisStore } from '../../lib/stores/redis/redis-store.js';
 import {
   CallKind,
-  MemoryStore,
-  RedisStore,
   type RemoteAnswer,
   type RemoteCall,
   type RemoteCheck,
   type SharedLimit,
-} from '../../lib/stores/index.js';
+} from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 

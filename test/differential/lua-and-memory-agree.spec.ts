@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { AlgorithmCode, type LimitSpec } from '../../lib/algorithms/index.js';
-import { CallKind } from '../../lib/stores/index.js';
+import { AlgorithmCode, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { CallKind } from '../../lib/stores/remote-store.js';
 import { GivenPair, LuaSide, Pair, type Step, type Verdict } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
 

@@ -3,9 +3,9 @@ import { type Redis } from 'ioredis';
 import {
   type AppFigures,
   type ClusterFigures,
-  type Need,
   type QuotaFigures,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-limits.js';
+import { type Need } from '../../lib/algorithms/quota/quota-protocol.js';
 import { startRedis, stopAll } from '../support/index.js';
 import {
   connectTo,

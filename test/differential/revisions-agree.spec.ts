@@ -1,11 +1,6 @@
 import fc from 'fast-check';
-import {
-  AlgorithmCode,
-  compileLimit,
-  type Limit,
-  type LimitSpec,
-} from '../../lib/algorithms/index.js';
-import { CallKind } from '../../lib/stores/index.js';
+import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { CallKind } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
 import { RevisedTwin, type Caller } from '../../lib/simulation/redis/revised-buckets.js';

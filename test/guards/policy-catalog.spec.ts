@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createRateLimiter, type RateLimiter, type RoutePolicy } from 'nestjs-weir';
 import { deepFreeze } from '../../lib/common/immutable.js';
-import { shared } from '../../lib/config/document/index.js';
+import { shared } from '../../lib/config/document/shared.js';
 import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
 import { type RequestReader } from '../../lib/guards/request-reader.js';
 

@@ -6,11 +6,12 @@ import {
   type PolicyInput,
   type RateLimiter,
 } from 'nestjs-weir';
-import { Outcome } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { GivenRoom } from '../../lib/limiter/given-limits.js';
 import { PolicyBinder } from '../../lib/limiter/policy-binder.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
-import { BucketTable, MemoryStore } from '../../lib/stores/index.js';
+import { BucketTable } from '../../lib/stores/memory/bucket-table.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { Bench, now } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { statesOf, Waiter } from '../support/waiters.js';

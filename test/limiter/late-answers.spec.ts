@@ -7,7 +7,8 @@ import { PolicyBook } from '../../lib/limiter/policy-book.js';
 import { type Acquire } from '../../lib/limiter/rate-limiter.js';
 import { Refunds } from '../../lib/limiter/refunds.js';
 import { WaitingLines } from '../../lib/limiter/waiting-lines.js';
-import { GiveBack, MemoryStore, type RemoteCheck } from '../../lib/stores/index.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
+import { GiveBack, type RemoteCheck } from '../../lib/stores/remote-store.js';
 import { LateConnection, VirtualStore, type ReplyTime } from '../support/late-store.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createRateLimiter, type PolicyInput, type RateLimiter } from 'nestjs-weir';
 import { deepFreeze } from '../../lib/common/immutable.js';
-import { shared } from '../../lib/config/document/index.js';
+import { shared } from '../../lib/config/document/shared.js';
 import { now } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { type PolicyInput } from 'nestjs-weir';
-import { Outcome } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyBook } from '../../lib/limiter/policy-book.js';
 import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
-import { MemoryStore, type StoreCall } from '../../lib/stores/index.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
+import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 /** A book of policies on a shared store that only listens. */

@@ -1,5 +1,5 @@
 import { createRateLimiter, type Decision } from 'nestjs-weir';
-import { Outcome } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { WaitingLine } from '../../lib/limiter/waiting-line.js';
 import { type WeirRateLimiter } from '../../lib/limiter/weir-rate-limiter.js';
 import { Bench, now } from '../support/limiters.js';

@@ -1,4 +1,5 @@
-import { AlgorithmCode, compileLimit, Outcome, type Limit } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { type LeasedKeys } from '../../lib/local/leased-keys.js';
 import { LeasedStore } from '../support/leased-store.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/index.js';
+import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
 import { KeyLease } from '../../lib/local/key-lease.js';
 import { RevisedTwin } from '../../lib/simulation/redis/revised-buckets.js';
 

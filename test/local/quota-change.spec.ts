@@ -1,4 +1,4 @@
-import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import { AppTank } from '../../lib/local/app-tank.js';
 import { type NodeTuning } from '../../lib/local/node-surroundings.js';
 import { QuotaNode } from '../../lib/local/quota-node.js';

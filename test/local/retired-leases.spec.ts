@@ -1,4 +1,5 @@
-import { AlgorithmCode, compileLimit, Outcome } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { compileQuota, QuotaLedger, type AppCall } from '../../lib/algorithms/quota/index.js';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
+import { type AppCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { AppTank } from '../../lib/local/app-tank.js';
 import { CallWriter } from '../../lib/local/call-writer.js';

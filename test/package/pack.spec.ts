@@ -80,7 +80,7 @@ describe('the tarball', () => {
     // What only `npx weir` runs is an ES module, and nobody can import it.
     const isCommand = (path: string): boolean => /^dist(-cjs)?\/(command|simulation)\//.test(path);
     const ofCommand = files.filter(isCommand);
-    expect(ofCommand).toContain('dist/command/index.js');
+    expect(ofCommand).toContain('dist/command/run-command.js');
     expect(ofCommand.filter((path) => !/^dist\/.*\.js$/.test(path))).toEqual([]);
     for (const path of modules.filter((one) => !isCommand(one))) {
       const twin = path.replace('dist/', 'dist-cjs/');

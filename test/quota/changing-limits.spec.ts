@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import { QuotaFleet, type FleetStep } from '../support/quota-fleet.js';
 import {
   anyFigures,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { UNITS_PER_TOKEN } from '../../lib/algorithms/quota/index.js';
+import { UNITS_PER_TOKEN } from '../../lib/algorithms/quota/quota-limits.js';
 import { QuotaFleet, START_MICROS } from '../support/quota-fleet.js';
 import { FAMILIES, anyScene } from '../support/quota-histories.js';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import { QuotaFleet, type FleetStep } from '../support/quota-fleet.js';
 import { Till } from '../support/quota-calls.js';
 import { FAMILIES, anyHistory, figures } from '../support/quota-histories.js';

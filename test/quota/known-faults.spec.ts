@@ -1,4 +1,4 @@
-import { compileQuota } from '../../lib/algorithms/quota/index.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { Till, askFor } from '../support/quota-calls.js';
 import { START_MICROS } from '../support/quota-fleet.js';
 import { figures, withoutCluster } from '../support/quota-histories.js';

@@ -1,10 +1,7 @@
 import fc from 'fast-check';
-import {
-  QuotaLedger,
-  compileQuota,
-  type AppReply,
-  type LateGrant,
-} from '../../lib/algorithms/quota/index.js';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
+import { type AppReply, type LateGrant } from '../../lib/algorithms/quota/quota-protocol.js';
 import { type Movement } from '../support/quota-books.js';
 import { ask, type Ask } from '../support/quota-calls.js';
 import { START_MICROS } from '../support/quota-fleet.js';

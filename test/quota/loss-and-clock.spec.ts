@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { QuotaLedger, compileQuota, type QuotaCall } from '../../lib/algorithms/quota/index.js';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
+import { type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { QuotaFleet, START_MICROS } from '../support/quota-fleet.js';
 import { FAMILIES, anyScene, figures, mostBeyond } from '../support/quota-histories.js';
 import { ask } from '../support/quota-calls.js';

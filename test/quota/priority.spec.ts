@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { weightedShares, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { weightedShares } from '../../lib/algorithms/quota/weighted-share.js';
 import { QuotaFleet } from '../support/quota-fleet.js';
 import { figures, isValid, mostBeyond } from '../support/quota-histories.js';
 

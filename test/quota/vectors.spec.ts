@@ -1,4 +1,4 @@
-import { compileQuota } from '../../lib/algorithms/quota/index.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { Till } from '../support/quota-calls.js';
 import { figures, isValid, withoutCluster } from '../support/quota-histories.js';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { weightedShares, type ShareClaim } from '../../lib/algorithms/quota/index.js';
+import { weightedShares, type ShareClaim } from '../../lib/algorithms/quota/weighted-share.js';
 
 const WEIGHTS = [8, 4, 2, 1];
 const TINY = 1e-6;

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
-import { SCENARIOS } from '../../lib/simulation/index.js';
+import { SCENARIOS } from '../../lib/simulation/scenarios/index.js';
 import { type Row } from '../../lib/simulation/report/findings.js';
 import { Ground } from '../../lib/simulation/scenarios/ground.js';
 import { callsBar, localBar, notPromised } from '../../lib/simulation/scenarios/promises.js';

@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SCENARIOS, simulate } from '../../lib/simulation/index.js';
+import { simulate } from '../../lib/simulation/command/simulate.js';
+import { SCENARIOS } from '../../lib/simulation/scenarios/index.js';
 import { type Row } from '../../lib/simulation/report/findings.js';
 import { tableBelow } from '../package/readme.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';

@@ -1,4 +1,4 @@
-import { type QuotaCall } from '../../lib/algorithms/quota/index.js';
+import { type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
 import { type LimiterNode } from '../../lib/simulation/engine/contender.js';
 import { Fleet } from '../../lib/simulation/engine/fleet.js';

@@ -1,7 +1,8 @@
-import { AlgorithmCode, compileLimit, Outcome, type Limit } from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
 import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { type LeasedKeys } from '../../lib/local/leased-keys.js';
-import { type StoreCall } from '../../lib/stores/index.js';
+import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
 import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';

@@ -1,4 +1,4 @@
-import { SCENARIOS } from '../../lib/simulation/index.js';
+import { SCENARIOS } from '../../lib/simulation/scenarios/index.js';
 import { type Row } from '../../lib/simulation/report/findings.js';
 import { toSvg } from '../../lib/simulation/report/svg.js';
 import { type ScenarioReport } from '../../lib/simulation/scenarios/scenario.js';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import { createRateLimiter, type RateLimiter } from '../../lib/index.js';
 import { type NodesOf } from '../../lib/stores/quota-store.js';
 import { NodeRegistry } from '../../lib/stores/redis/node-registry.js';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { createRateLimiter } from 'nestjs-weir';
-import { AlgorithmCode, compileLimit, Outcome } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const MINUTE = 60_000;

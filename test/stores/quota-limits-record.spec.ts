@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import {
   type AppCall,
   type QuotaCall,
-  type QuotaFigures,
   type QuotaReply,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-protocol.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 import { errorWith } from '../support/errors.js';

@@ -1,11 +1,7 @@
 import { Redis } from 'ioredis';
-import {
-  compileQuota,
-  QuotaLedger,
-  type AppCall,
-  type QuotaCall,
-  type QuotaFigures,
-} from '../../lib/algorithms/quota/index.js';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { type AppCall, type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 import { startRedis, stopAll } from '../support/index.js';

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRateLimiter, type Decision, type PolicyInput, type RateLimiter } from 'nestjs-weir';
-import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/index.js';
+import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { CallKind, RedisStore, type RemoteAnswer } from '../../lib/stores/index.js';
+import { RedisStore } from '../../lib/stores/redis/redis-store.js';
+import { CallKind, type RemoteAnswer } from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 import { together } from '../support/limiters.js';
 

@@ -6,9 +6,11 @@ import {
   type RateLimiter,
   type RateLimiterStats,
 } from 'nestjs-weir';
-import { AlgorithmCode, compileLimit, type LeaseGrant } from '../../lib/algorithms/index.js';
+import { type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { CallKind, RedisStore } from '../../lib/stores/index.js';
+import { RedisStore } from '../../lib/stores/redis/redis-store.js';
+import { CallKind } from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 import { now, together } from '../support/limiters.js';
 

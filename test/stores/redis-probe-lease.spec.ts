@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { RedisProbeLease } from '../../lib/stores/index.js';
+import { RedisProbeLease } from '../../lib/stores/redis/redis-probe-lease.js';
 import {
   startProxy,
   startRedis,

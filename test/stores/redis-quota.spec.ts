@@ -1,9 +1,6 @@
 import { Redis } from 'ioredis';
-import {
-  type AppCall,
-  type QuotaCall,
-  type QuotaFigures,
-} from '../../lib/algorithms/quota/index.js';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { type AppCall, type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 import { errorWith } from '../support/errors.js';

@@ -1,6 +1,8 @@
 import { Cluster, Redis } from 'ioredis';
-import { DegradationCore, type FallbackLevels } from '../../lib/degradation/index.js';
-import { connectionBeside, MOST_BYTES, RedisSharedCache, seal } from '../../lib/stores/index.js';
+import { type FallbackLevels } from '../../lib/degradation/contract.js';
+import { DegradationCore } from '../../lib/degradation/degradation-core.js';
+import { MOST_BYTES, seal } from '../../lib/stores/envelope.js';
+import { connectionBeside, RedisSharedCache } from '../../lib/stores/redis/redis-shared-cache.js';
 import {
   startProxy,
   startRedis,

@@ -1,8 +1,12 @@
 import { Redis } from 'ioredis';
 import { createRateLimiter, type Decision, type RateLimiter, type StoreSwitch } from 'nestjs-weir';
-import { type QuotaCall, type QuotaFigures } from '../../lib/algorithms/quota/index.js';
+import { type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { RedisConfig, RedisQuota, RedisSharedCache, seal } from '../../lib/stores/index.js';
+import { seal } from '../../lib/stores/envelope.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
+import { RedisSharedCache } from '../../lib/stores/redis/redis-shared-cache.js';
 import { type WeirRateLimiter } from '../../lib/limiter/weir-rate-limiter.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { wireOf } from '../../lib/stores/redis/wire.js';

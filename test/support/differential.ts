@@ -1,21 +1,16 @@
-import {
-  AlgorithmCode,
-  compileLimit,
-  Outcome,
-  type LeaseGrant,
-  type Limit,
-  type LimitSpec,
-} from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { type BucketTable } from '../../lib/stores/memory/bucket-table.js';
+import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
+import { RedisStore } from '../../lib/stores/redis/redis-store.js';
 import {
   CallKind,
-  MemoryStore,
-  RedisStore,
-  type BucketTable,
   type LeaseCall,
   type RemoteAnswer,
   type RemoteCall,
   type SharedLimit,
-} from '../../lib/stores/index.js';
+} from '../../lib/stores/remote-store.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { PolicyBook } from '../../lib/limiter/policy-book.js';
 import { type PolicyInput } from '../../lib/limiter/policy-options.js';

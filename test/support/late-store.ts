@@ -1,17 +1,7 @@
-import {
-  AlgorithmCode,
-  algorithmOf,
-  leaseTokens,
-  Outcome,
-  oweLeased,
-  refundLeased,
-  refundLeasedLate,
-  settleLeased,
-  startLeased,
-  takeLeased,
-  type LeasedState,
-  type LeaseGrant,
-} from '../../lib/algorithms/index.js';
+import { algorithmOf } from '../../lib/algorithms/algorithm-of.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { leaseTokens, oweLeased, refundLeased, refundLeasedLate, settleLeased, startLeased, takeLeased, type LeasedState, type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { type Clock } from '../../lib/common/clock.js';
 import { StoreUnavailableError } from '../../lib/common/errors.js';
 import { splitCall } from '../../lib/stores/redis/split-call.js';
@@ -24,7 +14,7 @@ import {
   type RemoteStore,
   type SharedLimit,
   type StoreCall,
-} from '../../lib/stores/index.js';
+} from '../../lib/stores/remote-store.js';
 
 /** The store's clock is another one than those of its callers. */
 const STORE_EPOCH_MICROS = 1_700_000_000_000_000;

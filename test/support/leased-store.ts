@@ -1,15 +1,8 @@
-import {
-  leaseTokens,
-  Outcome,
-  settleLeased,
-  startLeased,
-  takeLeased,
-  type LeasedState,
-  type LeaseGrant,
-  type Limit,
-} from '../../lib/algorithms/index.js';
+import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { leaseTokens, settleLeased, startLeased, takeLeased, type LeasedState, type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import { type Limit } from '../../lib/algorithms/limit.js';
 import { StoreUnavailableError } from '../../lib/common/errors.js';
-import { type LeaseCall, type RemoteStore, type StoreCall } from '../../lib/stores/index.js';
+import { type LeaseCall, type RemoteStore, type StoreCall } from '../../lib/stores/remote-store.js';
 
 interface Underway {
   readonly call: LeaseCall;

@@ -1,12 +1,7 @@
-import {
-  leaseName,
-  UNITS_PER_TOKEN,
-  type QuotaCall,
-  type QuotaLedger,
-  type QuotaLimits,
-  type QuotaReply,
-  type QuotaState,
-} from '../../lib/algorithms/quota/index.js';
+import { type QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { UNITS_PER_TOKEN, type QuotaLimits } from '../../lib/algorithms/quota/quota-limits.js';
+import { type QuotaCall, type QuotaReply } from '../../lib/algorithms/quota/quota-protocol.js';
+import { leaseName, type QuotaState } from '../../lib/algorithms/quota/quota-state.js';
 
 /** Tokens of an app that were granted or admitted at an instant. */
 export interface Movement {

@@ -1,12 +1,11 @@
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
 import {
-  QuotaLedger,
-  compileQuota,
   type AppCall,
   type AppReply,
   type QuotaCall,
-  type QuotaFigures,
   type QuotaReply,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-protocol.js';
 import { START_MICROS } from './quota-fleet.js';
 
 /** What is said about app 0, where nothing else is said; `count` requests of `cost` wait. */

@@ -1,14 +1,13 @@
 import { Redis } from 'ioredis';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { numbered } from '../../lib/algorithms/quota/quota-numbering.js';
 import {
-  compileQuota,
-  numbered,
-  QuotaLedger,
   type AppCall,
   type Need,
   type QuotaCall,
-  type QuotaFigures,
   type QuotaReply,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-protocol.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { StrayReplyError } from '../../lib/common/errors.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';

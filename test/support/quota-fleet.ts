@@ -1,14 +1,16 @@
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import {
-  QuotaLedger,
   compileQuota,
-  leaseName,
-  numbered,
-  type AppCall,
-  type QuotaCall,
   type QuotaFigures,
   type QuotaLimits,
+} from '../../lib/algorithms/quota/quota-limits.js';
+import { numbered } from '../../lib/algorithms/quota/quota-numbering.js';
+import {
+  type AppCall,
+  type QuotaCall,
   type QuotaReply,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-protocol.js';
+import { leaseName } from '../../lib/algorithms/quota/quota-state.js';
 import { QuotaBooks, type Movement } from './quota-books.js';
 
 /** An epoch instant, because that is what Redis counts from. */

@@ -5,7 +5,7 @@ import {
   type AppFigures,
   type ClusterFigures,
   type QuotaFigures,
-} from '../../lib/algorithms/quota/index.js';
+} from '../../lib/algorithms/quota/quota-limits.js';
 import { type Movement } from './quota-books.js';
 import { type Action, type FleetStep } from './quota-fleet.js';
 

@@ -1,9 +1,6 @@
-import {
-  compileQuota,
-  QuotaLedger,
-  type QuotaCall,
-  type QuotaReply,
-} from '../../lib/algorithms/quota/index.js';
+import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
+import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
+import { type QuotaCall, type QuotaReply } from '../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
 import { AppTank } from '../../lib/local/app-tank.js';
 import { QuotaNode } from '../../lib/local/quota-node.js';

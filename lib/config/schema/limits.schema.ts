@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { PolicyOptions } from '../../limiter/policy-options.js';
+import { PolicyOptions, NAME } from '../../limiter/policy-options.js';
 import { AppOptions, ClusterOptions, LocalOptions } from '../../limiter/quota-options.js';
-import { NAME } from '../../limiter/policy-options.js';
 import {
   between,
   choice,

@@ -1,4 +1,4 @@
-import { type AppReply, type QuotaReply } from '../../algorithms/quota/index.js';
+import { type AppReply, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
 import { type Contender, type LimiterNode } from '../engine/contender.js';
 import { type Host } from '../engine/host.js';
 import { type World } from '../engine/world.js';

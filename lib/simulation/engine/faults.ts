@@ -1,4 +1,4 @@
-import { type QuotaFigures } from '../../algorithms/quota/index.js';
+import { type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { type Fleet } from './fleet.js';
 import { type NetworkState } from './network.js';
 import { type World } from './world.js';

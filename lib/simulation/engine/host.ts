@@ -1,4 +1,4 @@
-import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/index.js';
+import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
 import { type QuotaStore } from '../../stores/quota-store.js';
 import { Machine } from './machine.js';
 import { type World } from './world.js';

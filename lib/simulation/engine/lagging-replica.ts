@@ -1,9 +1,6 @@
-import {
-  compileQuota,
-  QuotaLedger,
-  type QuotaCall,
-  type QuotaFigures,
-} from '../../algorithms/quota/index.js';
+import { QuotaLedger } from '../../algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
+import { type QuotaCall } from '../../algorithms/quota/quota-protocol.js';
 import { type VirtualTime } from './virtual-time.js';
 
 /** Settles the same calls as the primary, each of them one lag later. */

@@ -1,4 +1,4 @@
-import { UNITS_PER_TOKEN } from '../../algorithms/quota/index.js';
+import { UNITS_PER_TOKEN } from '../../algorithms/quota/quota-limits.js';
 import { type CheckedQuota } from '../../limiter/quota-options.js';
 import { arrive } from '../load/arrivals.js';
 import { type Load } from '../load/load.js';

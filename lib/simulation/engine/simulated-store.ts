@@ -1,10 +1,6 @@
-import {
-  compileQuota,
-  QuotaLedger,
-  type QuotaCall,
-  type QuotaFigures,
-  type QuotaReply,
-} from '../../algorithms/quota/index.js';
+import { QuotaLedger } from '../../algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
+import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
 import { type QuotaStore } from '../../stores/quota-store.js';
 import { LaggingReplica } from './lagging-replica.js';
 import { type Network } from './network.js';

@@ -1,4 +1,4 @@
-import { compileQuota } from '../../algorithms/quota/index.js';
+import { compileQuota } from '../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../common/duration.js';
 import { AppTank } from '../../local/app-tank.js';
 import { gatherMicrosOf } from '../../local/offline-share.js';

@@ -1,4 +1,4 @@
-import { clusterDepth } from '../../algorithms/quota/index.js';
+import { clusterDepth } from '../../algorithms/quota/quota-limits.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { Need } from '../measure/need.js';
 import { type FleetView, type ProcessView } from './fleet-view.js';

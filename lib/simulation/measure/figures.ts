@@ -1,4 +1,4 @@
-import { clusterDepth, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { clusterDepth, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { DELAY_SPREAD_MICROS } from '../engine/network.js';
 import { type Requests } from '../engine/observations.js';
 import { type Plan, type Run } from '../engine/run.js';

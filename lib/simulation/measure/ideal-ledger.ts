@@ -1,4 +1,5 @@
-import { compileQuota, QuotaLedger, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { QuotaLedger } from '../../algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { DemandEstimate } from '../../local/demand-estimate.js';
 
 const MICROS = 1_000_000;

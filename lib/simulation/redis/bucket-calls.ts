@@ -1,4 +1,4 @@
-import { AlgorithmCode, type Limit } from '../../algorithms/index.js';
+import { AlgorithmCode, type Limit } from '../../algorithms/limit.js';
 import { CallKind } from '../../stores/remote-store.js';
 import { RevisedTwin, type Caller, type Verdict } from './revised-buckets.js';
 

@@ -1,11 +1,10 @@
+import { QuotaLedger } from '../../algorithms/quota/quota-ledger.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import {
-  compileQuota,
-  QuotaLedger,
   type AppCall,
   type QuotaCall,
-  type QuotaFigures,
   type QuotaReply,
-} from '../../algorithms/quota/index.js';
+} from '../../algorithms/quota/quota-protocol.js';
 
 type Argument = string | number | Buffer;
 

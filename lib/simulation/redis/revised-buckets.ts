@@ -1,25 +1,8 @@
-import {
-  AlgorithmCode,
-  algorithmOf,
-  changeLeased,
-  generationAt,
-  isSameLimit,
-  leaseTokens,
-  LimitChange,
-  Outcome,
-  oweLeased,
-  rebaseLeased,
-  refundLeased,
-  refundLeasedLate,
-  settleLeased,
-  startLeased,
-  takeLeased,
-  unitsReturned,
-  type LeasedState,
-  type LeaseGrant,
-  type LeaseReport,
-  type Limit,
-} from '../../algorithms/index.js';
+import { algorithmOf } from '../../algorithms/algorithm-of.js';
+import { Outcome } from '../../algorithms/algorithm.js';
+import { changeLeased, generationAt, leaseTokens, oweLeased, rebaseLeased, refundLeased, refundLeasedLate, settleLeased, startLeased, takeLeased, unitsReturned, type LeasedState, type LeaseGrant, type LeaseReport } from '../../algorithms/leased-bucket.js';
+import { isSameLimit, LimitChange } from '../../algorithms/limit-change.js';
+import { AlgorithmCode, type Limit } from '../../algorithms/limit.js';
 
 /** What a bucket says about a check, in the units of who asked. */
 export interface Verdict {

@@ -1,4 +1,8 @@
-import { compileQuota, type AppFigures, type QuotaFigures } from '../../algorithms/quota/index.js';
+import {
+  compileQuota,
+  type AppFigures,
+  type QuotaFigures,
+} from '../../algorithms/quota/quota-limits.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { horizonMs } from '../../local/horizon.js';
 import { type Fault } from '../engine/faults.js';

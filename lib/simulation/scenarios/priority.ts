@@ -1,4 +1,5 @@
-import { compileQuota, weightedShares, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
+import { weightedShares } from '../../algorithms/quota/weighted-share.js';
 import { checkQuota, type CheckedQuota } from '../../limiter/quota-options.js';
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type Plan, type Run } from '../engine/run.js';

@@ -1,10 +1,7 @@
-import {
-  algorithmOf,
-  LimitChange,
-  type Algorithm,
-  type Limit,
-  type Outcome,
-} from '../../algorithms/index.js';
+import { algorithmOf } from '../../algorithms/algorithm-of.js';
+import { type Algorithm, type Outcome } from '../../algorithms/algorithm.js';
+import { LimitChange } from '../../algorithms/limit-change.js';
+import { type Limit } from '../../algorithms/limit.js';
 import { ownText } from '../../common/ids.js';
 import { OverflowTable } from './overflow-table.js';
 

@@ -1,4 +1,4 @@
-import { type Limit } from '../../algorithms/index.js';
+import { type Limit } from '../../algorithms/limit.js';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { BucketTable, type KeyBudget } from './bucket-table.js';
 

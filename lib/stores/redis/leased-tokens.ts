@@ -1,4 +1,4 @@
-import { AlgorithmCode, type Limit } from '../../algorithms/index.js';
+import { AlgorithmCode, type Limit } from '../../algorithms/limit.js';
 
 /** As lua/buckets.lua keeps it: the bucket, what is leased of it, and the limit that it has seen. */
 const LEASED_BYTES = 72;

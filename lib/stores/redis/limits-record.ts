@@ -1,4 +1,5 @@
-import { compileQuota, numbered, type QuotaFigures } from '../../algorithms/quota/index.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
+import { numbered } from '../../algorithms/quota/quota-numbering.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import { AppNumbers } from './app-numbers.js';
 import { packLimits, packNumbers } from './quota-wire.js';

@@ -1,12 +1,8 @@
-import {
-  newAppState,
-  newState,
-  type AppState,
-  type ConsumptionTotal,
-  type LedgerView,
-  type QuotaCall,
-  type QuotaLimits,
-} from '../../algorithms/quota/index.js';
+import { type ConsumptionTotal } from '../../algorithms/quota/consumption.js';
+import { type QuotaLimits } from '../../algorithms/quota/quota-limits.js';
+import { type QuotaCall } from '../../algorithms/quota/quota-protocol.js';
+import { newAppState, newState, type AppState } from '../../algorithms/quota/quota-state.js';
+import { type LedgerView } from '../../algorithms/quota/quota-status.js';
 
 import { type AppNumbers } from './app-numbers.js';
 

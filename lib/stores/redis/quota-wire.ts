@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
+import { type QuotaLimits } from '../../algorithms/quota/quota-limits.js';
 import {
-  leaseName,
   type AppReply,
   type QuotaCall,
-  type QuotaLimits,
   type QuotaReply,
   type Shortage,
-} from '../../algorithms/quota/index.js';
+} from '../../algorithms/quota/quota-protocol.js';
+import { leaseName } from '../../algorithms/quota/quota-state.js';
 
 /** Between the numbers that apps have in a process and those that they have in the ledger. */
 export interface Places {

@@ -1,13 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
-import {
-  compileQuota,
-  leaseName,
-  statusOf,
-  type QuotaCall,
-  type QuotaFigures,
-  type QuotaReply,
-  type QuotaStatus,
-} from '../../algorithms/quota/index.js';
+import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
+import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
+import { leaseName } from '../../algorithms/quota/quota-state.js';
+import { statusOf, type QuotaStatus } from '../../algorithms/quota/quota-status.js';
 import { type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import {

@@ -1,4 +1,4 @@
-import { AlgorithmCode, compileLimit } from '../../algorithms/index.js';
+import { AlgorithmCode, compileLimit } from '../../algorithms/limit.js';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import {

@@ -1,13 +1,10 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import {
-  keepCharge,
-  RefusedException,
-  type RefusedBody,
-  type RateLimitedException,
-  type RouteFacts,
-  type Transport,
-  type UnavailableBody,
-} from '../../guards/index.js';
+import { keepCharge } from '../../guards/charges.js';
+import { type RateLimitedException } from '../../guards/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
+import { type Transport } from '../../guards/request-reader.js';
+import { type RouteFacts } from '../../guards/route-facts.js';
+import { type UnavailableBody } from '../../guards/unavailable.js';
 import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';

@@ -1,13 +1,13 @@
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError } from 'rxjs';
+import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
 import {
-  isServerFault,
-  type CredentialHeaders,
-  type DegradedException,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
-} from '../../interceptors/index.js';
+} from '../../interceptors/degrade-transport.js';
+import { type DegradedException } from '../../interceptors/degraded.exception.js';
+import { isServerFault } from '../../interceptors/failures.js';
 import { markText } from '../degrade-mark.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';

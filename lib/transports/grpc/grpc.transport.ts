@@ -1,17 +1,12 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import {
-  GuardFailure,
-  CallerGone,
-  RateLimitedException,
-  RefusedException,
-  type Around,
-  type RefusedBody,
-  type RejectionBody,
-  type RouteFacts,
-  type Transport,
-  type UnavailableBody,
-} from '../../guards/index.js';
+import { GuardFailure } from '../../guards/guard-failure.js';
+import { RateLimitedException } from '../../guards/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
+import { type RejectionBody } from '../../guards/rejection.js';
+import { CallerGone, type Around, type Transport } from '../../guards/request-reader.js';
+import { type RouteFacts } from '../../guards/route-facts.js';
+import { type UnavailableBody } from '../../guards/unavailable.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { failureStatus } from './failure-status.js';

@@ -1,11 +1,9 @@
 import { type MiddlewareConsumer } from '@nestjs/common';
-import {
-  RateLimitedException,
-  RefusedException,
-  type RateLimitGuard,
-  type RoutePlan,
-  type Transports,
-} from '../../guards/index.js';
+import { type RateLimitGuard } from '../../guards/rate-limit.guard.js';
+import { RateLimitedException } from '../../guards/rate-limited.exception.js';
+import { RefusedException } from '../../guards/refused.exception.js';
+import { type Transports } from '../../guards/request-reader.js';
+import { type RoutePlan } from '../../guards/route-plan.js';
 import { EarlyContext } from './early-context.js';
 import { routeInfosOf } from './route-infos.js';
 

@@ -1,16 +1,16 @@
 import { type ArgumentsHost, type ExecutionContext, type VersioningOptions } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { servedPathText } from '../../guards/index.js';
+import { servedPathText } from '../../guards/route-place.js';
+import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
 import {
-  isServerFault,
   type AnswerFacts,
   type Asked,
-  type CredentialHeaders,
-  type DegradedException,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
-} from '../../interceptors/index.js';
+} from '../../interceptors/degrade-transport.js';
+import { type DegradedException } from '../../interceptors/degraded.exception.js';
+import { isServerFault } from '../../interceptors/failures.js';
 import { markText } from '../degrade-mark.js';
 import {
   headerOf,

@@ -1,14 +1,11 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import {
-  RateLimitedException,
-  RefusedException,
-  type RefusedBody,
-  type RejectionBody,
-  type RouteFacts,
-  type Transport,
-  type UnavailableBody,
-} from '../../guards/index.js';
+import { RateLimitedException } from '../../guards/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
+import { type RejectionBody } from '../../guards/rejection.js';
+import { type Transport } from '../../guards/request-reader.js';
+import { type RouteFacts } from '../../guards/route-facts.js';
+import { type UnavailableBody } from '../../guards/unavailable.js';
 import { type Decision } from '../../limiter/decision.js';
 import {
   addressOf,

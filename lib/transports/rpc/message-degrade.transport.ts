@@ -1,12 +1,9 @@
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
-import {
-  isServerFault,
-  type CredentialHeaders,
-  type DegradedException,
-  type DegradeTransport,
-  type RequestParts,
-} from '../../interceptors/index.js';
+import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
+import { type DegradeTransport, type RequestParts } from '../../interceptors/degrade-transport.js';
+import { type DegradedException } from '../../interceptors/degraded.exception.js';
+import { isServerFault } from '../../interceptors/failures.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { messageContextOf, subjectNameOf } from './message-context.js';
 import { messageHeaderNames, messageHeaderOf } from './message-headers.js';

@@ -1,4 +1,5 @@
-import { type RateLimitedBody, type UnavailableBody } from '../../guards/index.js';
+import { type RateLimitedBody } from '../../guards/rate-limited.exception.js';
+import { type UnavailableBody } from '../../guards/unavailable.js';
 import {
   servedStatusOf,
   type GrpcRateLimitError,

@@ -4,12 +4,6 @@ import { AlgorithmCode } from './limit.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
-export { type Algorithm, Outcome } from './algorithm.js';
-export { AlgorithmCode, compileLimit, shareOf, type Limit, type LimitSpec } from './limit.js';
-export { isSameLimit, LimitChange, Ratio } from './limit-change.js';
-export * from './leased-bucket.js';
-export { leakyBucket, slidingWindow, tokenBucket };
-
 export function algorithmOf(code: AlgorithmCode): Algorithm {
   switch (code) {
     case AlgorithmCode.TokenBucket:
