@@ -1,6 +1,6 @@
 import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { type Class, type Handler } from './guards/by-handler.js';
-import { type NamedHandler } from './guards/route-table.js';
+import { type NamedHandler } from './guards/by-handler.js';
 import { routeInfosOf, type RouteInfo } from './transports/http/route-infos.js';
 
 /** A handler of a controller, in one of the modules that declare it. */

@@ -31,7 +31,7 @@ export {
   type Tier,
   type TierLookup,
 } from './guards/route-policy.js';
-export { type UnavailableBody } from './guards/unavailable.js';
+export { type UnavailableBody } from './guards/rejection.js';
 export {
   ConfigConflictError,
   ConfigRefusedError,

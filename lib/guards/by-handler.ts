@@ -2,6 +2,15 @@ export type Class = abstract new (...args: never[]) => unknown;
 /** A function; its own type says nothing about how it is called. */
 export type Handler = object & { readonly name: string };
 
+/** A method of a class, by its name. */
+export interface NamedHandler {
+  /** In which it was found. */
+  readonly module?: Class;
+  readonly type: Class;
+  readonly handler: Handler;
+  readonly name: string;
+}
+
 interface Entry<T> {
   readonly type: Class;
   readonly value: T;

@@ -8,3 +8,9 @@ export interface RejectionBody {
   /** Absent if nobody knows. */
   readonly retryAfterMs?: number;
 }
+
+/** What callers are told if protection did not let a request through. Its resource is the operator's business only. */
+export interface UnavailableBody extends RejectionBody {
+  readonly statusCode: 503 | 504;
+  readonly code: 'PROTECTION_REJECTED' | 'BULKHEAD_REJECTED' | 'BREAKER_OPEN' | 'DEADLINE_EXCEEDED';
+}

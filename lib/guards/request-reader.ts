@@ -3,7 +3,7 @@ import { type Decision } from '../limiter/decision.js';
 import { type RateLimitedException } from './rate-limited.exception.js';
 import { type RefusedBody, type RefusedException } from './refused.exception.js';
 import { type RouteFacts } from './route-facts.js';
-import { type UnavailableBody } from './unavailable.js';
+import { type UnavailableBody } from './rejection.js';
 
 /** Thrown by readers: whoever sent the request has hung up, and what is asked for went with the connection. */
 export class CallerGone extends Error {

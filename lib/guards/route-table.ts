@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { ByHandler, type Class, type Handler } from './by-handler.js';
+import { ByHandler, type Class, type Handler, type NamedHandler } from './by-handler.js';
 import { isByPlace } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import {
@@ -29,15 +29,6 @@ export interface RouteTableSettings {
   readonly handlers: () => Iterable<NamedHandler>;
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
-}
-
-/** A method of a class, by its name. */
-export interface NamedHandler {
-  /** In which it was found. */
-  readonly module?: Class;
-  readonly type: Class;
-  readonly handler: Handler;
-  readonly name: string;
 }
 
 /**

@@ -1,14 +1,8 @@
 import { DeadlineExceededError, type ProtectionRejectedError } from '../protection/errors.js';
-import { type RejectionBody } from './rejection.js';
+import { type UnavailableBody } from './rejection.js';
 
 /** What a handler ends with if protection did not let it through, or its resource was too slow. */
 export type ProtectionFailure = ProtectionRejectedError | DeadlineExceededError;
-
-/** What callers are told then. Which resource it was is nobody's business but the operator's. */
-export interface UnavailableBody extends RejectionBody {
-  readonly statusCode: 503 | 504;
-  readonly code: 'PROTECTION_REJECTED' | 'BULKHEAD_REJECTED' | 'BREAKER_OPEN' | 'DEADLINE_EXCEEDED';
-}
 
 const CODES = {
   limited: 'PROTECTION_REJECTED',

@@ -1,4 +1,8 @@
-import { LEASE_TTL_MICROS, type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
+import {
+  LEASE_TTL_MICROS,
+  type LeaseGrant,
+  type LeaseReport,
+} from '../algorithms/leased-bucket.js';
 import { DemandEstimate } from './demand-estimate.js';
 
 /** A little less than the store allows, should the two clocks not run quite alike. */

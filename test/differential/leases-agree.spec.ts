@@ -1,7 +1,24 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { generationAt, leaseTokens, oweLeased, rebaseLeased, refundLeased, refundLeasedLate, settleLeased, startLeased, takeLeased, type LeasedState, type LeaseReport } from '../../lib/algorithms/leased-bucket.js';
-import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import {
+  generationAt,
+  leaseTokens,
+  oweLeased,
+  rebaseLeased,
+  refundLeased,
+  refundLeasedLate,
+  settleLeased,
+  startLeased,
+  takeLeased,
+  type LeasedState,
+  type LeaseReport,
+} from '../../lib/algorithms/leased-bucket.js';
+import {
+  AlgorithmCode,
+  compileLimit,
+  type Limit,
+  type LimitSpec,
+} from '../../lib/algorithms/limit.js';
 import { CallKind, type SharedLimit } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';

@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import {
+  AlgorithmCode,
+  compileLimit,
+  type Limit,
+  type LimitSpec,
+} from '../../lib/algorithms/limit.js';
 import { CallKind } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';

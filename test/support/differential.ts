@@ -1,6 +1,11 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
-import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import {
+  AlgorithmCode,
+  compileLimit,
+  type Limit,
+  type LimitSpec,
+} from '../../lib/algorithms/limit.js';
 import { type BucketTable } from '../../lib/stores/memory/bucket-table.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';

@@ -1,6 +1,16 @@
 import { algorithmOf } from '../../lib/algorithms/algorithm-of.js';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { leaseTokens, oweLeased, refundLeased, refundLeasedLate, settleLeased, startLeased, takeLeased, type LeasedState, type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import {
+  leaseTokens,
+  oweLeased,
+  refundLeased,
+  refundLeasedLate,
+  settleLeased,
+  startLeased,
+  takeLeased,
+  type LeasedState,
+  type LeaseGrant,
+} from '../../lib/algorithms/leased-bucket.js';
 import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { type Clock } from '../../lib/common/clock.js';
 import { StoreUnavailableError } from '../../lib/common/errors.js';

@@ -1,5 +1,12 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { leaseTokens, settleLeased, startLeased, takeLeased, type LeasedState, type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
+import {
+  leaseTokens,
+  settleLeased,
+  startLeased,
+  takeLeased,
+  type LeasedState,
+  type LeaseGrant,
+} from '../../lib/algorithms/leased-bucket.js';
 import { type Limit } from '../../lib/algorithms/limit.js';
 import { StoreUnavailableError } from '../../lib/common/errors.js';
 import { type LeaseCall, type RemoteStore, type StoreCall } from '../../lib/stores/remote-store.js';

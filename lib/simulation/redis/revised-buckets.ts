@@ -1,6 +1,21 @@
 import { algorithmOf } from '../../algorithms/algorithm-of.js';
 import { Outcome } from '../../algorithms/algorithm.js';
-import { changeLeased, generationAt, leaseTokens, oweLeased, rebaseLeased, refundLeased, refundLeasedLate, settleLeased, startLeased, takeLeased, unitsReturned, type LeasedState, type LeaseGrant, type LeaseReport } from '../../algorithms/leased-bucket.js';
+import {
+  changeLeased,
+  generationAt,
+  leaseTokens,
+  oweLeased,
+  rebaseLeased,
+  refundLeased,
+  refundLeasedLate,
+  settleLeased,
+  startLeased,
+  takeLeased,
+  unitsReturned,
+  type LeasedState,
+  type LeaseGrant,
+  type LeaseReport,
+} from '../../algorithms/leased-bucket.js';
 import { isSameLimit, LimitChange } from '../../algorithms/limit-change.js';
 import { AlgorithmCode, type Limit } from '../../algorithms/limit.js';
 

@@ -4,7 +4,7 @@ import { type RateLimitedException } from '../../guards/rate-limited.exception.j
 import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
 import { type Transport } from '../../guards/request-reader.js';
 import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/unavailable.js';
+import { type UnavailableBody } from '../../guards/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';

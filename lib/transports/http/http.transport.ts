@@ -5,7 +5,7 @@ import { RefusedException, type RefusedBody } from '../../guards/refused.excepti
 import { type RejectionBody } from '../../guards/rejection.js';
 import { type Transport } from '../../guards/request-reader.js';
 import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/unavailable.js';
+import { type UnavailableBody } from '../../guards/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import {
   addressOf,

@@ -4,7 +4,7 @@ import { RateLimitedException } from '../../guards/rate-limited.exception.js';
 import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
 import { CallerGone, type Patience, type Transport } from '../../guards/request-reader.js';
 import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/unavailable.js';
+import { type UnavailableBody } from '../../guards/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type EventPatterns } from './event-patterns.js';

@@ -1,5 +1,5 @@
 import { type RateLimitedBody } from '../../guards/rate-limited.exception.js';
-import { type UnavailableBody } from '../../guards/unavailable.js';
+import { type UnavailableBody } from '../../guards/rejection.js';
 import {
   servedStatusOf,
   type GrpcRateLimitError,

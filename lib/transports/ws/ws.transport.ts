@@ -2,7 +2,7 @@ import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { RateLimitedException, type RateLimitedBody } from '../../guards/rate-limited.exception.js';
 import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
 import { CallerGone, type Transport } from '../../guards/request-reader.js';
-import { type UnavailableBody } from '../../guards/unavailable.js';
+import { type UnavailableBody } from '../../guards/rejection.js';
 import { keepWordlessDecision } from '../../guards/wordless-messages.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../http/http-requests.js';
