@@ -3,9 +3,9 @@ import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config
 import { type VersionedConfig } from './config/versioned-config.js';
 import { ConfigLife, openConfig, openOrders } from './config.life.js';
 import { DegradeParts } from './degradation.providers.js';
-import { PolicyCatalog } from './guards/policy-catalog.js';
-import { RouteTable } from './guards/route-table.js';
-import { Degradation } from './interceptors/degradation.js';
+import { PolicyCatalog } from './limits/policy-catalog.js';
+import { RouteTable } from './limits/route-table.js';
+import { Degradation } from './degradation/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
 import { Protection } from './protection/protection.js';

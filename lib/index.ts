@@ -8,30 +8,30 @@ export {
 } from './algorithms/quota/quota-messages.js';
 export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-status.js';
 export { type Clock, type Cancel } from './common/clock.js';
-export { Degrade } from './decorators/degrade.decorator.js';
-export { currentRun, Protect, type ProtectSettings } from './decorators/protect.decorator.js';
-export { RateLimitCost } from './decorators/rate-limit-cost.decorator.js';
-export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
-export { RateLimit, type RateLimitSettings } from './decorators/rate-limit.decorator.js';
-export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
-export { rateLimitOf } from './guards/charges.js';
-export { type KeyFunction, type KeyOption, type PerRequest } from './guards/key-options.js';
-export { ProtectionFilter } from './guards/protection.filter.js';
-export { RateLimitFilter } from './guards/rate-limit.filter.js';
-export { RateLimitGuard } from './guards/rate-limit.guard.js';
-export { RateLimitedException, type RateLimitedBody } from './guards/rate-limited.exception.js';
-export { RefusedException, type RefusedBody } from './guards/refused.exception.js';
-export { type RejectionBody } from './guards/rejection.js';
-export { RequestFaults } from './guards/request-faults.js';
-export { type PolicyChoice, type PolicyUse } from './guards/route-metadata.js';
+export { Degrade } from './degradation/degrade.decorator.js';
+export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
+export { RateLimitCost } from './limits/rate-limit-cost.decorator.js';
+export { RateLimitDecision } from './limits/rate-limit-decision.decorator.js';
+export { RateLimit, type RateLimitSettings } from './limits/rate-limit.decorator.js';
+export { SkipRateLimit } from './limits/skip-rate-limit.decorator.js';
+export { rateLimitOf } from './limits/charges.js';
+export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-options.js';
+export { ProtectionFilter } from './protection/protection.filter.js';
+export { RateLimitFilter } from './limits/rate-limit.filter.js';
+export { RateLimitGuard } from './limits/rate-limit.guard.js';
+export { RateLimitedException, type RateLimitedBody } from './requests/rate-limited.exception.js';
+export { RefusedException, type RefusedBody } from './requests/refused.exception.js';
+export { type RejectionBody } from './requests/rejection.js';
+export { RequestFaults } from './limits/request-faults.js';
+export { type PolicyChoice, type PolicyUse } from './limits/route-metadata.js';
 export {
   RouteOptions,
   type Rejection,
   type RoutePolicy,
   type Tier,
   type TierLookup,
-} from './guards/route-policy.js';
-export { type UnavailableBody } from './guards/rejection.js';
+} from './limits/route-policy.js';
+export { type UnavailableBody } from './requests/rejection.js';
 export {
   ConfigConflictError,
   ConfigRefusedError,
@@ -70,7 +70,7 @@ export {
 export { type ConfigSource } from './config/sources/config-source.js';
 export { FileSource, FileSourceOptions } from './config/sources/file-source.js';
 export { ConfigSyntaxError, type TextFormat } from './config/sources/parse-text.js';
-export { ConfigOptions } from './config.options.js';
+export { ConfigOptions } from './config/config.options.js';
 export { type BreakerKind } from './protection/breaker-state.js';
 export { type BreakerMode } from './protection/breaker.js';
 export {
@@ -124,8 +124,8 @@ export {
   type SplitManifest,
   type SplitValue,
 } from './protection/split-value.js';
-export { Degradation } from './interceptors/degradation.js';
-export { DegradeModuleOptions } from './interceptors/degrade-module-options.js';
+export { Degradation } from './degradation/degradation.js';
+export { DegradeModuleOptions } from './degradation/degrade-module-options.js';
 export {
   degradeMessage,
   DegradeMessage,
@@ -134,10 +134,10 @@ export {
   type DegradeOptions,
   type WarmQuestion,
   type WarmQuestions,
-} from './interceptors/degrade-options.js';
-export { DegradeInterceptor } from './interceptors/degrade.interceptor.js';
-export { DegradedException, type DegradedBody } from './interceptors/degraded.exception.js';
-export { type WarmedResource } from './interceptors/route-warming.js';
+} from './degradation/degrade-options.js';
+export { DegradeInterceptor } from './degradation/degrade.interceptor.js';
+export { DegradedException, type DegradedBody } from './degradation/degraded.exception.js';
+export { type WarmedResource } from './degradation/route-warming.js';
 export {
   type DegradeLevel,
   type DegradeReason,
@@ -147,13 +147,13 @@ export {
   type RecoveryStats,
   type TripCause,
   type WarmUpReport,
-} from './degradation/contract.js';
-export { type DegradationStats } from './degradation/degradation-core.js';
+} from './degradation/core/contract.js';
+export { type DegradationStats } from './degradation/core/degradation-core.js';
 export {
   type ResourceMode,
   type ResourceOptions as DegradedResourceOptions,
-} from './degradation/options.js';
-export { RecoveryOptions } from './degradation/recovery-options.js';
+} from './degradation/core/options.js';
+export { RecoveryOptions } from './degradation/core/recovery-options.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,

@@ -1,8 +1,8 @@
 import { type ConfigConsumer, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { limitsOf } from './config/schema/limits-of.js';
 import { UnknownAppError } from './common/errors.js';
-import { type PolicyCatalog } from './guards/policy-catalog.js';
-import { type RouteTable } from './guards/route-table.js';
+import { type PolicyCatalog } from './limits/policy-catalog.js';
+import { type RouteTable } from './limits/route-table.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 

@@ -2,13 +2,13 @@ import { type Provider } from '@nestjs/common';
 import { APP_FILTER, MetadataScanner, ModulesContainer, type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
 import { withoutUndefined } from './common/validate.js';
-import { ProtectionFilter } from './guards/protection.filter.js';
-import { TurnedAway } from './guards/turned-away.js';
+import { ProtectionFilter } from './protection/protection.filter.js';
+import { TurnedAway } from './protection/turned-away.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/protection.js';
 import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { ProtectionExplorer } from './rate-limit.protection.js';
+import { ProtectionExplorer } from './protection/protection.explorer.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
 import { bindToGateways, bindToMessageControllers } from './transports/class-filters.js';
 

@@ -4,7 +4,7 @@ import { RateLimitError } from './common/errors.js';
 import { MinuteLog, type MinuteLines } from './common/minute-log.js';
 import { quoted, quotedError, withoutSteering } from './common/quoted.js';
 import { StateLog } from './common/state-log.js';
-import { type RecoveryChange } from './degradation/contract.js';
+import { type RecoveryChange } from './degradation/core/contract.js';
 import { type FailureMode } from './limiter/policy-options.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type HeldSlot, type SlowCall } from './protection/events.js';

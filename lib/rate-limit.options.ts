@@ -5,10 +5,10 @@ import {
   type OptionalFactoryDependency,
   type Type,
 } from '@nestjs/common';
-import { ConfigOptions } from './config.options.js';
-import { type PerRequest } from './guards/key-options.js';
-import { type Rejection, type RoutePolicy } from './guards/route-policy.js';
-import { type DegradeModuleOptions } from './interceptors/degrade-module-options.js';
+import { ConfigOptions } from './config/config.options.js';
+import { type PerRequest } from './limits/key-options.js';
+import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
+import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';

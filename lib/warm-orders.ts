@@ -2,7 +2,7 @@ import { type Cancel, type Clock } from './common/clock.js';
 import { later } from './common/later.js';
 import { inWords } from './config/config-errors.js';
 import { type Report } from './config/report.js';
-import { type WarmedResource } from './interceptors/route-warming.js';
+import { type WarmedResource } from './degradation/route-warming.js';
 import { type OpenOrder, type OrderResult, type OrderStore } from './stores/order-store.js';
 
 export interface WarmOrdersSettings {

@@ -1,11 +1,11 @@
 import { Global, Module, type Provider } from '@nestjs/common';
-import { RoutePlan } from '../guards/route-plan.js';
-import { RouteTable } from '../guards/route-table.js';
-import { DegradeRoutes } from '../interceptors/degrade-routes.js';
+import { RoutePlan } from '../limits/route-plan.js';
+import { RouteTable } from '../limits/route-table.js';
+import { DegradeRoutes } from '../degradation/degrade-routes.js';
 import { NoopRateLimiter } from '../limiter/noop-rate-limiter.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { Protection } from '../protection/protection.js';
-import { RateLimitExplorer } from '../rate-limit.explorer.js';
+import { RateLimitExplorer } from '../limits/rate-limit.explorer.js';
 import { RateLimitModule } from '../rate-limit.module.js';
 
 /** Knows every resource, and does nothing but the work. */

@@ -1,4 +1,4 @@
-import { type DegradeMark } from '../interceptors/degrade-transport.js';
+import { type DegradeMark } from '../degradation/degrade-transport.js';
 
 /** What an answer says of itself in a header or trailer, which take ASCII alone. */
 export function markText({ level, reason, notice }: Omit<DegradeMark, 'ageMs' | 'ttlMs'>): string {

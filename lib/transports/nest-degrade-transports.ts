@@ -1,6 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { grpcCallOf } from '../guards/subject.js';
-import { DegradeTransports, type DegradeTransport } from '../interceptors/degrade-transport.js';
+import { grpcCallOf } from '../requests/subject.js';
+import { DegradeTransports, type DegradeTransport } from '../degradation/degrade-transport.js';
 import { hasOneRequest } from './grpc/server-calls.js';
 import { messageContextOf, wantsNoReply } from './rpc/message-context.js';
 

@@ -1,6 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { Transports, type Transport } from '../guards/request-reader.js';
-import { grpcCallOf } from '../guards/subject.js';
+import { Transports, type Transport } from '../requests/request-reader.js';
+import { grpcCallOf } from '../requests/subject.js';
 
 /** The transports by the type of a context. */
 export class NestTransports extends Transports {

@@ -14,21 +14,22 @@ const STOREYS: readonly (readonly string[])[] = [
   ['stores'],
   ['local'],
   ['limiter'],
-  // Runs the rooms below on virtual time; only the command line looks into it.
-  ['simulation'],
+  // What every feature needs of a request, and the contract that transports fill.
+  ['requests'],
+  ['limits'],
+  ['protection'],
+  // A resource that protection turns away is one of the causes to degrade.
+  ['degradation'],
+  ['overload'],
+  ['observability'],
+  // Asks every feature below to check its own section of the document.
   ['config'],
-  ['adaptive', 'observability'],
-  ['degradation', 'protection'],
-  ['guards'],
-  // Answers what a guard has handed over.
-  ['interceptors'],
-  // A decorator binds the guard that it needs.
-  ['decorators'],
   ['transports'],
+  ['dashboard'],
   // The files directly in lib: the module, its options and the public index.
   [''],
   // For the tests of applications, and for operators: the library itself knows nothing of either.
-  ['testing', 'command'],
+  ['testing', 'cli'],
 ];
 
 /** Rooms without Nest and without I/O, and the packages they may use all the same. */

@@ -26,9 +26,10 @@ describe('wrongImports', () => {
     ['lib/stores/redis/redis-store.ts', 'ioredis'],
     ['lib/stores/redis/scripts.ts', 'node:fs'],
     ['lib/local/lease-client.ts', '../stores/store.js'],
-    ['lib/simulation/world.ts', '../limiter/quota-options.js'],
-    ['lib/guards/rate-limit.guard.ts', '@nestjs/common'],
-    ['lib/transports/http/http-reader.ts', '../../guards/reader.js'],
+    ['lib/cli/simulator/engine/world.ts', '../../../limiter/quota-options.js'],
+    ['lib/config/document/check.ts', '../../degradation/core/options.js'],
+    ['lib/limits/rate-limit.guard.ts', '@nestjs/common'],
+    ['lib/transports/http/http-reader.ts', '../../requests/reader.js'],
     ['lib/rate-limit.module.ts', './transports/http/http-reader.js'],
     ['lib/index.ts', './rate-limit.module.js'],
   ])('lets %s import %s', (path, specifier) => {
@@ -39,9 +40,10 @@ describe('wrongImports', () => {
     ['lib/common/clock.ts', '../algorithms/token-bucket.js', 'not below'],
     ['lib/algorithms/token-bucket.ts', '../stores/store.js', 'not below'],
     ['lib/limiter/limiter.ts', '../config/schema.js', 'not below'],
-    ['lib/limiter/limiter.ts', '../simulation/index.js', 'not below'],
-    ['lib/adaptive/load.ts', '../observability/metrics.js', 'not below'],
-    ['lib/guards/rate-limit.guard.ts', '../transports/http/http-reader.js', 'not below'],
+    ['lib/limiter/limiter.ts', '../cli/simulator/index.js', 'not below'],
+    ['lib/overload/load.ts', '../observability/metrics.js', 'not below'],
+    ['lib/degradation/options.ts', '../config/schema.js', 'not below'],
+    ['lib/limits/rate-limit.guard.ts', '../transports/http/http-reader.js', 'not below'],
     ['lib/local/lease-client.ts', '../index.js', 'not below'],
     ['lib/common/clock.ts', '@nestjs/common', 'neither Nest nor I/O'],
     ['lib/algorithms/token-bucket.ts', 'rxjs', 'neither Nest nor I/O'],
@@ -52,8 +54,8 @@ describe('wrongImports', () => {
     ['lib/index.ts', '../test/support/until.js', 'outside lib'],
     ['lib/local/lease-client.ts', '../../bench/main.js', 'outside lib'],
     ['lib/index.ts', '../sample/01-quick-start/main.js', 'outside lib'],
-    ['lib/guards/rate-limit.guard.ts', 'nestjs-weir', 'by name'],
-    ['lib/guards/rate-limit.guard.ts', '../helpers/x.js', 'no room'],
+    ['lib/limits/rate-limit.guard.ts', 'nestjs-weir', 'by name'],
+    ['lib/limits/rate-limit.guard.ts', '../helpers/x.js', 'no room'],
   ])('does not let %s import %s', (path, specifier, fault) => {
     expect(faultsOf(path, specifier)).toEqual([expect.stringContaining(fault)]);
   });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRateLimiter, type QuotaOptions } from 'nestjs-weir';
-import { clusterAt } from '../../lib/command/store-options.js';
+import { clusterAt } from '../../lib/cli/store-options.js';
 import { makeTempDir } from '../support/processes.js';
 import { startRedisCluster, withRedis, type RedisCluster } from '../support/index.js';
 import { acknowledge, commandStand, weirCommand } from './weir-command.js';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMANDS, runCommand } from '../../lib/command/run-command.js';
+import { COMMANDS, runCommand } from '../../lib/cli/run-command.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { makeTempDir, stopAll } from '../support/processes.js';

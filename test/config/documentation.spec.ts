@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMANDS } from '../../lib/command/run-command.js';
+import { COMMANDS } from '../../lib/cli/run-command.js';
 import { checkDocument, checkLayer } from '../../lib/config/schema/check.js';
 import { editorSchema } from '../../lib/config/schema/editor-schema.js';
 import { SECTIONS } from '../../lib/config/schema/document.schema.js';

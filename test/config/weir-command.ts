@@ -1,4 +1,4 @@
-import { runCommand } from '../../lib/command/run-command.js';
+import { runCommand } from '../../lib/cli/run-command.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { type NodeReport } from '../../lib/stores/config-store.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';

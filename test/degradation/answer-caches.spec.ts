@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type FallbackLevels } from '../../lib/degradation/contract.js';
+import { type FallbackLevels } from '../../lib/degradation/core/contract.js';
 import { seal, unseal } from '../../lib/stores/envelope.js';
 import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
 import { type SharedCache } from '../../lib/stores/shared-cache.js';

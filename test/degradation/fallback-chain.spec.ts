@@ -5,7 +5,7 @@ import {
   type DegradeReason,
   type FallbackFunction,
   type FallbackLevels,
-} from '../../lib/degradation/contract.js';
+} from '../../lib/degradation/core/contract.js';
 import { house, request, type House } from './parts.js';
 
 const FULL = { name: 'lamp', price: 12, image: 'lamp.png', reviews: ['good'] };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { cacheability, foreignVary, mayStore } from '../../lib/degradation/cacheability.js';
-import { degradeKey, type DegradeKeyParts } from '../../lib/degradation/degrade-key.js';
-import { isPlainData } from '../../lib/degradation/plain-data.js';
+import { cacheability, foreignVary, mayStore } from '../../lib/degradation/core/cacheability.js';
+import { degradeKey, type DegradeKeyParts } from '../../lib/degradation/core/degrade-key.js';
+import { isPlainData } from '../../lib/degradation/core/plain-data.js';
 import { seal, unseal } from '../../lib/stores/envelope.js';
 
 describe('the key of an answer', () => {

@@ -1,5 +1,5 @@
-import { DegradationCore } from '../../lib/degradation/degradation-core.js';
-import { checkDegradation, type DegradationInput } from '../../lib/degradation/options.js';
+import { DegradationCore } from '../../lib/degradation/core/degradation-core.js';
+import { checkDegradation, type DegradationInput } from '../../lib/degradation/core/options.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { errorWith } from '../support/errors.js';
 

@@ -1,6 +1,6 @@
-import { type FallbackRequest } from '../../lib/degradation/contract.js';
-import { DegradationCore } from '../../lib/degradation/degradation-core.js';
-import { type DegradationInput } from '../../lib/degradation/options.js';
+import { type FallbackRequest } from '../../lib/degradation/core/contract.js';
+import { DegradationCore } from '../../lib/degradation/core/degradation-core.js';
+import { type DegradationInput } from '../../lib/degradation/core/options.js';
 import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
 import { type SharedCache } from '../../lib/stores/shared-cache.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
-import { checkDegradation, type DegradationInput } from '../../lib/degradation/options.js';
-import { OTHER_RESOURCES, Recoveries } from '../../lib/degradation/recoveries.js';
+import { checkDegradation, type DegradationInput } from '../../lib/degradation/core/options.js';
+import { OTHER_RESOURCES, Recoveries } from '../../lib/degradation/core/recoveries.js';
 import { type ProbeLease } from '../../lib/stores/probe-lease.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 

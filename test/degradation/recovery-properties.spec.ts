@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Admission, type CallOutcome } from '../../lib/degradation/contract.js';
+import { type Admission, type CallOutcome } from '../../lib/degradation/core/contract.js';
 import { Machine } from './machine.js';
 
 type Step =

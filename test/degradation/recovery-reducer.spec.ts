@@ -1,11 +1,11 @@
-import { checkRecovery } from '../../lib/degradation/recovery-options.js';
-import { reduce } from '../../lib/degradation/recovery-reducer.js';
+import { checkRecovery } from '../../lib/degradation/core/recovery-options.js';
+import { reduce } from '../../lib/degradation/core/recovery-reducer.js';
 import {
   initialState,
   percentOf,
   type RecoveryEvent,
   type RecoveryState,
-} from '../../lib/degradation/recovery-state.js';
+} from '../../lib/degradation/core/recovery-state.js';
 
 const RULES = { ...checkRecovery({}, 'recovery'), jitter: () => 1 };
 const SECOND = 1_000_000;

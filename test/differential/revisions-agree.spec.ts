@@ -8,7 +8,7 @@ import {
 import { CallKind } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
-import { RevisedTwin, type Caller } from '../../lib/simulation/redis/revised-buckets.js';
+import { RevisedTwin, type Caller } from '../../lib/cli/simulator/redis/revised-buckets.js';
 
 const START_MICROS = 1_700_000_000_000_000;
 const HISTORIES = 150;

@@ -1,6 +1,6 @@
-import { historyOf } from '../../lib/simulation/history/history.js';
-import { HistoryRun } from '../../lib/simulation/history/run-history.js';
-import { type ServerCall } from '../../lib/simulation/redis/virtual-redis.js';
+import { historyOf } from '../../lib/cli/simulator/history/history.js';
+import { HistoryRun } from '../../lib/cli/simulator/history/run-history.js';
+import { type ServerCall } from '../../lib/cli/simulator/redis/virtual-redis.js';
 import { defineScripts } from '../../lib/stores/redis/scripts.js';
 import { startRedis, stopAll, withRedis } from '../support/index.js';
 

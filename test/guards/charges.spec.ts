@@ -1,4 +1,4 @@
-import { chargeOf, keepCharge, type Charge } from '../../lib/guards/charges.js';
+import { chargeOf, keepCharge, type Charge } from '../../lib/limits/charges.js';
 
 const charge = (name: string): Charge => ({
   decision: undefined,

@@ -6,13 +6,13 @@ import {
   type Decision,
   type KeyOption,
 } from 'nestjs-weir';
-import { AwaitedValues } from '../../lib/guards/awaited-values.js';
-import { compileKey, type KeySettings } from '../../lib/guards/key-resolver.js';
-import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
-import { Questions } from '../../lib/guards/question.js';
-import { type RequestReader } from '../../lib/guards/request-reader.js';
-import { type PolicyChoice } from '../../lib/guards/route-metadata.js';
-import { RoutePlan } from '../../lib/guards/route-plan.js';
+import { AwaitedValues } from '../../lib/limits/awaited-values.js';
+import { compileKey, type KeySettings } from '../../lib/limits/key-resolver.js';
+import { PolicyCatalog } from '../../lib/limits/policy-catalog.js';
+import { Questions } from '../../lib/limits/question.js';
+import { type RequestReader } from '../../lib/requests/request-reader.js';
+import { type PolicyChoice } from '../../lib/limits/route-metadata.js';
+import { RoutePlan } from '../../lib/limits/route-plan.js';
 import { valueAt } from '../../lib/transports/http/http-requests.js';
 
 interface FakeRequest {

@@ -10,10 +10,10 @@ import {
   type RateLimiter,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
-import { type NamedHandler } from '../../lib/guards/by-handler.js';
-import { PolicyCatalog } from '../../lib/guards/policy-catalog.js';
-import { type RoutePlan } from '../../lib/guards/route-plan.js';
-import { RouteTable, type RouteTableSettings } from '../../lib/guards/route-table.js';
+import { type NamedHandler } from '../../lib/requests/by-handler.js';
+import { PolicyCatalog } from '../../lib/limits/policy-catalog.js';
+import { type RoutePlan } from '../../lib/limits/route-plan.js';
+import { RouteTable, type RouteTableSettings } from '../../lib/limits/route-table.js';
 
 const POLICIES = { a: { rate: 10 }, b: { rate: 10 }, c: { rate: 10 }, 'v1.d': { rate: 10 } };
 const QUOTA = { apps: { app: { guaranteed: 10 } } };

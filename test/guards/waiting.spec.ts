@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type Transport } from '../../lib/guards/request-reader.js';
-import { Waiting } from '../../lib/guards/waiting.js';
+import { type Transport } from '../../lib/requests/request-reader.js';
+import { Waiting } from '../../lib/limits/waiting.js';
 import { type Decision } from '../../lib/limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../lib/limiter/rate-limiter.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import {
   CREDENTIAL_HEADERS,
   CredentialHeaders,
-} from '../../lib/interceptors/credential-headers.js';
+} from '../../lib/degradation/credential-headers.js';
 import { root } from '../setup/ensure-built.js';
 
 describe('headers that say who is calling', () => {

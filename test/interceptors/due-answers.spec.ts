@@ -1,4 +1,4 @@
-import { DueAnswers } from '../../lib/interceptors/due-answers.js';
+import { DueAnswers } from '../../lib/degradation/due-answers.js';
 
 const EVERY = 1000;
 

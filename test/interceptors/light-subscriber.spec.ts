@@ -1,5 +1,5 @@
 import { defer, mergeAll, of, Subject, Subscriber, throwError, type Observable } from 'rxjs';
-import { LightSubscriber } from '../../lib/interceptors/light-subscriber.js';
+import { LightSubscriber } from '../../lib/degradation/light-subscriber.js';
 
 class Noted extends LightSubscriber {
   readonly said: unknown[] = [];

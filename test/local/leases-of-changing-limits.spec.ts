@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
 import { KeyLease } from '../../lib/local/key-lease.js';
-import { RevisedTwin } from '../../lib/simulation/redis/revised-buckets.js';
+import { RevisedTwin } from '../../lib/cli/simulator/redis/revised-buckets.js';
 
 const NODES = 3;
 const LIMITS = 4;

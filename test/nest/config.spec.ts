@@ -20,7 +20,7 @@ import {
   RateLimitModule,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
-import { runCommand } from '../../lib/command/run-command.js';
+import { runCommand } from '../../lib/cli/run-command.js';
 import { startRedis, stopAll, until } from '../support/index.js';
 import { makeTempDir } from '../support/processes.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -6,7 +6,7 @@ import {
   type ConfigLayer,
   type DegradeContext,
 } from 'nestjs-weir';
-import { DegradeRoutes } from '../../lib/interceptors/degrade-routes.js';
+import { DegradeRoutes } from '../../lib/degradation/degrade-routes.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { moduleOptions } from './degrade-routes.js';
 import { Stage } from './degrade-stage.js';

@@ -78,9 +78,9 @@ describe('the tarball', () => {
     const modules = files.filter((path) => /^dist\/.*\.js$/.test(path));
     expect(modules).toContain('dist/index.js');
     // What only `npx weir` runs is an ES module, and nobody can import it.
-    const isCommand = (path: string): boolean => /^dist(-cjs)?\/(command|simulation)\//.test(path);
+    const isCommand = (path: string): boolean => /^dist(-cjs)?\/cli\//.test(path);
     const ofCommand = files.filter(isCommand);
-    expect(ofCommand).toContain('dist/command/run-command.js');
+    expect(ofCommand).toContain('dist/cli/run-command.js');
     expect(ofCommand.filter((path) => !/^dist\/.*\.js$/.test(path))).toEqual([]);
     for (const path of modules.filter((one) => !isCommand(one))) {
       const twin = path.replace('dist/', 'dist-cjs/');

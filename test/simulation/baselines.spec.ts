@@ -1,12 +1,12 @@
-import { CALL_PER_REQUEST } from '../../lib/simulation/baselines/call-per-request.js';
-import { FIXED_SPLIT } from '../../lib/simulation/baselines/fixed-split.js';
-import { PLAIN_LEASE } from '../../lib/simulation/baselines/plain-lease.js';
-import { type Contender } from '../../lib/simulation/engine/contender.js';
-import { runPlan, type Plan, type Run } from '../../lib/simulation/engine/run.js';
-import { WEIR } from '../../lib/simulation/engine/weir.js';
-import { even, zipf, type Placement } from '../../lib/simulation/load/load.js';
-import { idealOf, localPart, utilisation, worstIn } from '../../lib/simulation/measure/figures.js';
-import { Ground, oneApp } from '../../lib/simulation/scenarios/ground.js';
+import { CALL_PER_REQUEST } from '../../lib/cli/simulator/baselines/call-per-request.js';
+import { FIXED_SPLIT } from '../../lib/cli/simulator/baselines/fixed-split.js';
+import { PLAIN_LEASE } from '../../lib/cli/simulator/baselines/plain-lease.js';
+import { type Contender } from '../../lib/cli/simulator/engine/contender.js';
+import { runPlan, type Plan, type Run } from '../../lib/cli/simulator/engine/run.js';
+import { WEIR } from '../../lib/cli/simulator/engine/weir.js';
+import { even, zipf, type Placement } from '../../lib/cli/simulator/load/load.js';
+import { idealOf, localPart, utilisation, worstIn } from '../../lib/cli/simulator/measure/figures.js';
+import { Ground, oneApp } from '../../lib/cli/simulator/scenarios/ground.js';
 
 const ground = new Ground({ seed: 7 }, { quota: oneApp(2000), nodes: 10 });
 const planOf = (load: number, place: Placement): Plan => ground.plan(4, ground.rates(load), place);

@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { simulate } from '../../lib/simulation/command/simulate.js';
-import { SCENARIOS } from '../../lib/simulation/scenarios/index.js';
-import { type Row } from '../../lib/simulation/report/findings.js';
+import { simulate } from '../../lib/cli/simulator/command/simulate.js';
+import { SCENARIOS } from '../../lib/cli/simulator/scenarios/index.js';
+import { type Row } from '../../lib/cli/simulator/report/findings.js';
 import { tableBelow } from '../package/readme.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';

@@ -1,13 +1,13 @@
 import { type QuotaCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
-import { type LimiterNode } from '../../lib/simulation/engine/contender.js';
-import { Fleet } from '../../lib/simulation/engine/fleet.js';
-import { Host } from '../../lib/simulation/engine/host.js';
-import { Observations } from '../../lib/simulation/engine/observations.js';
-import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
-import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';
-import { World } from '../../lib/simulation/engine/world.js';
-import { oneApp, scaled } from '../../lib/simulation/scenarios/ground.js';
+import { type LimiterNode } from '../../lib/cli/simulator/engine/contender.js';
+import { Fleet } from '../../lib/cli/simulator/engine/fleet.js';
+import { Host } from '../../lib/cli/simulator/engine/host.js';
+import { Observations } from '../../lib/cli/simulator/engine/observations.js';
+import { seededRandom } from '../../lib/cli/simulator/engine/seeded-random.js';
+import { VirtualTime } from '../../lib/cli/simulator/engine/virtual-time.js';
+import { World } from '../../lib/cli/simulator/engine/world.js';
+import { oneApp, scaled } from '../../lib/cli/simulator/scenarios/ground.js';
 
 const QUOTA = oneApp(1000);
 const newWorld = (): World => new World(QUOTA, 1, 1);

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { historyOf, type History } from '../../lib/simulation/history/history.js';
-import { runHistories } from '../../lib/simulation/history/run-histories.js';
-import { runHistory } from '../../lib/simulation/history/run-history.js';
-import { describeHistory, readHistory, shrink } from '../../lib/simulation/history/shrink.js';
+import { historyOf, type History } from '../../lib/cli/simulator/history/history.js';
+import { runHistories } from '../../lib/cli/simulator/history/run-histories.js';
+import { runHistory } from '../../lib/cli/simulator/history/run-history.js';
+import { describeHistory, readHistory, shrink } from '../../lib/cli/simulator/history/shrink.js';
 
 const HISTORIES = 200;
 /** The same in every run, unless others are asked for: a run that fails is never a matter of luck. */

@@ -4,8 +4,8 @@ import { LeaseDesk } from '../../lib/local/lease-desk.js';
 import { type LeasedKeys } from '../../lib/local/leased-keys.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
-import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
-import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';
+import { seededRandom } from '../../lib/cli/simulator/engine/seeded-random.js';
+import { VirtualTime } from '../../lib/cli/simulator/engine/virtual-time.js';
 
 const ONE_WAY_MICROS = 300;
 const SECOND = 1_000_000;

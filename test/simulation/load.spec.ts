@@ -1,6 +1,6 @@
-import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
-import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';
-import { arrive } from '../../lib/simulation/load/arrivals.js';
+import { seededRandom } from '../../lib/cli/simulator/engine/seeded-random.js';
+import { VirtualTime } from '../../lib/cli/simulator/engine/virtual-time.js';
+import { arrive } from '../../lib/cli/simulator/load/arrivals.js';
 import {
   even,
   movingHotspot,
@@ -10,7 +10,7 @@ import {
   zipf,
   type Placement,
   type Rates,
-} from '../../lib/simulation/load/load.js';
+} from '../../lib/cli/simulator/load/load.js';
 
 const DRAWS = 10_000;
 

@@ -1,20 +1,20 @@
-import { runPlan } from '../../lib/simulation/engine/run.js';
-import { WEIR } from '../../lib/simulation/engine/weir.js';
+import { runPlan } from '../../lib/cli/simulator/engine/run.js';
+import { WEIR } from '../../lib/cli/simulator/engine/weir.js';
 import {
   even,
   movingHotspot,
   pulse,
   zipf,
   type Placement,
-} from '../../lib/simulation/load/load.js';
+} from '../../lib/cli/simulator/load/load.js';
 import {
   callsPerSecond,
   idealOf,
   localPart,
   utilisation,
   worstIn,
-} from '../../lib/simulation/measure/figures.js';
-import { Ground, oneApp } from '../../lib/simulation/scenarios/ground.js';
+} from '../../lib/cli/simulator/measure/figures.js';
+import { Ground, oneApp } from '../../lib/cli/simulator/scenarios/ground.js';
 
 interface Trial {
   readonly capacity?: number;

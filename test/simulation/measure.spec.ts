@@ -1,18 +1,18 @@
-import { IdealBucket } from '../../lib/simulation/measure/ideal-bucket.js';
-import { IdealLedger } from '../../lib/simulation/measure/ideal-ledger.js';
+import { IdealBucket } from '../../lib/cli/simulator/measure/ideal-bucket.js';
+import { IdealLedger } from '../../lib/cli/simulator/measure/ideal-ledger.js';
 import {
   deficit,
   inversions,
   latenessOfGuarantee,
-} from '../../lib/simulation/measure/guarantee.js';
+} from '../../lib/cli/simulator/measure/guarantee.js';
 import {
   countBetween,
   countBySpan,
   longestGap,
   mostBeyondRate,
   mostInAnySpan,
-} from '../../lib/simulation/measure/sliding-span.js';
-import { oneApp } from '../../lib/simulation/scenarios/ground.js';
+} from '../../lib/cli/simulator/measure/sliding-span.js';
+import { oneApp } from '../../lib/cli/simulator/scenarios/ground.js';
 
 /** So many in each second from 0 on, evenly. */
 const evenly = (perSecond: number, seconds: number): number[] =>

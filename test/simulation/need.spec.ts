@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Need, SpanSum } from '../../lib/simulation/measure/need.js';
+import { Need, SpanSum } from '../../lib/cli/simulator/measure/need.js';
 
 interface Admission {
   readonly begun: number;

@@ -1,8 +1,8 @@
-import { Findings, inShort } from '../../lib/simulation/report/findings.js';
-import { toSvg } from '../../lib/simulation/report/svg.js';
-import { formatTable } from '../../lib/simulation/report/table.js';
-import { linearTicks, logTicks } from '../../lib/simulation/report/ticks.js';
-import { type Panel } from '../../lib/simulation/report/chart.js';
+import { Findings, inShort } from '../../lib/cli/simulator/report/findings.js';
+import { toSvg } from '../../lib/cli/simulator/report/svg.js';
+import { formatTable } from '../../lib/cli/simulator/report/table.js';
+import { linearTicks, logTicks } from '../../lib/cli/simulator/report/ticks.js';
+import { type Panel } from '../../lib/cli/simulator/report/chart.js';
 
 describe('findings', () => {
   it('judge by their bars, and a figure that is no number meets none', () => {

@@ -1,7 +1,7 @@
-import { SCENARIOS } from '../../lib/simulation/scenarios/index.js';
-import { type Row } from '../../lib/simulation/report/findings.js';
-import { toSvg } from '../../lib/simulation/report/svg.js';
-import { type ScenarioReport } from '../../lib/simulation/scenarios/scenario.js';
+import { SCENARIOS } from '../../lib/cli/simulator/scenarios/index.js';
+import { type Row } from '../../lib/cli/simulator/report/findings.js';
+import { toSvg } from '../../lib/cli/simulator/report/svg.js';
+import { type ScenarioReport } from '../../lib/cli/simulator/scenarios/scenario.js';
 
 const reports = new Map<string, Promise<ScenarioReport>>();
 

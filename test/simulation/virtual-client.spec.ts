@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 import { createRateLimiter } from 'nestjs-weir';
-import { Machine } from '../../lib/simulation/engine/machine.js';
-import { Network } from '../../lib/simulation/engine/network.js';
-import { seededRandom } from '../../lib/simulation/engine/seeded-random.js';
-import { VirtualTime } from '../../lib/simulation/engine/virtual-time.js';
-import { VirtualClient } from '../../lib/simulation/redis/virtual-client.js';
-import { VirtualLinks } from '../../lib/simulation/redis/virtual-links.js';
-import { VirtualRedis } from '../../lib/simulation/redis/virtual-redis.js';
+import { Machine } from '../../lib/cli/simulator/engine/machine.js';
+import { Network } from '../../lib/cli/simulator/engine/network.js';
+import { seededRandom } from '../../lib/cli/simulator/engine/seeded-random.js';
+import { VirtualTime } from '../../lib/cli/simulator/engine/virtual-time.js';
+import { VirtualClient } from '../../lib/cli/simulator/redis/virtual-client.js';
+import { VirtualLinks } from '../../lib/cli/simulator/redis/virtual-links.js';
+import { VirtualRedis } from '../../lib/cli/simulator/redis/virtual-redis.js';
 
 const TURNS = 24;
 const RETRY_MS = 50;

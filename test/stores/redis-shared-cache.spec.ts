@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
-import { type FallbackLevels } from '../../lib/degradation/contract.js';
-import { DegradationCore } from '../../lib/degradation/degradation-core.js';
+import { type FallbackLevels } from '../../lib/degradation/core/contract.js';
+import { DegradationCore } from '../../lib/degradation/core/degradation-core.js';
 import { MOST_BYTES, seal } from '../../lib/stores/envelope.js';
 import { connectionBeside, RedisSharedCache } from '../../lib/stores/redis/redis-shared-cache.js';
 import {

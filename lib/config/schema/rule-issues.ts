@@ -6,7 +6,7 @@ import { isObject } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
 import { issue } from './issue.js';
-import { isEarlyKey } from './key-rules.js';
+import { isEarlyKey } from '../../limits/early-keys.js';
 import { limitsOf } from './limits-of.js';
 import { otherRules } from './other-rules.js';
 

@@ -1,6 +1,6 @@
-import { RateLimitedException, type RateLimitedBody } from '../../guards/rate-limited.exception.js';
-import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
+import { RateLimitedException, type RateLimitedBody } from '../../requests/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { waitSeconds } from '../http/wait-seconds.js';
 

@@ -1,10 +1,10 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { keepCharge } from '../../guards/charges.js';
-import { type RateLimitedException } from '../../guards/rate-limited.exception.js';
-import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
-import { type Transport } from '../../guards/request-reader.js';
-import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
+import { keepCharge } from '../../limits/charges.js';
+import { type RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import { type Transport } from '../../requests/request-reader.js';
+import { type RouteFacts } from '../../requests/route-facts.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
 import { type RateLimitHeaders } from '../http/rate-limit-headers.js';

@@ -1,6 +1,6 @@
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { type Clock } from '../../common/clock.js';
-import { RateLimitedException } from '../../guards/rate-limited.exception.js';
+import { RateLimitedException } from '../../requests/rate-limited.exception.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';

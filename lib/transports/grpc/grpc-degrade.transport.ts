@@ -1,13 +1,13 @@
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError } from 'rxjs';
-import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
+import { type CredentialHeaders } from '../../degradation/credential-headers.js';
 import {
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
-} from '../../interceptors/degrade-transport.js';
-import { type DegradedException } from '../../interceptors/degraded.exception.js';
-import { isServerFault } from '../../interceptors/failures.js';
+} from '../../degradation/degrade-transport.js';
+import { type DegradedException } from '../../degradation/degraded.exception.js';
+import { isServerFault } from '../../degradation/failures.js';
 import { markText } from '../degrade-mark.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';

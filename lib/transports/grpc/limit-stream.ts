@@ -17,8 +17,8 @@ import {
   type Observable,
 } from 'rxjs';
 import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
-import { RateLimitedException } from '../../guards/rate-limited.exception.js';
-import { refusalOf, type RefusedBody } from '../../guards/refused.exception.js';
+import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { refusalOf, type RefusedBody } from '../../requests/refused.exception.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type ArgumentsHost } from '@nestjs/common';
-import { grpcCallOf, type GrpcCall } from '../../guards/subject.js';
+import { grpcCallOf, type GrpcCall } from '../../requests/subject.js';
 import { type GrpcMetadata } from './grpc-status.js';
 
 /** What the calls of grpc-js have in common, as far as limits look at them. */

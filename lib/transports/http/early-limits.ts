@@ -1,11 +1,11 @@
 import { type MiddlewareConsumer } from '@nestjs/common';
-import { type RateLimitGuard } from '../../guards/rate-limit.guard.js';
-import { RateLimitedException } from '../../guards/rate-limited.exception.js';
-import { RefusedException } from '../../guards/refused.exception.js';
-import { type Transports } from '../../guards/request-reader.js';
-import { type RoutePlan } from '../../guards/route-plan.js';
+import { type RateLimitGuard } from '../../limits/rate-limit.guard.js';
+import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RefusedException } from '../../requests/refused.exception.js';
+import { type Transports } from '../../requests/request-reader.js';
+import { type RoutePlan } from '../../limits/route-plan.js';
 import { EarlyContext } from './early-context.js';
-import { routeInfosOf } from './route-infos.js';
+import { routeInfosOf } from '../../requests/route-infos.js';
 
 type Class = abstract new (...args: never[]) => unknown;
 

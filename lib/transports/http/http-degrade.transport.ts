@@ -1,16 +1,16 @@
 import { type ArgumentsHost, type ExecutionContext, type VersioningOptions } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { servedPathText } from '../../guards/route-place.js';
-import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
+import { servedPathText } from '../../limits/route-place.js';
+import { type CredentialHeaders } from '../../degradation/credential-headers.js';
 import {
   type AnswerFacts,
   type Asked,
   type DegradeMark,
   type DegradeTransport,
   type RequestParts,
-} from '../../interceptors/degrade-transport.js';
-import { type DegradedException } from '../../interceptors/degraded.exception.js';
-import { isServerFault } from '../../interceptors/failures.js';
+} from '../../degradation/degrade-transport.js';
+import { type DegradedException } from '../../degradation/degraded.exception.js';
+import { isServerFault } from '../../degradation/failures.js';
 import { markText } from '../degrade-mark.js';
 import {
   headerOf,

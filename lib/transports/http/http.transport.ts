@@ -1,11 +1,11 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { RateLimitedException } from '../../guards/rate-limited.exception.js';
-import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
-import { type RejectionBody } from '../../guards/rejection.js';
-import { type Transport } from '../../guards/request-reader.js';
-import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
+import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import { type RejectionBody } from '../../requests/rejection.js';
+import { type Transport } from '../../requests/request-reader.js';
+import { type RouteFacts } from '../../requests/route-facts.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import {
   addressOf,

@@ -1,5 +1,5 @@
-import { type RejectionBody } from '../../guards/rejection.js';
-import { type DegradedBody } from '../../interceptors/degraded.exception.js';
+import { type RejectionBody } from '../../requests/rejection.js';
+import { type DegradedBody } from '../../degradation/degraded.exception.js';
 import { waitSeconds } from './wait-seconds.js';
 
 /** Where the draft's problem types will be registered; they are not yet. */

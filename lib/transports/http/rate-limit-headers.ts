@@ -1,4 +1,4 @@
-import { type RouteFacts } from '../../guards/route-facts.js';
+import { type RouteFacts } from '../../requests/route-facts.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
 import { writeHeader, type HttpResponse } from './http-requests.js';
 import { waitSeconds } from './wait-seconds.js';

@@ -1,9 +1,9 @@
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
-import { type CredentialHeaders } from '../../interceptors/credential-headers.js';
-import { type DegradeTransport, type RequestParts } from '../../interceptors/degrade-transport.js';
-import { type DegradedException } from '../../interceptors/degraded.exception.js';
-import { isServerFault } from '../../interceptors/failures.js';
+import { type CredentialHeaders } from '../../degradation/credential-headers.js';
+import { type DegradeTransport, type RequestParts } from '../../degradation/degrade-transport.js';
+import { type DegradedException } from '../../degradation/degraded.exception.js';
+import { isServerFault } from '../../degradation/failures.js';
 import { PayloadDegrade } from '../payload-degrade.js';
 import { messageContextOf, subjectNameOf } from './message-context.js';
 import { messageHeaderNames, messageHeaderOf } from './message-headers.js';

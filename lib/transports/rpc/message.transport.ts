@@ -1,10 +1,10 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
-import { RateLimitedException } from '../../guards/rate-limited.exception.js';
-import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
-import { CallerGone, type Patience, type Transport } from '../../guards/request-reader.js';
-import { type RouteFacts } from '../../guards/route-facts.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
+import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import { CallerGone, type Patience, type Transport } from '../../requests/request-reader.js';
+import { type RouteFacts } from '../../requests/route-facts.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type EventPatterns } from './event-patterns.js';

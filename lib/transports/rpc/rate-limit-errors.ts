@@ -1,5 +1,5 @@
-import { type RateLimitedBody } from '../../guards/rate-limited.exception.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
+import { type RateLimitedBody } from '../../requests/rate-limited.exception.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
 import {
   servedStatusOf,
   type GrpcRateLimitError,

@@ -1,9 +1,9 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { RateLimitedException, type RateLimitedBody } from '../../guards/rate-limited.exception.js';
-import { RefusedException, type RefusedBody } from '../../guards/refused.exception.js';
-import { CallerGone, type Transport } from '../../guards/request-reader.js';
-import { type UnavailableBody } from '../../guards/rejection.js';
-import { keepWordlessDecision } from '../../guards/wordless-messages.js';
+import { RateLimitedException, type RateLimitedBody } from '../../requests/rate-limited.exception.js';
+import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import { CallerGone, type Transport } from '../../requests/request-reader.js';
+import { type UnavailableBody } from '../../requests/rejection.js';
+import { keepWordlessDecision } from '../../limits/wordless-messages.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../http/http-requests.js';
 import { valueAtPlace } from '../rpc/own-value.js';

@@ -1,0 +1,73 @@
+import { type ConfigLayer } from '../config/schema/check.js';
+import { UsageError } from './simulator/command/usage-error.js';
+import { dateOption, readArguments, wholeOption } from './arguments.js';
+import { type Command } from './command.js';
+import { patchAt, pathOf } from './document-path.js';
+import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
+import { mustBeMeant } from './meant.js';
+import { readDocument } from './read-document.js';
+
+export const configSet: Command = {
+  name: 'config set',
+  takes: 'PATH VALUE or --patch FILE',
+  about: 'change the configuration of the whole fleet; null removes',
+  options: [
+    '--patch FILE      lay all that stands in this file over what holds',
+    '--at TIME         from when on it holds, on the clock of Redis (default: at once)',
+    '--new             policies that are not there yet are meant',
+    '--base            fields that the profile in force also sets are meant as they are without it',
+    '--allow-empty     even if nothing is left configured',
+    ...WRITE_HELP,
+  ],
+  async run(args, output) {
+    const options = {
+      ...WRITE_OPTIONS,
+      patch: { type: 'string' },
+      at: { type: 'string' },
+      new: { type: 'boolean' },
+      base: { type: 'boolean' },
+      'allow-empty': { type: 'boolean' },
+    } as const;
+    const { values, words } = readArguments(args, options, [0, 2]);
+    const patch = await patchOf(words, values.patch);
+    const effectiveAt = dateOption('--at', values.at);
+    const allowEmpty = values['allow-empty'];
+    return changeFleet(values, output, (config, said, stored) => {
+      mustBeMeant(patch, stored, effectiveAt, { isNew: values.new, isBase: values.base });
+      return config.update(patch, { ...said, effectiveAt, allowEmpty });
+    });
+  },
+};
+
+async function patchOf(words: readonly string[], file: string | undefined): Promise<ConfigLayer> {
+  if ((words.length === 2) === (file !== undefined) || words.length === 1) {
+    throw new UsageError('Give a PATH and a VALUE, or --patch FILE.');
+  }
+  if (file !== undefined) return (await readDocument(file)) as ConfigLayer;
+  return patchAt(pathOf(words[0]!), valueOf(words[1]!)) as ConfigLayer;
+}
+
+/** JSON where it is JSON, else a text: so that nobody needs quotes for 100/min. */
+function valueOf(word: string): unknown {
+  try {
+    return JSON.parse(word) as unknown;
+  } catch {
+    return word;
+  }
+}
+
+export const configRollback: Command = {
+  name: 'config rollback',
+  takes: 'REVISION',
+  about: 'make a new revision with the content of an old one',
+  options: WRITE_HELP,
+  more: [
+    'What waited for its time then waits again, unless that has passed; what was staged since is',
+    'cancelled.',
+  ],
+  run(args, output) {
+    const { values, words } = readArguments(args, WRITE_OPTIONS, [1, 1], 'REVISION');
+    const revision = wholeOption('REVISION', words[0])!;
+    return changeFleet(values, output, (config, said) => config.rollback(revision, said));
+  },
+};

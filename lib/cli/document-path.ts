@@ -1,0 +1,53 @@
+import { nearest } from '../common/nearest.js';
+import { pathText } from '../config/document/path.js';
+import { UsageError } from './simulator/command/usage-error.js';
+
+/** Names between dots; a name with dots of its own stands in brackets, as messages write it. */
+const SEGMENT = /(?:^|\.)([^.[\]]+)|\["((?:[^"\\]|\\.)*)"\]/gy;
+
+export function pathOf(text: string): string[] {
+  const names: string[] = [];
+  let end = 0;
+  for (const match of text.matchAll(SEGMENT)) {
+    names.push(match[1] ?? (JSON.parse(`"${match[2]}"`) as string));
+    end = match.index + match[0].length;
+  }
+  if (text !== '' && end === text.length) return names;
+  throw new UsageError(`'${text}' is not a path such as policies.api.rate or policies["a.b"].rate`);
+}
+
+export function atPath(document: unknown, names: readonly string[]): unknown {
+  let value = document;
+  for (const name of names) {
+    value = isFields(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
+}
+
+const MOST_NAMES = 8;
+
+/** What there is instead of a path where nothing is. */
+export function insteadOf(document: object, names: readonly string[]): string {
+  if (Object.keys(document).length === 0) return ': the configuration is empty';
+  const meant = nearest(pathText(names), [...pathsIn(document)]);
+  if (meant !== undefined) return `; did you mean ${meant}?`;
+  const depth = names.findIndex((_, i) => !isFields(atPath(document, names.slice(0, i + 1))));
+  const above = names.slice(0, depth);
+  const known = Object.keys(atPath(document, above) as object);
+  const some = known.slice(0, MOST_NAMES).join(', ') + (known.length > MOST_NAMES ? '…' : '');
+  return `; ${pathText(above) || 'the configuration'} has ${some}`;
+}
+
+function* pathsIn(value: unknown, above: readonly string[] = []): Iterable<string> {
+  if (above.length > 0) yield pathText(above);
+  if (!isFields(value)) return;
+  for (const name of Object.keys(value)) yield* pathsIn(value[name], [...above, name]);
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+/** The patch that sets one field. */
+export function patchAt(names: readonly string[], value: unknown): unknown {
+  return names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
+}

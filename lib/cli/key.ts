@@ -1,0 +1,203 @@
+import { clientAddress } from '../common/address.js';
+import { newIncarnation } from '../common/ids.js';
+import { nearest } from '../common/nearest.js';
+import { type ConfigDocument, type PolicyDocument } from '../config/schema/document.schema.js';
+import { limitsOf } from '../config/schema/limits-of.js';
+import { limitId } from '../limiter/bound-limit.js';
+import { type Decision } from '../limiter/decision.js';
+import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { createRateLimiter } from '../limiter/weir-rate-limiter.js';
+import { RedisKeys } from '../stores/redis/keys.js';
+import { leasedTokens } from '../stores/redis/leased-tokens.js';
+import { UsageError } from './simulator/command/usage-error.js';
+import { readArguments } from './arguments.js';
+import { DONE, type Command, type Output } from './command.js';
+import { CommandFailedError } from './errors.js';
+import {
+  STORE_HELP,
+  STORE_OPTIONS,
+  withStore,
+  type OpenStore,
+  type StoreValues,
+} from './store-options.js';
+import { documentIn, readStored } from './stored-config.js';
+import { table } from './table.js';
+
+const KEY_OPTIONS = { ...STORE_OPTIONS, raw: { type: 'boolean' } } as const;
+
+const KEY_HELP: readonly string[] = [
+  '--raw             KEY is the key as the limiter has it: as decisions and your key function give it',
+  ...STORE_HELP,
+];
+
+const MORE: readonly string[] = [
+  "KEY is whose tokens are meant: an address for a policy by 'ip', a name for one by 'user' (anonymous:KEY",
+  'for callers without one), and for a list of keys as many words as it has.',
+];
+
+/** What a bucket holds. */
+interface TierState {
+  readonly tier: string;
+  /** Whether anything is kept of it; else it is as full as it can be. */
+  readonly inUse: boolean;
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Tokens that processes hold at the moment to decide by themselves. */
+  readonly leased: number;
+  readonly retryAfterMs: number;
+  readonly resetMs: number;
+}
+
+export const keyGet: Command = {
+  name: 'key get',
+  takes: 'POLICY KEY…',
+  about: 'show what is left of the tokens of a key, for each tier of the policy',
+  options: KEY_HELP,
+  more: MORE,
+  run: (args, output) =>
+    ofKey(args, async (question) => {
+      const tiers = await stateOf(question);
+      tell(question, tiers, output);
+      return DONE;
+    }),
+};
+
+export const keyReset: Command = {
+  name: 'key reset',
+  takes: 'POLICY KEY…',
+  about: 'have a key start anew, with all its tokens, in every tier',
+  options: KEY_HELP,
+  more: MORE,
+  run: (args, output) =>
+    ofKey(args, async (question) => {
+      const { limiter, policy, key, isJson } = question;
+      for (const tier of policy.limits.keys()) {
+        await limiter.reset({ policy: policy.name, key, tier });
+      }
+      if (isJson) output.log(JSON.stringify({ policy: policy.name, key, reset: true }, null, 2));
+      else output.log(`policy ${policy.name}, key ${key}: starts anew\n${FOLLOW}`);
+      return DONE;
+    }),
+};
+
+const FOLLOW = 'processes that remember a denial, or hold tokens of it, follow within two seconds';
+
+interface Question {
+  readonly store: OpenStore;
+  readonly limiter: RateLimiter;
+  readonly policy: CheckedPolicy;
+  readonly key: string;
+  readonly isJson: boolean;
+}
+
+async function ofKey(
+  args: readonly string[],
+  work: (question: Question) => Promise<number>,
+): Promise<number> {
+  const { values, words } = readArguments(args, KEY_OPTIONS, [2, Infinity], 'POLICY or KEY');
+  const [name, ...parts] = words as [string, ...string[]];
+  return withStore(values as StoreValues, async (store) => {
+    const document = documentIn(await readStored(store.config));
+    const policy = policyIn(document, name);
+    const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts);
+    const { client } = store.connection;
+    const nodeId = `weir-${newIncarnation()}`;
+    const limiter = createRateLimiter({
+      store: { type: 'redis', client, prefix: store.prefix, decisionTimeout: TIMEOUT },
+      ...{ policies: limitsOf(document).policies, nodeId },
+    });
+    try {
+      await limiter.ready();
+      return await work({ store, limiter, policy, key, isJson: values.json ?? false });
+    } finally {
+      await limiter.close();
+      // Who only looks is no process that shares the limits.
+      await client.zrem(new RedisKeys(store.prefix).nodes(), nodeId);
+    }
+  });
+}
+
+const TIMEOUT = '5s';
+
+function policyIn(document: ConfigDocument, name: string): CheckedPolicy {
+  const { policies } = limitsOf(document);
+  const known = Object.keys(policies);
+  if (!Object.hasOwn(policies, name)) throw unknownPolicy(document, name, known);
+  const policy = checkPolicy(name, policies[name]!);
+  if (policy.options.scope !== 'node') return policy;
+  throw new CommandFailedError(
+    `policy '${name}' is of scope 'node': every process counts by itself, and nothing of it is in Redis`,
+  );
+}
+
+function unknownPolicy(
+  { apps = {} }: ConfigDocument,
+  name: string,
+  known: readonly string[],
+): CommandFailedError {
+  if (Object.hasOwn(apps, name)) {
+    const words = `'${name}' is an app: a quota has no keys; weir status shows what it holds`;
+    return new CommandFailedError(words);
+  }
+  const meant = nearest(name, known);
+  const list = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
+  const hint = meant === undefined ? list : `did you mean '${meant}'?`;
+  return new CommandFailedError(`there is no policy '${name}'; ${hint}`);
+}
+
+function rawKey(parts: readonly string[]): string {
+  if (parts.length === 1 && parts[0] !== '') return parts[0]!;
+  throw new UsageError('With --raw, KEY is one word.');
+}
+
+/** As the guard makes it; what a function of the code makes is not known here, and taken as it is. */
+function keyOf({ key }: PolicyDocument, policy: string, parts: readonly string[]): string {
+  const kinds: readonly unknown[] = Array.isArray(key) ? key : [key];
+  if (parts.length !== kinds.length || parts.includes('')) {
+    const wanted = kinds.length === 1 ? 'one word' : `${kinds.length} words`;
+    throw new UsageError(`The key of policy '${policy}' is ${wanted}; got ${parts.length}.`);
+  }
+  const made = parts.map((part, i) => partOf(kinds[i], part));
+  if (!Array.isArray(key)) return made[0]!;
+  return made.map((part) => `${part.length}:${part};`).join('');
+}
+
+function partOf(kind: unknown, part: string): string {
+  if (kind === 'ip' || kind === undefined) return part.includes('/') ? part : clientAddress(part);
+  if (kind !== 'user' || /^(user|anonymous):/.test(part)) return part;
+  return `user:${part}`;
+}
+
+async function stateOf({ store, limiter, policy, key }: Question): Promise<TierState[]> {
+  const names = new RedisKeys(store.prefix);
+  const states: TierState[] = [];
+  for (const [tier, limit] of policy.limits) {
+    const decision: Decision = await limiter.peek({ policy: policy.name, key, tier });
+    if (decision.source !== 'store') throw new CommandFailedError('Redis did not answer in time');
+    const shared = { id: limitId(policy, tier, limit), limit, revision: 0 };
+    const raw = await store.connection.client.getBuffer(names.bucket(shared, key));
+    const { allowed, limit: most, remaining, retryAfterMs, resetMs, timestampMs } = decision;
+    const leased = raw === null ? 0 : leasedTokens(raw, limit, timestampMs * 1000);
+    states.push({
+      ...{ tier, inUse: raw !== null, allowed, limit: most, remaining, leased },
+      ...{ retryAfterMs, resetMs },
+    });
+  }
+  return states;
+}
+
+function tell(
+  { policy, key, isJson }: Question,
+  tiers: readonly TierState[],
+  output: Output,
+): void {
+  if (isJson) return output.log(JSON.stringify({ policy: policy.name, key, tiers }, null, 2));
+  output.log(`policy ${policy.name}, key ${key}`);
+  const rows = tiers.map(({ tier, inUse, limit, remaining, leased, retryAfterMs, resetMs }) => [
+    ...[tier, inUse ? 'yes' : 'no', limit, remaining, leased],
+    ...[retryAfterMs / 1000, resetMs / 1000],
+  ]);
+  output.log(table(['tier', 'in use', 'of', 'left', 'leased', 'retry after s', 'full in s'], rows));
+}

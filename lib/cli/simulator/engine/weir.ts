@@ -1,0 +1,56 @@
+import { compileQuota } from '../../../algorithms/quota/quota-limits.js';
+import { durationMs } from '../../../common/duration.js';
+import { AppTank } from '../../../local/app-tank.js';
+import { gatherMicrosOf } from '../../../local/offline-share.js';
+import { QuotaNode } from '../../../local/quota-node.js';
+import { type QuotaOutcome } from '../../../local/quota-outcome.js';
+import { type Contender, type LimiterNode } from './contender.js';
+import { horizonMs } from '../../../local/horizon.js';
+import { type Host } from './host.js';
+import { DECISION_TIMEOUT_MS, type World } from './world.js';
+
+/** The library itself: the local tier as it ships, on the ledger as it ships. */
+export const WEIR: Contender = {
+  name: 'weir',
+  start: (world) => (host) => new WeirNode(world, host),
+};
+
+const NOBODY_LISTENS = { mode: () => {}, epoch: () => {}, overload: () => {} };
+
+class WeirNode implements LimiterNode {
+  private readonly node: QuotaNode;
+  private readonly tanks: AppTank[];
+
+  constructor({ quota, random }: World, host: Host) {
+    const { figures, local } = quota;
+    const gatherMicros = gatherMicrosOf(compileQuota(figures));
+    this.tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
+      return new AppTank(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
+    });
+    const settings = {
+      nodeId: host.nodeId,
+      incarnation: host.incarnation,
+      horizonMicros: horizonMs(compileQuota(figures)) * 1000,
+      paceMicros: figures.paceMs * 1000,
+      syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
+      batchThreshold: local.batchThreshold,
+      reserveTarget: figures.reserveTarget,
+      refillThreshold: local.refillThreshold,
+      decisionTimeoutMs: DECISION_TIMEOUT_MS,
+    };
+    this.node = new QuotaNode(settings, this.tanks, host, host.clock, NOBODY_LISTENS, random);
+  }
+
+  request(app: number, cost: number): boolean | Promise<boolean> {
+    const outcome = this.node.tryAcquire(this.tanks[app]!, cost);
+    return outcome instanceof Promise ? outcome.then(isAllowed) : outcome.allowed;
+  }
+
+  leave(): Promise<void> {
+    return this.node.leave();
+  }
+}
+
+function isAllowed({ allowed }: QuotaOutcome): boolean {
+  return allowed;
+}

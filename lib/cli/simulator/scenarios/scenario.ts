@@ -1,0 +1,34 @@
+import { type CheckedQuota } from '../../../limiter/quota-options.js';
+import { type Contender } from '../engine/contender.js';
+import { type IdealKind } from '../measure/figures.js';
+import { type Chart } from '../report/chart.js';
+import { type Row } from '../report/findings.js';
+
+/** On what figures the scenarios run. */
+export interface Setting {
+  /** The user's own; without them each scenario has its own. */
+  readonly quota?: CheckedQuota;
+  /** Processes; without it each scenario has its own number. */
+  readonly nodes?: number;
+  readonly seed: number;
+  /** Who else goes through it; all baselines unless told otherwise. */
+  readonly against?: readonly Contender[];
+}
+
+export interface ScenarioReport {
+  readonly rows: readonly Row[];
+  readonly chart: Chart;
+  /** What is not promised on these figures, and why. */
+  readonly notes?: readonly string[];
+}
+
+export interface Scenario {
+  readonly name: string;
+  readonly about: string;
+  run(setting: Setting): Promise<ScenarioReport>;
+}
+
+/** A user's quota has rules that one bucket does not know. */
+export function idealKind({ quota }: Setting): IdealKind {
+  return quota === undefined ? 'bucket' : 'ledger';
+}

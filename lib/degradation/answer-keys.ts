@@ -1,0 +1,143 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { digestOf } from '../common/ids.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
+import { cacheability } from './core/cacheability.js';
+import { degradeKey } from './core/degrade-key.js';
+import { principalName } from '../limits/key-resolver.js';
+import { type RoutePlace } from '../limits/route-place.js';
+import { type CredentialHeaders } from './credential-headers.js';
+import { type DegradeOptions } from './degrade-options.js';
+import { type Asked, type DegradeTransport } from './degrade-transport.js';
+
+export interface AnswerKeySettings {
+  /** Whose answers these are, where several services share a store. */
+  readonly service: string | undefined;
+  readonly place: RoutePlace;
+  readonly options: DegradeOptions;
+  /** The module's word on who a caller is. */
+  readonly user: ((context: ExecutionContext) => unknown) | undefined;
+  readonly credentials: CredentialHeaders;
+}
+
+/** What an answer depends on, in the words of an application. */
+export interface AnsweredQuestion {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Of messages, and of requests that have one. */
+  readonly body?: unknown;
+  /**
+   * Where the handler is served under several paths or patterns: the one that was asked, whole. Where a
+   * header tells the version, with it: `/orders version 2`.
+   */
+  readonly path?: string;
+  /** The headers that the route varies by. */
+  readonly vary?: Readonly<Record<string, string>>;
+  /** Whose answer it is; left out for callers without a name. */
+  readonly principal?: string;
+}
+
+/** A caller that has shown credentials, but nobody knows whose. */
+const NOBODY_KNOWS = Symbol('nobody knows');
+
+/** Says for whom an answer is, and under what name it is kept. */
+export class AnswerKeys {
+  /** The headers that are part of the key. */
+  readonly vary: readonly string[];
+  private readonly unknown: CredentialHeaders;
+
+  constructor(private readonly settings: AnswerKeySettings) {
+    const { options, place, credentials } = settings;
+    const declared = (options.vary ?? []).map((name) => name.toLowerCase());
+    this.vary = place.isByHost ? [...new Set([...declared, 'host'])] : declared;
+    this.unknown = credentials.without(this.vary);
+  }
+
+  /** Cheap, and the same for the same question of the same caller; undefined if it is not to be kept. */
+  questionOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
+    try {
+      const principal = this.principalOf(context, transport);
+      if (principal === NOBODY_KNOWS) return undefined;
+      let question = transport.questionOf(context);
+      for (const name of this.vary) question += `\n${transport.headerOf(context, name)}`;
+      // No question begins with a number and a colon.
+      return principal === undefined ? question : `${principal.length}:${principal}${question}`;
+    } catch {
+      // A body that is no JSON, or a function of the application that fails.
+      return undefined;
+    }
+  }
+
+  /** The name that caches know the answer by; undefined if they may neither give nor keep it. */
+  keyOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
+    try {
+      const principal = this.principalOf(context, transport);
+      if (principal === NOBODY_KNOWS) return undefined;
+      const asked = transport.askedOf(context);
+      if (this.settings.place.isOneOfSeveral && asked.place === undefined) return undefined;
+      return this.key(asked, principal, (name) => transport.headerOf(context, name));
+    } catch {
+      // What cannot be told apart is not kept.
+      return undefined;
+    }
+  }
+
+  /** The same for a question that nobody has sent. */
+  keyFor(question: AnsweredQuestion): string {
+    const { options, place } = this.settings;
+    const { params, query, body, vary, principal, path } = question;
+    if (place.isOneOfSeveral !== (path !== undefined)) {
+      const what = place.isOneOfSeveral ? 'the one that is meant: the handler has several' : 'none';
+      throw new InvalidArgumentError('path', path, what);
+    }
+    const whose = options.shared === true ? undefined : principal;
+    const given = new Map(Object.entries(vary ?? {}).map(([name, is]) => [name.toLowerCase(), is]));
+    const asked = { verb: place.verb, place: path, params, query, body };
+    return this.key(asked, whose, (name) => given.get(name));
+  }
+
+  private key(
+    asked: Asked,
+    principal: string | undefined,
+    headerOf: (name: string) => string | undefined,
+  ): string {
+    const { service, place, options } = this.settings;
+    const { schemaVersion } = options;
+    const { verb, params, query, body } = asked;
+    const route = `${verb} ${place.name}${place.isOneOfSeveral ? ` at ${asked.place}` : ''}`;
+    const vary = this.varyOf(headerOf);
+    return degradeKey({ service, route, params, query, body, schemaVersion, principal, vary });
+  }
+
+  private principalOf(
+    context: ExecutionContext,
+    transport: DegradeTransport,
+  ): string | undefined | typeof NOBODY_KNOWS {
+    const { options, user } = this.settings;
+    if (options.shared === true) return undefined;
+    try {
+      const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
+      // Who it is comes too late for a key.
+      if (isStrayPromise(who)) return NOBODY_KNOWS;
+      const isSomebody = (who ?? undefined) !== undefined;
+      const principal = isSomebody ? principalName(who) : undefined;
+      if (principal !== undefined) return principal;
+      const hasCredentials = isSomebody || transport.hasCredentials(context, this.unknown);
+      const whose = cacheability({ hasCredentials, principal, shared: false });
+      return whose === 'none' ? NOBODY_KNOWS : undefined;
+    } catch {
+      return NOBODY_KNOWS;
+    }
+  }
+
+  /** Who may read keys need not be the one who may use a token. */
+  private varyOf(headerOf: (name: string) => string | undefined) {
+    if (this.vary.length === 0) return undefined;
+    const values = this.vary.map((name) => {
+      const value = headerOf(name);
+      const isSecret = value !== undefined && this.settings.credentials.has(name);
+      return [name, isSecret ? digestOf(value) : value] as const;
+    });
+    return Object.fromEntries(values);
+  }
+}

@@ -1,0 +1,220 @@
+import { LRUCache } from 'lru-cache';
+import { type Clock } from '../../common/clock.js';
+import { isStrayPromise } from '../../common/promises.js';
+import { MOST_BYTES, seal, unseal } from '../../stores/envelope.js';
+import {
+  type Envelope,
+  type SchemaVersion,
+  type SharedCache,
+  type SharedCacheStats,
+} from '../../stores/shared-cache.js';
+import { type AnswerStore, type FallbackLevels, type WarmUpReport } from './contract.js';
+import { type DegradationFigures } from './options.js';
+import { isPlainData } from './plain-data.js';
+import { ProcessCache } from './process-cache.js';
+import { SharedLevel, type SharedLevelStats } from './shared-level.js';
+import { warmUp } from './warm-up.js';
+
+/** What a cache had for a request. */
+export interface Cached {
+  readonly value: unknown;
+  readonly ageMs: number;
+  readonly ttlMs: number;
+}
+
+export interface AnswerCacheStats {
+  readonly shared: (SharedCacheStats & SharedLevelStats) | undefined;
+  readonly process: {
+    readonly entries: number;
+    readonly bytes: number;
+    readonly hits: number;
+    readonly misses: number;
+  };
+  readonly stored: number;
+  /** Answers that were not kept: larger than 1 MiB, not JSON or too deep, or instances of classes. */
+  readonly refused: { readonly tooBig: number; readonly notJson: number; readonly classes: number };
+  /** What was found and not taken: of another version or sort, too old or of the future, or not accepted. */
+  readonly rejected: {
+    readonly version: number;
+    readonly kind: number;
+    readonly age: number;
+    readonly body: number;
+  };
+}
+
+const DEFAULT_VERSION: SchemaVersion = 1;
+const DEFAULT_KIND = 'json';
+const NEVER = -Infinity;
+/** How far the clocks of two processes may be apart. */
+const MOST_SKEW_MS = 5000;
+
+/** Levels 1 and 2: what normal answers fill, and what fallbacks read. */
+export class AnswerCaches implements AnswerStore {
+  private readonly shared: SharedLevel | undefined;
+  private readonly process: ProcessCache;
+  /** When a key was last refused, which it would be again, or stored where level 2 has nothing of it. */
+  private written: LRUCache<string, number>;
+  private stored = 0;
+  private readonly refused = { tooBig: 0, notJson: 0, classes: 0 };
+  private readonly rejected = { version: 0, kind: 0, age: 0, body: 0 };
+  private readonly local = { hits: 0, misses: 0 };
+
+  constructor(
+    private figures: DegradationFigures,
+    private readonly clock: Clock,
+    shared?: SharedCache,
+  ) {
+    this.shared = shared && new SharedLevel(shared, clock);
+    this.process = new ProcessCache(figures.maxEntries, figures.maxBytes);
+    this.written = new LRUCache({ max: figures.maxEntries });
+  }
+
+  /** True while the shared cache does not answer. */
+  get sharedIsAway(): boolean {
+    return this.shared?.isAway ?? true;
+  }
+
+  isDue(levels: FallbackLevels, key: string): boolean {
+    const ttlMs = this.hasShared(levels) ? this.ttl1(levels) : this.ttl2(levels);
+    if (ttlMs === 0) return false;
+    const at = Math.max(this.process.storedAt(key) ?? NEVER, this.written.get(key) ?? NEVER);
+    return this.clock.now() - at >= ttlMs * this.figures.refreshAfter * 1000;
+  }
+
+  store(levels: FallbackLevels, key: string, body: unknown): boolean {
+    return this.put(levels, key, body) !== undefined;
+  }
+
+  /** A warm-up waits for each write: many at once would be more than a connection takes. */
+  warmUp(
+    levels: FallbackLevels,
+    keys: Iterable<string> | AsyncIterable<string>,
+    load: (key: string) => unknown,
+    failed?: (error: unknown) => void,
+  ): Promise<WarmUpReport> {
+    const store = (key: string, body: unknown) => this.put(levels, key, body) ?? false;
+    return warmUp(keys, load, store, failed);
+  }
+
+  hasShared(levels: FallbackLevels): boolean {
+    return this.shared !== undefined && this.ttl1(levels) > 0;
+  }
+
+  /** Level 1, within the budget. */
+  async readShared(
+    levels: FallbackLevels,
+    key: string,
+    budgetMs: number,
+  ): Promise<Cached | undefined> {
+    const { level1TimeoutMs, maxReads } = this.figures;
+    const timeoutMs = level1TimeoutMs;
+    const budget = Math.min(budgetMs, timeoutMs);
+    const envelope = await this.shared?.read(key, budget, timeoutMs, maxReads);
+    if (envelope === undefined) return undefined;
+    const ageMs = this.clock.epochMs(this.clock.now()) - envelope.t;
+    // What is not from now on but from later would be young for as long as somebody likes.
+    if (ageMs < -MOST_SKEW_MS) return this.reject('age');
+    return this.accept(levels, envelope, Math.max(0, ageMs), this.ttl1(levels));
+  }
+
+  /** Level 2, at once. */
+  readProcess(levels: FallbackLevels, key: string): Cached | undefined {
+    const now = this.clock.now();
+    const ttlMs = this.ttl2(levels);
+    const entry = ttlMs === 0 ? undefined : this.process.get(key, now, ttlMs);
+    const envelope = entry && unseal(entry.text);
+    const cached = envelope && this.accept(levels, envelope, (now - entry.at) / 1000, ttlMs);
+    this.local[cached === undefined ? 'misses' : 'hits']++;
+    return cached;
+  }
+
+  /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
+  prepare(figures: DegradationFigures): () => void {
+    return () => {
+      const { maxEntries } = this.figures;
+      this.figures = figures;
+      this.process.resize(figures.maxEntries, figures.maxBytes);
+      if (figures.maxEntries !== maxEntries) {
+        this.written = new LRUCache({ max: figures.maxEntries });
+      }
+    };
+  }
+
+  stats(): AnswerCacheStats {
+    const { shared, process, local, stored } = this;
+    return {
+      shared: shared && { ...shared.cache.stats(), ...shared.stats() },
+      process: { entries: process.size, bytes: process.bytes, ...local },
+      stored,
+      refused: { ...this.refused },
+      rejected: { ...this.rejected },
+    };
+  }
+
+  close(): void {
+    this.shared?.cache.close();
+    this.process.clear();
+  }
+
+  /** Whether the shared cache has it as well, or will have; undefined if the answer was refused. */
+  private put(
+    levels: FallbackLevels,
+    key: string,
+    body: unknown,
+  ): boolean | Promise<boolean> | undefined {
+    const now = this.clock.now();
+    const { schemaVersion: v = DEFAULT_VERSION, kind = DEFAULT_KIND } = levels;
+    const sealed = seal({ v, t: this.clock.epochMs(now), kind, body });
+    if (sealed === undefined) return this.refuse('notJson', key);
+    if (sealed.bytes > MOST_BYTES) return this.refuse('tooBig', key);
+    if (levels.revive === undefined && !isPlainData(body)) return this.refuse('classes', key);
+    this.stored++;
+    // Named fields: of what is spread and added to, V8 gives each a shape of its own, of 260 bytes.
+    const entry = { text: sealed.text, at: now };
+    if (this.ttl2(levels) === 0 || !this.process.set(key, entry)) this.written.set(key, now);
+    if (!this.hasShared(levels)) return true;
+    return this.shared!.cache.set(key, sealed, this.ttl1(levels));
+  }
+
+  private accept(
+    levels: FallbackLevels,
+    { v, kind, body }: Envelope,
+    ageMs: number,
+    ttlMs: number,
+  ): Cached | undefined {
+    if (v !== (levels.schemaVersion ?? DEFAULT_VERSION)) return this.reject('version');
+    if (kind !== (levels.kind ?? DEFAULT_KIND)) return this.reject('kind');
+    if (ageMs > ttlMs) return this.reject('age');
+    try {
+      if (levels.accepts?.(body) === false) return this.reject('body');
+      const value = levels.revive === undefined ? body : levels.revive(body);
+      if (isStrayPromise(value)) return this.reject('body');
+      return { value, ageMs, ttlMs: ttlMs - ageMs };
+    } catch {
+      return this.reject('body');
+    }
+  }
+
+  private ttl1({ resource, shared }: FallbackLevels): number {
+    if (shared === false) return 0;
+    const own = resource === undefined ? undefined : this.figures.resources.get(resource);
+    return own?.level1TtlMs ?? (typeof shared === 'number' ? shared : this.figures.level1TtlMs);
+  }
+
+  private ttl2({ resource, process }: FallbackLevels): number {
+    if (process === false) return 0;
+    const own = resource === undefined ? undefined : this.figures.resources.get(resource);
+    return own?.level2TtlMs ?? (typeof process === 'number' ? process : this.figures.level2TtlMs);
+  }
+
+  private refuse(why: keyof AnswerCacheStats['refused'], key: string): undefined {
+    this.refused[why]++;
+    this.written.set(key, this.clock.now());
+    return undefined;
+  }
+
+  private reject(why: keyof AnswerCacheStats['rejected']): undefined {
+    this.rejected[why]++;
+    return undefined;
+  }
+}

@@ -1,0 +1,186 @@
+import { type Clock } from '../../common/clock.js';
+import { type AnswerCaches, type Cached } from './answer-caches.js';
+import {
+  LEVELS,
+  type DegradeLevel,
+  type DegradeReason,
+  type FallbackAnswer,
+  type FallbackFunction,
+  type FallbackLevels,
+  type FallbackRequest,
+  type Fallbacks,
+} from './contract.js';
+import { keepFields } from './core-fields.js';
+import { FallbackCounts, type FallbackStats } from './fallback-counts.js';
+import { FallbackDesk } from './fallback-desk.js';
+import { type DegradationFigures } from './options.js';
+import { isPlainData } from './plain-data.js';
+
+/** What a route's functions are called through. */
+interface Desks {
+  readonly three: FallbackDesk | undefined;
+  readonly four: FallbackDesk | undefined;
+}
+
+/** A level that can hang leaves a part of the time to a function that may have to follow. */
+const SHARE_OF_TIME = 0.8;
+const REDUCED: readonly DegradeLevel[] = [3];
+
+/**
+ * From level to level until one has an answer: 1, 2, 3, 4, within one deadline for all of them.
+ * Whatever a level does, the next one follows; nothing is thrown further.
+ */
+export class FallbackChain implements Fallbacks {
+  private readonly desks = new WeakMap<FallbackLevels, Desks>();
+  private readonly counts = new FallbackCounts();
+  /** Told of what levels throw: callers never hear of it. */
+  onFault: (resource: string | undefined, level: DegradeLevel, error: unknown) => void = () => {};
+
+  constructor(
+    private figures: DegradationFigures,
+    private readonly caches: AnswerCaches,
+    private readonly clock: Clock,
+  ) {}
+
+  async answer(request: FallbackRequest): Promise<FallbackAnswer | undefined> {
+    for (const level of LEVELS) {
+      if (level < (request.level ?? 1)) continue;
+      const found = await this.tryLevel(level, request);
+      if (found === undefined) continue;
+      this.counts.answered(level, request.reason);
+      const { value, ageMs, ttlMs } = found;
+      return { level, value, ageMs, ttlMs, stale: level === 2, reason: request.reason };
+    }
+    this.counts.unansweredFor(request.reason);
+    return undefined;
+  }
+
+  gaveWords(reason: DegradeReason, wasAsked: boolean): void {
+    this.counts.worded(reason, wasAsked);
+  }
+
+  /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
+  prepare(figures: DegradationFigures): () => void {
+    return () => (this.figures = figures);
+  }
+
+  stats(): FallbackStats {
+    return this.counts.stats();
+  }
+
+  private async tryLevel(
+    level: DegradeLevel,
+    request: FallbackRequest,
+  ): Promise<Cached | undefined> {
+    try {
+      const found = await this.lookUp(level, request);
+      return found && { ...found, value: this.reduced(level, request.levels, found.value) };
+    } catch (error) {
+      this.onFault(request.levels.resource, level, error);
+      this.counts.fault('threw');
+      return undefined;
+    }
+  }
+
+  private lookUp(
+    level: DegradeLevel,
+    request: FallbackRequest,
+  ): Cached | undefined | Promise<Cached | undefined> {
+    const { levels, key } = request;
+    switch (level) {
+      case 1:
+        return this.sharedAnswer(request);
+      case 2:
+        return key === undefined ? undefined : this.caches.readProcess(levels, key);
+      case 3:
+        return this.made(3, request);
+      case 4:
+        return this.standby(request);
+    }
+  }
+
+  private sharedAnswer({ levels, key, storeIsAway, deadline }: FallbackRequest) {
+    if (key === undefined || storeIsAway === true || !this.caches.hasShared(levels)) {
+      return undefined;
+    }
+    const hasMore = levels.simplified !== undefined || makerOf(levels) !== undefined;
+    const budgetMs = this.budgetMs(deadline, hasMore);
+    return budgetMs <= 0 ? undefined : this.caches.readShared(levels, key, budgetMs);
+  }
+
+  private standby(request: FallbackRequest): Cached | undefined | Promise<Cached | undefined> {
+    const { standby } = request.levels;
+    if (standby === undefined) return undefined;
+    if ('make' in standby) return this.made(4, request);
+    return standby.value === undefined ? undefined : fresh(copyOf(standby.value));
+  }
+
+  private async made(level: 3 | 4, request: FallbackRequest): Promise<Cached | undefined> {
+    const { levels, key, reason, error, context, deadline } = request;
+    const desks = this.desksOf(levels);
+    const desk = level === 3 ? desks.three : desks.four;
+    const remainingMs = this.budgetMs(deadline, level === 3 && desks.four !== undefined);
+    // What has no time left may still have its answer at hand; level 4 is worth a look.
+    if (desk === undefined || (level === 3 && remainingMs <= 0)) return undefined;
+    const call = { level, reason, error, context, remainingMs: Math.max(0, remainingMs) };
+    // The function may answer another reason otherwise.
+    const shared = key === undefined ? undefined : `${reason} ${key}`;
+    const result = await desk.make(call, shared, this.figures.maxFallbacks);
+    // At level 3 nothing is no answer, at level 4 it may be meant.
+    const fault =
+      typeof result === 'string' ? result : result.value === null && level === 3 && 'empty';
+    if (fault) {
+      this.counts.fault(fault);
+      return undefined;
+    }
+    return typeof result === 'string' ? undefined : fresh(result.value);
+  }
+
+  private budgetMs(deadline: number, leavesSome: boolean): number {
+    const remainingMs = (deadline - this.clock.now()) / 1000;
+    return leavesSome ? remainingMs * SHARE_OF_TIME : remainingMs;
+  }
+
+  private reduced(level: DegradeLevel, levels: FallbackLevels, value: unknown): unknown {
+    if (!(levels.coreLevels ?? REDUCED).includes(level)) return value;
+    const { resource } = levels;
+    const own = resource === undefined ? undefined : this.figures.resources.get(resource);
+    const fields = own?.coreFields ?? this.figures.coreFields ?? levels.coreFields;
+    return fields === undefined ? value : keepFields(value, fields);
+  }
+
+  private desksOf(levels: FallbackLevels): Desks {
+    let desks = this.desks.get(levels);
+    if (desks === undefined) {
+      const [three, four] = [levels.simplified, makerOf(levels)];
+      desks = {
+        three: three && this.deskOf(three, levels.resource, 3),
+        four: four && this.deskOf(four, levels.resource, 4),
+      };
+      this.desks.set(levels, desks);
+    }
+    return desks;
+  }
+
+  private deskOf(run: FallbackFunction, resource: string | undefined, level: 3 | 4): FallbackDesk {
+    return new FallbackDesk(run, this.clock, (error) => this.onFault(resource, level, error));
+  }
+}
+
+function makerOf({ standby }: FallbackLevels) {
+  return standby !== undefined && 'make' in standby ? standby.make : undefined;
+}
+
+function fresh(value: unknown): Cached {
+  return { value, ageMs: 0, ttlMs: 0 };
+}
+
+/** What one request does with its answer is not the next one's business. */
+function copyOf(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  try {
+    return isPlainData(value) ? structuredClone(value) : value;
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,168 @@
+import { durationMs, type Duration } from '../../common/duration.js';
+import { InvalidArgumentError } from '../../common/errors.js';
+import {
+  oneOf,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../../common/validate.js';
+import { LEVELS, type DegradeLevel } from './contract.js';
+import { checkRecovery, type RecoveryFigures, type RecoveryOptions } from './recovery-options.js';
+
+/** `auto`: the machine decides. The others are an operator's word. */
+export type ResourceMode = 'auto' | 'forced' | 'disabled' | 'observe';
+
+/** What differs for one resource. */
+export interface ResourceOptions {
+  mode?: ResourceMode;
+  /** With `forced`: the level to answer from. */
+  level?: DegradeLevel;
+  level1Ttl?: Duration;
+  level2Ttl?: Duration;
+  coreFields?: readonly string[];
+  recovery?: Partial<RecoveryOptions>;
+}
+
+/** Fallbacks and the way back. Plain data that may change while it runs; the initial values are the defaults. */
+export class DegradationOptions {
+  /** How old an answer of the shared cache may be. */
+  level1Ttl: Duration = '30s';
+  /** How old an answer of the process cache may be. */
+  level2Ttl: Duration = '5m';
+  /** How long the shared cache is waited for. */
+  level1Timeout: Duration = '50ms';
+  /** A normal answer is stored again after this part of `level1Ttl`. */
+  refreshAfter = 1 / 3;
+  /** Of the process cache. */
+  maxEntries = 10_000;
+  maxBytes = 64 * 1024 * 1024;
+  /** Reads of the shared cache that are on their way at once. */
+  maxReads = 100;
+  /** Calls of one function of level 3 or 4 that run at once. */
+  maxFallbacks = 50;
+  /** The fields that a reduced answer keeps. Default: as the route says. */
+  coreFields?: readonly string[];
+  recovery: Partial<RecoveryOptions> = {};
+  resources: Record<string, ResourceOptions> = {};
+}
+
+export type DegradationInput = Partial<DegradationOptions>;
+
+export interface ResourceFigures {
+  readonly mode: ResourceMode;
+  readonly level: DegradeLevel | undefined;
+  readonly level1TtlMs: number | undefined;
+  readonly level2TtlMs: number | undefined;
+  readonly coreFields: readonly string[] | undefined;
+  readonly recovery: RecoveryFigures;
+}
+
+/** The options, checked. */
+export interface DegradationFigures {
+  readonly level1TtlMs: number;
+  readonly level2TtlMs: number;
+  readonly level1TimeoutMs: number;
+  readonly refreshAfter: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly maxReads: number;
+  readonly maxFallbacks: number;
+  readonly coreFields: readonly string[] | undefined;
+  readonly recovery: RecoveryFigures;
+  readonly resources: ReadonlyMap<string, ResourceFigures>;
+}
+
+const KNOWN = [...Object.keys(new DegradationOptions()), 'coreFields'];
+const KNOWN_RESOURCE = ['mode', 'level', 'level1Ttl', 'level2Ttl', 'coreFields', 'recovery'];
+const MODES: readonly ResourceMode[] = ['auto', 'forced', 'disabled', 'observe'];
+/** Names beyond this share one recovery: a name made of a request must not fill the memory. */
+export const MOST_RESOURCES = 1000;
+const MOST_ENTRIES = 10_000_000;
+const MOST_AT_ONCE = 100_000;
+
+export function checkDegradation(
+  input: DegradationInput = {},
+  at = 'degradation',
+): DegradationFigures {
+  plainObject(at, input, 'an object');
+  rejectUnknown(at, input, KNOWN);
+  const options = Object.assign(new DegradationOptions(), withoutUndefined(input));
+  wholeAbove0(`${at}.maxEntries`, options.maxEntries, MOST_ENTRIES);
+  wholeAbove0(`${at}.maxBytes`, options.maxBytes);
+  wholeAbove0(`${at}.maxReads`, options.maxReads, MOST_AT_ONCE);
+  wholeAbove0(`${at}.maxFallbacks`, options.maxFallbacks, MOST_AT_ONCE);
+  const { refreshAfter } = options;
+  if (typeof refreshAfter !== 'number' || !(refreshAfter > 0) || refreshAfter > 1) {
+    throw new InvalidArgumentError(`${at}.refreshAfter`, refreshAfter, 'a part above 0, at most 1');
+  }
+  return {
+    level1TtlMs: durationMs(options.level1Ttl, `${at}.level1Ttl`),
+    level2TtlMs: durationMs(options.level2Ttl, `${at}.level2Ttl`),
+    level1TimeoutMs: durationMs(options.level1Timeout, `${at}.level1Timeout`),
+    refreshAfter,
+    maxEntries: options.maxEntries,
+    maxBytes: options.maxBytes,
+    maxReads: options.maxReads,
+    maxFallbacks: options.maxFallbacks,
+    coreFields: checkFields(options.coreFields, `${at}.coreFields`),
+    recovery: checkRecovery(options.recovery, `${at}.recovery`),
+    resources: checkResources(options, at),
+  };
+}
+
+function checkResources(
+  { resources, recovery }: DegradationOptions,
+  at: string,
+): ReadonlyMap<string, ResourceFigures> {
+  plainObject(`${at}.resources`, resources, 'an object of resources by name');
+  const names = Object.keys(resources);
+  if (names.length > MOST_RESOURCES || names.includes('')) {
+    throw new InvalidArgumentError(
+      `${at}.resources`,
+      names.length,
+      `up to ${MOST_RESOURCES} names`,
+    );
+  }
+  const checked = new Map<string, ResourceFigures>();
+  for (const [name, resource] of Object.entries(resources)) {
+    const path = `${at}.resources.${name}`;
+    checked.set(name, checkResource(resource, recovery, path));
+  }
+  return checked;
+}
+
+function checkResource(
+  input: ResourceOptions,
+  recovery: Partial<RecoveryOptions>,
+  at: string,
+): ResourceFigures {
+  plainObject(at, input, 'an object');
+  rejectUnknown(at, input, KNOWN_RESOURCE);
+  const { mode = 'auto', level, level1Ttl, level2Ttl } = input;
+  oneOf(`${at}.mode`, mode, MODES);
+  if (level !== undefined && (!LEVELS.includes(level) || mode !== 'forced')) {
+    throw new InvalidArgumentError(`${at}.level`, level, "1, 2, 3 or 4, and mode 'forced'");
+  }
+  if (input.recovery !== undefined) plainObject(`${at}.recovery`, input.recovery, 'an object');
+  return {
+    mode,
+    level,
+    level1TtlMs: level1Ttl === undefined ? undefined : durationMs(level1Ttl, `${at}.level1Ttl`),
+    level2TtlMs: level2Ttl === undefined ? undefined : durationMs(level2Ttl, `${at}.level2Ttl`),
+    coreFields: checkFields(input.coreFields, `${at}.coreFields`),
+    recovery: checkRecovery(
+      { ...recovery, ...withoutUndefined(input.recovery ?? {}) },
+      `${at}.recovery`,
+    ),
+  };
+}
+
+export function checkFields(fields: unknown, at: string): readonly string[] | undefined {
+  if (fields === undefined) return undefined;
+  const isList =
+    Array.isArray(fields) && fields.every((field) => typeof field === 'string' && field !== '');
+  if (!isList)
+    throw new InvalidArgumentError(at, fields, "a list of fields such as 'price.amount'");
+  return fields as string[];
+}

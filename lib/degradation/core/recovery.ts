@@ -1,0 +1,272 @@
+import { type Clock } from '../../common/clock.js';
+import { SOLE_PROBER, type ProbeLease } from '../../stores/probe-lease.js';
+import {
+  type Admission,
+  type CallOutcome,
+  type DegradeLevel,
+  type HealthProbe,
+  type RecoveryChange,
+  type RecoveryPhase,
+  type RecoveryStats,
+  type ResourceRecovery,
+  type TripCause,
+} from './contract.js';
+import { runHealthProbe } from './health-probe.js';
+import { admission, heldBack, UNCOUNTED } from './admission.js';
+import { jitterOf } from './jitter.js';
+import { ProbeTurn } from './probe-turn.js';
+import { RecoveryCounts } from './recovery-counts.js';
+import { type RecoveryFigures } from './recovery-options.js';
+import { reduce } from './recovery-reducer.js';
+import {
+  initialState,
+  isProbeDue,
+  leaseMs,
+  lets,
+  percentOf,
+  timeMatters,
+  type RecoveryEvent,
+  type RecoveryRules,
+  type RecoveryState,
+} from './recovery-state.js';
+import { TripWindow } from './trip-window.js';
+
+export interface RecoverySettings {
+  readonly resource: string;
+  readonly figures: RecoveryFigures;
+  /** Nodes with different names do not probe in step. */
+  readonly nodeId: string;
+  readonly lease?: ProbeLease;
+  readonly onChange?: (change: RecoveryChange) => void;
+  /** Tests only: the factor on the interval before a probe. */
+  readonly jitter?: (turn: number) => number;
+}
+
+/** One resource: its state, the window that trips it, and the probes that bring it back. */
+export class Recovery implements ResourceRecovery {
+  readonly resource: string;
+  /** A check by the user. Without one, requests of callers are the probes. */
+  probe: HealthProbe | undefined;
+  private readonly onChange: ((change: RecoveryChange) => void) | undefined;
+  private readonly counts = new RecoveryCounts();
+  private readonly turn: ProbeTurn;
+  private readonly jitter: (turn: number) => number;
+  private rules: RecoveryRules;
+  private window: TripWindow;
+  private state: RecoveryState;
+  private normal: Admission;
+  private ramped: Admission = UNCOUNTED;
+  private held: Admission = UNCOUNTED;
+  private stopProbe: (() => void) | undefined;
+
+  constructor(
+    { resource, figures, nodeId, lease = SOLE_PROBER, onChange, jitter }: RecoverySettings,
+    private readonly clock: Clock,
+  ) {
+    this.resource = resource;
+    this.onChange = onChange;
+    this.jitter = jitter ?? ((turn) => jitterOf(`${nodeId}/${resource}/${turn}`));
+    this.rules = { ...figures, jitter: this.jitter };
+    this.window = new TripWindow(figures);
+    this.state = initialState(clock.now());
+    this.normal = admission('normal', this.state);
+    this.turn = new ProbeTurn(resource, lease, () => this.dispatch({ type: 'postpone' }));
+  }
+
+  get phase(): RecoveryPhase {
+    return this.state.phase;
+  }
+
+  get percent(): number {
+    return percentOf(this.state, this.rules);
+  }
+
+  /** Whether time has something to do here. */
+  get isActive(): boolean {
+    const { phase } = this.state;
+    return phase === 'degraded' || phase === 'probing' || phase === 'ramp';
+  }
+
+  admit(): Admission {
+    switch (this.state.phase) {
+      case 'normal':
+        this.counts.normal++;
+        return this.normal;
+      case 'disabled':
+        return UNCOUNTED;
+      case 'forced':
+        this.counts.held++;
+        return this.held;
+      default:
+        return this.admitOnTheWay(this.clock.now());
+    }
+  }
+
+  settled(
+    admitted: Admission,
+    outcome: CallOutcome,
+    durationMs: number,
+    nowMicros = this.clock.now(),
+  ): void {
+    if (admitted.epoch !== this.state.epoch) {
+      if (admitted.epoch !== 0) this.counts.late++;
+      return;
+    }
+    const isSlow = durationMs > this.rules.slowMs;
+    if (admitted.kind === 'normal') {
+      if (outcome !== 'neutral') this.watch(nowMicros, outcome === 'failure', isSlow);
+      return;
+    }
+    const verdict = isSlow && outcome === 'success' ? 'failure' : outcome;
+    if (admitted.kind === 'probe') return this.probeSettled(admitted, verdict);
+    this.dispatch({ type: 'settled', admission: admitted, outcome: verdict });
+  }
+
+  trip(cause: TripCause): void {
+    this.dispatch({ type: 'trip', cause });
+  }
+
+  force(level?: DegradeLevel): void {
+    this.dispatch({ type: 'force', level });
+  }
+
+  disable(): void {
+    this.dispatch({ type: 'disable' });
+  }
+
+  observe(): void {
+    this.dispatch({ type: 'observe' });
+  }
+
+  resume(): void {
+    this.dispatch({ type: 'resume' });
+  }
+
+  /** What time has changed, and a probe by the user if one is due. */
+  tick(): void {
+    const now = this.clock.now();
+    this.look(now);
+    if (this.probe === undefined) return;
+    const permit = this.takePermit(now);
+    if (permit !== undefined) this.runProbe(this.probe, permit);
+  }
+
+  use(figures: RecoveryFigures): void {
+    this.rules = { ...figures, jitter: this.jitter };
+    if (!this.window.takes(figures)) this.window = new TripWindow(figures);
+  }
+
+  stop(): void {
+    this.stopProbe?.();
+    this.turn.done();
+  }
+
+  stats(): RecoveryStats {
+    const { phase, observing, epoch, cause, level, since } = this.state;
+    return {
+      ...{ resource: this.resource, phase, observing, percent: this.percent },
+      ...{ epoch, cause, level, sinceMs: this.clock.epochMs(since) },
+      ...this.counts.stats(this.turn.refused),
+    };
+  }
+
+  private admitOnTheWay(now: number): Admission {
+    this.look(now);
+    switch (this.state.phase) {
+      case 'ramp':
+        return this.admitToRamp();
+      case 'degraded':
+      case 'probing':
+        // Where the user has a probe, callers are not made to try it out.
+        return (this.probe === undefined && this.takePermit(now)) || this.hold();
+      default:
+        return this.admit();
+    }
+  }
+
+  private admitToRamp(): Admission {
+    const stage = this.counts.stage(this.percent);
+    const passes = lets(this.state, this.rules);
+    this.dispatch({ type: 'request' });
+    if (passes) {
+      stage.admitted++;
+      return this.ramped;
+    }
+    stage.held++;
+    return this.state.observing ? UNCOUNTED : this.held;
+  }
+
+  private hold(): Admission {
+    this.counts.held++;
+    return this.state.observing ? UNCOUNTED : this.held;
+  }
+
+  private takePermit(now: number): Admission | undefined {
+    if (!isProbeDue(this.state, now) || !this.turn.isOurs(now, leaseMs(this.rules))) {
+      return undefined;
+    }
+    this.dispatch({ type: 'probe' });
+    this.counts.probes.begun++;
+    return admission('probe', this.state);
+  }
+
+  private probeSettled(admitted: Admission, outcome: CallOutcome): void {
+    const { probes } = this.counts;
+    if (admitted.permit !== this.state.permit) {
+      this.counts.late++;
+      return;
+    }
+    if (this.clock.now() >= this.state.permitUntil) probes.expired++;
+    else if (outcome === 'success') probes.succeeded++;
+    else if (outcome === 'failure') probes.failed++;
+    else probes.neutral++;
+    this.dispatch({ type: 'settled', admission: admitted, outcome });
+  }
+
+  private look(now: number): void {
+    if (now < timeMatters(this.state, this.rules)) return;
+    if (this.state.phase === 'probing') this.counts.probes.expired++;
+    this.dispatch({ type: 'time' });
+  }
+
+  private watch(nowMicros: number, isFailure: boolean, isSlow: boolean): void {
+    const cause = this.window.record(nowMicros, isFailure, isSlow);
+    if (cause !== undefined) this.trip(cause);
+  }
+
+  private runProbe(probe: HealthProbe, permit: Admission): void {
+    this.stopProbe = runHealthProbe(probe, this.rules.probeTimeoutMs, this.clock, (isWell, ms) => {
+      this.settled(permit, isWell ? 'success' : 'failure', ms);
+    });
+  }
+
+  private dispatch(event: RecoveryEvent): void {
+    const before = this.state;
+    const next = reduce(before, event, this.clock.now(), this.rules);
+    if (next === before) return;
+    this.state = next;
+    if (before.permit !== 0 && next.permit !== before.permit) this.turn.done();
+    if (next.epoch !== before.epoch) this.enterPhase(next);
+    if (
+      next.epoch !== before.epoch ||
+      next.stage !== before.stage ||
+      next.observing !== before.observing
+    ) {
+      this.tell(before, next);
+    }
+  }
+
+  private enterPhase(state: RecoveryState): void {
+    this.normal = admission('normal', state);
+    this.ramped = admission('ramped', state);
+    this.held = heldBack(state);
+    this.window.clear();
+  }
+
+  private tell(before: RecoveryState, { phase, epoch, cause, observing }: RecoveryState): void {
+    const { resource, percent } = this;
+    const change = { resource, from: before.phase, to: phase, percent, epoch, cause, observing };
+    this.counts.note(change);
+    this.onChange?.(change);
+  }
+}

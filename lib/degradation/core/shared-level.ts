@@ -1,0 +1,87 @@
+import { type Clock } from '../../common/clock.js';
+import { type Envelope, type SharedCache } from '../../stores/shared-cache.js';
+import { inBudget, NOTHING } from './in-budget.js';
+import { ReadBreaker } from './read-breaker.js';
+
+export interface SharedLevelStats {
+  /** Reads that were not begun because enough were under way. */
+  readonly busy: number;
+  /** …because the cache has not been answering. */
+  readonly skipped: number;
+  /** The cache failed, or took longer than there was time. */
+  readonly failed: number;
+  /** Reads that joined one of the same key. */
+  readonly joined: number;
+}
+
+/** How level 1 is read: one read per key at a time, few in all, and none while there is no answer. */
+export class SharedLevel {
+  private readonly flights = new Map<string, Promise<Envelope | undefined>>();
+  private readonly breaker = new ReadBreaker();
+  private readonly counts = { busy: 0, skipped: 0, failed: 0, joined: 0 };
+
+  constructor(
+    readonly cache: SharedCache,
+    private readonly clock: Clock,
+  ) {}
+
+  /** True while reads would be in vain. */
+  get isAway(): boolean {
+    return this.breaker.isOpen(this.clock.now());
+  }
+
+  /** What is there, within the budget; a failure is a miss. */
+  async read(
+    key: string,
+    budgetMs: number,
+    timeoutMs: number,
+    maxReads: number,
+  ): Promise<Envelope | undefined> {
+    let flight = this.flights.get(key);
+    if (flight === undefined) flight = this.begin(key, timeoutMs, maxReads);
+    else this.counts.joined++;
+    if (flight === undefined) return undefined;
+    const found = await inBudget(flight, budgetMs, this.clock);
+    return found === NOTHING ? undefined : found;
+  }
+
+  stats(): SharedLevelStats {
+    return { ...this.counts };
+  }
+
+  private begin(
+    key: string,
+    timeoutMs: number,
+    maxReads: number,
+  ): Promise<Envelope | undefined> | undefined {
+    // Reads that nobody waits for any more still occupy the cache.
+    if (Math.max(this.flights.size, this.cache.reading) >= maxReads) {
+      this.counts.busy++;
+      return undefined;
+    }
+    const begunAt = this.clock.now();
+    if (!this.breaker.allows(begunAt)) {
+      this.counts.skipped++;
+      return undefined;
+    }
+    const flight = this.ask(key, timeoutMs, begunAt).finally(() => this.flights.delete(key));
+    this.flights.set(key, flight);
+    return flight;
+  }
+
+  private async ask(
+    key: string,
+    timeoutMs: number,
+    begunAt: number,
+  ): Promise<Envelope | undefined> {
+    try {
+      const found = await this.cache.get(key, timeoutMs);
+      this.breaker.succeeded();
+      return found;
+    } catch {
+      this.counts.failed++;
+      this.breaker.failed(begunAt, this.clock.now());
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type Duration } from '../common/duration.js';
+import { type DegradeLevel, type DegradeReason } from './core/contract.js';
+import { type Decision } from '../limiter/decision.js';
+import { type AnsweredQuestion } from './answer-keys.js';
+
+/** What a method or function that answers in the place of a handler is told. */
+export interface DegradeContext {
+  readonly reason: DegradeReason;
+  /** What the handler threw. */
+  readonly error: unknown;
+  /** Of a request that was denied. */
+  readonly decision: Decision | undefined;
+  readonly level: DegradeLevel;
+  readonly context: ExecutionContext;
+  /** The request of HTTP, the call of gRPC, the context of a message. */
+  readonly request: unknown;
+  readonly params: unknown;
+  readonly query: unknown;
+  /** The body of a request; the message of gRPC and of the message transports. */
+  readonly body: unknown;
+  /** What is left of the deadline. */
+  readonly remainingMs: number;
+}
+
+/** Level 4 as words for people: the answer says that there is none, and why. */
+export class DegradeMessage {
+  constructor(readonly text: string) {}
+}
+
+/** Says in these words, and with a status that tells of a failure, that there is no answer. */
+export function degradeMessage(text: string): DegradeMessage {
+  return new DegradeMessage(text);
+}
+
+/** Words for people, by the level of their answer. For level 4 there is `degradeMessage`. */
+export interface DegradeNotice {
+  readonly level2?: string;
+  readonly level3?: string;
+}
+
+/** A question that callers are going to ask, and what makes its answer: as a rule, the handler itself. */
+export interface WarmQuestion extends AnsweredQuestion {
+  readonly load: () => unknown;
+}
+
+/** Questions, as many as there are: they are asked for a few at a time. */
+export type WarmQuestions = Iterable<WarmQuestion> | AsyncIterable<WarmQuestion>;
+
+/** What `@Degrade` can be told. What is left out comes from the class, then from the module. */
+export interface DegradeOptions {
+  /** What recovers as one; routes with the same name share its state. Default: `Class.method`. */
+  readonly resource?: string;
+  /** How old an answer of the shared cache may be; false leaves that level out. */
+  readonly level1?: Duration | false;
+  /** How old an answer of the process cache may be; false leaves that level out. */
+  readonly level2?: Duration | false;
+  /** The method of the controller that makes a simplified answer. */
+  readonly level3?: string;
+  /** What is left: a value, a function that makes one, or `degradeMessage('…')`. */
+  readonly level4?: unknown;
+  /** The method that answers requests over their limit, in the place of `level3`. */
+  readonly blockHandler?: string;
+  /** The method that answers failed requests, in the place of `level3`. */
+  readonly fallback?: string;
+  /** By then the request is answered. Default: the module's; for writes none. */
+  readonly deadline?: Duration;
+  /** From then on the levels are tried while the handler still runs. Default: the module's. */
+  readonly slow?: Duration;
+  /** Everybody gets the same answer, whoever asks. */
+  readonly shared?: boolean;
+  /** Headers that the answer depends on. */
+  readonly vary?: readonly string[];
+  /** Whose answer it is, where `request.user` does not tell. */
+  readonly principal?: (context: ExecutionContext) => string | number | undefined | null;
+  /** Part of the key: a new one leaves the answers of older versions behind. */
+  readonly schemaVersion?: string | number;
+  /**
+   * What people are to be told with an answer of level 2 ("may be out of date") or 3 ("reviews are
+   * loading…"). It travels with the mark of the answer, and in `field`.
+   */
+  readonly notice?: DegradeNotice;
+  /** Puts `{ level, reason, ageMs }` and the notice into answers that are objects, under this name. */
+  readonly field?: string;
+  /** The fields that a simplified answer keeps. */
+  readonly coreFields?: readonly string[];
+  /** The handler only reads, although its transport or its verb does not say so. */
+  readonly idempotent?: boolean;
+  /** Makes of cached plain data what the handler had returned, such as an instance of a class. */
+  readonly revive?: (plain: unknown) => unknown;
+  /** Lists the questions that `Degradation.warm()` fills the caches with; it is given the controller. */
+  readonly warm?: (controller: never) => WarmQuestions | Promise<WarmQuestions>;
+  /** Whether an error tells of trouble. Default: all but 4xx and what the caller did wrong. */
+  readonly isFailure?: (error: unknown) => boolean;
+}

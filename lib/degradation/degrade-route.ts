@@ -1,0 +1,230 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type Clock } from '../common/clock.js';
+import { isStrayPromise } from '../common/promises.js';
+import {
+  type DegradeLevel,
+  type DegradeReason,
+  type FallbackAnswer,
+  type Fallbacks,
+  type FallbackLevels,
+  type ResourceRecovery,
+} from './core/contract.js';
+import { type Decision } from '../limiter/decision.js';
+import {
+  DegradeMessage,
+  type DegradeContext,
+  type DegradeOptions,
+  type WarmQuestions,
+} from './degrade-options.js';
+import { type DegradeMark, type DegradeTransport } from './degrade-transport.js';
+import { DegradedException } from './degraded.exception.js';
+import { type AnswerKeys } from './answer-keys.js';
+import { type RouteAnswers } from './route-answers.js';
+import { type CallPatience, type RoutePatience } from './route-patience.js';
+
+/** Why a request is not answered by its handler. */
+export interface Trigger {
+  readonly reason: DegradeReason;
+  readonly error?: unknown;
+  readonly decision?: Decision;
+  /** The level that an operator wants to see. */
+  readonly level?: DegradeLevel;
+  /** Redis is what failed. */
+  readonly storeIsAway?: boolean;
+}
+
+/** What a caller gets in the place of the handler's answer. */
+export interface Substitute {
+  readonly value: unknown;
+  readonly mark: DegradeMark;
+}
+
+/** What the functions of levels 3 and 4 are made a context from. */
+export interface FallbackSubject {
+  readonly context: ExecutionContext;
+  readonly transport: DegradeTransport;
+  readonly decision: Decision | undefined;
+}
+
+/** The levels of a route, by what asks for them: `level3` may have a namesake for each. */
+export interface RouteLevels {
+  readonly usual: FallbackLevels;
+  readonly limited: FallbackLevels;
+  readonly failed: FallbackLevels;
+}
+
+export interface DegradeRouteParts {
+  readonly id: string;
+  readonly options: DegradeOptions;
+  readonly recovery: ResourceRecovery;
+  readonly fallbacks: Fallbacks;
+  readonly levels: RouteLevels;
+  readonly keys: AnswerKeys;
+  readonly answers: RouteAnswers;
+  readonly patience: RoutePatience;
+  readonly clock: Clock;
+  readonly hidden: (route: string, error: unknown) => void;
+  /** The controller, outside of any request. */
+  readonly controller: () => object | Promise<object>;
+  /** True where `@Degrade` stands on the class and on the method: the inner one of the two answers. */
+  readonly isBoundTwice: boolean;
+}
+
+/** Everything that there is to say about the answers of one handler. */
+export class DegradeRoute implements RoutePatience {
+  readonly id: string;
+  readonly recovery: ResourceRecovery;
+  readonly clock: Clock;
+  readonly answers: RouteAnswers;
+  readonly isBoundTwice: boolean;
+  /** Other ones after a change. A request that has begun goes on with what it began with. */
+  reads: CallPatience;
+  writes: CallPatience;
+
+  constructor(private readonly parts: DegradeRouteParts) {
+    this.id = parts.id;
+    this.recovery = parts.recovery;
+    this.clock = parts.clock;
+    this.answers = parts.answers;
+    this.isBoundTwice = parts.isBoundTwice;
+    this.reads = parts.patience.reads;
+    this.writes = parts.patience.writes;
+  }
+
+  get options(): DegradeOptions {
+    return this.parts.options;
+  }
+
+  get keys(): AnswerKeys {
+    return this.parts.keys;
+  }
+
+  get levels(): FallbackLevels {
+    return this.parts.levels.usual;
+  }
+
+  /** The caller is not told of an error of the handler. */
+  hide(error: unknown): void {
+    this.parts.hidden(this.id, error);
+  }
+
+  /** What `warm` lists: nothing where there is none. */
+  async warmQuestions(): Promise<WarmQuestions> {
+    const { options, controller } = this.parts;
+    return (await options.warm?.((await controller()) as never)) ?? [];
+  }
+
+  isRead(context: ExecutionContext, transport: DegradeTransport): boolean {
+    return this.parts.options.idempotent ?? transport.isRead(context);
+  }
+
+  patienceOf(context: ExecutionContext, transport: DegradeTransport): CallPatience {
+    return this.isRead(context, transport) ? this.reads : this.writes;
+  }
+
+  /** An operator has said that nobody is to be helped. */
+  get isOff(): boolean {
+    const { recovery } = this;
+    return recovery.phase === 'disabled' || recovery.stats().observing;
+  }
+
+  /** The level that an operator wants all to see. */
+  get pinnedLevel(): DegradeLevel | undefined {
+    const { recovery } = this;
+    return recovery.phase === 'forced' ? recovery.stats().level : undefined;
+  }
+
+  isFailure(error: unknown, transport: DegradeTransport): boolean {
+    const { isFailure } = this.parts.options;
+    try {
+      if (isFailure === undefined) return transport.isFailure(error);
+      const said = isFailure(error);
+      return isStrayPromise(said) ? true : said;
+    } catch {
+      // Who cannot judge an error has not said that it is harmless.
+      return true;
+    }
+  }
+
+  /**
+   * The best answer still possible. Writes have none: a caller must not take one for a success. Rejects
+   * if a function of level 4 has nothing but words.
+   */
+  async substitute(
+    context: ExecutionContext,
+    transport: DegradeTransport,
+    { reason, error, decision, level, storeIsAway }: Trigger,
+    deadline: number,
+  ): Promise<Substitute | undefined> {
+    if (!this.isRead(context, transport)) return undefined;
+    const { fallbacks, levels, keys } = this.parts;
+    const subject: FallbackSubject = { context, transport, decision };
+    const answer = await fallbacks.answer({
+      levels: reason === 'limited' ? levels.limited : error ? levels.failed : levels.usual,
+      key: keys.keyOf(context, transport),
+      reason,
+      deadline,
+      level,
+      storeIsAway,
+      error,
+      context: subject,
+    });
+    if (answer === undefined) return undefined;
+    if (answer.value instanceof DegradeMessage) {
+      throw new DegradedException(reason, answer.value.text, statusOf(decision), error);
+    }
+    const notice = this.noticeOf(answer.level);
+    return { value: this.withField(answer, notice), mark: { ...answer, notice } };
+  }
+
+  /** The words that are left, and now are given; undefined if the route has none. */
+  words(
+    context: ExecutionContext,
+    transport: DegradeTransport,
+    { reason, error, decision }: Trigger,
+  ): DegradedException | undefined {
+    const { options, fallbacks } = this.parts;
+    const { level4 } = options;
+    const isRead = this.isRead(context, transport);
+    if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
+    const text = level4 instanceof DegradeMessage ? level4.text : level4;
+    const message = typeof text === 'string' ? text : undefined;
+    fallbacks.gaveWords(reason, isRead);
+    return new DegradedException(reason, message, statusOf(decision), error);
+  }
+
+  private noticeOf(level: DegradeLevel): string | undefined {
+    const { notice } = this.parts.options;
+    return level === 2 ? notice?.level2 : level === 3 ? notice?.level3 : undefined;
+  }
+
+  private withField(
+    { value, level, reason, ageMs }: FallbackAnswer,
+    notice: string | undefined,
+  ): unknown {
+    const { field } = this.parts.options;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (field === undefined || !isObject) return value;
+    const told = notice === undefined ? undefined : { notice };
+    return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs), ...told } };
+  }
+}
+
+/** As the guard has it: too much from this caller, or too little for all. */
+function statusOf(decision: Decision | undefined): 429 | 503 {
+  return decision === undefined || decision.tier === 'cluster' ? 503 : 429;
+}
+
+/** What a function of the application is told. */
+export function degradeContext(
+  { context, transport, decision }: FallbackSubject,
+  level: DegradeLevel,
+  reason: DegradeReason,
+  error: unknown,
+  remainingMs: number,
+): DegradeContext {
+  return {
+    ...transport.partsOf(context),
+    ...{ reason, error, decision, level, context, remainingMs },
+  };
+}

@@ -1,0 +1,133 @@
+import { type Clock } from '../common/clock.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { type Fallbacks, type HealthProbe } from './core/contract.js';
+import { type Recoveries } from './core/recoveries.js';
+import { ByHandler, type Class, type Handler } from '../requests/by-handler.js';
+import { routePlaceOf, type ServedPath } from '../limits/route-place.js';
+import { methodNameOf, type RouteTable } from '../limits/route-table.js';
+import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
+import { type Controllers } from './controllers.js';
+import { checkRoute, checkService, whyNot } from './degrade-check.js';
+import { degradeOf } from './degrade-metadata.js';
+import { DegradeRoute } from './degrade-route.js';
+import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
+import { levelsOf } from './route-levels.js';
+import { PatienceLines, type UsualPatience } from './route-patience.js';
+
+export interface DegradeRoutesParts extends RouteAnswersParts {
+  readonly table: Pick<RouteTable, 'planOf'>;
+  readonly recoveries: Pick<Recoveries, 'of'>;
+  readonly fallbacks: Fallbacks;
+  readonly probes: Readonly<Record<string, HealthProbe>>;
+  readonly controllers: Controllers;
+  readonly user: AnswerKeySettings['user'];
+  readonly credentials: AnswerKeySettings['credentials'];
+  /** The paths of HTTP under which a handler is served. */
+  readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
+  /** The decorator stands on the class and on the method. */
+  readonly isBoundTwice: (type: object, handler: object) => boolean;
+  readonly patience: UsualPatience;
+  readonly clock: Clock;
+  /** Told of errors of handlers that no caller hears of. */
+  readonly hidden: (route: string, error: unknown) => void;
+}
+
+/** Whose answers a store keeps. */
+export interface AnswerOwner {
+  /** Tells the answers of services apart that share a store. */
+  readonly service: string | undefined;
+  /** Others may have their answers in the same store. */
+  readonly isStoreShared: boolean;
+  /** Nobody is to be helped: handlers are as if they had no `@Degrade`. */
+  readonly isOff?: boolean;
+}
+
+/** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
+export class DegradeRoutes {
+  private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
+  private readonly byId = new Map<string, DegradeRoute>();
+  private lines: PatienceLines | undefined;
+  private usual: UsualPatience | undefined;
+
+  /** Who has no `@Degrade` needs nothing of it: the parts are made for the first route. */
+  constructor(
+    private readonly parts: () => DegradeRoutesParts,
+    private readonly owner: AnswerOwner,
+  ) {}
+
+  /** Undefined for a handler that has no other answer than its own. */
+  of(type: Class, handler: Handler): DegradeRoute | undefined {
+    return this.routes.of(type, handler);
+  }
+
+  /** By its id, `Class.method`. */
+  get(id: string): DegradeRoute {
+    const route = this.byId.get(id);
+    if (route !== undefined) return route;
+    const known = [...this.byId.keys()].sort().join(', ');
+    throw new InvalidArgumentError('route', id, `one of the routes with @Degrade: ${known}`);
+  }
+
+  all(): Iterable<DegradeRoute> {
+    return this.byId.values();
+  }
+
+  /**
+   * Checks that every route could live with another patience; what comes back puts it into effect, for
+   * requests that come then.
+   */
+  prepare(usual: UsualPatience): () => void {
+    const routes = [...this.byId.values()];
+    this.lines?.keep(routes);
+    const next = routes.map((route) => this.lines!.of(nameOf(route.id), route.options, usual));
+    return () => {
+      this.usual = usual;
+      for (const [i, route] of routes.entries()) Object.assign(route, next[i]);
+    };
+  }
+
+  close(): void {
+    this.lines?.close();
+  }
+
+  private make(type: Class, handler: Handler): DegradeRoute | undefined {
+    const ofClass = degradeOf(type);
+    const own = degradeOf(handler);
+    if (own === undefined && ofClass === undefined) return undefined;
+    const method = methodNameOf(type, handler);
+    const at = nameOf(`${type.name}.${method}`);
+    const why = whyNot(type, handler, method);
+    // What a class says is meant for those of its handlers that it fits.
+    if (why !== undefined && own === undefined) return undefined;
+    if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
+    const options = { ...ofClass, ...own };
+    checkRoute(at, type, handler, options, own ?? {});
+    const { service, isStoreShared, isOff } = this.owner;
+    if (isStoreShared) checkService(at, handler, options, service);
+    if (isOff) return undefined;
+    // From here on connections are open.
+    const parts = this.parts();
+    const { user, credentials } = parts;
+    const { id } = parts.table.planOf(type, handler);
+    const resource = options.resource ?? id;
+    const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
+    const levels = levelsOf(recovery.resource, options, parts.controllers);
+    const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
+    const keys = new AnswerKeys({ service, place, options, user, credentials });
+    this.lines ??= new PatienceLines(parts.clock);
+    const route = new DegradeRoute({
+      ...{ id, options, recovery, levels, keys },
+      fallbacks: parts.fallbacks,
+      clock: parts.clock,
+      controller: () => parts.controllers.apart(type),
+      hidden: parts.hidden,
+      answers: new RouteAnswers(id, keys, levels.usual, parts),
+      patience: this.lines.of(at, options, this.usual ?? parts.patience),
+      isBoundTwice: parts.isBoundTwice(type, handler),
+    });
+    this.byId.set(id, route);
+    return route;
+  }
+}
+
+const nameOf = (id: string): string => `@Degrade on ${id}`;

@@ -1,0 +1,112 @@
+import { InvalidArgumentError } from '../common/errors.js';
+import { type AnswerStore } from './core/contract.js';
+import { type DegradeRoute } from './degrade-route.js';
+import { type WarmQuestion } from './degrade-options.js';
+
+/** What became of the warm-up of one resource: questions whose answers are kept now, and others. */
+export interface WarmedResource {
+  readonly resource: string;
+  readonly warmed: number;
+  /** Not loaded, without an answer, or not kept by one of the caches. */
+  readonly failed: number;
+}
+
+export interface RouteWarmingParts {
+  readonly routes: () => Iterable<DegradeRoute>;
+  readonly caches: () => Pick<AnswerStore, 'warmUp'>;
+  /** Told of a resource with questions that failed, and of the first error, if there was one. */
+  readonly failed: (warmed: WarmedResource, error: unknown) => void;
+}
+
+/** Fills the caches of routes before they are needed, by the questions that their `warm` lists. */
+export class RouteWarming {
+  private readonly underWay = new Map<string, Promise<WarmedResource>>();
+
+  constructor(private readonly parts: RouteWarmingParts) {}
+
+  /** One resource after the other; one that is being warmed already is waited for. */
+  async warm(resource?: string): Promise<WarmedResource[]> {
+    const routes = this.byResource();
+    if (resource !== undefined && !routes.has(resource)) {
+      const known = [...routes.keys()].sort().join(', ') || '(none)';
+      const what = `one of the resources with 'warm' in @Degrade: ${known}`;
+      throw new InvalidArgumentError('resource', resource, what);
+    }
+    const warmed: WarmedResource[] = [];
+    for (const [name, ofName] of routes) {
+      if (resource === undefined || name === resource) warmed.push(await this.join(name, ofName));
+    }
+    return warmed;
+  }
+
+  /** The resources that can be warmed. */
+  names(): string[] {
+    return [...this.byResource().keys()];
+  }
+
+  private byResource(): Map<string, DegradeRoute[]> {
+    const found = new Map<string, DegradeRoute[]>();
+    for (const route of this.parts.routes()) {
+      if (route.options.warm === undefined) continue;
+      const { resource } = route.recovery;
+      found.set(resource, [...(found.get(resource) ?? []), route]);
+    }
+    return found;
+  }
+
+  private join(resource: string, routes: readonly DegradeRoute[]): Promise<WarmedResource> {
+    let warming = this.underWay.get(resource);
+    if (warming === undefined) {
+      warming = this.begin(resource, routes).finally(() => this.underWay.delete(resource));
+      this.underWay.set(resource, warming);
+    }
+    return warming;
+  }
+
+  private async begin(resource: string, routes: readonly DegradeRoute[]): Promise<WarmedResource> {
+    let [warmed, failed] = [0, 0];
+    const errors: unknown[] = [];
+    const note = (error: unknown): void => {
+      if (errors.length === 0) errors.push(error);
+    };
+    for (const route of routes) {
+      const loads = new Map<string, WarmQuestion['load']>();
+      const wrong = (error: unknown): void => {
+        failed++;
+        note(error);
+      };
+      const load = (key: string): unknown => {
+        const one = loads.get(key)!;
+        loads.delete(key);
+        return one();
+      };
+      const keys = keysOf(route, loads, wrong);
+      const report = await this.parts.caches().warmUp(route.levels, keys, load, note);
+      warmed += report.loaded;
+      failed += report.skipped + report.failed;
+    }
+    const all = { resource, warmed, failed };
+    if (failed > 0) this.parts.failed(all, errors[0]);
+    return all;
+  }
+}
+
+/** A question that cannot be is told of, and the next one is looked at. */
+async function* keysOf(
+  route: DegradeRoute,
+  loads: Map<string, WarmQuestion['load']>,
+  wrong: (error: unknown) => void,
+): AsyncGenerator<string> {
+  for await (const question of await route.warmQuestions()) {
+    try {
+      if (typeof question?.load !== 'function') {
+        throw new InvalidArgumentError('warm', question, "questions with a function 'load'");
+      }
+      const key = route.keys.keyFor(question);
+      loads.set(key, question.load);
+      yield key;
+    } catch (error) {
+      wrong(error);
+    }
+  }
+}

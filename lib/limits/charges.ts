@@ -1,0 +1,150 @@
+import { decisive, tighter, type Decision } from '../limiter/decision.js';
+import { type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
+import { httpSubjectOf } from '../requests/subject.js';
+
+/** What has been decided for a request so far. */
+export interface Charge {
+  /** Undefined while the store is being asked. Of all that was asked, if it was asked in parts. */
+  readonly decision: Decision | undefined;
+  /** What was asked first; the ledger has all of it as soon as more is asked. */
+  readonly asked: Acquire | undefined;
+  readonly ledger: Ledger | undefined;
+  /** Settles when the decision is there. */
+  readonly pending: Promise<unknown> | undefined;
+  /** There if the request was denied and goes on all the same, to whoever has another answer. */
+  readonly handedOver?: HandOver;
+}
+
+/** A denial that the guard has left to the interceptor of the route. */
+export interface HandOver {
+  readonly decision: Decision;
+  /** The error that the guard would have thrown. */
+  readonly rejection: () => Error;
+}
+
+/**
+ * What a request has paid, and where it was denied, by policy and key or by app: several guards, or
+ * the fields of one operation, ask for the same request.
+ */
+export class Ledger {
+  private readonly paid = new Map<string, number>();
+  private readonly denials = new Map<string, Decision>();
+  /** The last in the line of those who ask for this request; undefined if nobody waits. */
+  tail: Promise<unknown> | undefined;
+
+  /** Tokens that were taken already. */
+  paidFor(request: AcquireRequest): number {
+    return this.paid.get(accountOf(request)) ?? 0;
+  }
+
+  denialOf(request: AcquireRequest): Decision | undefined {
+    return this.denials.get(accountOf(request));
+  }
+
+  /** `costOf` says what a request takes that names no cost. */
+  note(asked: Acquire, decision: Decision, costOf: (request: AcquireRequest) => number): void {
+    const requests = listOf(asked);
+    // All or nothing: who was denied has taken nothing, and the rest may be asked for again.
+    if (!decision.allowed) return this.noteDenials(requests, decision);
+    for (const request of requests) {
+      const account = accountOf(request);
+      this.paid.set(account, (this.paid.get(account) ?? 0) + costOf(request));
+    }
+  }
+
+  /** Of a policy that was asked for two keys at once nobody knows which was denied. */
+  private noteDenials(requests: readonly AcquireRequest[], decision: Decision): void {
+    for (const part of partsOf(decision)) {
+      if (part.allowed) continue;
+      const isOfPolicy = part.tier === 'policy';
+      const those = requests.filter(({ policy, app }) => {
+        return isOfPolicy ? policy === part.policy : app === part.policy;
+      });
+      if (those.length === 1) this.denials.set(accountOf(those[0]!), part);
+    }
+  }
+}
+
+/**
+ * A charge lives on the request itself. A WeakMap would be the polite place, but with an entry per
+ * request its upkeep costs more than all the rest of a decision: 1.7 µs against 15 ns, measured.
+ */
+const CHARGE = Symbol('weir:charge');
+
+interface Charged {
+  [CHARGE]?: Charge;
+}
+
+/** For the rare request that nothing can be put on. */
+const sealed = new WeakMap<object, Charge>();
+/** To ask each request whether it is one of these would cost more than to look where it is. */
+let isAnySealed = false;
+
+export function chargeOf(subject: object): Charge | undefined {
+  const charge = (subject as Charged)[CHARGE];
+  return charge === undefined && isAnySealed ? sealed.get(subject) : charge;
+}
+
+export function keepCharge(subject: object, charge: Charge): void {
+  try {
+    (subject as Charged)[CHARGE] = charge;
+  } catch {
+    isAnySealed = true;
+    sealed.set(subject, charge);
+  }
+}
+
+/**
+ * What was decided before, and what is new, as if all had been asked at once. Of each policy only
+ * the tightest part is kept: an operation may ask one for as many keys as its sender likes.
+ */
+export function joinDecisions(before: Decision | undefined, decision: Decision): Decision {
+  if (before === undefined && !hasTwins(partsOf(decision))) return decision;
+  const parts = [...(before === undefined ? [] : partsOf(before)), ...partsOf(decision)];
+  const tightest = new Map<string, Decision>();
+  for (const part of parts) {
+    const name = nameOf(part);
+    const other = tightest.get(name);
+    tightest.set(name, other === undefined ? part : tighter(other, part));
+  }
+  return decisive([...tightest.values()]);
+}
+
+/**
+ * The decision that was made for a request, for loggers and handlers: of an Express or Fastify
+ * request, a gRPC call, a message's context or payload, the context of a GraphQL operation.
+ * Undefined if the request was not limited.
+ */
+export function rateLimitOf(request: object): Decision | undefined {
+  return (chargeOf(request) ?? chargeOf(httpSubjectOf(request)))?.decision;
+}
+
+export function listOf(request: Acquire): readonly AcquireRequest[] {
+  return Array.isArray(request) ? (request as AcquireRequest[]) : [request as AcquireRequest];
+}
+
+/** Of one policy, for two keys. */
+function hasTwins(parts: readonly Decision[]): boolean {
+  for (let i = 1; i < parts.length; i++) {
+    for (let j = 0; j < i; j++) {
+      const [one, other] = [parts[i]!, parts[j]!];
+      if (one.policy === other.policy && one.tier === other.tier) return true;
+    }
+  }
+  return false;
+}
+
+function partsOf(decision: Decision): readonly Decision[] {
+  return decision.decisions ?? [decision];
+}
+
+/** Names of policies have no colon, and so none can be taken for a key or an app. */
+function accountOf(request: AcquireRequest): string {
+  return request.policy === undefined
+    ? `app:${request.app}`
+    : `policy:${request.policy}:${request.key}`;
+}
+
+function nameOf({ tier, policy }: Decision): string {
+  return tier === 'policy' ? `policy:${policy}` : `app:${policy}`;
+}

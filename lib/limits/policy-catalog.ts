@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { describe, didYouMean, InvalidArgumentError, mustStay } from '../common/errors.js';
+import { isImmutable } from '../common/immutable.js';
+import { type Decision } from '../limiter/decision.js';
+import { type LimitInput } from '../limiter/given-limits.js';
+import { type PolicyInput } from '../limiter/policy-options.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type ExecutionContext } from '@nestjs/common';
+import { NotYet } from './awaited-values.js';
+import { callerOf, type KeySettings } from './key-resolver.js';
+import { type RequestReader } from '../requests/request-reader.js';
+import {
+  checkNames,
+  splitPolicy,
+  type AppliedPolicy,
+  type Rejection,
+  type RoutePolicy,
+} from './route-policy.js';
+
+/** The policies that routes may name, wherever they come from: the root, features, decorators. */
+export class PolicyCatalog {
+  private readonly policies = new Map<string, AppliedPolicy>();
+  /** As the code has them. */
+  private readonly written = new Map<string, RoutePolicy>();
+  /** Those that a document decides about: not what a route brings along after the start. */
+  private readonly governed = new Set<string>();
+  /** As the document has them that is in force. */
+  private given: Readonly<Record<string, RoutePolicy>> = {};
+  /** Who names a policy, for as long as the process lives. */
+  private readonly uses = new Map<string, string>();
+  private chooser: string | undefined;
+  /** Those that stand in a decorator: nobody else can name them. */
+  private readonly inline = new Set<string>();
+  /** What callers are told that those are called: the name of a method is none of their business. */
+  private readonly publicNames = new Map<string, string>();
+
+  constructor(
+    private readonly limiter: RateLimiter,
+    private readonly settings: KeySettings,
+    /** That of the application, for all policies without one of their own. */
+    private readonly rejection?: Rejection,
+  ) {}
+
+  define(policies: Readonly<Record<string, RoutePolicy>>): void {
+    const limits: Record<string, PolicyInput> = {};
+    const applied = Object.entries(policies).map(([name, input]) => {
+      checkNames(`policies.${name}`, input);
+      const parts = splitPolicy(name, input, this.settings);
+      limits[name] = parts.limit;
+      return parts.applied;
+    });
+    this.limiter.define(limits);
+    for (const policy of applied) this.policies.set(policy.name, policy);
+    for (const [name, input] of Object.entries(policies)) this.written.set(name, input);
+  }
+
+  defineInline(name: string, input: RoutePolicy): AppliedPolicy {
+    const { name: publicName = neutralName(name), ...policy } = input;
+    if (typeof publicName !== 'string' || !PUBLIC_NAME.test(publicName)) {
+      const expectation = 'up to 64 letters, digits and _ . -';
+      throw new InvalidArgumentError(`name of @RateLimit on ${name}`, publicName, expectation);
+    }
+    this.define({ [name]: policy });
+    this.inline.add(name);
+    this.publicNames.set(name, publicName);
+    return this.use(name, `@RateLimit on ${name}`);
+  }
+
+  readonly publicNameOf = (policy: string): string => this.publicNames.get(policy) ?? policy;
+
+  /** The policies as the code has them; from now on a document decides about them. */
+  govern(): Readonly<Record<string, RoutePolicy>> {
+    for (const name of this.written.keys()) this.governed.add(name);
+    return Object.fromEntries(this.written);
+  }
+
+  /**
+   * Checks what policies are to be from now on, and compiles how they are applied. Functions of the
+   * code go on where nothing takes their place. The result brings it into force.
+   */
+  prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
+    this.checkUses(this.missingIn(document));
+    const next: AppliedPolicy[] = [];
+    const before = isImmutable(document) && isImmutable(this.given) ? this.given : {};
+    for (const name of Object.keys(document)) {
+      const given = document[name]!;
+      const isAlike = Object.hasOwn(before, name) && isAppliedAlike(before[name]!, given);
+      if (!isAlike) next.push(this.reapply(name, given));
+    }
+    return () => {
+      for (const name of this.missingIn(document)) this.policies.delete(name);
+      this.given = document;
+      for (const applied of next) {
+        this.governed.add(applied.name);
+        const before = this.policies.get(applied.name);
+        // Routes hold on to it, so it changes where it is.
+        if (before !== undefined) Object.assign(before, applied);
+        else this.policies.set(applied.name, applied);
+      }
+    };
+  }
+
+  /** The policies of the code that such a document has taken away. */
+  missingIn(document: object): string[] {
+    const missing: string[] = [];
+    for (const name of this.governed) if (!Object.hasOwn(document, name)) missing.push(name);
+    return missing;
+  }
+
+  /** The names of all policies that the limiter has with such a document in force. */
+  namesWith(document: object): string[] {
+    const others = this.limiter.policyNames().filter((name) => !this.governed.has(name));
+    return [...new Set([...others, ...Object.keys(document)])];
+  }
+
+  /** As `get`, for somebody who will need it for good. */
+  use(name: string, where: string): AppliedPolicy {
+    const policy = this.get(name, where);
+    if (!this.uses.has(name)) this.uses.set(name, where);
+    return policy;
+  }
+
+  /** A function will choose among policies, and nobody knows which. */
+  useAll(where: string): void {
+    this.chooser ??= where;
+  }
+
+  /** The caller's name; undefined as long as there is none. */
+  callerOf(context: ExecutionContext, reader: RequestReader): string | undefined {
+    try {
+      return callerOf(context, reader, this.settings);
+    } catch (error) {
+      if (error instanceof NotYet) throw error;
+      // Whoever asks for the key of such a request is told.
+      return undefined;
+    }
+  }
+
+  has(name: string): boolean {
+    return this.policies.has(name);
+  }
+
+  find(name: string): AppliedPolicy | undefined {
+    return this.policies.get(name);
+  }
+
+  /** Throws if a request, which may have a cost of its own, cannot bring such figures along. */
+  checkLimit(name: string, limit: LimitInput, cost?: number): void {
+    this.limiter.checkLimit(name, limit, cost);
+  }
+
+  /** What the application says to a denial: the policy in its own words, or the module for all. */
+  ownWordsFor(decision: Decision, context: ExecutionContext): Error | undefined {
+    const isOfPolicy = decision.tier === 'policy';
+    const own = isOfPolicy ? this.policies.get(decision.policy)?.rejection : undefined;
+    if (own !== undefined) return own(decision, context);
+    return this.rejection?.({ ...decision, policy: this.publicNameOf(decision.policy) }, context);
+  }
+
+  /** A caller without a name was limited by the policy's `anonymous` key. */
+  countAnonymous(policy: string): void {
+    this.limiter.countAnonymous(policy);
+  }
+
+  /** What a request takes of a policy if nobody says so. */
+  fixedCostOf(name: string): number {
+    return this.policies.get(name)?.fixedCost ?? 1;
+  }
+
+  /** `where` is who asks, for the message of the error. */
+  get(name: string, where: string): AppliedPolicy {
+    const policy = this.policies.get(name);
+    if (policy !== undefined) return policy;
+    throw this.unknown(name, where);
+  }
+
+  unknown(name: string, where: string): InvalidArgumentError {
+    const known = [...this.policies.keys()].filter((one) => !this.inline.has(one)).sort();
+    if (known.length === 0) {
+      const none = "a policy, but there are none: the option 'policies' defines them";
+      return new InvalidArgumentError(where, name, none);
+    }
+    const expectation = `one of the policies ${known.join(', ')}`;
+    // A choice is a function of the application, and may say anything.
+    const hint = typeof name === 'string' ? didYouMean(name, known) : '';
+    const message = `${where}: expected ${expectation}, got ${describe(name)}`;
+    return new InvalidArgumentError(where, name, expectation, message + (hint && `;${hint}`));
+  }
+
+  private checkUses(missing: readonly string[]): void {
+    for (const name of missing) {
+      const where = this.uses.get(name) ?? (this.written.has(name) ? this.chooser : undefined);
+      if (where !== undefined) throw mustStay(`policies.${name}`, where);
+    }
+  }
+
+  private reapply(name: string, given: RoutePolicy): AppliedPolicy {
+    const input = { ...functionsOf(this.written.get(name)), ...given };
+    const { applied } = splitPolicy(name, input, this.settings);
+    const isEarly = this.policies.get(name)?.early ?? applied.early;
+    if (applied.early === isEarly) return applied;
+    // Middleware is mounted when the application starts.
+    throw new InvalidArgumentError(
+      `policies.${name}.early`,
+      applied.early,
+      `${isEarly}, as it was`,
+    );
+  }
+}
+
+const PUBLIC_NAME = /^[\w.-]{1,64}$/;
+
+/** The same in all processes, and in all deployments in which the method is called the same. */
+function neutralName(policy: string): string {
+  return `limit-${createHash('sha256').update(policy).digest('hex').slice(0, 8)}`;
+}
+
+/** What of a policy's options a document may say about requests; the rest are figures. */
+const APPLICATION = ['key', 'anonymous', 'tier', 'cost', 'early'] as const;
+
+/** What has not changed is the same object, so lists need not be looked into. */
+function isAppliedAlike(before: RoutePolicy, given: RoutePolicy): boolean {
+  return before === given || APPLICATION.every((option) => before[option] === given[option]);
+}
+
+function functionsOf(input: RoutePolicy | undefined): Partial<RoutePolicy> {
+  return Object.fromEntries(Object.entries(input ?? {}).filter(([, value]) => !isPlain(value)));
+}
+
+/** A key may be a list, and a function one of its parts. */
+function isPlain(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(isPlain) : typeof value !== 'function';
+}

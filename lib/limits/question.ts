@@ -1,0 +1,304 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
+import { type Decision } from '../limiter/decision.js';
+import { type LimitInput } from '../limiter/given-limits.js';
+import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
+import { NotYet, type AwaitedValues } from './awaited-values.js';
+import { type Ledger } from './charges.js';
+import { type PerRequest } from './key-options.js';
+import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
+import { type PolicyCatalog } from './policy-catalog.js';
+import { UnknownLimit } from '../requests/refused.exception.js';
+import { CallerGone, type RequestReader } from '../requests/request-reader.js';
+import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
+import { type RoutePlan } from './route-plan.js';
+import { type AppliedPolicy, type Tier } from './route-policy.js';
+
+/** Told of what is odd about requests; the limit holds all the same. `RequestFaults` counts it. */
+export interface FaultListener {
+  missing(policy: string, cause: unknown): void;
+  beforeAuthentication(policy: string): void;
+  promised(policy: string, what: string, then: string): void;
+  failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
+}
+
+/** How many policies and keys one choice may name. */
+const MOST_CHOSEN = 1000;
+
+/** Puts a request and the plan of its route into the words of the limiter. */
+export class Questions {
+  constructor(
+    private readonly catalog: PolicyCatalog,
+    private readonly app: PerRequest<string> | undefined,
+    private readonly faults: FaultListener,
+    readonly awaited: AwaitedValues,
+  ) {}
+
+  /** The question of a route with one plain policy. */
+  single(
+    policy: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+  ): PolicyRequest {
+    const key = this.keyOf(policy, plan, context, reader);
+    return requestOf(policy.name, key, this.tierOf(policy, plan, context));
+  }
+
+  /** Everything that the plan asks for, less what was paid already. */
+  all(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    ledger: Ledger | undefined,
+  ): AcquireRequest[] {
+    const requests: AcquireRequest[] = [];
+    for (const policy of plan.policies) {
+      if (this.isSkipped(policy, context)) continue;
+      const cost = this.costFor(policy, plan, context);
+      if (cost === 0) continue;
+      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, ledger);
+    }
+    for (const choice of plan.choices) {
+      for (const use of this.chosenBy(choice, context)) {
+        this.add(requests, this.chosen(use, plan, context, reader), ledger);
+      }
+    }
+    if (plan.usesQuota) this.addQuota(plan, context, reader, ledger, requests);
+    return requests;
+  }
+
+  /** What a request takes that names no cost. */
+  readonly costOf = ({ policy, cost }: AcquireRequest): number =>
+    cost ?? (policy === undefined ? 1 : this.catalog.fixedCostOf(policy));
+
+  /** Whether all callers take the tokens of this plan from the same buckets. */
+  areShared({ policies, choices, usesQuota }: RoutePlan): boolean {
+    if (choices.length > 0 || (usesQuota && typeof this.app === 'function')) return false;
+    return policies.every((policy) => policy.isShared);
+  }
+
+  /** What the application says to a denial; undefined if it leaves that to the transport. */
+  ownWordsFor(decision: Decision, context: ExecutionContext): unknown {
+    return this.catalog.ownWordsFor(decision, context);
+  }
+
+  /** Whether the application can say by now who is calling. */
+  knowsCaller(context: ExecutionContext, reader: RequestReader): boolean {
+    return this.catalog.callerOf(context, reader) !== undefined;
+  }
+
+  /** Each policy and key once, and only for what it has not been paid. */
+  private add(
+    requests: AcquireRequest[],
+    request: AcquireRequest,
+    ledger: Ledger | undefined,
+  ): void {
+    if (request.cost === 0) return;
+    const twin = requests.findIndex((one) => isSame(one, request));
+    const paid = ledger?.paidFor(request) ?? 0;
+    const due = paid === 0 ? request : { ...request, cost: this.costOf(request) - paid };
+    if (paid > 0 && due.cost! <= 0) return;
+    if (twin === -1) requests.push(due);
+    else if (this.costOf(due) > this.costOf(requests[twin]!)) requests[twin] = due;
+  }
+
+  private chosenBy(choice: PolicyChoice, context: ExecutionContext): PolicyUse[] {
+    let chosen: ReturnType<PolicyChoice>;
+    try {
+      chosen = choice(context);
+    } catch (error) {
+      throw new UnknownLimit(error);
+    }
+    if (isStrayPromise(chosen)) throw new UnknownLimit('a choice of policies must not be async');
+    const uses = listOf(chosen);
+    if (uses.length <= MOST_CHOSEN) return uses;
+    // Of what a caller has listed, most likely. Each is looked for among the others, and all go to Redis at once.
+    throw new InvalidArgumentError('cost', uses.length, `a choice of ${MOST_CHOSEN} at most`);
+  }
+
+  private chosen(
+    use: PolicyUse,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+  ): PolicyRequest {
+    const { policy: name, key, tier, limit, cost } = use;
+    const policy = this.catalog.find(name);
+    if (policy === undefined) {
+      throw new UnknownLimit(this.catalog.unknown(name, `the choice of ${plan.id}`));
+    }
+    const whose =
+      key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
+    const figures = limit === undefined ? undefined : this.checked(name, limit, plan);
+    const chosen = figures ?? tier ?? this.tierOf(policy, plan, context);
+    return {
+      ...requestOf(name, whose, chosen),
+      cost: cost ?? this.costFor(policy, plan, context),
+    };
+  }
+
+  private addQuota(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    ledger: Ledger | undefined,
+    requests: AcquireRequest[],
+  ): void {
+    const cost = this.computed(plan.cost, plan.id, context);
+    if (cost === 0) return;
+    this.add(
+      requests,
+      { app: this.appOf(context), cost, method: reader.methodOf(context) },
+      ledger,
+    );
+  }
+
+  private appOf(context: ExecutionContext): string {
+    let app: string | undefined;
+    try {
+      app = resolve(this.app, context);
+    } catch (error) {
+      throw new UnknownLimit(error);
+    }
+    if (isStrayPromise(app)) throw new UnknownLimit("the option 'app' must not be async");
+    return app!;
+  }
+
+  /** A promise is no answer: an async function would otherwise skip everything. */
+  private isSkipped({ name, skipIf }: AppliedPolicy, context: ExecutionContext): boolean {
+    if (skipIf === undefined) return false;
+    try {
+      const skips: unknown = skipIf(context);
+      if (isStrayPromise(skips)) this.faults.promised(name, 'skipIf', 'The policy holds.');
+      return skips === true;
+    } catch (error) {
+      this.faults.failed(name, 'skipIf', error, 'The policy holds.');
+      return false;
+    }
+  }
+
+  private costFor(
+    { name, cost }: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+  ): number | undefined {
+    return this.computed(plan.cost, name, context) ?? this.computed(cost, name, context);
+  }
+
+  /** A cost that fails is none that a request may have; see `refusalOf`. */
+  private computed(
+    cost: PerRequest<number> | undefined,
+    name: string,
+    context: ExecutionContext,
+  ): number | undefined {
+    if (typeof cost !== 'function') return cost;
+    let value: unknown;
+    try {
+      value = cost(context);
+    } catch (error) {
+      this.faults.failed(name, 'cost', error, 'Such requests are denied.');
+      return NaN;
+    }
+    if (!isStrayPromise(value)) return value as number;
+    this.faults.promised(name, 'cost', 'Such requests pay as if they had none.');
+    return undefined;
+  }
+
+  /** Whoever has no tier has the default one. */
+  private tierOf(
+    { name, tier }: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+  ): string | LimitInput | undefined {
+    if (typeof tier !== 'function') return tier;
+    let value: Tier | null;
+    try {
+      value = this.awaited.read<Tier | null>(name, tier, context) ?? undefined;
+    } catch (error) {
+      if (error instanceof NotYet) throw error;
+      this.faults.failed(name, 'tier', error, DEFAULT_TIER);
+      return undefined;
+    }
+    return value === undefined || typeof value === 'string'
+      ? value
+      : this.checked(name, value, plan);
+  }
+
+  /** Figures that can be a limit of the policy; undefined, and counted, if they cannot. */
+  private checked(name: string, figures: LimitInput, { cost }: RoutePlan): LimitInput | undefined {
+    try {
+      this.catalog.checkLimit(name, figures, typeof cost === 'number' ? cost : undefined);
+      return figures;
+    } catch (error) {
+      this.faults.failed(name, 'tier', error, DEFAULT_TIER);
+      return undefined;
+    }
+  }
+
+  private keyOf(
+    policy: AppliedPolicy,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    reader: RequestReader,
+  ): string {
+    let cause: unknown;
+    try {
+      const key = policy.keyOf(context, reader, plan.id);
+      if (policy.needsUser && key?.includes(ANONYMOUS)) this.lookForUser(policy, context, reader);
+      if (key !== undefined) return key;
+    } catch (error) {
+      if (error instanceof NotYet || error instanceof CallerGone) throw error;
+      cause = error ?? 'nothing was said';
+    }
+    return this.noKey(policy.name, cause);
+  }
+
+  /** A choice is a function of the application, and may say what its type does not allow. */
+  private given(policy: string, key: unknown): string {
+    if (isStrayPromise(key)) this.faults.promised(policy, 'key', 'It counts as missing.');
+    return textOf(key) ?? this.noKey(policy, undefined);
+  }
+
+  private noKey(policy: string, cause: unknown): string {
+    this.faults.missing(policy, cause);
+    return NO_KEY;
+  }
+
+  private lookForUser(
+    { name }: AppliedPolicy,
+    context: ExecutionContext,
+    reader: RequestReader,
+  ): void {
+    this.catalog.countAnonymous(name);
+    if (reader.headerOf(context, 'authorization') === undefined) return;
+    this.faults.beforeAuthentication(name);
+  }
+}
+
+const DEFAULT_TIER = 'Such requests have the default tier.';
+
+function requestOf(policy: string, key: string, tier: LimitInput | undefined): PolicyRequest {
+  return tier === undefined || typeof tier === 'string'
+    ? { policy, key, tier }
+    : { policy, key, limit: tier };
+}
+
+function resolve<T>(value: PerRequest<T> | undefined, context: ExecutionContext): T | undefined {
+  return typeof value === 'function' ? (value as (context: ExecutionContext) => T)(context) : value;
+}
+
+function listOf(chosen: ReturnType<PolicyChoice>): PolicyUse[] {
+  if (chosen === undefined || chosen === null) return [];
+  const list = Array.isArray(chosen) ? chosen : [chosen];
+  return list.map((use: unknown) =>
+    typeof use === 'object' && use !== null ? (use as PolicyUse) : { policy: use as string },
+  );
+}
+
+function isSame(one: AcquireRequest, other: AcquireRequest): boolean {
+  return one.policy === undefined || other.policy === undefined
+    ? one.app !== undefined && one.app === other.app
+    : one.policy === other.policy && one.key === other.key;
+}

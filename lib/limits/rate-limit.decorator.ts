@@ -1,0 +1,90 @@
+import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import { isAsyncFunction } from '../common/promises.js';
+import { rejectUnknown } from '../common/validate.js';
+import { ClassRateLimitGuard } from './outer-guards.js';
+import { RateLimitFilter } from './rate-limit.filter.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { addEntry, type PolicyChoice, type RateLimitEntry } from './route-metadata.js';
+import { type RoutePolicy } from './route-policy.js';
+import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
+import { onClassOrMethod } from './on-class-or-method.js';
+
+export interface RateLimitSettings {
+  /** False leaves the app's quota out. */
+  readonly quota?: boolean;
+  /**
+   * Policies of the class or of `apply` that this one takes the place of here, early ones too: by
+   * their names, those of an inline policy by its `name`.
+   */
+  readonly instead?: string | readonly string[];
+}
+
+/**
+ * Limits a handler, or all handlers of a class.
+ *
+ * `@RateLimit()` charges the app's quota; `@RateLimit('name')` a policy of the module's options as
+ * well; `@RateLimit({ rate: '10/min' })` one of its own, for each handler by itself;
+ * `@RateLimit((context) => 'name')` one that is chosen for each request. Several add up, and all
+ * of them must pass; the same name twice is asked once. `{ instead: 'name' }` beside one puts it in the
+ * place of a policy of the class or of the whole application.
+ *
+ * It brings its guard and its filter along, so it works wherever a guard does: on controllers,
+ * gateways and resolvers, in hybrid apps and in microservices.
+ */
+export function RateLimit(
+  what?: string | PolicyChoice | (RoutePolicy & RateLimitSettings),
+  settings: RateLimitSettings = {},
+): ClassDecorator & MethodDecorator {
+  if (what !== undefined && !['string', 'function', 'object'].includes(typeof what)) {
+    throw new InvalidArgumentError(
+      '@RateLimit',
+      what,
+      'the name of a policy, a policy, or a function',
+    );
+  }
+  rejectThrottlerOptions('@RateLimit', what);
+  rejectThrottlerPolicy('@RateLimit', what);
+  if (isAsyncFunction(what)) {
+    throw new InvalidArgumentError('@RateLimit', what, 'a choice that is not async');
+  }
+  const said = entryOf(what, settings);
+  return applyDecorators(
+    onClassOrMethod((target) => addEntry(target, said)),
+    useGuard,
+    UseFilters(RateLimitFilter),
+  );
+}
+
+/** `{ quota: false }` alone is no policy, but the app's quota is all that would be left. */
+function entryOf(
+  what: Parameters<typeof RateLimit>[0],
+  settings: RateLimitSettings,
+): RateLimitEntry {
+  rejectUnknown('@RateLimit', settings, SETTINGS);
+  if (typeof what !== 'object') return entry(what, settings);
+  const { quota = settings.quota, instead = settings.instead, ...policy } = what;
+  return entry(policy, { quota, instead });
+}
+
+function entry(
+  what: RateLimitEntry['what'],
+  { quota, instead }: RateLimitSettings,
+): RateLimitEntry {
+  if (instead === undefined) return { what, quota };
+  const names: readonly unknown[] = typeof instead === 'string' ? [instead] : instead;
+  if (Array.isArray(names) && names.every((name) => typeof name === 'string')) {
+    return { what, quota, instead: names };
+  }
+  throw new InvalidArgumentError('@RateLimit.instead', instead, 'the name of a policy, or a list');
+}
+
+const SETTINGS: readonly (keyof RateLimitSettings)[] = ['quota', 'instead'];
+
+/** That of a class runs earlier, and asks for less. */
+function useGuard(target: object, key?: string | symbol, descriptor?: PropertyDescriptor): void {
+  if (descriptor === undefined) UseGuards(ClassRateLimitGuard)(target as Class);
+  else UseGuards(RateLimitGuard)(target, key!, descriptor);
+}
+
+type Class = new (...args: unknown[]) => unknown;

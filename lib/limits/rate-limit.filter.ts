@@ -1,0 +1,35 @@
+import {
+  Catch,
+  Inject,
+  Optional,
+  type ArgumentsHost,
+  type ExceptionFilter,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleMissingError } from '../common/errors.js';
+import { GuardFailure } from './guard-failure.js';
+import { RateLimitedException } from '../requests/rate-limited.exception.js';
+import { RefusedException } from '../requests/refused.exception.js';
+import { Transports } from '../requests/request-reader.js';
+
+type Caught = RateLimitedException | RefusedException | GuardFailure;
+
+/** Answers denied requests in the words of their transport. Bound together with the guard. */
+@Catch(RateLimitedException, RefusedException, GuardFailure)
+export class RateLimitFilter implements ExceptionFilter<Caught>, OnModuleInit {
+  constructor(
+    @Optional() @Inject(Transports) private readonly transports: Transports | undefined,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.transports === undefined) throw new ModuleMissingError('RateLimitFilter');
+  }
+
+  catch(exception: Caught, host: ArgumentsHost): unknown {
+    if (this.transports === undefined) throw new ModuleMissingError('RateLimitFilter');
+    const transport = this.transports.of(host);
+    return exception instanceof GuardFailure
+      ? transport.answerFailure?.(exception.cause, host)
+      : transport.answer(exception, host);
+  }
+}

@@ -1,0 +1,327 @@
+import {
+  HttpException,
+  Inject,
+  Injectable,
+  Optional,
+  type CanActivate,
+  type ExecutionContext,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleMissingError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
+import { type Decision } from '../limiter/decision.js';
+import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
+import { NotYet } from './awaited-values.js';
+import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
+import { Questions } from './question.js';
+import { refusalOf } from '../requests/refused.exception.js';
+import { RequestFaults } from './request-faults.js';
+import { CallerGone, Transports, type Patience, type Transport } from '../requests/request-reader.js';
+import { type RoutePlan } from './route-plan.js';
+import { methodNameOf, RouteTable } from './route-table.js';
+import { subjectOf } from '../requests/subject.js';
+import { Waiting } from './waiting.js';
+
+const NOTHING_CHARGED: Charge = {
+  decision: undefined,
+  asked: undefined,
+  ledger: undefined,
+  pending: undefined,
+};
+
+/**
+ * Asks the limiter for what the route's decorators say. Answers at once whenever the limiter does:
+ * a promise per request would cost more than the decision.
+ */
+@Injectable()
+export class RateLimitGuard implements CanActivate, OnModuleInit {
+  private readonly routes: Pick<RouteTable, 'planOf'>;
+
+  /**
+   * Its parts are the module's. A unit test of a controller is put together without them, so each is
+   * optional; an application is not: it does not start, and no request passes.
+   */
+  constructor(
+    @Optional() @Inject(RouteTable) routes: RouteTable | undefined,
+    @Optional() @Inject(RateLimiter) private readonly limiter: RateLimiter,
+    @Optional() @Inject(Questions) private readonly questions: Questions,
+    @Optional() @Inject(Transports) private readonly transports: Transports,
+    @Optional() @Inject(Waiting) private readonly waiting: Waiting,
+    @Optional() @Inject(RequestFaults) private readonly faults: RequestFaults,
+  ) {
+    this.routes = routes ?? NO_MODULE;
+  }
+
+  onModuleInit(): void {
+    if (this.routes === NO_MODULE) throw new ModuleMissingError('@RateLimit');
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return this.check(this.planOf(context), context);
+  }
+
+  protected planOf(context: ExecutionContext): RoutePlan {
+    return this.routes.planOf(context.getClass(), context.getHandler());
+  }
+
+  /** Only what can be asked without a caller's name, as long as it is not known. */
+  protected checkPart(
+    plan: RoutePlan,
+    name: 'ofClass' | 'ofApp',
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
+    const part = plan[name];
+    if (part === plan) return this.check(plan, context);
+    try {
+      const knowsCaller = this.questions.knowsCaller(context, this.transports.of(context));
+      return this.check(knowsCaller ? plan : part, context);
+    } catch (error) {
+      if (!(error instanceof NotYet)) throw error;
+      return error.settled.then(() => this.checkPart(plan, name, context));
+    }
+  }
+
+  /** The same for a plan that is only a part of the route's. */
+  check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
+    if (plan.isEmpty) {
+      this.questions.awaited.forget(context);
+      return true;
+    }
+    const transport = this.transports.of(context);
+    const around = transport.around?.(context);
+    return around === undefined
+      ? this.decide(plan, context, transport)
+      : around(() => this.decide(plan, context, transport));
+  }
+
+  private decide(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): boolean | Promise<boolean> {
+    const subject = subjectOf(context);
+    const charge = chargeOf(subject);
+    if (charge !== undefined) return this.afterCharge(plan, context, transport, subject, charge);
+    return this.ask(plan, context, transport, subject, undefined);
+  }
+
+  /** Another guard, an earlier middleware or another field of the operation was here before. */
+  private afterCharge(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+    charge: Charge,
+  ): boolean | Promise<boolean> {
+    const ledger = this.ledgerOf(subject, charge);
+    const ahead = ledger.tail ?? charge.pending;
+    const ask = (): boolean | Promise<boolean> =>
+      this.ask(plan, context, transport, subject, chargeOf(subject));
+    if (ahead === undefined) return ask();
+    // One after the other: if all waited for the same, each decision would wake all who are left.
+    const turn = ahead.then(ask, ask);
+    const end = (): void => {
+      if (ledger.tail === turn) ledger.tail = undefined;
+    };
+    ledger.tail = turn;
+    turn.then(end, end);
+    return turn;
+  }
+
+  /** Most requests are asked for once, and need none. */
+  private ledgerOf(subject: object, charge: Charge): Ledger {
+    const { asked, decision } = charge;
+    if (charge.ledger !== undefined) return charge.ledger;
+    const ledger = new Ledger();
+    if (asked !== undefined && decision !== undefined) {
+      ledger.note(asked, decision, this.questions.costOf);
+    }
+    keepCharge(subject, { ...charge, ledger });
+    return ledger;
+  }
+
+  private ask(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+    before: Charge | undefined,
+  ): boolean | Promise<boolean> {
+    const { questions } = this;
+    const { single } = plan;
+    let request: Acquire;
+    let answer: Decision | Promise<Decision>;
+    try {
+      if (single !== undefined && before === undefined) {
+        request = questions.single(single, plan, context, transport);
+      } else {
+        const all = questions.all(plan, context, transport, before?.ledger);
+        if (all.length === 0 || before?.handedOver !== undefined) {
+          questions.awaited.forget(context);
+          return true;
+        }
+        if (before !== undefined) this.throwIfDenied(all, before, plan, context, transport);
+        request = all.length === 1 ? all[0]! : all;
+      }
+      questions.awaited.forget(context);
+      answer = this.limiter.tryAcquire(request);
+    } catch (error) {
+      if (error instanceof NotYet) {
+        return error.settled.then(() => this.decide(plan, context, transport));
+      }
+      questions.awaited.forget(context);
+      return this.afterFault(error, plan, context, transport);
+    }
+    if (!(answer instanceof Promise)) {
+      return this.settle(answer, request, plan, context, transport, subject, before);
+    }
+    keepCharge(subject, { ...(before ?? NOTHING_CHARGED), pending: answer });
+    return answer.then((decision) =>
+      this.settle(decision, request, plan, context, transport, subject, chargeOf(subject)),
+    );
+  }
+
+  /** A caller may ask for what cannot be: that is no failure of the service, and no reason to say more. */
+  private afterFault(
+    error: unknown,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): false {
+    if (error instanceof CallerGone) return false;
+    const body = refusalOf(error);
+    if (body === undefined) throw error;
+    this.faults.refused(plan.id, body.statusCode, error);
+    throw transport.refusal(context, body, plan);
+  }
+
+  private settle(
+    decision: Decision,
+    request: Acquire,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+    before: Charge | undefined,
+  ): boolean | Promise<boolean> {
+    const charge = this.chargeAfter(decision, request, before);
+    keepCharge(subject, charge);
+    transport.decided(context, charge.decision!, plan);
+    if (decision.allowed && decision.delayMs === 0) return true;
+    const patience = transport.patienceOf?.(context, this.questions.areShared(plan));
+    if (!decision.allowed) {
+      if (patience === undefined || patience.maxWaitMs < 1) {
+        return this.deny(decision, charge, plan, context, transport, subject);
+      }
+      return this.wait(patience, decision, request, plan, context, transport, subject, before);
+    }
+    if (patience !== undefined && decision.delayMs > patience.maxWaitMs) {
+      const { delayMs: retryAfterMs } = decision;
+      const denied = { ...decision, allowed: false, delayMs: 0, retryAfterMs };
+      return this.waiting.giveBack(request, decision).then(() => {
+        throw this.rejectionOf(denied, plan, context, transport);
+      });
+    }
+    const held = this.waiting.hold(decision, request, context, transport, patience);
+    keepCharge(subject, { ...charge, pending: held });
+    return held.then((isLetGo) => {
+      keepCharge(subject, { ...chargeOf(subject)!, pending: undefined });
+      return isLetGo;
+    });
+  }
+
+  /** Guards that come later, of authentication above all, still have their say. */
+  private deny(
+    decision: Decision,
+    charge: Charge,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+  ): true {
+    const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
+    if (!plan.handsOver || !transport.takesHandOver?.(context)) throw rejection();
+    keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
+    return true;
+  }
+
+  /** Denied, but not for good: until it is known, other guards of the request wait as well. */
+  private async wait(
+    patience: Patience,
+    denied: Decision,
+    request: Acquire,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+    subject: object,
+    before: Charge = NOTHING_CHARGED,
+  ): Promise<boolean> {
+    const waiting = this.waiting.forTokens(request, patience);
+    keepCharge(subject, { ...before, pending: waiting });
+    const decision = (await waiting) ?? denied;
+    const { ledger } = chargeOf(subject)!;
+    keepCharge(subject, this.chargeAfter(decision, request, { ...before, ledger }));
+    if (!decision.allowed) throw this.rejectionOf(denied, plan, context, transport);
+    return true;
+  }
+
+  private chargeAfter(decision: Decision, asked: Acquire, before: Charge | undefined): Charge {
+    const joined = joinDecisions(before?.decision, decision);
+    const ledger = before?.ledger;
+    if (ledger === undefined) return { decision: joined, asked, ledger, pending: undefined };
+    ledger.note(asked, decision, this.questions.costOf);
+    return { decision: joined, asked: undefined, ledger, pending: undefined };
+  }
+
+  /** Another field of the same operation has asked, and was told. */
+  private throwIfDenied(
+    requests: readonly AcquireRequest[],
+    before: Charge,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): void {
+    for (const request of requests) {
+      const denial = before.ledger?.denialOf(request);
+      if (denial !== undefined) throw this.rejectionOf(denial, plan, context, transport);
+    }
+  }
+
+  private rejectionOf(
+    decision: Decision,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): Error {
+    const own = transport.isOneWay?.(context) ? undefined : this.ownWords(decision, context);
+    const told = { ...decision, policy: plan.nameOf(decision.policy) };
+    return own ?? transport.rejection(context, told, plan);
+  }
+
+  /** The application may have words of its own, and may throw them as well. */
+  private ownWords(decision: Decision, context: ExecutionContext): Error | undefined {
+    try {
+      const own: unknown = this.questions.ownWordsFor(decision, context);
+      return typeof own === 'object' && own !== null && !isStrayPromise(own)
+        ? (own as Error)
+        : undefined;
+    } catch (error) {
+      if (isMeantForCallers(error)) return error;
+      this.faults.failed(decision.policy, 'rejection', error, 'The usual one is sent.');
+      return undefined;
+    }
+  }
+}
+
+/** Any other error is an accident, and none of the caller's business. */
+function isMeantForCallers(error: unknown): error is Error {
+  const { getError } = (error ?? {}) as { getError?: unknown };
+  return error instanceof HttpException || typeof getError === 'function';
+}
+
+/** In the place of the module's routes, where there is no module: a limit is never silently off. */
+const NO_MODULE: Pick<RouteTable, 'planOf'> = {
+  planOf(type, handler) {
+    throw new ModuleMissingError(`@RateLimit on ${type.name}.${methodNameOf(type, handler)}`);
+  },
+};

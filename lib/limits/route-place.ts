@@ -1,0 +1,110 @@
+import { RequestMethod } from '@nestjs/common';
+import { type Class, type Handler } from '../requests/by-handler.js';
+
+/** Where Nest keeps what a handler listens to. */
+const VERB = 'method';
+const HOST = 'host';
+const PATTERN = 'microservices:pattern';
+const OPERATION = 'graphql:resolver_type';
+const FIELD = 'graphql:resolver_name';
+const SOCKET_MESSAGE = 'message';
+const SOCKET_PORT = 'port';
+const SOCKET_OPTIONS = 'websockets:gateway_options';
+const PATH = 'path';
+/** In the patterns of NATS, MQTT and RabbitMQ: the subject of a message says more than they do. */
+const WILDCARD = /[*>+#]/;
+/** What stands for the verb of a call or a message. */
+export const CALL = 'CALL';
+
+type Version = string | symbol;
+
+interface GatewayOptions {
+  readonly namespace?: unknown;
+  readonly path?: unknown;
+}
+
+/** A path of HTTP under which a handler is served. */
+export interface ServedPath {
+  readonly path: string;
+  readonly version?: Version | Version[];
+}
+
+/** Where a handler is served, in words that are the same in all processes and all deployments. */
+export interface RoutePlace {
+  /** Its name, and its paths or patterns. */
+  readonly name: string;
+  /** As it is declared; `GET` where it takes all. */
+  readonly verb: string;
+  /** There are several, or a pattern has gaps: only a request tells which one it is. */
+  readonly isOneOfSeveral: boolean;
+  /** The host is a part of the address. */
+  readonly isByHost: boolean;
+}
+
+export function routePlaceOf(
+  type: Class,
+  handler: Handler,
+  method: string,
+  paths: readonly ServedPath[],
+): RoutePlace {
+  const patterns = listOf(Reflect.getMetadata(PATTERN, handler)).map(patternText);
+  const hosts = listOf(Reflect.getMetadata(HOST, type)).map(String);
+  // Not in the order in which modules are found, which is another one after the next deployment.
+  const places = [...new Set([...paths.map(pathText), ...patterns])].sort();
+  const verb = (Reflect.getMetadata(VERB, handler) ?? RequestMethod.GET) as RequestMethod;
+  return {
+    name: [
+      ...[`${type.name}.${method}`, ...places, ...hosts.map((host) => `on ${host}`)],
+      ...[...fieldOf(handler), ...socketOf(type, handler)],
+    ].join(' '),
+    verb: paths.length === 0 ? CALL : verb === RequestMethod.ALL ? 'GET' : RequestMethod[verb],
+    isOneOfSeveral: places.length > 1 || patterns.some((pattern) => WILDCARD.test(pattern)),
+    isByHost: hosts.length > 0,
+  };
+}
+
+/** What to write for a value where `{ param: 0 }` means nothing, since values have names there. */
+export function namesInsteadOfPlaces(handler: Handler): string | undefined {
+  if (Reflect.hasMetadata(PATH, handler)) {
+    return "'query.id', 'params.id' or 'body.id': requests of HTTP have names, not places";
+  }
+  if (Reflect.hasMetadata(OPERATION, handler)) {
+    return "'args.id': arguments of GraphQL have names, not places";
+  }
+  const patterns = listOf(Reflect.getMetadata(PATTERN, handler));
+  const isGrpc = patterns.some((pattern) => Object.hasOwn(Object(pattern) as object, 'rpc'));
+  return isGrpc ? "'id': messages of gRPC have names, not places" : undefined;
+}
+
+/** The field of a schema that a resolver is for. */
+function fieldOf(handler: Handler): string[] {
+  const operation: unknown = Reflect.getMetadata(OPERATION, handler);
+  if (operation === undefined) return [];
+  return [operation, Reflect.getMetadata(FIELD, handler)].map(patternText);
+}
+
+/** The message of a WebSocket, and the gateway that it comes to. */
+function socketOf(type: Class, handler: Handler): string[] {
+  const options = Reflect.getMetadata(SOCKET_OPTIONS, type) as GatewayOptions | undefined;
+  if (options === undefined) return [];
+  const message = patternText(Reflect.getMetadata(SOCKET_MESSAGE, handler));
+  const { namespace, path } = options;
+  return [message, ...[Reflect.getMetadata(SOCKET_PORT, type), namespace, path].map(String)];
+}
+
+function pathText({ path, version }: ServedPath): string {
+  return servedPathText(path, version && [version].flat().map(String).join());
+}
+
+/** A path, with the version that is served there if only a request tells it. */
+export function servedPathText(path: string, version: string | undefined): string {
+  return version === undefined ? path : `${path} version ${version}`;
+}
+
+function patternText(pattern: unknown): string {
+  return typeof pattern === 'string' ? pattern : String(JSON.stringify(pattern));
+}
+
+function listOf(value: unknown): unknown[] {
+  return value === undefined ? [] : [value].flat();
+}

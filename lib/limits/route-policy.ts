@@ -1,0 +1,158 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { InvalidArgumentError } from '../common/errors.js';
+import { isAsyncFunction } from '../common/promises.js';
+import { plainObject, rejectUnknown } from '../common/validate.js';
+import { isEarlyKey } from './early-keys.js';
+import { type Decision } from '../limiter/decision.js';
+import { type LimitOptions } from '../limiter/limit-figures.js';
+import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
+import { type KeyOption, type PerRequest } from './key-options.js';
+import {
+  compileKey,
+  isByPlace,
+  isSharedKey,
+  needsUser,
+  NOT_ASYNC,
+  type KeyReader,
+  type KeySettings,
+} from './key-resolver.js';
+import { rejectThrottlerPolicy } from './throttler-words.js';
+
+/**
+ * Which limit of a policy a caller has: the name of a tier, or the figures themselves, as a token or
+ * a database has them. A mere number is a rate; a text is a name.
+ */
+export type Tier = string | number | LimitOptions | undefined;
+
+/** Looks a tier up, in a database or a cache; requests wait for it. */
+export type TierLookup = (context: ExecutionContext) => Promise<Tier>;
+
+/** Makes the error that a denied request ends with. */
+export type Rejection = (decision: Decision, context: ExecutionContext) => Error | undefined;
+
+/** How a policy is applied to requests. The initial values are the defaults. */
+export class RouteOptions {
+  /** What callers are told that it is called, of a policy that stands in a decorator. */
+  name?: string;
+  /** Whose tokens a request takes. */
+  key: KeyOption = 'ip';
+  /** With `key: 'user'`: the key of callers without a name. */
+  anonymous: KeyOption = 'ip';
+  /**
+   * Which of the policy's tiers a caller has: its name, or a function that says so, which may be
+   * async. The function may also give the figures themselves, `{ rate: 500, burst: 50 }`: they are
+   * part of what the bucket is called, so another plan begins with a full one. Figures that are none
+   * mean the default tier, and are counted.
+   */
+  tier?: string | ((context: ExecutionContext) => Tier) | TierLookup;
+  /** Tokens that a request takes; 0 is free. */
+  cost?: PerRequest<number>;
+  /** True for requests that this policy does not concern. */
+  skipIf?: (context: ExecutionContext) => boolean;
+  /** The error of a denied request, in place of the usual one, which is left if it fails. */
+  rejection?: Rejection;
+  /** HTTP: decided before all guards, also those that authenticate. For ip, header and global keys. */
+  early = false;
+}
+
+/** A policy of a limiter, and how it is applied to requests. */
+export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
+
+/** How a policy is applied, compiled. */
+export interface AppliedPolicy {
+  readonly name: string;
+  readonly keyOf: KeyReader;
+  readonly tier: RouteOptions['tier'];
+  /** Only if it depends on the request; a plain number is the limiter's own affair. */
+  readonly cost: ((context: ExecutionContext) => number) | undefined;
+  /** If it does not. */
+  readonly fixedCost: number | undefined;
+  readonly skipIf: RouteOptions['skipIf'];
+  readonly rejection: RouteOptions['rejection'];
+  readonly early: boolean;
+  /** Tells the limiter nothing: for those who want to say once that something is odd. */
+  readonly needsUser: boolean;
+  /** All callers take from the same bucket. */
+  readonly isShared: boolean;
+  /** The key is what a message carries at a place. */
+  readonly isByPlace: boolean;
+}
+
+const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
+  'name',
+  'key',
+  'anonymous',
+  'tier',
+  'skipIf',
+  'rejection',
+  'early',
+];
+
+/** Everything that a policy may say, of its figures and of requests; a named one has its name already. */
+const KNOWN = [...POLICY_OPTIONS, ...ROUTE_OPTIONS.filter((option) => option !== 'name')];
+
+/** No option that does not exist, nor those of others. */
+export function checkNames(at: string, input: RoutePolicy): void {
+  rejectThrottlerPolicy(at, input);
+  plainObject(at, input, 'an object with at least a rate');
+  const { name: _, ...options } = input;
+  rejectUnknown(at, options, KNOWN);
+}
+
+/** What the limiter has to know of a policy, and what only requests have to do with. */
+export function splitPolicy(
+  name: string,
+  input: RoutePolicy,
+  settings: KeySettings,
+): { limit: PolicyInput; applied: AppliedPolicy } {
+  const at = `policies.${name}`;
+  plainObject(at, input, 'an object with at least a rate');
+  const { cost, ...rest } = input;
+  const options = Object.assign(new RouteOptions(), rest) as RouteOptions;
+  checkFunctions(at, { ...options, cost });
+  if (options.name !== undefined) {
+    throw new InvalidArgumentError(`${at}.name`, options.name, 'none: the policy has one');
+  }
+  if (options.early && !isEarlyKey(options.key)) {
+    throw new InvalidArgumentError(`${at}.early`, options.key, 'a key of ip, header or global');
+  }
+  const applied: AppliedPolicy = {
+    name,
+    keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
+    tier: options.tier,
+    cost: typeof cost === 'function' ? cost : undefined,
+    fixedCost: typeof cost === 'number' ? cost : undefined,
+    skipIf: options.skipIf,
+    rejection: options.rejection,
+    early: options.early,
+    needsUser: needsUser(options.key),
+    isShared: isSharedKey(options.key),
+    isByPlace: isByPlace(options.key) || isByPlace(options.anonymous),
+  };
+  const limit = Object.fromEntries(
+    Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),
+  ) as PolicyInput;
+  return { limit: typeof cost === 'number' ? { ...limit, cost } : limit, applied };
+}
+
+/** A function where a value is expected would be one that silently does nothing. */
+function checkFunctions(at: string, options: RouteOptions): void {
+  const { skipIf, rejection, tier, cost, early } = options;
+  for (const [option, value] of Object.entries({ skipIf, rejection, cost })) {
+    if (isAsyncFunction(value)) throw new InvalidArgumentError(`${at}.${option}`, value, NOT_ASYNC);
+  }
+  for (const [option, value] of Object.entries({ skipIf, rejection })) {
+    if (value !== undefined && typeof value !== 'function') {
+      throw new InvalidArgumentError(`${at}.${option}`, value, 'a function');
+    }
+  }
+  if (tier !== undefined && typeof tier !== 'function' && typeof tier !== 'string') {
+    throw new InvalidArgumentError(`${at}.tier`, tier, 'the name of a tier, or a function');
+  }
+  if (cost !== undefined && typeof cost !== 'function' && typeof cost !== 'number') {
+    throw new InvalidArgumentError(`${at}.cost`, cost, 'a number, or a function');
+  }
+  if (typeof early !== 'boolean') {
+    throw new InvalidArgumentError(`${at}.early`, early, 'true or false');
+  }
+}

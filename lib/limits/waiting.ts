@@ -1,0 +1,79 @@
+import { type ExecutionContext } from '@nestjs/common';
+import { type Clock } from '../common/clock.js';
+import { RateLimitError } from '../common/errors.js';
+import { type Decision } from '../limiter/decision.js';
+import { type Acquire, type RateLimiter } from '../limiter/rate-limiter.js';
+import { type Patience, type Transport } from '../requests/request-reader.js';
+
+const KEEP_ALIVE_MS = 1000;
+
+/** Holds requests back that may pass later. */
+export class Waiting {
+  constructor(
+    private readonly limiter: RateLimiter,
+    private readonly clock: Pick<Clock, 'after' | 'every'>,
+  ) {}
+
+  /** Resolves when the tokens of a denied request were taken after all; undefined if they were not. */
+  async forTokens(request: Acquire, patience: Patience): Promise<Decision | undefined> {
+    const end = this.begin(patience);
+    try {
+      return await this.limiter.acquire(request, { timeoutMs: patience.maxWaitMs });
+    } catch (error) {
+      if (error instanceof RateLimitError) return undefined;
+      throw error;
+    } finally {
+      end();
+    }
+  }
+
+  /** Keeps a connection alive until the result is called. */
+  private begin(patience: Patience): () => void {
+    const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
+    patience.begin();
+    return () => {
+      patience.end();
+      stop();
+    };
+  }
+
+  /** The limiter may be closed by now, or the limit smaller than what was taken under it. */
+  async giveBack(request: Acquire, decision: Decision): Promise<void> {
+    try {
+      await this.limiter.refund(request, decision);
+    } catch (error) {
+      if (!(error instanceof RateLimitError)) throw error;
+    }
+  }
+
+  /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
+  hold(
+    decision: Decision,
+    request: Acquire,
+    context: ExecutionContext,
+    transport: Transport,
+    patience?: Patience,
+  ): Promise<boolean> {
+    const finish = patience === undefined ? undefined : this.begin(patience);
+    return new Promise((resolve) => {
+      let isOver = false;
+      let stopListening = (): void => undefined;
+      const end = (then: () => void): void => {
+        if (isOver) return;
+        isOver = true;
+        finish?.();
+        cancel();
+        stopListening();
+        then();
+      };
+      const cancel = this.clock.after(decision.delayMs, () => end(() => resolve(true)));
+      stopListening = transport.whenAborted(context, () =>
+        end(() => {
+          void this.giveBack(request, decision).finally(() => resolve(false));
+        }),
+      );
+      // A transport may tell at once of a caller that has left before.
+      if (isOver) stopListening();
+    });
+  }
+}
