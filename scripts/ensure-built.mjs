@@ -20,8 +20,8 @@ await main(() =>
       'sample',
       'test/chaos/process',
       'test/config/process',
-      'test/nest/grpc-app',
-      'test/nest/long-questions',
+      'test/support/nest/grpc-app',
+      'test/transports/long-questions',
       'test/e2e/app',
       'tsconfig.run.json',
     ];

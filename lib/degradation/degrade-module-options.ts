@@ -2,11 +2,7 @@ import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, withoutUndefined } from '../common/validate.js';
 import { type HealthProbe } from './core/contract.js';
-import {
-  checkDegradation,
-  DegradationOptions,
-  type DegradationInput,
-} from './core/options.js';
+import { checkDegradation, DegradationOptions, type DegradationInput } from './core/options.js';
 import { checkCredentialHeaders } from './credential-headers.js';
 import { type UsualPatience } from './route-patience.js';
 

@@ -1,9 +1,5 @@
 import { durationMs, type Duration } from '../common/duration.js';
-import {
-  type FallbackCall,
-  type FallbackFunction,
-  type FallbackLevels,
-} from './core/contract.js';
+import { type FallbackCall, type FallbackFunction, type FallbackLevels } from './core/contract.js';
 import { type Controllers } from './controllers.js';
 import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
 import { degradeContext, type FallbackSubject, type RouteLevels } from './degrade-route.js';

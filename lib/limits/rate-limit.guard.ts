@@ -16,7 +16,12 @@ import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './char
 import { Questions } from './question.js';
 import { refusalOf } from '../requests/refused.exception.js';
 import { RequestFaults } from './request-faults.js';
-import { CallerGone, Transports, type Patience, type Transport } from '../requests/request-reader.js';
+import {
+  CallerGone,
+  Transports,
+  type Patience,
+  type Transport,
+} from '../requests/request-reader.js';
 import { type RoutePlan } from './route-plan.js';
 import { methodNameOf, RouteTable } from './route-table.js';
 import { subjectOf } from '../requests/subject.js';

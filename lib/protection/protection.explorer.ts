@@ -1,10 +1,6 @@
 import { type OnModuleInit } from '@nestjs/common';
 import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import {
-  protectedMethodOf,
-  protectWith,
-  type ProtectedMethod,
-} from './protect.decorator.js';
+import { protectedMethodOf, protectWith, type ProtectedMethod } from './protect.decorator.js';
 import { UnknownResourceError } from './errors.js';
 import { type Protection } from './protection.js';
 

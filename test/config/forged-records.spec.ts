@@ -5,7 +5,7 @@ import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { RedisOrders } from '../../lib/stores/redis/redis-orders.js';
 import { withRedis } from '../support/index.js';
 import { limitOf, rateOf } from './fleet.js';
-import { acknowledge, commandStand } from './weir-command.js';
+import { acknowledge, commandStand } from '../cli/weir-command.js';
 
 // Somebody with access to Redis writes what the library would not. Processes keep what they had, and the
 // command line says in a line what it makes of it.

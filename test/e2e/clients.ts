@@ -1,6 +1,6 @@
-import { readStatus } from '../nest/google-rpc.js';
-import { type GrpcClients } from '../nest/grpc-clients.js';
-import { type MessageClient } from '../nest/message-wires.js';
+import { readStatus } from '../support/nest/google-rpc.js';
+import { type GrpcClients } from '../support/nest/grpc-clients.js';
+import { type MessageClient } from '../support/nest/message-wires.js';
 import { CALLER, type Caller } from './app/caller.js';
 import { rpcOf, type GrpcKind } from './app/proto.js';
 import { type RouteName } from './app/routes.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Logger } from '@nestjs/common';
-import { NEST_MAJORS } from '../nest/nest-majors.js';
+import { NEST_MAJORS } from '../support/nest/nest-majors.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { stopAll, until } from '../support/index.js';
 import { EXPECTATIONS, Visitor } from './expectations.js';

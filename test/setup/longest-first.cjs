@@ -2,16 +2,16 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Specs that take longest, longest first: one of them begun last would leave the other workers idle. */
 const LONGEST = [
-  'simulation/any-quota',
-  'simulation/histories',
-  'nest/long-questions',
-  'simulation/scenarios',
+  'cli/simulator/any-quota',
+  'cli/simulator/histories',
+  'transports/long-questions',
+  'cli/simulator/scenarios',
   'e2e/every-transport',
   'package/pack',
   'differential/lua-and-memory-agree',
   'package/readme',
-  'quota/caps',
-  'quota/priority',
+  'algorithms/quota/caps',
+  'algorithms/quota/priority',
 ];
 
 const rank = ({ path }) => {

@@ -7,7 +7,7 @@ import {
   type LimitedResponse,
   type RateLimitMatchers,
 } from 'nestjs-weir/testing';
-import { startHttp, type HttpApp } from '../nest/http-apps.js';
+import { startHttp, type HttpApp } from '../support/nest/http-apps.js';
 
 type InjectResponse = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 

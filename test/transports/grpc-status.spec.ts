@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type RateLimitedBody } from '../../lib/requests/rate-limited.exception.js';
 import { ProtobufWriter } from '../../lib/transports/grpc/protobuf-writer.js';
 import { statusDetails } from '../../lib/transports/grpc/status-details.js';
-import { readStatus } from '../nest/google-rpc.js';
+import { readStatus } from '../support/nest/google-rpc.js';
 import protobuf from 'protobufjs';
 
 const anything = fc.string({ unit: 'grapheme', maxLength: 200 });

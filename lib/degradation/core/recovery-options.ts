@@ -1,6 +1,11 @@
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
-import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
+import {
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../../common/validate.js';
 
 /** When a resource counts as ill, and how it gets back. The initial values are the defaults. */
 export class RecoveryOptions {

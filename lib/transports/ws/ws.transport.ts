@@ -1,5 +1,8 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { RateLimitedException, type RateLimitedBody } from '../../requests/rate-limited.exception.js';
+import {
+  RateLimitedException,
+  type RateLimitedBody,
+} from '../../requests/rate-limited.exception.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
 import { CallerGone, type Transport } from '../../requests/request-reader.js';
 import { type UnavailableBody } from '../../requests/rejection.js';

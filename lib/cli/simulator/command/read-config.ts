@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from '../../../common/errors.js';
-import { checkQuota, type CheckedQuota, type QuotaOptions } from '../../../limiter/quota-options.js';
+import {
+  checkQuota,
+  type CheckedQuota,
+  type QuotaOptions,
+} from '../../../limiter/quota-options.js';
 import { UsageError } from './usage-error.js';
 
 /** The quota options in a JSON file, checked as the limiter checks them. */

@@ -3,7 +3,11 @@ import {
   type AppFigures,
   type QuotaFigures,
 } from '../../../algorithms/quota/quota-limits.js';
-import { checkQuota, type CheckedQuota, type QuotaOptions } from '../../../limiter/quota-options.js';
+import {
+  checkQuota,
+  type CheckedQuota,
+  type QuotaOptions,
+} from '../../../limiter/quota-options.js';
 import { horizonMs } from '../../../local/horizon.js';
 import { type Fault } from '../engine/faults.js';
 import { type Plan } from '../engine/run.js';

@@ -1,4 +1,8 @@
-import { checkQuota, type CheckedQuota, type QuotaOptions } from '../../../limiter/quota-options.js';
+import {
+  checkQuota,
+  type CheckedQuota,
+  type QuotaOptions,
+} from '../../../limiter/quota-options.js';
 import { seededRandom } from '../engine/seeded-random.js';
 import { CHURN } from './churn.js';
 import { type Scenario, type ScenarioReport } from './scenario.js';

@@ -1,0 +1,382 @@
+import { Controller, Get, Injectable, Module, SetMetadata, type Type } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import {
+  Degrade,
+  Protect,
+  RateLimit,
+  RateLimitModule,
+  SkipRateLimit,
+  type RateLimitModuleInput,
+} from 'nestjs-weir';
+import { checkNest } from '../../lib/nest-version.js';
+import { Warnings } from '../support/nest/warnings.js';
+
+// What a new user is likely to get wrong, and the words that lead out of it.
+
+const HELLO = { hello: { rate: '1/h' } };
+
+/** The message with which an application of these parts fails to start; undefined if it does. */
+async function failure(...parts: unknown[]): Promise<string | undefined> {
+  const isModule = (part: unknown): boolean =>
+    typeof part === 'object' || Reflect.hasMetadata('imports', part as object);
+  const isController = (part: unknown): boolean =>
+    !isModule(part) && Reflect.hasMetadata('path', part as object);
+  try {
+    const app = (
+      await Test.createTestingModule({
+        imports: parts.filter(isModule) as Type[],
+        controllers: parts.filter(isController) as Type[],
+        providers: parts.filter((part) => !isModule(part) && !isController(part)) as Type[],
+      }).compile()
+    ).createNestApplication({ logger: false });
+    await app.init();
+    await app.close();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const root = (options: RateLimitModuleInput | object = { policies: HELLO }): object =>
+  RateLimitModule.forRoot(options);
+
+@Controller()
+class HelloController {
+  @Get()
+  @RateLimit('hello')
+  hello(): string {
+    return 'hello';
+  }
+}
+
+const MISSING =
+  '@RateLimit needs RateLimitModule, which this application does not import: ' +
+  'add RateLimitModule.forRoot({ … }) to the imports of its root module';
+
+describe('a module that is missing, or there too often', () => {
+  it('none at all', async () => {
+    expect(await failure(HelloController)).toBe(MISSING);
+  });
+
+  it('none at all, with @Degrade alone', async () => {
+    @Controller()
+    class Degraded {
+      @Get()
+      @Degrade({ shared: true, level4: 'later' })
+      get(): string {
+        return 'now';
+      }
+    }
+    expect(await failure(Degraded)).toBe(MISSING.replace('@RateLimit', '@Degrade'));
+  });
+
+  it('none at all, with @Protect alone', async () => {
+    @Injectable()
+    class Stock {
+      @Protect('db', { deadline: 50 })
+      load(): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    expect(await failure(Stock)).toBe(MISSING.replace('@RateLimit', '@Protect'));
+  });
+
+  it('the class without forRoot', async () => {
+    expect(await failure(RateLimitModule)).toBe(
+      'RateLimitModule was imported as a class, which says nothing of its limits: ' +
+        'import RateLimitModule.forRoot({ … }) or RateLimitModule.forRootAsync({ … })',
+    );
+  });
+
+  it('forFeature without forRoot', async () => {
+    expect(await failure(RateLimitModule.forFeature(HELLO))).toBe(
+      MISSING.replace('@RateLimit', 'RateLimitModule.forFeature'),
+    );
+  });
+
+  it.each([
+    ['other policies', { policies: { other: { rate: 1 } } }],
+    ['the same', { policies: HELLO }],
+  ])('two forRoot with %s', async (_, second) => {
+    @Module({ imports: [RateLimitModule.forRoot(second)] })
+    class Feature {}
+    expect(await failure(root(), Feature, HelloController)).toBe(
+      'RateLimitModule.forRoot was called 2 times in this application, and each would have limits of its own: ' +
+        'call it once, in the root module, and RateLimitModule.forFeature({ … }) for the policies of others',
+    );
+  });
+
+  it('Nest 10', () => {
+    expect(() => checkNest({})).toThrow(
+      'nestjs-weir needs Nest 11 or later, and this application runs on an older one: ' +
+        'npm install @nestjs/common@11 @nestjs/core@11, and the other packages of Nest likewise',
+    );
+  });
+});
+
+describe('forRootAsync', () => {
+  it('of nothing', () => {
+    expect(() => RateLimitModule.forRootAsync({})).toThrow(
+      'forRootAsync: expected useFactory, useClass or useExisting, got {}',
+    );
+  });
+
+  it.each([
+    ['a factory', { useFactory: () => undefined as never }, 'useFactory'],
+    ['an async factory', { useFactory: () => Promise.resolve(null as never) }, 'useFactory'],
+    [
+      'a class',
+      {
+        useClass: class Settings {
+          createRateLimitOptions(): never {
+            return undefined as never;
+          }
+        },
+      },
+      'createRateLimitOptions()',
+    ],
+  ])('%s that returns nothing', async (_, options, who) => {
+    expect(await failure(RateLimitModule.forRootAsync(options), HelloController)).toBe(
+      `forRootAsync: ${who} returned nothing; expected the options of the module, as forRoot takes them`,
+    );
+  });
+});
+
+describe('a name that is misspelt', () => {
+  it.each([
+    ['@RateLimit', RateLimit('helo'), {}, '@RateLimit on Misspelt.get'],
+    ['@SkipRateLimit', SkipRateLimit('helo'), {}, '@SkipRateLimit on Misspelt.get'],
+    ['apply', RateLimit('hello'), { apply: ['helo'] }, 'apply'],
+  ])('of a policy, in %s', async (_, decorator, options, where) => {
+    @Controller()
+    class Misspelt {
+      @Get()
+      @decorator
+      get(): string {
+        return '';
+      }
+    }
+    expect(await failure(root({ policies: HELLO, ...options }), Misspelt)).toBe(
+      `${where}: expected one of the policies hello, got "helo"; did you mean 'hello'?`,
+    );
+  });
+
+  it('of a policy, where there are none', async () => {
+    expect(await failure(root({}), HelloController)).toBe(
+      "@RateLimit on HelloController.hello: expected a policy, but there are none: the option 'policies' " +
+        'defines them, got "hello"',
+    );
+  });
+
+  const POLICY_OPTIONS =
+    'rate, period, burst, algorithm, mode, subWindows, cost, tiers, scope, sync, failureMode, shadow, ' +
+    'maxWaiters, maxDelay, defaultTier, key, anonymous, tier, skipIf, rejection, early';
+
+  it('of an option of a policy: all that are legal there', async () => {
+    expect(await failure(root({ policies: { hello: { rate: 1, brust: 5 } } }))).toBe(
+      `policies.hello.brust: no such option; did you mean 'burst'? expected one of ${POLICY_OPTIONS}`,
+    );
+  });
+
+  it('of an option of a policy that only requests know', async () => {
+    expect(await failure(root({ policies: { hello: { rate: 1, skipif: 5 } } }))).toBe(
+      `policies.hello.skipif: no such option; did you mean 'skipIf'? expected one of ${POLICY_OPTIONS}`,
+    );
+  });
+
+  it('of an option of a policy in a decorator', async () => {
+    @Controller()
+    class Inline {
+      @Get()
+      @RateLimit({ rate: 1, brust: 5 } as never)
+      get(): string {
+        return '';
+      }
+    }
+    expect(await failure(root({}), Inline)).toBe(
+      `policies.Inline.get.brust: no such option; did you mean 'burst'? expected one of ${POLICY_OPTIONS}`,
+    );
+  });
+
+  it('of an option of the module', async () => {
+    const message = await failure(root({ polices: HELLO }));
+    expect(message).toMatch(
+      /^options\.polices: no such option; did you mean 'policies'\? expected one of policies, /,
+    );
+    for (const option of ['store', 'apply', 'user', 'quota', 'rejection', 'clock']) {
+      expect(message).toMatch(new RegExp(`\\b${option}\\b`));
+    }
+  });
+
+  it('of a fallback method', async () => {
+    @Controller()
+    class Roughly {
+      @Get()
+      @Degrade({ shared: true, level3: 'rogh' })
+      get(): string {
+        return '';
+      }
+    }
+    expect(await failure(root(), Roughly)).toBe(
+      '@Degrade on Roughly.get.level3: expected a method of Roughly, got "rogh"',
+    );
+  });
+
+  it('of a resource', async () => {
+    @Injectable()
+    class Stock {
+      @Protect('bd')
+      load(): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    expect(await failure(root({ protection: { db: 'database' } }), Stock)).toBe(
+      `@Protect on Stock.load: unknown resource "bd"; did you mean 'db'? there is "db"`,
+    );
+  });
+});
+
+describe('figures', () => {
+  const RATE = "a number or a text like '100/s' or '1000/5m', with the unit ms, s, min, h or d";
+
+  it.each([
+    ['10 per minute', `${RATE}, got "10 per minute"`],
+    ['10/fortnight', `${RATE}, got "10/fortnight"`],
+    ['100', `${RATE}, got "100"`],
+    [NaN, 'a finite number above 0, got NaN'],
+    [undefined, "a rate, or a 'defaultTier', got undefined"],
+  ])('a rate of %s', async (rate, message) => {
+    const failed = await failure(root({ policies: { hello: { rate } } }));
+    expect(failed).toBe(`policies.hello.rate: expected ${message}`);
+  });
+
+  it('a window with a burst', async () => {
+    const hello = { algorithm: 'sliding-window', rate: 1, burst: 3 };
+    expect(await failure(root({ policies: { hello } }))).toBe(
+      'policies.hello.burst: expected no burst for a sliding window, got 3',
+    );
+  });
+});
+
+describe('a store', () => {
+  it.each([
+    ['redis', `'memory', or an object like { type: 'redis', url: 'redis://…' }, got "redis"`],
+    [{ type: 'redis' }, 'exactly one of client, cluster, or url and/or options, got none of them'],
+    [
+      { type: 'redis', url: 'redis://h', cluster: { nodes: [] } },
+      'exactly one of client, cluster, or url and/or options, got url and cluster',
+    ],
+  ])('%j', async (store, message) => {
+    expect(await failure(root({ store }))).toBe(`store: expected ${message}`);
+  });
+});
+
+describe("@nestjs/throttler's words", () => {
+  const ours = (rate: unknown, period: unknown): string =>
+    `{ algorithm: 'sliding-window', rate: ${String(rate)}, period: ${String(period)} }`;
+  const page =
+    "in the place of @nestjs/throttler's ttl and limit; docs/migrating-from-throttler.md has it word by word";
+
+  it.each([
+    ['an array', [{ ttl: 60000, limit: 10 }]],
+    ['throttlers', { throttlers: [{ ttl: 60000, limit: 10 }] }],
+  ])('%s', async (_, options) => {
+    expect(await failure(root(options))).toBe(
+      `forRoot: expected { policies: { default: ${ours(10, 60000)} } } ${page}`,
+    );
+  });
+
+  it('in a policy', async () => {
+    expect(await failure(root({ policies: { hello: { ttl: 60000, limit: 10 } } }))).toBe(
+      `policies.hello: expected ${ours(10, 60000)} ${page}`,
+    );
+  });
+
+  it.each([
+    ['by name', { default: { limit: 3, ttl: 60000 } }, ours(3, 60000)],
+    ['bare', { limit: () => 3, ttl: 1000 }, ours('limit', 1000)],
+    ['in an array', [{ limit: 3, ttl: 1000 }], `{ policies: { default: ${ours(3, 1000)} } }`],
+  ])('in @RateLimit, %s', (_, what, expected) => {
+    expect(() => RateLimit(what as never)).toThrow(`@RateLimit: expected ${expected} ${page}`);
+  });
+
+  it('in @SkipRateLimit', () => {
+    expect(() => SkipRateLimit({ default: false } as never)).toThrow(
+      '@SkipRateLimit: expected names of policies, as in @SkipRateLimit(\'search\'), or nothing for all, got {"default":false}',
+    );
+  });
+});
+
+describe('@RateLimit where no guard runs', () => {
+  const nothing = (where: string): string =>
+    `@RateLimit on ${where} limits nothing, as no guard runs there: it is for handlers of controllers, ` +
+    'gateways and resolvers. In a service inject RateLimiter and call tryAcquire, or put @Protect on the method';
+
+  @Injectable()
+  class Service {
+    @RateLimit('hello')
+    work(): void {}
+  }
+
+  it('on a method of a service', async () => {
+    expect(await failure(root(), Service)).toBe(nothing('Service.work'));
+  });
+
+  it('on a method of what a factory has made', async () => {
+    @Module({ providers: [{ provide: 'made', useFactory: () => new Service() }] })
+    class Made {}
+    Reflect.defineMetadata('imports', [], Made);
+    expect(await failure(root(), Made)).toBe(nothing('Service.work'));
+  });
+
+  it('on a service as a whole', async () => {
+    @Injectable()
+    @RateLimit('hello')
+    class Whole {
+      work(): void {}
+    }
+    expect(await failure(root(), Whole)).toBe(nothing('Whole'));
+  });
+
+  it('on a helper of a controller', async () => {
+    @Controller()
+    class Helped {
+      @RateLimit('hello')
+      help(): void {}
+    }
+    expect(await failure(root(), Helped)).toBe(nothing('Helped.help'));
+  });
+
+  it('on what a gateway does when somebody connects', async () => {
+    @WebSocketGateway()
+    @RateLimit('hello')
+    class Gateway {
+      @SubscribeMessage('say')
+      say(): void {}
+
+      @RateLimit('hello')
+      handleConnection(): void {}
+    }
+    expect(await failure(root(), Gateway)).toBe(nothing('Gateway.handleConnection'));
+  });
+
+  it('is only warned of on a method that another framework calls', async () => {
+    @Injectable()
+    class Jobs {
+      @SetMetadata('SCHEDULER_TYPE', 1)
+      @RateLimit('hello')
+      tick(): void {}
+    }
+    const warnings = new Warnings();
+    const builder = Test.createTestingModule({ imports: [root() as never], providers: [Jobs] });
+    const app = (await builder.compile()).createNestApplication();
+    warnings.listen(app);
+    await app.init();
+    await app.close();
+    expect(warnings.texts).toEqual([
+      "@RateLimit on Jobs.tick holds only if what calls it (SCHEDULER_TYPE) runs Nest's guards, which most do not: " +
+        'to be sure, ask the RateLimiter there.',
+    ]);
+  });
+});
