@@ -44,10 +44,12 @@ export default defineConfig(
     files: ['**/*.mjs'],
     languageOptions: {
       globals: {
+        clearInterval: 'readonly',
         clearTimeout: 'readonly',
         console: 'readonly',
         performance: 'readonly',
         process: 'readonly',
+        setInterval: 'readonly',
         setTimeout: 'readonly',
         URL: 'readonly',
       },

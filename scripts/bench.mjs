@@ -1,5 +1,5 @@
-// Builds everything and runs the benchmarks; arguments are theirs.
-import { buildLibrary, compileRunnables } from './support/compile.mjs';
+// Runs the benchmarks; arguments are theirs.
+import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { main } from './support/step.mjs';
@@ -8,8 +8,7 @@ import { ensureRedisServer } from './support/tools.mjs';
 await main(async () => {
   await ensureInstall();
   const REDIS_SERVER_BIN = ensureRedisServer();
-  await buildLibrary();
-  await compileRunnables();
+  await ensureRunnables();
   const { code } = await runNode(['--expose-gc', 'build/bench/main.js', ...process.argv.slice(2)], {
     inherit: true,
     env: { REDIS_SERVER_BIN },

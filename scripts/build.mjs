@@ -13,9 +13,9 @@ await main(async () => {
   await rm(dist, { recursive: true, force: true });
   await rm(twin, { recursive: true, force: true });
   mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']));
-  for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile()) await writeTwin(join(entry.parentPath, entry.name));
-  }
+  const entries = await readdir(dist, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  await Promise.all(files.map(({ parentPath, name }) => writeTwin(join(parentPath, name))));
   await writeFile(join(twin, 'package.json'), '{ "type": "commonjs" }\n');
 });
 

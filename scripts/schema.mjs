@@ -2,7 +2,7 @@
 // tables in docs/configuration.md.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import prettier from 'prettier';
-import { buildLibrary } from './support/compile.mjs';
+import { ensureLibrary } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { inRoot } from './support/root.mjs';
 import { withTables } from './support/schema-tables.mjs';
@@ -10,7 +10,7 @@ import { main } from './support/step.mjs';
 
 await main(async () => {
   await ensureInstall();
-  await buildLibrary();
+  await ensureLibrary();
   const { editorSchema } = await import('../dist/config/schema/editor-schema.js');
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });

@@ -1,6 +1,6 @@
-// Builds the library and runs a sample against it: the first one, or the one that is named.
+// Runs a sample against the library as it is built: the first one, or the one that is named.
 import { readdirSync } from 'node:fs';
-import { buildLibrary, compileRunnables } from './support/compile.mjs';
+import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { inRoot } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
@@ -20,8 +20,7 @@ await main(async () => {
   }
   const args = isNamed ? rest : process.argv.slice(2);
   await ensureInstall();
-  await buildLibrary();
-  await compileRunnables();
+  await ensureRunnables();
   const env =
     onRedis.includes(sample) && !process.env.REDIS_URL
       ? { REDIS_SERVER_BIN: ensureRedisServer() }

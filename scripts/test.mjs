@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBrokers } from './support/brokers.mjs';
-import { buildLibrary, compileRunnables } from './support/compile.mjs';
+import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
@@ -39,8 +39,7 @@ await main(async () => {
       ),
       step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env }))),
     ]);
-    await buildLibrary();
-    await compileRunnables();
+    await ensureRunnables();
   }
   const dir = mkdtempSync(join(tmpdir(), 'nestjs-weir-test-'));
   try {
@@ -64,10 +63,14 @@ async function jest(name, jestArgs, resultFile, env) {
   const args = [...flags, 'node_modules/jest/bin/jest.js', ...jestArgs, ...result];
   let code = 0;
   try {
-    await step(name, async () => {
-      code = (await runNode(args, { inherit: true, env })).code;
-      if (code !== 0) throw new StepError(`${name} failed`, code);
-    });
+    await step(
+      name,
+      async () => {
+        code = (await runNode(args, { inherit: true, env })).code;
+        if (code !== 0) throw new StepError(`${name} failed`, code);
+      },
+      { speaks: true },
+    );
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
   }

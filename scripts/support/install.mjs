@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { inRoot } from './root.mjs';
 import { run } from './run.mjs';
-import { StepError, seconds } from './step.mjs';
+import { StepError, step } from './step.mjs';
 
 /** Makes node_modules match package-lock.json. Needs nothing but node and npm. */
 export const ensureInstall = () => installIn('.', 'dependencies');
@@ -25,13 +25,13 @@ async function installIn(directory, what) {
     writeFileSync(stampFile, stamp);
     return console.log(`${what}: up to date`);
   }
-  const startedMs = performance.now();
   // --include=dev: a NODE_ENV=production of the caller must not take the tools away.
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
-  const { code, output } = await run('npm', args, { cwd: inRoot(directory) });
-  if (code !== 0) throw new StepError(`npm ci failed:\n${output.trim()}`, code);
-  writeFileSync(stampFile, stamp);
-  console.log(`${what}: installed by npm ci in ${seconds(startedMs)}`);
+  await step(`${what}: npm ci`, async () => {
+    const { code, output } = await run('npm', args, { cwd: inRoot(directory) });
+    if (code !== 0) throw new StepError(`npm ci failed:\n${output.trim()}`, code);
+    writeFileSync(stampFile, stamp);
+  });
 }
 
 /**

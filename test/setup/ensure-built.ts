@@ -12,7 +12,7 @@ function repositoryOf(directory: string): string {
 }
 
 /** Long enough for a `beforeAll` that has to build everything first. */
-export const BUILD_TIMEOUT_MS = 180_000;
+export const BUILD_TIMEOUT_MS = 300_000;
 
 /** Makes dist, dist-cjs and build/ match their sources. Costs nothing where they do. */
 export async function ensureBuilt(): Promise<void> {
