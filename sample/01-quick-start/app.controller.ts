@@ -3,6 +3,8 @@ import { RateLimit, RateLimitDecision, type Decision } from 'nestjs-weir';
 
 @Controller()
 export class AppController {
+  private orders = 0;
+
   @Get('hello')
   @RateLimit('hello')
   hello(): object {
@@ -19,6 +21,7 @@ export class AppController {
   @Get('orders/:id')
   @RateLimit('orders')
   order(@Param('id') id: string, @RateLimitDecision() decision: Decision): object {
-    return { order: id, waitedMs: Math.round(decision.delayMs) };
+    this.orders++;
+    return { order: id, place: this.orders, waitedMs: Math.round(decision.delayMs) };
   }
 }

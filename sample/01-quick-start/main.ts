@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { listen, portFrom, quietLogger } from '../support/listen.js';
+import { quietLogger } from '../support/listen.js';
+import { serve, welcomeCallers } from '../support/serve.js';
 import { AppModule } from './app.module.js';
-import { printWelcome } from './welcome.js';
+import { guide } from './guide.js';
 
-const port = portFrom(process.env.PORT);
 const app = await NestFactory.create(AppModule, { logger: quietLogger });
-const address = await listen(app, port);
-if (address !== undefined) printWelcome(address);
+welcomeCallers(app, () => guide);
+await serve(app, guide);

@@ -1,9 +1,10 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { Transport, type MicroserviceOptions } from '@nestjs/microservices';
+import { guided, isTour } from '../support/serve.js';
 import { AppModule } from './app.module.js';
 import { PACKAGE, PROTO } from './inventory.js';
-import { printTour } from './tour.js';
+import { takeTour } from './tour.js';
 
 const url = `localhost:${process.env.PORT ?? 50_051}`;
 
@@ -14,5 +15,6 @@ const app = await NestFactory.createMicroservice<MicroserviceOptions>(AppModule,
 });
 app.enableShutdownHooks();
 await app.listen();
-await printTour(url);
-console.log(`\nListening on ${url} (Ctrl-C ends it); the service is in ${PROTO}`);
+await guided((tour) => takeTour(url, tour));
+if (isTour) await app.close();
+else console.log(`\nListening on ${url} (Ctrl-C ends it); the service is in ${PROTO}`);

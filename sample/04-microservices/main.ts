@@ -2,9 +2,10 @@ import 'reflect-metadata';
 import { ConsoleLogger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Transport, type MicroserviceOptions } from '@nestjs/microservices';
+import { announce, isTour, welcomeCallers } from '../support/serve.js';
 import { GatewayModule } from './gateway.module.js';
+import { guide } from './guide.js';
 import { ServiceModule } from './service.module.js';
-import { printWelcome } from './welcome.js';
 
 const port = portFrom('PORT', '3000');
 const servicePort = portFrom('SERVICE_PORT', '3001');
@@ -20,18 +21,24 @@ const service = await NestFactory.createMicroservice<MicroserviceOptions>(Servic
 });
 const gateway = await NestFactory.create(GatewayModule.of(options), { logger });
 for (const app of [service, gateway]) app.enableShutdownHooks();
+welcomeCallers(gateway, () => guide);
 try {
   // Nest would log a port that is taken beside the one line that says what to do about it.
   gateway.useLogger(false);
   await service.listen();
   await gateway.listen(port);
   gateway.useLogger(logger);
-  printWelcome(await gateway.getUrl());
+  await announce((await gateway.getUrl()).replace('[::1]', 'localhost'), guide);
+  if (isTour) await close();
 } catch (error) {
   console.error(reasonOf(error));
+  await close();
+  process.exitCode = 1;
+}
+
+async function close(): Promise<void> {
   await gateway.close();
   await service.close();
-  process.exitCode = 1;
 }
 
 function portFrom(variable: string, usual: string): number {

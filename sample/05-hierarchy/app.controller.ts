@@ -5,7 +5,7 @@ import { ClusterQuota, RateLimit, type QuotaStatus } from 'nestjs-weir';
 export class AppController {
   constructor(private readonly quota: ClusterQuota) {}
 
-  @Get()
+  @Get('work')
   @RateLimit()
   work(): object {
     return { app: process.env.APP };

@@ -7,7 +7,12 @@ import { AppController } from './app.controller.js';
     RateLimitModule.forRootAsync({
       useFactory: () => ({
         app: process.env.APP ?? 'checkout',
-        store: { type: 'redis', url: process.env.REDIS_URL },
+        store: {
+          type: 'redis',
+          url: process.env.REDIS_URL,
+          // All of it runs on one machine, which is slow to answer when it is busy.
+          decisionTimeout: '200ms',
+        },
         quota: {
           cluster: { capacity: 100 },
           apps: {

@@ -19,6 +19,8 @@ export async function startFleet(
     }),
   );
   const addresses = await Promise.all(children.map(addressOf));
+  // Each of them can then tell what to try with all.
+  for (const child of children) child.send(addresses);
   return {
     addresses,
     stop: async () => {

@@ -1,4 +1,6 @@
+import { announce, isTour } from '../support/serve.js';
 import { startFleet } from './fleet.js';
+import { guideTo } from './guide.js';
 import { startRedis } from './redis.js';
 
 /** Two processes of one app, and one of another: three, one Redis, one capacity. */
@@ -10,27 +12,11 @@ const PROCESSES = [
 
 const redis = await startRedis();
 const fleet = await startFleet(PROCESSES, redis.url);
-const [first, second, third] = fleet.addresses;
-const count = (address: string | undefined): string =>
-  `seq 200 | xargs -P 20 -I{} curl -s -o /dev/null -w '%{http_code}\\n' ${address}/ | sort | uniq -c`;
-
-console.log(`
-checkout on ${first} and ${second}, search on ${third} (Ctrl-C ends all).
-The cluster takes 100 requests a second: checkout is sure of 40 and may have 80, search of 20 and 50.
-
-# Both processes of checkout together have what checkout has, not each.
-${count(first)} & ${count(second)}; wait
-
-# Search has its share all the same.
-${count(third)}
-
-# What the store knows about all of them.
-curl -s ${first}/status
-`);
-
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void stop());
 }
+await announce(fleet.addresses[0]!, guideTo(fleet.addresses));
+if (isTour) await stop();
 
 async function stop(): Promise<void> {
   await fleet.stop();

@@ -1,7 +1,7 @@
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { freePort } from '../support/free-port.js';
 import { stopAll } from '../support/processes.js';
-import { until } from '../support/until.js';
+import { statusesIn, takeTour, tryLines } from './guides.js';
 import { RunningSample } from './running-sample.js';
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
@@ -56,40 +56,27 @@ describe('the API gateway', () => {
 
   const DETAIL = '/api/product/detail?id=1';
 
-  it.each([
-    ['normal', 10],
-    ['vip', 50],
-  ])('gives a user of the tier %s %d a second', async (tier, rate) => {
-    const user = { 'x-user': `user-${tier}`, 'x-user-tier': tier };
-    const { allowed, deniedBy, seconds } = await load(rate + 60, DETAIL, () => user);
-    expect(allowed).toBeGreaterThanOrEqual(rate);
-    expect(allowed).toBeLessThanOrEqual(rate * (1 + seconds));
-    if (allowed < rate + 60) expect(deniedBy).toEqual(new Set(['user']));
+  it('shows on its tour what it promises: users, merchants, addresses as with nginx, reviews', async () => {
+    const written = await takeTour('02-api-gateway');
+    expect(written.match(/^ {2}✓/gm)).toHaveLength(8);
+    // However slow the machine: it asks for reviews faster than 20 a second.
+    expect(written).toMatch(/20 a second for all of them\n.*refused by non-core/);
   });
 
-  it.each([
-    ['normal', 100],
-    ['S', 1000],
-  ])('gives a merchant of the tier %s %d a second, whoever calls', async (tier, rate) => {
-    const path = '/api/product/detail?id=merchant';
-    const merchant = { 'x-merchant': `merchant-${tier}`, 'x-merchant-tier': tier };
-    const users = (id: number) => ({ ...merchant, 'x-user': `${tier}-${id}` });
-    const { allowed, seconds } = await load(150, path, users);
-    expect(allowed).toBeGreaterThanOrEqual(Math.min(rate, 150));
-    expect(allowed).toBeLessThanOrEqual(rate * (1 + seconds));
-    const { headers } = await get(path, users(150));
-    expect(headers.get('ratelimit-policy')).toContain(`"merchant";q=${rate};w=1`);
-  });
-
-  it('slows an address down to 100 a second before it refuses', async () => {
-    const one = (id: number) => ({ 'x-user': `slow-${id}`, 'x-forwarded-for': '192.0.2.1' });
-    const { allowed, denied, deniedBy, seconds } = await load(60, DETAIL, one);
-    // One goes at once and 20 wait, as with nginx' burst=20.
-    expect(allowed).toBeGreaterThanOrEqual(21);
-    expect(allowed).toBeLessThanOrEqual(21 + 100 * seconds);
-    // The last of them waits for its turn, 10 ms after the one before it.
-    expect(seconds).toBeGreaterThan(0.15);
-    if (denied > 0) expect(deniedBy).toEqual(new Set(['ip']));
+  it('says at GET / what to try, in lines that work as they stand', async () => {
+    const [user, vip, merchant, one] = await tryLines(url);
+    for (const [tried, burst, rate] of [
+      [user!, 10, 10],
+      [vip!, 50, 50],
+      [merchant!, 100, 100],
+      [one!, 21, 100],
+    ] as const) {
+      const [allowed, denied] = [200, 429].map((status) => statusesIn(tried.output, status));
+      expect(allowed! + denied!).toBe(tried === merchant ? 600 : 60);
+      expect(allowed).toBeGreaterThanOrEqual(burst);
+      expect(allowed).toBeLessThanOrEqual(burst + rate * tried.seconds);
+    }
+    expect(statusesIn(merchant!.output, 429)).toBeGreaterThan(0);
   });
 
   it('tells what a route has: its path, its product, its callers', async () => {
@@ -118,18 +105,6 @@ describe('the API gateway', () => {
     // Another one has its own, and so has the same one on another interface.
     expect((await get(reviews, of('modest')(0))).status).toBe(200);
     expect((await get(DETAIL, of('greedy')(99))).status).toBe(200);
-  });
-
-  it('refuses what the shop can do without sooner than its heart', async () => {
-    const users = (id: number) => ({ 'x-user': `crowd-${id}` });
-    // The bucket of the route is full again when a request leaves all but one.
-    await until(async () => {
-      const { headers } = await get('/api/product/reviews?id=1', { 'x-user': 'looks' });
-      return headers.get('ratelimit')!.includes('"non-core";r=19;');
-    });
-    const { allowed, seconds } = await load(60, '/api/product/reviews?id=1', users);
-    expect(allowed).toBeGreaterThanOrEqual(19);
-    expect(allowed).toBeLessThanOrEqual(20 * (1 + seconds));
   });
 
   it('ends when it is asked to, without a warning', async () => {

@@ -31,27 +31,27 @@ describe('the sample of gRPC', () => {
     await until(() => written.includes('Listening'), { timeoutMs: 20_000, what: 'the tour' });
   });
 
-  it('takes its reader on a tour of all limits', () => {
+  it('takes its reader on a tour of all limits, and tells what was promised and seen', () => {
     const lines = written
       .trim()
       .split('\n')
       .map((line) => line.replace(/\d{2,} ms|: \d{2,}\)/g, '…').trim());
-    expect(lines).toEqual([
-      'Three lookups of an article for each caller:',
-      'ok  {"sku":"tea","pieces":7}',
+    expect(lines.filter((line) => /^(promised|✓|✗|ok|8) /.test(line))).toEqual([
+      'promised  three lookups of an article for each caller, then status 8',
+      '✓ seen    ok  {"sku":"tea","pieces":7}',
       'ok  {"sku":"tea","pieces":7}',
       'ok  {"sku":"tea","pieces":7}',
       'ok  {"sku":"jam","pieces":7}',
       '8   Too many requests (retry-after-ms…',
-      'Two streams of any length, and five messages of imports:',
-      'ok  {"sku":"tea","pieces":7} {"sku":"tea","pieces":6} {"sku":"tea","pieces":5}',
+      'promised  two streams of any length, and five messages of imports',
+      '✓ seen    ok  {"sku":"tea","pieces":7} {"sku":"tea","pieces":6} {"sku":"tea","pieces":5}',
       'ok  {"imported":5}',
       '8   Too many requests (retry-after-ms…',
-      'A server that has pushed back is left alone:',
-      '8   The server asked for … of patience; this call was not sent (retry-after-ms…',
-      '',
-      expect.stringContaining(`Listening on localhost:${port} `),
+      'promised  a server that has pushed back is left alone: nothing is sent',
+      '✓ seen    8   The server asked for … of patience; this call was not sent (retry-after-ms…',
     ]);
+    expect(lines).toContain('3 of 3 promises were kept.');
+    expect(lines.at(-1)).toContain(`Listening on localhost:${port} `);
   });
 
   it('limits other callers too', async () => {

@@ -2,6 +2,7 @@ import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { type QuotaStatus } from 'nestjs-weir';
+import { statusesIn, takeTour, tryLines } from './guides.js';
 import { RunningSample } from './running-sample.js';
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
@@ -17,45 +18,28 @@ describe('the hierarchy', () => {
     addresses = line.match(/http:\/\/localhost:\d+/g) ?? [];
   }, 60_000);
 
-  /** Asks so many times, a few at once, and counts what passed. */
-  async function load(urls: readonly string[], count: number) {
-    const startedMs = performance.now();
-    const statuses: number[] = [];
-    let asked = 0;
-    const ask = async (): Promise<void> => {
-      while (asked < count) {
-        const url = urls[asked++ % urls.length]!;
-        statuses.push((await fetch(url)).status);
-      }
-    };
-    await Promise.all(Array.from({ length: 10 }, ask));
-    const allowed = statuses.filter((status) => status === 200).length;
-    return {
-      allowed,
-      statuses: new Set(statuses),
-      seconds: (performance.now() - startedMs) / 1000,
-    };
-  }
-
   it('is three processes, and says where', () => {
     expect(new Set(addresses).size).toBe(3);
   });
 
-  it('gives two processes of an app together what the app has', async () => {
-    const [first, second] = addresses;
-    const { allowed, statuses, seconds } = await load([first!, second!], 600);
-    // Never above the app's ceiling; and never less than what it is sure of.
-    expect(allowed).toBeLessThanOrEqual(80 * (seconds + 1));
-    expect(allowed).toBeGreaterThanOrEqual(Math.min(600, Math.floor(40 * seconds) - 40));
-    for (const status of statuses) expect([200, 429, 503]).toContain(status);
+  it('says at GET / of each process what to try, in lines that work as they stand', async () => {
+    const [checkout, search, status] = await tryLines(addresses[2]!);
+    for (const [{ output, seconds }, asked, guaranteed, burst] of [
+      [checkout!, 800, 40, 80],
+      [search!, 400, 20, 50],
+    ] as const) {
+      const allowed = statusesIn(output, 200);
+      expect(allowed + statusesIn(output, 429) + statusesIn(output, 503)).toBe(asked);
+      expect(allowed).toBeLessThanOrEqual(burst * (seconds + 1));
+      expect(allowed).toBeGreaterThanOrEqual(Math.min(asked, guaranteed * (seconds - 1)));
+    }
+    expect(JSON.parse(status!.output)).toMatchObject({ capacity: 100 });
   });
 
-  it('leaves the other app what it is sure of', async () => {
-    const busy = load(addresses.slice(0, 2), 400);
-    const { allowed, seconds } = await load(addresses.slice(2), 200);
-    await busy;
-    expect(allowed).toBeLessThanOrEqual(50 * (seconds + 1));
-    expect(allowed).toBeGreaterThan(0);
+  it('shows on its tour how much of the capacity is admitted, and of whom', async () => {
+    const written = await takeTour('05-hierarchy', { REDIS_URL: '' });
+    expect(written).toMatch(/second {2}checkout {7}search {2}together, of 100\n {2}1 .*\n {2}2 /);
+    expect(written.match(/^ {2}✓/gm)).toHaveLength(4);
   });
 
   it('shows one account of all processes', async () => {

@@ -5,6 +5,7 @@ import { runToEnd } from '../setup/run-to-end.js';
 import { freePort } from '../support/free-port.js';
 import { exited, spawnOwned, stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
+import { statusesIn, takeTour, tryLines } from './guides.js';
 
 const main = join(root, 'build/sample/04-microservices/main.js');
 
@@ -28,12 +29,6 @@ describe('the sample of microservices', () => {
   const ask = (path: string, method = 'GET'): Promise<Response> =>
     fetch(`http://localhost:${env['PORT']}${path}`, { method });
 
-  /** All at once, so that a slow machine does not give time for tokens to come back. */
-  const statuses = async (count: number, path: string, method?: string): Promise<number[]> => {
-    const answers = Array.from({ length: count }, () => ask(path, method));
-    return (await Promise.all(answers)).map(({ status }) => status).sort();
-  };
-
   it('limits quotes by tenant, and the gateway passes the denial on', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/quotes/acme/lamp')));
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(3);
@@ -45,17 +40,21 @@ describe('the sample of microservices', () => {
     expect((await ask('/quotes/umbrella/lamp')).status).toBe(200);
   });
 
-  it('waits for the service where the gateway was told to', async () => {
-    expect(await statuses(6, '/patient-quotes/hooli/lamp')).toEqual(Array(6).fill(200));
-  });
-
-  it('counts five visits of a page, and drops the others', async () => {
-    expect(await statuses(8, '/visits/home', 'POST')).toEqual(Array(8).fill(202));
+  it('says at GET / what to try, in lines that work as they stand', async () => {
+    const [quotes, patient, visits] = await tryLines(`http://localhost:${env['PORT']}`);
+    expect(statusesIn(quotes!.output, 200)).toBeLessThanOrEqual(4 + 2 * quotes!.seconds);
+    expect(patient!.output.match(/"price"/g)).toHaveLength(6);
+    expect(visits!.output).toMatch(/^(202 ){8}/);
     await until(async () => {
       const { dropped } = (await (await ask('/visits')).json()) as { dropped: number };
       return dropped === 3;
     });
     expect(await (await ask('/visits')).json()).toEqual({ pages: { home: 5 }, dropped: 3 });
+  });
+
+  it('shows on its tour what it promises: quotes, patience, events that are dropped', async () => {
+    const ports = { PORT: String(await freePort()), SERVICE_PORT: String(await freePort()) };
+    expect(await takeTour('04-microservices', ports)).toContain('5 counted, 3 dropped');
   });
 
   it('says in one line that a port is taken, and how to choose another', async () => {

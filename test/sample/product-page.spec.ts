@@ -2,6 +2,7 @@ import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { freePort } from '../support/free-port.js';
 import { startRedis, stopAll } from '../support/index.js';
 import { until } from '../support/until.js';
+import { takeTour, tryLines } from './guides.js';
 import { ProductPage, UPSTREAMS } from './product-page.js';
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
@@ -186,6 +187,25 @@ describe('the product page', () => {
     expect((await page.state()).recovery.observing).toBe(true);
   });
 
+  it('says at GET / what to try, in lines that work as they stand', async () => {
+    await recover(page);
+    const levels = await tryLines(page.url, /"(limit|operator)"|products\/[123]$/);
+    const [whole, first, second, third, fourth] = levels.map(({ output }) => output);
+    expect(whole).not.toContain('X-Degraded');
+    expect(first).toContain('X-Degraded: level=1; reason=limited');
+    expect(second).toContain('X-Degraded: level=2; reason=forced');
+    expect(third).toContain('X-Degraded: level=3');
+    expect(fourth).toContain('X-Degraded: level=4');
+    await page.turn(all('normal'));
+  }, 120_000);
+
+  it('shows on its tour each level, and the way back', async () => {
+    const env = { PORT: '0', REDIS_URL: '', PACE_MS: '150', UPSTREAM_MS: '20' };
+    const written = await takeTour('06-product-page', env);
+    for (const percent of [10, 30, 50, 100]) expect(written).toContain(`ramp, ${percent} %`);
+    expect(written.match(/^ {2}✓/gm)).toHaveLength(7);
+  }, 120_000);
+
   it('is a page with nothing from elsewhere', async () => {
     for (const [path, type] of [
       ['/', 'text/html'],
@@ -194,7 +214,7 @@ describe('the product page', () => {
       ['/show.js', 'text/javascript'],
       ['/product.svg', 'image/svg+xml'],
     ]) {
-      const response = await fetch(page.url + path);
+      const response = await fetch(page.url + path, { headers: { accept: 'text/html, */*' } });
       expect([path, response.status]).toEqual([path, 200]);
       expect(response.headers.get('content-type')).toContain(type);
       expect((await response.text()).replace('http://www.w3.org/2000/svg', '')).not.toMatch(
