@@ -10,7 +10,7 @@ import { RateLimiter } from './limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
 import { Protection } from './protection/protection.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { OPTIONS, provide } from './rate-limit.providers.js';
+import { OPTIONS, provide } from './requests/module-tokens.js';
 import { RateLimitHeaders } from './transports/http/rate-limit-headers.js';
 
 /** What changes while the service runs, and who has to know. */

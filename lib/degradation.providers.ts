@@ -22,7 +22,7 @@ import { isRedis, openAnswers } from './degradation/answer-stores.js';
 import { HandlerExplorer } from './requests/handler.explorer.js';
 import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { GrpcDegradeTransport } from './transports/grpc/grpc-degrade.transport.js';
 import { HttpDegradeTransport } from './transports/http/http-degrade.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';

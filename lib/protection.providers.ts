@@ -9,7 +9,7 @@ import { Protection } from './protection/protection.js';
 import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { ProtectionExplorer } from './protection/protection.explorer.js';
-import { OPTIONAL_ADAPTER, OPTIONS, provide } from './rate-limit.providers.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { bindToGateways, bindToMessageControllers } from './transports/class-filters.js';
 
 /** What protects resources, and what answers for them when they are not to be had. */

@@ -1,14 +1,13 @@
 import {
   Logger,
   type ExecutionContext,
-  type FactoryProvider,
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
 import {
   APP_FILTER,
   APP_GUARD,
-  HttpAdapterHost,
+  type HttpAdapterHost,
   MetadataScanner,
   ModulesContainer,
 } from '@nestjs/core';
@@ -23,6 +22,7 @@ import { Questions } from './limits/question.js';
 import { RateLimitFilter } from './limits/rate-limit.filter.js';
 import { RateLimitGuard } from './limits/rate-limit.guard.js';
 import { RequestFaults } from './limits/request-faults.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { Transports } from './requests/request-reader.js';
 import { RouteTable } from './limits/route-table.js';
 import { Waiting } from './limits/waiting.js';
@@ -60,7 +60,6 @@ import { WsTransport } from './transports/ws/ws.transport.js';
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 /** Options that stand over those of the application, in its tests. */
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
-export const OPTIONS = Symbol('RATE_LIMIT_OPTIONS');
 
 /** Closes the limiter when no request is on its way any more. */
 class LimiterLife implements OnApplicationShutdown {
@@ -70,16 +69,6 @@ class LimiterLife implements OnApplicationShutdown {
     return this.limiter.close();
   }
 }
-
-export function provide<T>(
-  token: FactoryProvider<T>['provide'],
-  inject: FactoryProvider['inject'],
-  useFactory: (...args: never[]) => T,
-): FactoryProvider<T> {
-  return { provide: token, inject: inject!, useFactory: useFactory as (...args: unknown[]) => T };
-}
-
-export const OPTIONAL_ADAPTER = { token: HttpAdapterHost, optional: true };
 
 /** The parts of the module, each a plain class that is put together here and nowhere else. */
 export const providers: Provider[] = [
