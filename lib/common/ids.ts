@@ -50,11 +50,6 @@ export function digestOf(text: string): string {
   return digest.toString('latin1');
 }
 
-/** 48 bits of a text's digest, for what may now and then take two texts for one. */
-export function numberOf(text: string): number {
-  return createHash('sha256').update(text, 'utf16le').digest().readUIntBE(0, 6);
-}
-
 /** A quick spread of texts over a few places; the same in every process, so not for secrets. */
 export function spread(text: string, places: number): number {
   let hash = 0x811c9dc5;

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import { type FallbackLevels } from '../../lib/degradation/core/contract.js';
 import { seal, unseal } from '../../lib/stores/envelope.js';
-import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
 import { type SharedCache } from '../../lib/stores/shared-cache.js';
-import { ManualClock, settle } from '../support/manual-clock.js';
+import { settle } from '../support/manual-clock.js';
 import { house } from './parts.js';
 
 const LEVELS: FallbackLevels = {};
@@ -202,6 +201,20 @@ describe('the shared cache', () => {
     expect(await read(promo.core)).toBeUndefined();
   });
 
+  it('is what the process has itself where there is no store to share, kept once', async () => {
+    const { core, clock } = house();
+    core.caches.store(LEVELS, 'k', BODY);
+    expect(await read(core)).toMatchObject({ value: BODY });
+    clock.advance(31_000);
+    expect(await read(core)).toBeUndefined();
+    expect(core.caches.readProcess(LEVELS, 'k')).toMatchObject({ value: BODY, ageMs: 31_000 });
+    const { shared, process } = core.caches.stats();
+    expect([shared, process]).toMatchObject([undefined, { entries: 1, hits: 2, misses: 0 }]);
+    core.caches.store({ process: false }, 'young', BODY);
+    expect(await core.caches.readShared({ process: false }, 'young', 50)).toBeDefined();
+    expect(core.caches.readProcess({ process: false }, 'young')).toBeUndefined();
+  });
+
   it('changes its time while it runs, for all or for one resource', async () => {
     const { core, clock } = house();
     const page: FallbackLevels = { resource: 'page' };
@@ -265,7 +278,16 @@ class SlowCache implements SharedCache {
 
   set = (): boolean => true;
   close = (): void => {};
-  stats = () => new MemorySharedCache(new ManualClock()).stats();
+  stats = () => ({
+    hits: 0,
+    misses: 0,
+    unreadable: 0,
+    stored: 0,
+    tooBig: 0,
+    dropped: 0,
+    failedWrites: 0,
+    strayReplies: 0,
+  });
 
   answerAll(error?: Error): void {
     for (const { resolve, reject } of this.waiting.splice(0)) {

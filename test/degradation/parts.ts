@@ -1,7 +1,6 @@
 import { type FallbackRequest } from '../../lib/degradation/core/contract.js';
 import { DegradationCore } from '../../lib/degradation/core/degradation-core.js';
 import { type DegradationInput } from '../../lib/degradation/core/options.js';
-import { MemorySharedCache } from '../../lib/stores/memory/memory-shared-cache.js';
 import { type SharedCache } from '../../lib/stores/shared-cache.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -10,7 +9,7 @@ export interface House {
   readonly core: DegradationCore;
 }
 
-/** A core on a clock of our own; level 1 in memory unless it is given. */
+/** A core on a clock of our own; level 1 is what the process has itself unless it is given. */
 export function house(
   options: DegradationInput = {},
   { clock = new ManualClock(), shared }: { clock?: ManualClock; shared?: SharedCache } = {},
@@ -19,7 +18,7 @@ export function house(
     options,
     clock,
     nodeId: 'a',
-    shared: shared ?? new MemorySharedCache(clock),
+    shared,
   });
   return { clock, core };
 }

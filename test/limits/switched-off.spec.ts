@@ -104,7 +104,7 @@ describe('enabled: false', () => {
     const decisions = [1, 2, 3].map(() => limiter.tryAcquire({ policy: 'few', key: 'k' }));
     expect(decisions).toMatchObject([1, 2, 3].map(() => ({ allowed: true, remaining: 1 })));
     expect(nest.get(ClusterQuota)).toBeDefined();
-    expect(nest.get(Degradation).stats().caches.shared).toMatchObject({ hits: 0 });
+    expect(nest.get(Degradation).stats().caches.process).toMatchObject({ hits: 0 });
   });
 
   it('leaves work to itself, but for what its own caller has asked for', async () => {

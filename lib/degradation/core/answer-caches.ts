@@ -48,7 +48,10 @@ const NEVER = -Infinity;
 /** How far the clocks of two processes may be apart. */
 const MOST_SKEW_MS = 5000;
 
-/** Levels 1 and 2: what normal answers fill, and what fallbacks read. */
+/**
+ * Levels 1 and 2: what normal answers fill, and what fallbacks read. Where there is no store to share, level 1
+ * is what level 2 has of the last seconds: a second copy would tell nobody more.
+ */
 export class AnswerCaches implements AnswerStore {
   private readonly shared: SharedLevel | undefined;
   private readonly process: ProcessCache;
@@ -71,7 +74,7 @@ export class AnswerCaches implements AnswerStore {
 
   /** True while the shared cache does not answer. */
   get sharedIsAway(): boolean {
-    return this.shared?.isAway ?? true;
+    return this.shared?.isAway ?? false;
   }
 
   isDue(levels: FallbackLevels, key: string): boolean {
@@ -97,7 +100,7 @@ export class AnswerCaches implements AnswerStore {
   }
 
   hasShared(levels: FallbackLevels): boolean {
-    return this.shared !== undefined && this.ttl1(levels) > 0;
+    return this.ttl1(levels) > 0;
   }
 
   /** Level 1, within the budget. */
@@ -106,10 +109,11 @@ export class AnswerCaches implements AnswerStore {
     key: string,
     budgetMs: number,
   ): Promise<Cached | undefined> {
+    if (this.shared === undefined) return this.readOwn(levels, key, this.ttl1(levels));
     const { level1TimeoutMs, maxReads } = this.figures;
     const timeoutMs = level1TimeoutMs;
     const budget = Math.min(budgetMs, timeoutMs);
-    const envelope = await this.shared?.read(key, budget, timeoutMs, maxReads);
+    const envelope = await this.shared.read(key, budget, timeoutMs, maxReads);
     if (envelope === undefined) return undefined;
     const ageMs = this.clock.epochMs(this.clock.now()) - envelope.t;
     // What is not from now on but from later would be young for as long as somebody likes.
@@ -119,12 +123,8 @@ export class AnswerCaches implements AnswerStore {
 
   /** Level 2, at once. */
   readProcess(levels: FallbackLevels, key: string): Cached | undefined {
-    const now = this.clock.now();
-    const ttlMs = this.ttl2(levels);
-    const entry = ttlMs === 0 ? undefined : this.process.get(key, now, ttlMs);
-    const envelope = entry && unseal(entry.text);
-    const cached = envelope && this.accept(levels, envelope, (now - entry.at) / 1000, ttlMs);
-    this.local[cached === undefined ? 'misses' : 'hits']++;
+    const cached = this.readOwn(levels, key, this.ttl2(levels));
+    if (cached === undefined) this.local.misses++;
     return cached;
   }
 
@@ -171,9 +171,19 @@ export class AnswerCaches implements AnswerStore {
     this.stored++;
     // Named fields: of what is spread and added to, V8 gives each a shape of its own, of 260 bytes.
     const entry = { text: sealed.text, at: now };
-    if (this.ttl2(levels) === 0 || !this.process.set(key, entry)) this.written.set(key, now);
-    if (!this.hasShared(levels)) return true;
-    return this.shared!.cache.set(key, sealed, this.ttl1(levels));
+    const isShared = this.shared !== undefined && this.hasShared(levels);
+    const isOwn = this.ttl2(levels) > 0 || !isShared;
+    if (!isOwn || !this.process.set(key, entry)) this.written.set(key, now);
+    return isShared ? this.shared!.cache.set(key, sealed, this.ttl1(levels)) : true;
+  }
+
+  private readOwn(levels: FallbackLevels, key: string, ttlMs: number): Cached | undefined {
+    const entry = ttlMs === 0 ? undefined : this.process.get(key);
+    const envelope = entry && unseal(entry.text);
+    if (envelope === undefined) return undefined;
+    const cached = this.accept(levels, envelope, (this.clock.now() - entry!.at) / 1000, ttlMs);
+    if (cached !== undefined) this.local.hits++;
+    return cached;
   }
 
   private accept(

@@ -13,7 +13,7 @@ export interface DegradationParts {
   readonly clock: Clock;
   /** The name of this process in the fleet. */
   readonly nodeId: string;
-  /** Level 1; without it there is none. It is closed with the core. */
+  /** Level 1; without it, what this process has stored in the last seconds. It is closed with the core. */
   readonly shared?: SharedCache;
   /** Who probes. Default: this process does, whenever it likes. */
   readonly lease?: ProbeLease;

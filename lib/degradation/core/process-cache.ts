@@ -29,13 +29,9 @@ export class ProcessCache {
     return this.entries.calculatedSize;
   }
 
-  /** What is no older than that; older entries are dropped when they are met. */
-  get(key: string, now: number, ttlMs: number): ProcessEntry | undefined {
-    const entry = this.entries.get(key);
-    if (entry === undefined) return undefined;
-    if (now - entry.at <= ttlMs * 1000) return entry;
-    this.entries.delete(key);
-    return undefined;
+  /** However old it is: what is too old for one level is not for another. */
+  get(key: string): ProcessEntry | undefined {
+    return this.entries.get(key);
   }
 
   /** When the answer was stored, if it is still there. Nobody has asked for it by that. */
