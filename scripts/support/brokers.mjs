@@ -12,6 +12,7 @@ export const ensureBrokers = () => ({
   NATS_SERVER_BIN: ensureNats(),
   MOSQUITTO_BIN: ensureMosquitto(),
   RABBITMQ_SERVER_BIN: ensureRabbitmq(),
+  KCAT_BIN: ensureKcat(),
   MARIADBD_BIN: ensureMariadb(),
 });
 
@@ -67,6 +68,19 @@ const ensureRabbitmq = () =>
       writeStartScript(tree, join(tree, 'epmd'), ...environment, 'exec "$BINDIR/epmd" "$@"');
       writeStartScript(tree, script, ...environment, `exec "$here/${server}" "$@"`);
     },
+  });
+
+/** A client of Kafka that can be a small Kafka itself: librdkafka's mock cluster, which speaks its protocol on TCP. */
+const ensureKcat = () =>
+  ensureTool({
+    name: 'kcat',
+    variable: 'KCAT_BIN',
+    programs: ['kcat', 'kafkacat'],
+    // It has -V in place of --version.
+    works: (path) => /librdkafka/.test(outputOf(path, ['-V'])),
+    packages: [['kcat']],
+    advice: 'install it (apt-get install kcat, brew install kcat)',
+    wrap: (tree, script) => writeStartScript(tree, script, 'exec "$here/root/usr/bin/kcat" "$@"'),
   });
 
 const ensureMariadb = () =>

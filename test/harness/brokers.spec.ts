@@ -1,5 +1,11 @@
 import { connect } from 'node:net';
-import { startMariadb, startMosquitto, startNats, startRabbitmq } from '../support/brokers.js';
+import {
+  startKafka,
+  startMariadb,
+  startMosquitto,
+  startNats,
+  startRabbitmq,
+} from '../support/brokers.js';
 import { stopAll } from '../support/index.js';
 
 afterAll(stopAll);
@@ -18,6 +24,7 @@ describe.each([
   ['nats-server', startNats],
   ['mosquitto', startMosquitto],
   ['rabbitmq-server', startRabbitmq],
+  ['kcat', startKafka],
   ['mariadbd', startMariadb],
 ])('%s', (_name, start) => {
   it('starts on ports of its own, several at once, and is gone after stop', async () => {

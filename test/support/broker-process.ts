@@ -10,7 +10,7 @@ import { until } from './until.js';
 export interface BrokerRecipe {
   /** The variable that names its program. */
   readonly variable: string;
-  /** What it writes when clients may come. */
+  /** What it writes when clients may come; what is in parentheses is the port, of a broker that chooses it itself. */
   readonly readyText: RegExp;
   readonly args?: (port: number, dir: string) => readonly string[];
   readonly env?: (port: number, dir: string) => Readonly<Record<string, string>>;
@@ -54,7 +54,9 @@ export async function startBroker(recipe: BrokerRecipe): Promise<Broker> {
       timeoutMs: START_TIMEOUT_MS,
       what: `${program} to be ready on port ${port}`,
     });
-    if (!hasExited(child)) return { port, stop };
+    if (!hasExited(child)) {
+      return { port: Number(recipe.readyText.exec(written())?.[1] ?? port), stop };
+    }
     const said = written();
     await stop();
     // Between the look for a free port and the start another process can take it.

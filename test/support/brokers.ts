@@ -23,6 +23,17 @@ export const startMosquitto = (): Promise<Broker> =>
     },
   });
 
+/**
+ * Kafka as far as librdkafka's tests need it: topics that come by being named, groups, offsets. A consumer of a
+ * topic of its own keeps it running; what it writes about the cluster tells the port.
+ */
+export const startKafka = (): Promise<Broker> =>
+  startBroker({
+    variable: 'KCAT_BIN',
+    readyText: /bootstrap\.servers=127\.0\.0\.1:(\d+)/,
+    args: () => ['-C', '-t', 'warm', '-b', 'none:1', '-X', 'test.mock.num.brokers=1', '-d', 'mock'],
+  });
+
 /** A database without tables of its own: anybody may log in, and it is there at once. */
 export const startMariadb = (): Promise<Broker> =>
   startBroker({

@@ -114,14 +114,6 @@ describe('events of Kafka', () => {
     expect(app.app.get(DroppedEvents).total).toBe(0);
   });
 
-  it('are dropped, and their offset is committed, if that would take too long', async () => {
-    await start({ maxWait: '2s' });
-    await app.emit('ordered', { id: 'a' });
-    await app.emit('ordered', { id: 'b' });
-    expect([seen, kafka.refused]).toEqual([['a'], []]);
-    expect(app.app.get(DroppedEvents).byHandler()).toEqual({ 'Orders.ordered': 1 });
-  });
-
   it('are dropped at once where they may not wait', async () => {
     await start({ maxWait: 0 });
     await app.emit('ordered', { id: 'a' });
@@ -137,17 +129,6 @@ describe('events of Kafka', () => {
     await app.emit('asked', { id: 'b' });
     expect([seen, kafka.refused]).toEqual([['a'], []]);
     expect(app.app.get(DroppedEvents).total).toBe(1);
-  });
-
-  it('wait, requests do not: their error is the reply, and their offset is committed', async () => {
-    await start({});
-    expect(await app.send('asked', { id: 'a' })).toEqual({ id: 'a' });
-    await expect(app.send('asked', { id: 'b' })).rejects.toMatchObject({
-      code: 'RATE_LIMITED',
-      policy: expect.stringMatching(/^limit-[0-9a-f]{8}$/) as string,
-      retryAfterMs: 3000,
-    });
-    expect([seen, kafka.refused, kafka.heartbeats]).toEqual([['a'], [], 0]);
   });
 
   describe('of senders that choose the key of a policy', () => {

@@ -174,7 +174,7 @@ export class AnswerCaches implements AnswerStore {
     const isShared = this.shared !== undefined && this.hasShared(levels);
     const isOwn = this.ttl2(levels) > 0 || !isShared;
     if (!isOwn || !this.process.set(key, entry)) this.written.set(key, now);
-    return isShared ? this.shared!.cache.set(key, sealed, this.ttl1(levels)) : true;
+    return isShared ? this.shared.cache.set(key, sealed, this.ttl1(levels)) : true;
   }
 
   private readOwn(levels: FallbackLevels, key: string, ttlMs: number): Cached | undefined {
