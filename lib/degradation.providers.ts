@@ -43,7 +43,7 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
     private readonly table: RouteTable,
     private readonly modules: ModuleRef,
     private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
-    private readonly log: Pick<ModuleLog, 'recovery' | 'hiddenError'>,
+    private readonly log: Pick<ModuleLog, 'recovery' | 'hiddenError' | 'unnamedCaller'>,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
@@ -102,6 +102,10 @@ export class DegradeParts implements OnApplicationShutdown, ConfigConsumer {
       isBoundTwice,
       user: options.user,
       credentials: new CredentialHeaders(settings.credentialHeaders),
+      unnamed: (route) => {
+        caches.refuseUnnamed();
+        this.log.unnamedCaller(route);
+      },
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
       refused: refusals(),
       hidden: this.log.hiddenError,

@@ -42,6 +42,8 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
   private readonly slow: MinuteLog<SlowCall>;
   private readonly held: MinuteLog<HeldSlot>;
   private readonly hidden: MinuteLog<HiddenError>;
+  /** Routes whose answers are not kept, since nobody knows whose they are. */
+  private readonly unnamed: MinuteLog<string>;
   /** Apps that do without the store. */
   private readonly offline = new Set<string>();
 
@@ -53,6 +55,7 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
     this.slow = new MinuteLog(clock, slowLines(this.ofProtection), longer);
     this.held = new MinuteLog(clock, heldLines(this.ofProtection), longer);
     this.hidden = new MinuteLog(clock, hiddenLines(this.logger));
+    this.unnamed = new MinuteLog(clock, unnamedLines(this.logger));
   }
 
   listenTo(limiter: RateLimiter): void {
@@ -87,7 +90,7 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
     protection.on('breaker', ({ resource, from, to, observed, window }) => {
       const why = window && ` (${window.failures} failed, ${window.slow} slow of ${window.calls})`;
       const would = observed ? ' (observed only)' : '';
-      const text = `Breaker of '${resource}': ${from} → ${to}${why ?? ''}${would}`;
+      const text = `Breaker of ${quoted(resource)}: ${from} → ${to}${why ?? ''}${would}`;
       this.breakers.add(`${resource} ${from} ${to}`, { level: 'warn', text });
     });
   }
@@ -132,13 +135,16 @@ export class ModuleLog implements OnModuleInit, OnApplicationShutdown {
     this.hidden.add(`${route} ${nameOf(error)}`, { route, error });
   };
 
+  /** An answer of a route was not kept, since its caller has shown credentials and has no name. */
+  readonly unnamedCaller = (route: string): void => this.unnamed.add(route, route);
+
   onModuleInit(): void {
     if (!this.options.enabled) this.logger.warn(SWITCHED_OFF);
   }
 
   onApplicationShutdown(): void {
-    const { slow, held, breakers, hidden, changes, states } = this;
-    for (const log of [slow, held, breakers, hidden, changes, states]) log.close();
+    const { slow, held, breakers, hidden, unnamed, changes, states } = this;
+    for (const log of [slow, held, breakers, hidden, unnamed, changes, states]) log.close();
   }
 
   private tellOffline(): void {
@@ -206,11 +212,13 @@ function changeLines(logger: Logger): MinuteLines<Line> {
 function slowLines(logger: Logger): MinuteLines<SlowCall> {
   return {
     once: (resource, { ms, label }) =>
-      logger.warn(`Slow call of '${resource}', ${ms} ms${labelled(label)}`),
+      logger.warn(`Slow call of ${quoted(resource)}, ${ms} ms${labelled(label)}`),
     again: (resource, count, { ms, label }) => {
       const calls = count === 1 ? '1 more slow call' : `${count} more slow calls`;
       const which = count === 1 ? '' : 'the longest ';
-      logger.warn(`${calls} of '${resource}' within a minute, ${which}${ms} ms${labelled(label)}`);
+      logger.warn(
+        `${calls} of ${quoted(resource)} within a minute, ${which}${ms} ms${labelled(label)}`,
+      );
     },
   };
 }
@@ -218,10 +226,12 @@ function slowLines(logger: Logger): MinuteLines<SlowCall> {
 function heldLines(logger: Logger): MinuteLines<HeldSlot> {
   return {
     once: (resource, { ms, label }) =>
-      logger.warn(`A slot of '${resource}' has been held for ${ms} ms${labelled(label)}`),
+      logger.warn(`A slot of ${quoted(resource)} has been held for ${ms} ms${labelled(label)}`),
     again: (resource, count, { ms, label }) => {
       const slots = count === 1 ? '1 more slot' : `${count} more slots`;
-      logger.warn(`${slots} of '${resource}' held within a minute, for ${ms} ms${labelled(label)}`);
+      logger.warn(
+        `${slots} of ${quoted(resource)} held within a minute, for ${ms} ms${labelled(label)}`,
+      );
     },
   };
 }
@@ -243,6 +253,20 @@ function hiddenLines(logger: Logger): MinuteLines<HiddenError> {
     again: (_, count, { route, error }) => {
       const times = count === 1 ? 'once more' : `${count} times more`;
       logger.error(`${route} failed ${times} within a minute, the last one: ${saidBy(error)}`);
+    },
+  };
+}
+
+const UNNAMED =
+  'answers are not kept for levels 1 and 2. Requests carry credentials, and nobody knows whose: name the caller ' +
+  "with 'user' of the module or 'principal' of @Degrade, or say 'shared: true' if the answer is the same for all";
+
+function unnamedLines(logger: Logger): MinuteLines<string> {
+  return {
+    once: (_, route) => logger.warn(`${route}: ${UNNAMED}.`),
+    again: (_, count, route) => {
+      const times = count === 1 ? 'once more' : `${count} times`;
+      logger.warn(`${route}: ${UNNAMED} (${times} within a minute).`);
     },
   };
 }

@@ -18,6 +18,8 @@ export interface AnswerKeySettings {
   /** The module's word on who a caller is. */
   readonly user: ((context: ExecutionContext) => unknown) | undefined;
   readonly credentials: CredentialHeaders;
+  /** Told of a request with credentials of which nobody knows whose they are. */
+  readonly unnamed?: () => void;
 }
 
 /** What an answer depends on, in the words of an application. */
@@ -57,7 +59,10 @@ export class AnswerKeys {
   questionOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
     try {
       const principal = this.principalOf(context, transport);
-      if (principal === NOBODY_KNOWS) return undefined;
+      if (principal === NOBODY_KNOWS) {
+        this.settings.unnamed?.();
+        return undefined;
+      }
       let question = transport.questionOf(context);
       for (const name of this.vary) question += `\n${transport.headerOf(context, name)}`;
       // No question begins with a number and a colon.

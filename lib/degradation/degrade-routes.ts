@@ -22,6 +22,8 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly controllers: Controllers;
   readonly user: AnswerKeySettings['user'];
   readonly credentials: AnswerKeySettings['credentials'];
+  /** Told of a route whose answer was not kept because of credentials without a name. */
+  readonly unnamed: (route: string) => void;
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
   /** The decorator stands on the class and on the method. */
@@ -113,7 +115,8 @@ export class DegradeRoutes {
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
     const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
-    const keys = new AnswerKeys({ service, place, options, user, credentials });
+    const unnamed = (): void => parts.unnamed(id);
+    const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
     this.lines ??= new PatienceLines(parts.clock);
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },

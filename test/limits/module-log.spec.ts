@@ -151,17 +151,17 @@ it('slow calls have one line a minute for each resource: how many, and the longe
   await call('mail', 300);
   await clock.advanceAsync(60_000);
   expect(log.take()).toEqual([
-    String.raw`warn Slow call of 'db', 201 ms: "SELECT\n1"`,
-    "warn Slow call of 'mail', 300 ms",
-    String.raw`warn 99 more slow calls of 'db' within a minute, the longest 300 ms: "SELECT\n100"`,
+    String.raw`warn Slow call of "db", 201 ms: "SELECT\n1"`,
+    'warn Slow call of "mail", 300 ms',
+    String.raw`warn 99 more slow calls of "db" within a minute, the longest 300 ms: "SELECT\n100"`,
   ]);
   await clock.advanceAsync(120_000);
   await call('db', 250, 'SELECT 1');
   await call('db', 400, 'SELECT 2');
   await app.close();
   expect(log.take()).toEqual([
-    `warn Slow call of 'db', 250 ms: "SELECT 1"`,
-    `warn 1 more slow call of 'db' within a minute, 400 ms: "SELECT 2"`,
+    `warn Slow call of "db", 250 ms: "SELECT 1"`,
+    `warn 1 more slow call of "db" within a minute, 400 ms: "SELECT 2"`,
   ]);
 });
 
@@ -179,9 +179,9 @@ it('slots that are held and breakers that flap have a line a minute, too', async
     await expect(failing()).rejects.toThrow('down');
   }
   expect(log.take()).toEqual([
-    "warn Breaker of 'db': closed → open (1 failed, 0 slow of 1)",
-    "warn Breaker of 'db': open → half-open",
-    "warn Breaker of 'db': half-open → open",
+    'warn Breaker of "db": closed → open (1 failed, 0 slow of 1)',
+    'warn Breaker of "db": open → half-open',
+    'warn Breaker of "db": half-open → open',
   ]);
   protection.switchBreaker('db', 'disabled');
   await clock.advanceAsync(60_000);
@@ -195,8 +195,8 @@ it('slots that are held and breakers that flap have a line a minute, too', async
   await Promise.all(held);
   await app.close();
   expect(log.take()).toEqual([
-    expect.stringMatching(/^warn A slot of 'db' has been held for 200\d ms$/),
-    expect.stringMatching(/^warn 49 more slots of 'db' held within a minute, for 200\d ms$/),
+    expect.stringMatching(/^warn A slot of "db" has been held for 200\d ms$/),
+    expect.stringMatching(/^warn 49 more slots of "db" held within a minute, for 200\d ms$/),
   ]);
 });
 
@@ -225,6 +225,24 @@ describe('behind @Degrade', () => {
     expect(log.take()).toContain(
       String.raw`error Products.level4 failed 9 times more within a minute, the last one: "Error" "no such\ntable"`,
     );
+  });
+
+  it('answers that are not kept because of credentials are counted, and told of by the minute', async () => {
+    await open();
+    for (let n = 0; n < 3; n++) await app.get('/level1', { authorization: 'Bearer secret' });
+    const refused = () => app.app.get(Degradation).stats().caches.refused.credentials;
+    expect(refused()).toBe(3);
+    const text =
+      'Products.level1: answers are not kept for levels 1 and 2. Requests carry credentials, and nobody knows ' +
+      "whose: name the caller with 'user' of the module or 'principal' of @Degrade, or say 'shared: true' if " +
+      'the answer is the same for all';
+    expect(log.take()).toEqual([`warn ${text}.`]);
+    stage.clock.advance(60_000);
+    expect(log.take()).toEqual([`warn ${text} (2 times within a minute).`]);
+    // Without credentials it is kept, and where nothing is to be kept there is nothing to tell.
+    await app.get('/level1');
+    await app.get('/level4', { authorization: 'Bearer secret' });
+    expect([refused(), log.take()]).toEqual([3, []]);
   });
 
   it('errors of fallbacks are told of as well', async () => {

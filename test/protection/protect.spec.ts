@@ -303,9 +303,9 @@ describe('the log of an application', () => {
     await settle();
     warnings.stop();
     expect(warnings.texts).toEqual([
-      expect.stringMatching(/^A slot of 'db' has been held for 200\d ms: "SELECT SLEEP\(2.5\)"$/),
-      `Slow call of 'db', 2500 ms: "SELECT SLEEP(2.5)"`,
-      "Breaker of 'db': closed → open (1 failed, 1 slow of 1)",
+      expect.stringMatching(/^A slot of "db" has been held for 200\d ms: "SELECT SLEEP\(2.5\)"$/),
+      `Slow call of "db", 2500 ms: "SELECT SLEEP(2.5)"`,
+      'Breaker of "db": closed → open (1 failed, 1 slow of 1)',
     ]);
   });
 });

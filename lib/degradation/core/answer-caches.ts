@@ -32,7 +32,13 @@ export interface AnswerCacheStats {
   };
   readonly stored: number;
   /** Answers that were not kept: larger than 1 MiB, not JSON or too deep, or instances of classes. */
-  readonly refused: { readonly tooBig: number; readonly notJson: number; readonly classes: number };
+  readonly refused: {
+    readonly tooBig: number;
+    readonly notJson: number;
+    readonly classes: number;
+    /** The caller has shown credentials, and nobody knows whose. */
+    readonly credentials: number;
+  };
   /** What was found and not taken: of another version or sort, too old or of the future, or not accepted. */
   readonly rejected: {
     readonly version: number;
@@ -58,7 +64,7 @@ export class AnswerCaches implements AnswerStore {
   /** When a key was last refused, which it would be again, or stored where level 2 has nothing of it. */
   private written: LRUCache<string, number>;
   private stored = 0;
-  private readonly refused = { tooBig: 0, notJson: 0, classes: 0 };
+  private readonly refused = { tooBig: 0, notJson: 0, classes: 0, credentials: 0 };
   private readonly rejected = { version: 0, kind: 0, age: 0, body: 0 };
   private readonly local = { hits: 0, misses: 0 };
 
@@ -215,6 +221,11 @@ export class AnswerCaches implements AnswerStore {
     if (process === false) return 0;
     const own = resource === undefined ? undefined : this.figures.resources.get(resource);
     return own?.level2TtlMs ?? (typeof process === 'number' ? process : this.figures.level2TtlMs);
+  }
+
+  /** An answer that is not even looked at. */
+  refuseUnnamed(): void {
+    this.refused.credentials++;
   }
 
   private refuse(why: keyof AnswerCacheStats['refused'], key: string): undefined {
