@@ -33,8 +33,8 @@ export default {
   setupFiles: ['reflect-metadata'],
   testSequencer: '<rootDir>/test/setup/longest-first.cjs',
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
-  // Real servers are started inside tests; a failover takes seconds on a busy machine.
-  testTimeout: 30_000,
+  // Ends what hangs, and judges nothing: a busy machine takes its time to start servers and processes.
+  testTimeout: 120_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts'],
   // VM modules are not collected between suites: 60 suites in one worker grew to 1.4 GB.

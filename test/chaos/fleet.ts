@@ -59,7 +59,7 @@ export class Fleet {
     const goal = sharedMicros() + seconds * 1_000_000;
     await until(() => this.processes.every((one) => !one.isRunning || one.upToMicros >= goal), {
       what: `${seconds} s of load`,
-      timeoutMs: seconds * 1000 + 10_000,
+      timeoutMs: seconds * 1000 + 60_000,
     });
   }
 

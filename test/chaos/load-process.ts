@@ -15,12 +15,15 @@ import {
 } from './process/protocol.js';
 
 const MAIN = join(root, 'build/test/chaos/process/main.js');
-const START_TIMEOUT_MS = 15_000;
+/** Starting and ending are not what is judged: a machine busy with other things may take its time. */
+const PATIENCE_MS = 60_000;
 
 /** A process of the fleet, as seen from the test. */
 export class LoadProcess extends ObedientProcess<Order, Report> {
   readonly admissions: Admission[] = [];
   readonly happenings: (Happening & { readonly atMicros: number })[] = [];
+  /** Of each report, the part of its requests that was decided before the call returned. */
+  readonly localShares: number[] = [];
   /** All that it admitted before is known here. */
   upToMicros = 0;
   private readonly apps: readonly string[];
@@ -36,7 +39,7 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
 
   static async start(setup: ProcessSetup): Promise<LoadProcess> {
     const started = new LoadProcess(setup);
-    await started.until(() => started.isOpen, 'a process to open its limiter', START_TIMEOUT_MS);
+    await started.until(() => started.isOpen, 'a process to open its limiter', PATIENCE_MS);
     return started;
   }
 
@@ -51,9 +54,14 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
   /** Ends the load, waits for all answers, closes the limiter; resolves when the process is gone. */
   async close(): Promise<Totals> {
     this.order({ order: 'close' });
-    const totals = await this.until(() => this.totals, 'a process to close its limiter', 10_000);
+    const totals = await this.until(
+      () => this.totals,
+      'a process to close its limiter',
+      PATIENCE_MS,
+    );
     await until(() => hasExited(this.child), {
       what: 'a process with a closed limiter to end by itself',
+      timeoutMs: PATIENCE_MS,
     });
     return totals;
   }
@@ -93,6 +101,7 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
       case 'progress':
         this.upToMicros = report.upToMicros;
         this.admissions.push(...admissionsOf(report.admissions, this.apps));
+        if (report.asked > 0) this.localShares.push(report.atOnce / report.asked);
         return;
       case 'happening':
         this.happenings.push({ ...report.happening, atMicros: report.atMicros });

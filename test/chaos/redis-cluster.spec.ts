@@ -56,7 +56,7 @@ describe('a quota on Redis Cluster', () => {
             one.modesOf('shop').at(-1) !== 'offline' &&
             one.happenings.some(({ name }) => name === 'epoch'),
         ),
-      { timeoutMs: 10_000, what: 'all processes to find the new master' },
+      { what: 'all processes to find the new master' },
     );
     await fleet.goOn(0.5);
     const backFrom = sharedMicros();

@@ -73,7 +73,7 @@ describe('a Redis that does not answer', () => {
     const asked = sharedMicros();
     await client.client('PAUSE', pauseMicros / 1000, 'ALL');
     const pausedBy = sharedMicros();
-    await until(() => fleet.processes.every(isBack), { timeoutMs: 10_000 });
+    await until(() => fleet.processes.every(isBack));
     await fleet.goOn(0.5);
     const backFrom = sharedMicros();
     await fleet.goOn(1);

@@ -240,7 +240,7 @@ describe('the lease script and the quota ledger', () => {
       }),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 });
 
 function isSame(memory: unknown, lua: unknown): boolean {

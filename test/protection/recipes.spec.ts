@@ -232,7 +232,7 @@ describe('mysql2', () => {
       await pool.end();
       await killers.end();
     });
-  }, 90_000);
+  });
 
   const databaseWith = (options: ResourceInput) => {
     const protection = new Protection({ db: options });

@@ -16,7 +16,7 @@ describe('the hierarchy', () => {
     sample = await RunningSample.start('05-hierarchy', { REDIS_URL: '' }, '/status');
     const [, line = ''] = sample.written.split('\n');
     addresses = line.match(/http:\/\/localhost:\d+/g) ?? [];
-  }, 60_000);
+  });
 
   it('is three processes, and says where', () => {
     expect(new Set(addresses).size).toBe(3);

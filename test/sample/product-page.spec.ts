@@ -35,7 +35,7 @@ describe.each(['memory', 'redis'])('the product page on %s', (store) => {
 
   beforeAll(async () => {
     page = await start(store === 'redis' ? (await startRedis()).url : '');
-  }, 60_000);
+  });
 
   beforeEach(() => recover(page), 70_000);
 
@@ -136,7 +136,7 @@ describe('the product page', () => {
 
   beforeAll(async () => {
     page = await start('');
-  }, 60_000);
+  });
 
   it('says which switches there are, and turns none if one is wrong', async () => {
     expect(await page.turn({ base: 'dead', nonsense: 'on' }, 400)).toMatchObject({

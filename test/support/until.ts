@@ -11,7 +11,7 @@ export interface UntilOptions {
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 5_000, intervalMs = 10, what = 'a condition' }: UntilOptions = {},
+  { timeoutMs = 30_000, intervalMs = 10, what = 'a condition' }: UntilOptions = {},
 ): Promise<NonNullable<T>> {
   const deadlineMs = performance.now() + timeoutMs;
   let lastError: unknown;

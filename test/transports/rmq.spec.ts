@@ -56,7 +56,7 @@ let port: number;
 
 beforeAll(async () => {
   ({ port } = await startRabbitmq());
-}, 90_000);
+});
 afterAll(stopAll);
 
 /** One message is delivered at a time, so each of them must be acknowledged for the next to come. */

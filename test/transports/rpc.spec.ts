@@ -63,7 +63,7 @@ describe.each(Object.keys(WIRES))('over %s', (name) => {
 
   beforeAll(async () => {
     wire = await WIRES[name]!();
-  }, 90_000);
+  });
 
   describe.each(KINDS)('%s', (kind) => {
     let app: MessageApp;

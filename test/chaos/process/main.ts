@@ -68,7 +68,7 @@ class FleetProcess {
 
   private report(): void {
     const upToMicros = sharedMicros();
-    tell({ report: 'progress', upToMicros, admissions: this.recorder.takeLot() });
+    tell({ report: 'progress', upToMicros, ...this.recorder.takeLot() });
   }
 }
 

@@ -60,7 +60,14 @@ export interface Totals {
 export type Report =
   | { readonly report: 'opened' }
   /** All that was admitted up to `upToMicros` and has not been reported before. */
-  | { readonly report: 'progress'; readonly upToMicros: number; readonly admissions: Float64Array }
+  | {
+      readonly report: 'progress';
+      readonly upToMicros: number;
+      readonly admissions: Float64Array;
+      /** Of the requests since the last report. */
+      readonly asked: number;
+      readonly atOnce: number;
+    }
   | { readonly report: 'happening'; readonly atMicros: number; readonly happening: Happening }
   | { readonly report: 'closed'; readonly totals: Totals }
   | { readonly report: 'broken'; readonly reason: string };

@@ -13,6 +13,7 @@ export class Recorder {
     strays: [],
   };
   private lot: number[] = [];
+  private reported = { asked: 0, atOnce: 0 };
 
   constructor(private readonly apps: readonly string[]) {
     process.on('unhandledRejection', (reason) => this.stray('rejection', reason));
@@ -40,10 +41,17 @@ export class Recorder {
     this.totals.answered++;
   }
 
-  takeLot(): Float64Array {
-    const lot = Float64Array.from(this.lot);
+  /** What has not been handed over before. */
+  takeLot(): { admissions: Float64Array; asked: number; atOnce: number } {
+    const { lot, reported, totals } = this;
+    const { asked, atOnce } = totals;
     this.lot = [];
-    return lot;
+    this.reported = { asked, atOnce };
+    return {
+      admissions: Float64Array.from(lot),
+      asked: asked - reported.asked,
+      atOnce: atOnce - reported.atOnce,
+    };
   }
 
   private note(decision: Decision, from: number, app: string, cost: number): void {
