@@ -10,8 +10,15 @@ import {
   type ServiceClientConstructor,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { createRateLimiter, type RateLimiter } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  isRateLimitError,
+  isUnavailableError,
+  retryAfterMsOf,
+  type RateLimiter,
+} from 'nestjs-weir';
 import { limitCalls, type CallQuestion, type LimitCallsOptions } from 'nestjs-weir/grpc';
+import { statusDetails } from '../../lib/transports/grpc/status-details.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
 import { GrpcClients } from '../support/nest/grpc-clients.js';
@@ -166,6 +173,36 @@ describe('limitCalls', () => {
       clock.advance(1);
       expect((await call('a')).code).toBe(OK);
       expect(received).toBe(3);
+    },
+  );
+
+  it.each([
+    ['its limit', 8, 'RATE_LIMITED', [true, false]],
+    ['its capacity', 14, 'OVERLOADED', [true, false]],
+    ['a breaker', 14, 'BREAKER_OPEN', [false, true]],
+    ['no reason, and 8', 8, undefined, [true, false]],
+    ['no reason, and 14', 14, undefined, [true, false]],
+  ])(
+    'says of a call that it did not send what the server had said: %s',
+    async (_, code, reason, kinds) => {
+      const clients = clientsWith(TWO);
+      refusal = refusalWith(code, '5000');
+      if (reason !== undefined) {
+        const body = {
+          status: 'error',
+          statusCode: 429,
+          code: reason,
+          message: 'not now',
+        } as const;
+        refusal.metadata.set('grpc-status-details-bin', statusDetails(code, body, 'shop'));
+      }
+      await clients.call('Shop.Named');
+      clock.advance(2_000);
+      const { trailers: metadata, ...rest } = await clients.call('Shop.Named');
+      const error = { ...rest, metadata };
+      expect(received).toBe(1);
+      expect([isRateLimitError(error), isUnavailableError(error)]).toEqual(kinds);
+      expect(retryAfterMsOf(error)).toBe(3_000);
     },
   );
 

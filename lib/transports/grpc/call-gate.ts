@@ -1,10 +1,11 @@
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { type Clock } from '../../common/clock.js';
 import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { type RejectionBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';
-import { rejectionStatus, PUSHBACK, RETRY_AFTER, UNKNOWN } from './grpc-status.js';
+import { rejectionStatus, PUSHBACK, UNAVAILABLE, UNKNOWN } from './grpc-status.js';
 import { type Pushback, type Pushbacks } from './pushbacks.js';
 
 /** A call that somebody is about to make. */
@@ -82,19 +83,27 @@ function nameOf(path: string, request: Acquire | undefined): string {
 }
 
 function denied(decision: Decision): StatusObject {
-  const { body } = new RateLimitedException(decision);
+  return notSent(new RateLimitedException(decision).body);
+}
+
+function pushedBack({ code, reason, leftMs }: Pushback): StatusObject {
+  const status = notSent({
+    status: 'error',
+    statusCode: code === UNAVAILABLE ? 503 : 429,
+    code: reason,
+    message: `The server asked for ${leftMs} ms of patience`,
+    retryAfterMs: leftMs,
+  });
+  // The server has added its jitter already.
+  status.metadata.set(PUSHBACK, String(leftMs));
+  return status;
+}
+
+function notSent(body: RejectionBody): StatusObject {
   const { domain } = new GrpcOptions();
   const status = rejectionStatus(body, Metadata, { domain, deadline: Infinity });
   const details = `${status.details}; this call was not sent`;
   return { code: status.code, details, metadata: status.metadata as Metadata };
-}
-
-function pushedBack({ code, leftMs }: Pushback): StatusObject {
-  const metadata = new Metadata();
-  metadata.set(PUSHBACK, String(leftMs));
-  metadata.set(RETRY_AFTER, String(leftMs));
-  const details = `The server asked for ${leftMs} ms of patience; this call was not sent`;
-  return { code, details, metadata };
 }
 
 export function failed(error: unknown): StatusObject {
