@@ -27,7 +27,7 @@ export class LimitsConsumer implements ConfigConsumer {
     const removed = this.catalog.missingIn(policies);
     const commitLimits = this.limiter.prepare({ revision, removed, ...limits });
     const commitPolicies = this.catalog.prepare(policies);
-    this.routes.checkKeys((name) => policies[name]?.key);
+    this.routes.checkKeys((name) => [policies[name]?.key, policies[name]?.anonymous]);
     const commitCosts = this.routes.prepareCosts(limits.quota?.maxCost ?? 1, (name) => {
       const cost: unknown = policies[name]?.cost;
       return typeof cost === 'number' ? cost : undefined;

@@ -38,10 +38,21 @@ export function isSharedKey(key: KeyOption): boolean {
   return key === 'global' || key === 'route';
 }
 
-/** Whether it is what a message carries at a place, which has no meaning where values have names. */
-export function isByPlace(key: unknown): boolean {
-  if (Array.isArray(key)) return key.some(isByPlace);
-  return typeof (key as { param?: unknown } | undefined | null)?.param === 'number';
+/** The paths and places of what it reads from a request: not all of them have a meaning on every route. */
+export function paramsOf(key: unknown): (string | number)[] {
+  if (Array.isArray(key)) return key.flatMap(paramsOf);
+  const param = (key as { param?: unknown } | undefined | null)?.param;
+  return typeof param === 'string' || typeof param === 'number' ? [param] : [];
+}
+
+/** As it was written, for messages. */
+export function keyInWords(key: KeyOption): string {
+  if (Array.isArray(key)) return `[${(key as KeyOption[]).map(keyInWords).join(', ')}]`;
+  if (typeof key === 'function') return 'its function';
+  if (typeof key !== 'object') return `'${key}'`;
+  return `{ ${Object.entries(key)
+    .map(([kind, name]) => `${kind}: '${name}'`)
+    .join()} }`;
 }
 
 /** Compiles what a policy says about its key; `anonymous` is the key of callers without a name. */

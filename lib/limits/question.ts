@@ -17,7 +17,7 @@ import { type AppliedPolicy, type Tier } from './route-policy.js';
 
 /** Told of what is odd about requests; the limit holds all the same. `RequestFaults` counts it. */
 export interface FaultListener {
-  missing(policy: string, cause: unknown): void;
+  missing(policy: string, cause: unknown, keyText: string): void;
   beforeAuthentication(policy: string): void;
   promised(policy: string, what: string, then: string): void;
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
@@ -252,17 +252,17 @@ export class Questions {
       if (error instanceof NotYet || error instanceof CallerGone) throw error;
       cause = error ?? 'nothing was said';
     }
-    return this.noKey(policy.name, cause);
+    return this.noKey(policy.name, cause, policy.keyText);
   }
 
   /** A choice is a function of the application, and may say what its type does not allow. */
   private given(policy: string, key: unknown): string {
     if (isStrayPromise(key)) this.faults.promised(policy, 'key', 'It counts as missing.');
-    return textOf(key) ?? this.noKey(policy, undefined);
+    return textOf(key) ?? this.noKey(policy, undefined, 'its choice');
   }
 
-  private noKey(policy: string, cause: unknown): string {
-    this.faults.missing(policy, cause);
+  private noKey(policy: string, cause: unknown, keyText: string): string {
+    this.faults.missing(policy, cause, keyText);
     return NO_KEY;
   }
 

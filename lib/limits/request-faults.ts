@@ -30,11 +30,11 @@ export class RequestFaults {
   }
 
   /** @internal There is no key, or reading it failed: such requests share one bucket. */
-  missing(policy: string, cause: unknown): void {
+  missing(policy: string, cause: unknown, keyText: string): void {
     const share = "Such requests share one bucket, '(none)'.";
-    if (cause === undefined)
-      this.add(`${policy}: no key`, `Policy '${policy}': a request has no key. ${share}`);
-    else this.failed(policy, 'key', cause, share);
+    if (cause !== undefined) return this.failed(policy, 'key', cause, share);
+    const text = `Policy '${policy}': a request has no key by ${keyText}. ${share}`;
+    this.add(`${policy}: no key`, text);
   }
 
   /** @internal Somebody has credentials, but no name yet. */

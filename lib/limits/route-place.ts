@@ -63,17 +63,27 @@ export function routePlaceOf(
   };
 }
 
-/** What to write for a value where `{ param: 0 }` means nothing, since values have names there. */
-export function namesInsteadOfPlaces(handler: Handler): string | undefined {
+/** How values of a request are named, where they have names and no places. */
+export interface ParamNames {
+  /** What a path looks like. */
+  readonly such: string;
+  /** What has the names. */
+  readonly of: string;
+  /** A name alone is none that a caller has sent: `id` of Fastify is the number of the request. */
+  readonly areDeep: boolean;
+}
+
+export function paramNamesOf(handler: Handler): ParamNames | undefined {
   if (Reflect.hasMetadata(PATH, handler)) {
-    return "'query.id', 'params.id' or 'body.id': requests of HTTP have names, not places";
+    const such = "'query.id', 'params.id' or 'body.id'";
+    return { such, of: 'requests of HTTP', areDeep: true };
   }
   if (Reflect.hasMetadata(OPERATION, handler)) {
-    return "'args.id': arguments of GraphQL have names, not places";
+    return { such: "'args.id'", of: 'arguments of GraphQL', areDeep: true };
   }
   const patterns = listOf(Reflect.getMetadata(PATTERN, handler));
   const isGrpc = patterns.some((pattern) => Object.hasOwn(Object(pattern) as object, 'rpc'));
-  return isGrpc ? "'id': messages of gRPC have names, not places" : undefined;
+  return isGrpc ? { such: "'id'", of: 'messages of gRPC', areDeep: false } : undefined;
 }
 
 /** The field of a schema that a resolver is for. */

@@ -9,10 +9,11 @@ import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
 import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
-  isByPlace,
   isSharedKey,
+  keyInWords,
   needsUser,
   NOT_ASYNC,
+  paramsOf,
   type KeyReader,
   type KeySettings,
 } from './key-resolver.js';
@@ -62,6 +63,7 @@ export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
 export interface AppliedPolicy {
   readonly name: string;
   readonly keyOf: KeyReader;
+  readonly keyText: string;
   readonly tier: RouteOptions['tier'];
   /** Only if it depends on the request; a plain number is the limiter's own affair. */
   readonly cost: ((context: ExecutionContext) => number) | undefined;
@@ -74,8 +76,8 @@ export interface AppliedPolicy {
   readonly needsUser: boolean;
   /** All callers take from the same bucket. */
   readonly isShared: boolean;
-  /** The key is what a message carries at a place. */
-  readonly isByPlace: boolean;
+  /** What the key reads from a request, by path or place. */
+  readonly params: readonly (string | number)[];
 }
 
 const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
@@ -119,6 +121,7 @@ export function splitPolicy(
   const applied: AppliedPolicy = {
     name,
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
+    keyText: keyInWords(options.key),
     tier: options.tier,
     cost: typeof cost === 'function' ? cost : undefined,
     fixedCost: typeof cost === 'number' ? cost : undefined,
@@ -127,7 +130,7 @@ export function splitPolicy(
     early: options.early,
     needsUser: needsUser(options.key),
     isShared: isSharedKey(options.key),
-    isByPlace: isByPlace(options.key) || isByPlace(options.anonymous),
+    params: paramsOf([options.key, options.anonymous]),
   };
   const limit = Object.fromEntries(
     Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),

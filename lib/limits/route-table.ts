@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { ByHandler, type Class, type Handler, type NamedHandler } from '../requests/by-handler.js';
-import { isByPlace } from './key-resolver.js';
+import { paramsOf } from './key-resolver.js';
 import { type PolicyCatalog } from './policy-catalog.js';
 import {
   costOf,
@@ -12,7 +12,7 @@ import {
   type PolicyChoice,
   type RateLimitEntry,
 } from './route-metadata.js';
-import { namesInsteadOfPlaces, routePlaceOf, type ServedPath } from './route-place.js';
+import { paramNamesOf, routePlaceOf, type ParamNames, type ServedPath } from './route-place.js';
 import { RoutePlan } from './route-plan.js';
 import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 
@@ -40,7 +40,7 @@ export class RouteTable {
   /** All of them, and what parts each. */
   private readonly all = new Map<RoutePlan, () => void>();
   /** Of those whose requests have names, and no places. */
-  private readonly named = new Map<RoutePlan, string>();
+  private readonly named = new Map<RoutePlan, ParamNames>();
   private readonly ids = new Set<string>();
   private namesakes: ReadonlyMap<string, readonly NamedHandler[]> | undefined;
   private maxCost: number;
@@ -77,8 +77,7 @@ export class RouteTable {
   /** Throws if the key of a policy would mean nothing on a route that asks for it. */
   checkKeys(keyOf: (policy: string) => unknown): void {
     for (const [plan, names] of this.named) {
-      const policy = plan.policies.find(({ name }) => isByPlace(keyOf(name)));
-      if (policy !== undefined) throw noPlaces(plan, policy.name, names);
+      for (const { name } of plan.policies) checkParams(plan, name, paramsOf(keyOf(name)), names);
     }
   }
 
@@ -115,10 +114,9 @@ export class RouteTable {
     const all = [...policies.values()];
     const plan = this.plan(id, all, choices, usesQuota, cost, isHandedOver);
     checkCosts(plan, this.maxCost, (name) => policies.get(name)?.fixedCost);
-    const names = namesInsteadOfPlaces(handler);
+    const names = paramNamesOf(handler);
     if (names !== undefined) {
-      const byPlace = all.find((policy) => policy.isByPlace);
-      if (byPlace !== undefined) throw noPlaces(plan, byPlace.name, names);
+      for (const { name, params } of all) checkParams(plan, name, params, names);
       this.named.set(plan, names);
     }
     this.checkCapacities(plan);
@@ -223,11 +221,27 @@ export class RouteTable {
   }
 }
 
-function noPlaces({ id }: RoutePlan, policy: string, names: string): InvalidArgumentError {
+/** A value that the requests of a route do not have would be one bucket for all, or one for each. */
+function checkParams(
+  { id }: RoutePlan,
+  policy: string,
+  params: readonly (string | number)[],
+  { such, of, areDeep }: ParamNames,
+): void {
+  const isUnfit = (param: string | number): boolean =>
+    typeof param === 'number' || (areDeep && !param.includes('.'));
+  const param = params.find(isUnfit);
+  if (param === undefined) return;
   const where = policy === id ? `@RateLimit on ${id}` : `policies.${policy}, asked for by ${id}`;
-  const expectation = `a { param } by name on this route, such as ${names}`;
-  const message = `${where}: expected ${expectation}, got a place`;
-  return new InvalidArgumentError(`policies.${policy}.key`, undefined, expectation, message);
+  const [expectation, got] =
+    typeof param === 'number'
+      ? [
+          `a { param } by name on this route, such as ${such}: ${of} have names, not places`,
+          'a place',
+        ]
+      : [`a { param } by its whole path on this route: ${such}`, `'${param}'`];
+  const message = `${where}: expected ${expectation}, got ${got}`;
+  throw new InvalidArgumentError(`policies.${policy}.key`, param, expectation, message);
 }
 
 /** Of each stage, from the outermost on, what none further in stands in the place of. */

@@ -446,6 +446,45 @@ describe('at start', () => {
     );
   });
 
+  // On Fastify `id` would be the number of the request: a bucket for each, and no limit at all.
+  it.each<[decorate: MethodDecorator, such: string]>([
+    [Get(), "'query.id', 'params.id' or 'body.id', got 'id'"],
+    [SetMetadata('graphql:resolver_type', 'Query'), "'args.id', got 'id'"],
+  ])('says what to write for a name alone where values lie deeper', (decorate, such) => {
+    class Bare {
+      @RateLimit({ rate: 1, key: ['ip', { param: 'id' }] })
+      inline(): void {}
+
+      @RateLimit({ rate: 1, key: 'user', anonymous: { param: 'id' } })
+      anonymous(): void {}
+
+      @RateLimit('a')
+      later(): void {}
+    }
+    for (const name of ['inline', 'anonymous', 'later'] as const) {
+      decorate(Bare.prototype, name, Object.getOwnPropertyDescriptor(Bare.prototype, name)!);
+    }
+    for (const name of ['inline', 'anonymous'] as const) {
+      expect(() => planOf(Bare, name)).toThrow(
+        `@RateLimit on Bare.${name}: expected a { param } by its whole path on this route: ${such}`,
+      );
+    }
+    const table = tableOf();
+    table.planOf(Bare, handlerOf(Bare, 'later'));
+    expect(() => table.checkKeys((name) => (name === 'a' ? { param: 'id' } : 'ip'))).toThrow(
+      `policies.a, asked for by Bare.later: expected a { param } by its whole path on this route: ${such}`,
+    );
+  });
+
+  it('takes a name alone where messages have fields', () => {
+    class Calls {
+      @SetMetadata('microservices:pattern', [{ service: 'S', rpc: 'r' }])
+      @RateLimit({ rate: 1, key: { param: 'sku' } })
+      get(): void {}
+    }
+    expect(namesOf(planOf(Calls, 'get'))).toEqual(['Calls.get']);
+  });
+
   it('takes a place where messages may be lists', () => {
     class Messages {
       @SetMetadata('microservices:pattern', ['sum'])
