@@ -73,9 +73,17 @@ export class QuotaLedger {
     const { epoch, sequence, overloaded } = state.cluster;
     const nodes = state.leases.size;
     const { revision, leaseTtlMicros } = limits;
-    const reply = {
-      ...{ epoch, sequence, nowMicros: now, overloaded, nodes, leaseCap },
-      ...{ revision, leaseTtlMicros, apps },
+    // One literal: put together from two it took a fifth of the simulator's time.
+    const reply: QuotaReply = {
+      epoch,
+      sequence,
+      nowMicros: now,
+      overloaded,
+      nodes,
+      leaseCap,
+      revision,
+      leaseTtlMicros,
+      apps,
     };
     forgetIdle(state, lease, call);
     lease.seq = call.seq;
