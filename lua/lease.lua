@@ -520,8 +520,13 @@ sequence = sequence + 1
 local half_budget = floor(lease_budget / 2)
 local bucket_depth = now < learning_until and learning_depth or depth
 -- Rounded up, or many nodes that hold a token or two each would be kept from a part of the capacity.
-local by_demand = demand > 0 and ceil(half_budget * own_demand / demand) or 0
-local lease_cap = min(half_budget, max(reserve_target, ceil(half_budget / nodes), by_demand))
+local even = ceil(half_budget / nodes)
+local node_part = even
+if own_demand > 0 then
+  local by_demand = ceil(half_budget * own_demand / demand)
+  node_part = max(by_demand, min(even, 2 * by_demand))
+end
+local lease_cap = min(half_budget, max(reserve_target, node_part))
 
 -- A node may hold so much and no more, and so may all of them; not getting what is beyond is no shortage.
 local free = lease_cap - ceil(holding / UNITS_PER_TOKEN)

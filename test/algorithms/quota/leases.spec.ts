@@ -119,3 +119,22 @@ describe('during overload', () => {
     expect(buckets(till).credit).toBe(8000);
   });
 });
+
+describe('what a node may hold', () => {
+  it('is its part of the demand, and no even part beside nodes that have nearly all of it', () => {
+    const till = new Till(figures([APP], CLUSTER));
+    till.call(0, 'busy', { demand: 8000 });
+    for (const node of ['quiet', 'calm', 'idle']) till.call(0, node, { demand: 80 });
+    // Half of a burst of 2,000 may be leased; an even part of that would be 250.
+    expect(till.call(1, 'quiet', { demand: 80, want: 500 }).leaseCap).toBe(20);
+    expect(till.call(1, 'busy', { demand: 8000, want: 500 }).leaseCap).toBe(971);
+  });
+
+  it('is an even part where demand is much the same, or not known yet', () => {
+    const till = new Till(figures([APP], CLUSTER));
+    till.call(0, 'one', { demand: 500 });
+    till.call(0, 'other', { demand: 400 });
+    expect(till.call(1, 'other', { demand: 400, want: 500 }).leaseCap).toBe(500);
+    expect(till.call(1, 'new', { demand: 0, want: 500 }).leaseCap).toBe(334);
+  });
+});
