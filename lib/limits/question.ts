@@ -163,7 +163,8 @@ export class Questions {
       throw new UnknownLimit(error);
     }
     if (isStrayPromise(app)) throw new UnknownLimit("the option 'app' must not be async");
-    return app!;
+    // An app that a caller has left out is one that nobody knows; without the field this would be a policy's request.
+    return app ?? '';
   }
 
   /** A promise is no answer: an async function would otherwise skip everything. */
