@@ -13,6 +13,7 @@ import {
 } from '../stores/remote-store.js';
 import { type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
+import { payOwed } from './owed-debt.js';
 import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
 
 /** Told to callers that are refused because the store is away: it is looked for about that often. */
@@ -60,6 +61,7 @@ export class Attempt implements RemoteCall {
 
   settled(answers: readonly RemoteAnswer[]): void {
     const allowed = answers.every((answer) => answer.allowed);
+    for (const check of this.checks) payOwed(check, this.store!, this.clock);
     if (!allowed) {
       this.giveBackHere();
       this.giveBackLeased((check) => this.store?.submit(new GiveBack([check])));
@@ -101,6 +103,14 @@ export class Attempt implements RemoteCall {
     } else {
       const owed = checks.filter((check) => this.byShare.includes(check));
       if (owed.length > 0) this.store?.submit(new Debt(owed));
+    }
+  }
+
+  /** What passed by share the store will hear of when it answers again. */
+  unanswered(checks: readonly RemoteCheck[]): void {
+    const now = this.clock.now();
+    for (const check of checks as readonly BoundCheck[]) {
+      if (this.byShare.includes(check)) check.shared.latest().owe(check.key, check.cost, now);
     }
   }
 

@@ -8,6 +8,7 @@ import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
 import { type LeaseDesk } from '../local/lease-desk.js';
 import { type LeasedKeys } from '../local/leased-keys.js';
+import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { type SharedLimit } from '../stores/remote-store.js';
@@ -54,6 +55,8 @@ export class BoundLimit implements SharedLimit {
   readonly counters: LimitCounters;
   /** Replaced when the limit is. */
   denials: DenyCache;
+  /** What the store has yet to hear of; undefined while nothing has passed by share. */
+  owed: OwedTokens | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
   leases: LeasedKeys | undefined = undefined;
   private readonly scope: PolicyOptions['scope'];
@@ -61,6 +64,7 @@ export class BoundLimit implements SharedLimit {
   private readonly algorithm: Algorithm;
   private readonly defaultCost: number;
   private readonly memory: MemoryStore;
+  private readonly maxKeys: number;
   private readonly overflowBuckets: number | undefined;
   /** Only if decisions tell it. */
   private readonly windowMs: number | undefined;
@@ -92,6 +96,7 @@ export class BoundLimit implements SharedLimit {
     this.largestCost = options.cost;
     this.denials = new DenyCache(maxKeys);
     this.memory = memory;
+    this.maxKeys = maxKeys;
     this.overflowBuckets = overflowBuckets;
     this.windowMs = tellsWindow ? windowMsOf(limit) : undefined;
     this.counters = counters;
@@ -138,6 +143,7 @@ export class BoundLimit implements SharedLimit {
       this.fallback?.replaceLimit(this.share(this.fallbackNodes), now);
     } else {
       this.denials = before.denials;
+      this.owed = before.owed;
     }
     if (isSame && this.sync === before.sync) {
       this.leases = before.leases;
@@ -221,6 +227,33 @@ export class BoundLimit implements SharedLimit {
     else if (this.isRetired) this.fallback = BucketTable.uncounted(share);
     else this.fallback = this.memory.open(share, this.overflowBuckets);
     return this.fallback!;
+  }
+
+  /** Tokens of a key have passed by share, and the store does not know. */
+  owe(key: string, tokens: number, now: number): void {
+    (this.owed ??= new OwedTokens(this.maxKeys)).add(key, tokens, now);
+  }
+
+  /**
+   * What the store is to be told of a key; from then on nothing is owed. Once its bucket has had the time
+   * to become full, what flowed in there was lost, and what the share got back since was used for good.
+   */
+  takeOwed(key: string, now: number): number {
+    const owed = this.owed?.take(key);
+    if (owed === undefined) return 0;
+    const { limit, fallback } = this;
+    const isLong = now - owed.sinceMicros >= windowMsOf(limit) * 1000;
+    const most = isLong ? (fallback?.missing(key, now) ?? 0) : limit.capacity;
+    return Math.min(owed.tokens, most);
+  }
+
+  /** Forgets what is over of keys that are never asked about again. */
+  sweep(now: number): void {
+    this.denials.sweep(now);
+    const recovered = now - windowMsOf(this.limit) * 1000;
+    this.owed?.sweep((key, { sinceMicros }) => {
+      return sinceMicros <= recovered && !((this.fallback?.missing(key, now) ?? 0) > 0);
+    });
   }
 
   /** True if nothing of it would be missed: no tokens are held, and every bucket here is as new. */

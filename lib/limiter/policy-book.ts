@@ -181,9 +181,9 @@ export class PolicyBook {
     for (const limit of this.limits()) limit.leaseFrom(desk);
   }
 
-  /** Forgets denials that are over, and figures that nobody brings any more. */
+  /** Forgets denials and debts that are over, and figures that nobody brings any more. */
   sweep(now: number): void {
-    for (const limit of this.limits()) limit.denials.sweep(now);
+    for (const limit of this.limits()) limit.sweep(now);
     this.room.sweep(now);
   }
 

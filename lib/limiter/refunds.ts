@@ -65,6 +65,7 @@ export class Refunds {
     for (const { shared, key, cost } of byFallback) {
       if (shared.failureMode !== 'local') continue;
       shared.fallbackTable(this.remote?.nodes ?? 1).refund(key, cost, now);
+      shared.latest().owed?.putBack(key, cost);
     }
     this.lines.wake(byFallback);
     return checks.filter((check) => !byFallback.includes(check));

@@ -8,6 +8,7 @@ import {
 import { Attempt } from './attempt.js';
 import { type Decision } from './decision.js';
 import { takeLeasedAfterAll } from './leased-take.js';
+import { payOwed } from './owed-debt.js';
 import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
 
 /** A take of one bucket of the store: most requests are that, and need none of Attempt's lists. */
@@ -45,6 +46,7 @@ export class SingleTake implements RemoteCall {
   settled(answers: readonly RemoteAnswer[]): void {
     const [check] = this.checks;
     const answer = answers[0]!;
+    payOwed(check, this.store, this.clock);
     if (!answer.allowed) {
       rememberDenial(check, this.generation, answer, this.clock);
       const taken = takeLeasedAfterAll(check, this.clock);
@@ -61,6 +63,10 @@ export class SingleTake implements RemoteCall {
 
   settledLate(answers: readonly RemoteAnswer[]): void {
     this.withoutStore?.settledLate(answers, this.checks);
+  }
+
+  unanswered(): void {
+    this.withoutStore?.unanswered(this.checks);
   }
 
   private finish(decision: Decision): void {

@@ -162,6 +162,7 @@ export class WeirRateLimiter extends RateLimiter {
       return this.lines.wake([check]);
     }
     shared.denials.forget(key);
+    shared.owed?.take(key);
     shared.leases?.forget(key);
     return this.remote?.reset(shared, key).then(() => this.lines.wake([check]));
   }

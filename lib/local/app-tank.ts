@@ -46,6 +46,9 @@ export class AppTank {
   private lateTakenMicros = 0;
   /** Passed while the store's answer was late, and not granted by it. */
   private owed = 0;
+  /** Passed while the store was away, since that instant; it has yet to hear of it. */
+  private passedAway = 0;
+  private passedAwaySince = 0;
   /** Local instant after which the tokens must not be used. */
   expiresAt = 0;
   /** Spent since the last call was sent. */
@@ -163,6 +166,30 @@ export class AppTank {
     return true;
   }
 
+  /** A request of this cost has passed by share while the store was away. */
+  passAway(cost: number, now: number): void {
+    if (this.passedAway === 0) this.passedAwaySince = now;
+    this.passedAway += cost;
+  }
+
+  /** Tokens of such a request were not used after all. */
+  putBackToShare(tokens: number, now: number): void {
+    this.offline.putBack(tokens, now);
+    this.passedAway = Math.max(0, this.passedAway - tokens);
+  }
+
+  /**
+   * The part of it that is a debt. Once the store's bucket has had the time to become full, what flowed in
+   * there was lost, and what the share got back since was used for good.
+   */
+  private owedAway(now: number): number {
+    const { passedAway, passedAwaySince, shareFigures } = this;
+    if (passedAway === 0) return 0;
+    this.passedAway = 0;
+    const isLong = now - passedAwaySince >= shareFigures.gatherMicros;
+    return isLong ? Math.min(passedAway, this.offline.missing(now)) : passedAway;
+  }
+
   /** Sets aside what is here for a request that needs more. */
   setAside(): number {
     const { tokens } = this;
@@ -195,7 +222,8 @@ export class AppTank {
     tellsUsage: boolean,
     now: number,
   ): AppCall {
-    const { used, stale, refunded, late, lateTakenMicros, owed } = this;
+    const { used, stale, refunded, late, lateTakenMicros } = this;
+    const owed = this.owed + this.owedAway(now);
     this.used = 0;
     this.refunded = 0;
     this.late = 0;
@@ -289,13 +317,15 @@ export class AppTank {
     this.used = 0;
     this.refunded = 0;
     this.late = 0;
+    // A store that begins anew begins empty, which makes good for more than that.
+    this.passedAway = 0;
     this.generation++;
     this.isKnown = false;
   }
 
   /** The store has booked something that was not used, or does not know of something that was. */
   get isOutOfStep(): boolean {
-    if (this.refunded + this.late + this.owed > 0) return true;
+    if (this.refunded + this.late + this.owed + this.passedAway > 0) return true;
     return this.waiters.some(({ byShare }) => byShare > 0);
   }
 

@@ -88,6 +88,11 @@ export class OfflineShare {
     this.last = now;
   }
 
+  /** Whole tokens that it has less than when it is full. */
+  missing(now: number): number {
+    return Math.ceil(this.depth - this.at(now));
+  }
+
   /** How long until `cost` is there; infinite if it never is. */
   waitMicros(cost: number, now: number): number {
     if (cost > this.depth || this.perMicro === 0) return Infinity;

@@ -83,14 +83,14 @@ export class QuotaNode {
    */
   giveBack(tank: AppTank, tokens: number, source: QuotaOutcome['source'] | undefined): void {
     const now = this.clock.now();
-    if (source === 'fallback') return tank.offline.putBack(tokens, now);
+    if (source === 'fallback') return tank.putBackToShare(tokens, now);
     const unreported = Math.min(tokens, tank.used);
     tank.used -= unreported;
     tank.putBack(unreported, false, tank.generation, now);
     if (tokens === unreported) return;
     // Nobody knows where it came from; while the store is away, hardly from there.
     if (source === undefined && this.calls.contact.isOffline) {
-      return tank.offline.putBack(tokens - unreported, now);
+      return tank.putBackToShare(tokens - unreported, now);
     }
     tank.refunded += tokens - unreported;
     this.timer.arm(now + this.settings.paceMicros);
@@ -138,7 +138,11 @@ export class QuotaNode {
 
   private miss(tank: AppTank, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     const { calls } = this;
-    if (calls.contact.isOffline) return this.byShare(tank, cost, now);
+    if (calls.contact.isOffline) {
+      const made = this.byShare(tank, cost, now);
+      if (made.allowed) tank.passAway(cost, now);
+      return made;
+    }
     const mayCall = now >= calls.nextAt && calls.flight === undefined;
     if (tank.isUnlisted && !mayCall) return this.byShare(tank, cost, now);
     // An app with so little demand that it holds no stock would never ask at all at others' pace.

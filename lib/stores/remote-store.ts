@@ -40,8 +40,8 @@ export enum CallKind {
  *
  * Exactly one of `settled` and `failed` is called, once, no later than the store's deadline, and
  * possibly before `submit` returns. After `failed` the store may still find out that the call was
- * carried out: then it calls `settledLate`, where a call was split for each part of it by itself, with
- * the checks of that part.
+ * carried out: then it calls `settledLate`; or that nobody will ever know: then it calls `unanswered`.
+ * Where a call was split it does either for each part by itself, with the checks of that part.
  */
 export interface RemoteCall {
   readonly kind: Exclude<CallKind, CallKind.Lease>;
@@ -51,6 +51,7 @@ export interface RemoteCall {
   settled(answers: readonly RemoteAnswer[]): void;
   failed(error: StoreUnavailableError): void;
   settledLate(answers: readonly RemoteAnswer[], checks: readonly RemoteCheck[]): void;
+  unanswered?(checks: readonly RemoteCheck[]): void;
 }
 
 /**

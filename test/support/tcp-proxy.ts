@@ -131,12 +131,17 @@ export class TcpProxy {
     this.nextReply = 'cut';
   }
 
+  /** Breaks all connections; new ones work. */
+  drop(): void {
+    for (const link of this.links) this.breakLink(link);
+  }
+
   /** Breaks all connections and refuses new ones until {@link restore}. */
   async cut(): Promise<void> {
     const closed = this.server.listening
       ? new Promise<void>((resolve) => this.server.close(() => resolve()))
       : Promise.resolve();
-    for (const link of this.links) this.breakLink(link);
+    this.drop();
     await closed;
   }
 

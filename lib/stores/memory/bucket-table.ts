@@ -1,5 +1,5 @@
 import { algorithmOf } from '../../algorithms/algorithm-of.js';
-import { type Algorithm, type Outcome } from '../../algorithms/algorithm.js';
+import { Outcome, type Algorithm } from '../../algorithms/algorithm.js';
 import { LimitChange } from '../../algorithms/limit-change.js';
 import { type Limit } from '../../algorithms/limit.js';
 import { ownText } from '../../common/ids.js';
@@ -76,6 +76,13 @@ export class BucketTable {
   peek(key: string, cost: number, outcome: Outcome): void {
     this.findOrUnused(key, outcome.nowMicros);
     this.algorithm.measure(this.limit, this.page, this.at, cost, outcome);
+  }
+
+  /** Tokens that the bucket of a key has less than when it is full. */
+  missing(key: string, now: number): number {
+    OUTCOME.nowMicros = now;
+    this.peek(key, 0, OUTCOME);
+    return Math.ceil((this.limit.full - OUTCOME.level) / this.limit.perToken);
   }
 
   refund(key: string, cost: number, now: number, takenAt?: number): void {
@@ -251,3 +258,6 @@ export class BucketTable {
     this.budget.release();
   }
 }
+
+/** Read before the next use; nothing here awaits in between. */
+const OUTCOME = new Outcome();

@@ -204,6 +204,11 @@ export class Batch {
     for (const call of this.calls) call.failed(error);
     for (const lease of this.leases) lease.failed(error);
   }
+
+  /** After it has failed: no answer will come. */
+  endUnanswered(): void {
+    for (const call of this.calls) call.unanswered?.(call.checks);
+  }
 }
 
 const LEASE_ANSWERS = 3;

@@ -1,6 +1,6 @@
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
-import { type StoreCall } from '../remote-store.js';
+import { CallKind, type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
 import { Breaker } from './breaker.js';
 import { type RedisKeys } from './keys.js';
@@ -48,9 +48,9 @@ export class Lane {
 
   submit(call: StoreCall): void {
     if (this.breaker.isOpen && !this.isHeardLate)
-      return call.failed(new StoreUnavailableError('it does not answer'));
+      return refuse(call, new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
-    if (batch.size >= MOST_CONNECTING) return call.failed(STILL_CONNECTING);
+    if (batch.size >= MOST_CONNECTING) return refuse(call, STILL_CONNECTING);
     batch.add(call);
     if (batch.size >= this.link.maxBatch) this.flush();
   }
@@ -122,10 +122,12 @@ export class Lane {
     const reason = error instanceof Error ? error.message : String(error);
     // Whatever is not an answer of the server says that there is no way to it.
     if (!isReply(error)) return this.lose(batch, reason, error);
-    if (batch.failed) return;
-    const failure = new StoreUnavailableError(reason, { cause: error });
-    this.breaker.failed(failure, batch.begunAt);
-    batch.fail(failure);
+    if (!batch.failed) {
+      const failure = new StoreUnavailableError(reason, { cause: error });
+      this.breaker.failed(failure, batch.begunAt);
+      batch.fail(failure);
+    }
+    batch.endUnanswered();
   }
 
   private lose(batch: Batch, reason: string, cause?: unknown): void {
@@ -133,6 +135,7 @@ export class Lane {
       cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(reason, { cause });
     this.breaker.open(failure);
     if (!batch.failed) batch.fail(failure);
+    batch.endUnanswered();
   }
 
   /**
@@ -147,11 +150,13 @@ export class Lane {
 
   private expire(batch: Batch): void {
     if (batch.answered || batch.failed) return;
-    if (this.gathering === batch) this.gathering = undefined;
+    const wasSent = this.gathering !== batch;
+    if (!wasSent) this.gathering = undefined;
     const failure = new StoreTimeoutError(this.link.timeoutMs, this.link.lastError());
     if (this.link.state() === 'ready') this.breaker.failed(failure, batch.begunAt);
     else this.breaker.open(failure);
     batch.fail(failure);
+    if (!wasSent) batch.endUnanswered();
   }
 }
 
@@ -159,6 +164,11 @@ const LATE_MICROS = 5000;
 /** While the first connection is made, so many calls wait for it; the rest need not. */
 const MOST_CONNECTING = 1024;
 const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');
+
+function refuse(call: StoreCall, reason: StoreUnavailableError): void {
+  call.failed(reason);
+  if (call.kind !== CallKind.Lease) call.unanswered?.(call.checks);
+}
 
 function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';

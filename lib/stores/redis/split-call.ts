@@ -39,6 +39,7 @@ interface PartAnswer {
 
 class SplitCall {
   private readonly answered: PartAnswer[] = [];
+  private readonly unanswered: Part[] = [];
   private failure: StoreUnavailableError | undefined;
 
   constructor(
@@ -61,6 +62,12 @@ class SplitCall {
   partSettledLate(part: Part, answers: readonly RemoteAnswer[]): void {
     if (this.missing === 0) this.call.settledLate(answers, part.checks);
     else this.answered.push({ part, answers });
+  }
+
+  /** Likewise. */
+  partUnanswered(part: Part): void {
+    if (this.missing === 0) this.call.unanswered?.(part.checks);
+    else this.unanswered.push(part);
   }
 
   private partDone(): void {
@@ -88,6 +95,7 @@ class SplitCall {
   private fail(failure: StoreUnavailableError): void {
     this.call.failed(failure);
     for (const { part, answers } of this.answered) this.call.settledLate(answers, part.checks);
+    for (const { checks } of this.unanswered) this.call.unanswered?.(checks);
   }
 }
 
@@ -119,5 +127,9 @@ class Part implements RemoteCall {
 
   settledLate(answers: readonly RemoteAnswer[]): void {
     this.whole.partSettledLate(this, answers);
+  }
+
+  unanswered(): void {
+    this.whole.partUnanswered(this);
   }
 }

@@ -1,0 +1,26 @@
+import { type Clock } from '../common/clock.js';
+import { Debt, type RemoteStore } from '../stores/remote-store.js';
+import { type BoundCheck } from './remembered-denial.js';
+
+/** The store answers for a key: it hears what passed without it. */
+export function payOwed({ shared, key }: BoundCheck, store: RemoteStore, clock: Clock): void {
+  const limit = shared.latest();
+  const sinceMicros = clock.now();
+  const cost = limit.takeOwed(key, sinceMicros);
+  if (cost > 0) store.submit(new OwedDebt({ shared: limit, key, cost }, sinceMicros));
+}
+
+/** A debt that stays one if it gets lost on its way. */
+class OwedDebt extends Debt {
+  constructor(
+    private readonly check: BoundCheck,
+    private readonly sinceMicros: number,
+  ) {
+    super([check]);
+  }
+
+  unanswered(): void {
+    const { shared, key, cost } = this.check;
+    shared.latest().owe(key, cost, this.sinceMicros);
+  }
+}

@@ -1,0 +1,45 @@
+import { ownText } from '../common/ids.js';
+
+interface Owed {
+  tokens: number;
+  /** When the first of them passed. */
+  readonly sinceMicros: number;
+}
+
+/**
+ * Tokens that passed by the share of this process, by key, until the store has been told of them. The
+ * bucket there fills meanwhile as if nothing had been used; were it never told, a connection that is
+ * lost again and again would give the rate twice, once by the store and once by the shares.
+ */
+export class OwedTokens {
+  private readonly byKey = new Map<string, Owed>();
+
+  constructor(private readonly maxKeys: number) {}
+
+  /** Of more keys than there is room for nothing is known later: that is an outage as any other. */
+  add(key: string, tokens: number, sinceMicros: number): void {
+    const owed = this.byKey.get(key);
+    if (owed !== undefined) owed.tokens += tokens;
+    else if (this.byKey.size < this.maxKeys) this.byKey.set(ownText(key), { tokens, sinceMicros });
+  }
+
+  /** Tokens that were not used after all. */
+  putBack(key: string, tokens: number): void {
+    const owed = this.byKey.get(key);
+    if (owed === undefined) return;
+    owed.tokens -= tokens;
+    if (owed.tokens <= 0) this.byKey.delete(key);
+  }
+
+  take(key: string): Owed | undefined {
+    if (this.byKey.size === 0) return undefined;
+    const owed = this.byKey.get(key);
+    if (owed !== undefined) this.byKey.delete(key);
+    return owed;
+  }
+
+  /** Drops what nobody need be told of any more. */
+  sweep(isOver: (key: string, owed: Owed) => boolean): void {
+    for (const [key, owed] of this.byKey) if (isOver(key, owed)) this.byKey.delete(key);
+  }
+}
