@@ -249,9 +249,9 @@ export class WeirRateLimiter extends RateLimiter {
     this.closed = true;
     this.policies.close();
     this.desk?.close();
-    await this.quotaBook?.leave();
+    const left = this.quotaBook?.leave();
     this.memory.close();
-    await this.remote?.close();
+    await (this.remote === undefined ? left : this.remote.close(left));
   }
 
   private sort(request: Acquire): Asked {

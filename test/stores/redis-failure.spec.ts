@@ -352,3 +352,36 @@ async function drain(subject: Patient): Promise<void> {
 function bound(subject: Patient): Patient & { ask: Patient['ask'] } {
   return Object.assign(subject, { ask: subject.ask.bind(subject) });
 }
+
+describe('closing on a Redis that has gone deaf', () => {
+  afterEach(stopAll);
+
+  it('takes one deadline for all that is left to say, not one for each', async () => {
+    const server = await startRedis();
+    const proxy = await startProxy({ targetPort: server.port });
+    const clock = new ManualClock();
+    const limiter = createRateLimiter({
+      policies: { p: { rate: 100 } },
+      quota: {
+        cluster: { capacity: 1000 },
+        apps: { shop: { guaranteed: 500, burst: 900 } },
+        maxCost: 100,
+      },
+      store: { type: 'redis', url: proxy.url, decisionTimeout: '50ms' },
+      clock,
+    });
+    await limiter.ready();
+    await limiter.tryAcquire({ app: 'shop' });
+    await limiter.tryAcquire({ policy: 'p', key: 'k' });
+    proxy.goDead();
+    // A call of either kind is on its way, and the quota has tokens to give back after that.
+    const asked = [
+      limiter.tryAcquire({ app: 'shop', cost: 100 }),
+      limiter.tryAcquire({ policy: 'p', key: 'k' }),
+    ];
+    // What waits by this clock waits for ever, so only the one deadline of the whole can end it.
+    await limiter.close();
+    clock.advance(50);
+    for (const one of asked) expect(await one).toMatchObject({ source: 'fallback' });
+  });
+});

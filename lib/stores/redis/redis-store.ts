@@ -150,10 +150,11 @@ export class RedisStore implements RemoteStore, LaneLink {
     });
   }
 
-  async close(): Promise<void> {
+  /** `others` say their last words on the same connection, and have the same deadline. */
+  async close(others?: Promise<void>): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    if (this.state() === 'ready') await this.lastWords();
+    await this.lastWords(others);
     this.isSilent = true;
     for (const lane of this.lanes) lane.stop(CLOSED);
     this.stopWatch?.();
@@ -163,14 +164,18 @@ export class RedisStore implements RemoteStore, LaneLink {
   }
 
   /** What was given back at the end still has to arrive; but nobody waits long for that. */
-  private async lastWords(): Promise<void> {
+  private async lastWords(others: Promise<void> | undefined): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
-    // What is still on its way may bring tokens for callers that are gone: then they go back.
-    for (let round = 0; round < 2; round++) {
-      await Promise.race([Promise.all(this.lanes.map((lane) => lane.drain())), late]);
-    }
+    await Promise.race([Promise.all([this.drain(), others]), late]);
     clearTimeout(timer);
+  }
+
+  private async drain(): Promise<void> {
+    // What is still on its way may bring tokens for callers that are gone: then they go back.
+    for (let round = 0; round < 2 && this.state() === 'ready'; round++) {
+      await Promise.all(this.lanes.map((lane) => lane.drain()));
+    }
   }
 
   // What the lanes ask for.
