@@ -180,6 +180,7 @@ export {
 } from './transports/graphql/graphql-rejection.js';
 export { WebsocketOptions } from './transports/ws/violations.js';
 export { type WsRejection } from './transports/ws/ws.transport.js';
+export { OldNestError } from './nest-version.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,

@@ -2,7 +2,7 @@ import { type ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from './common/errors.js';
 
 /** A Nest that lacks what this library builds on. */
-class OldNestError extends RateLimitError {
+export class OldNestError extends RateLimitError {
   readonly code = 'NEST_TOO_OLD';
 
   constructor() {

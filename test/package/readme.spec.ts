@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as weir from 'nestjs-weir';
 import {
@@ -57,6 +57,9 @@ describe('the code in the README', () => {
 /** Options that are groups of options. */
 const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation', 'config'];
 
+/** A class of errors says its code so. */
+const CODE = /readonly code(: string)? = '[A-Z_]+'/g;
+
 describe('the tables in the README', () => {
   it('have as many cells in each row as in the heading', () => {
     const tables = readme.match(/(^\|.*\n)+/gm) ?? [];
@@ -108,6 +111,17 @@ describe('the tables in the README', () => {
     expect([...tableBelow(readme, 'The decision').keys()]).toEqual(Object.keys(decision));
   });
 
+  it('have every code that the source has, but for those of the command', () => {
+    const files = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' });
+    const codes = files
+      .filter((file) => file.endsWith('.ts') && !file.startsWith('cli'))
+      .flatMap((file) => readFileSync(join(root, 'lib', file), 'utf8').match(CODE) ?? [])
+      .map((found) => found.split("'")[1]!);
+    expect(codes.length).toBeGreaterThan(20);
+    const table = tableBelow(readme, 'Errors');
+    expect(codes.filter((code) => !table.has(code))).toEqual([]);
+  });
+
   it('have every error by its code', () => {
     const samples = [
       new weir.InvalidArgumentError('field', 1, 'x'),
@@ -122,6 +136,7 @@ describe('the tables in the README', () => {
       new weir.StoreTimeoutError(1),
       new weir.StrayReplyError('buckets', true),
       new weir.ModuleMissingError('@RateLimit'),
+      new weir.OldNestError(),
       new weir.MissingPackageError('p', 'x'),
       new weir.DeadlineExceededError('r', 1, true),
       new weir.BulkheadRejectedError('r', 'full', 1, 0),
