@@ -1,5 +1,8 @@
 import { InvalidArgumentError, UnknownOptionError } from './errors.js';
 
+/** Of a policy, a tier, an app, a resource or a cluster. */
+export const NAME = /^[\w.-]{1,64}$/;
+
 /** Larger figures would lose exactness long before they mean anything. */
 const LARGEST_FIGURE = 1e12;
 

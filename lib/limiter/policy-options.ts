@@ -2,7 +2,7 @@ import { type Limit } from '../algorithms/limit.js';
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
-import { oneOf, plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
+import { NAME, oneOf, plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 import { checkLimit, inherit, KNOWN_FIGURES, type LimitOptions } from './limit-figures.js';
 
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
@@ -62,7 +62,6 @@ export interface CheckedPolicy {
 
 /** The tier whose figures stand in the policy itself. */
 const BASE_TIER = 'default';
-export const NAME = /^[\w.-]{1,64}$/;
 const LEAST_SUB_WINDOWS = 2;
 const MOST_SUB_WINDOWS = 120;
 export const POLICY_OPTIONS: readonly string[] = [

@@ -8,7 +8,13 @@ import {
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
-import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
+import {
+  NAME,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../common/validate.js';
 
 /** The resource that all apps share. The initial values are the defaults. */
 export class ClusterOptions {
@@ -74,7 +80,6 @@ export interface CheckedQuota {
   readonly local: LocalOptions;
 }
 
-const NAME = /^[\w.-]{1,64}$/;
 const KNOWN_QUOTA = ['cluster', 'clusterId', 'apps', 'maxCost', 'local'];
 const KNOWN_CLUSTER = ['capacity', ...Object.keys(new ClusterOptions())];
 const KNOWN_APP = ['guaranteed', 'burst', ...Object.keys(new AppOptions())];

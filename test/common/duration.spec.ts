@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { durationMs, parseRate } from '../../lib/common/duration.js';
-import { DURATION_PATTERN } from '../../lib/config/schema/fields.js';
+import { DURATION_PATTERN } from '../../lib/common/schema-fields.js';
 import { InvalidArgumentError } from 'nestjs-weir';
 import { errorWith, refusal } from '../support/errors.js';
 

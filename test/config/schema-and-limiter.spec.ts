@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { durationMs, parseRate } from '../../lib/common/duration.js';
-import { DURATION_PATTERN, RATE_PATTERN } from '../../lib/config/schema/fields.js';
+import { DURATION_PATTERN, RATE_PATTERN } from '../../lib/common/schema-fields.js';
 import { checkDocument } from '../../lib/config/schema/check.js';
 import { type ConfigDocument } from '../../lib/config/schema/document.schema.js';
 import { limitsOf } from '../../lib/config/schema/limits-of.js';

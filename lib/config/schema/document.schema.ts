@@ -1,8 +1,8 @@
 import { type z } from 'zod';
-import { degradationSchema } from './degradation.schema.js';
-import { field, group, named, text, whole } from './fields.js';
-import { appSchema, clusterSchema, policySchema } from './limits.schema.js';
-import { protectionSchema } from './protection.schema.js';
+import { degradationSchema } from '../../degradation/degradation.schema.js';
+import { field, group, named, text, whole } from '../../common/schema-fields.js';
+import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
+import { protectionSchema } from '../../protection/protection.schema.js';
 
 const sections = {
   cluster: field(clusterSchema, 'The capacity that all apps share, and how processes lease of it'),

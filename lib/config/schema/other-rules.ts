@@ -4,7 +4,7 @@ import { type ConfigIssue } from '../../common/errors.js';
 import { mergePatch } from '../document/merge-patch.js';
 import { type PathSegment } from '../document/path.js';
 import { defaultsOf } from './defaults.js';
-import { degradationSchema } from './degradation.schema.js';
+import { degradationSchema } from '../../degradation/degradation.schema.js';
 import { type ConfigDocument } from './document.schema.js';
 import { issue, unknownName } from './issue.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { durationMs, parseRate } from '../../common/duration.js';
-import { NAME } from '../../limiter/policy-options.js';
+import { durationMs, parseRate } from './duration.js';
+import { NAME } from './validate.js';
 
 /** Of what the document is made. The message of each check is what would be right. */
 

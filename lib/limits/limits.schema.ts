@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { PolicyOptions, NAME } from '../../limiter/policy-options.js';
-import { AppOptions, ClusterOptions, LocalOptions } from '../../limiter/quota-options.js';
+import { NAME } from '../common/validate.js';
+import { PolicyOptions } from '../limiter/policy-options.js';
+import { AppOptions, ClusterOptions, LocalOptions } from '../limiter/quota-options.js';
 import {
   between,
   choice,
@@ -12,7 +13,7 @@ import {
   rate,
   text,
   whole,
-} from './fields.js';
+} from '../common/schema-fields.js';
 
 const clusterDefaults = new ClusterOptions();
 const appDefaults = new AppOptions();

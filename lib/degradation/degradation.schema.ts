@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { between, choice, duration, field, group, named, ratio, text, whole } from './fields.js';
+import {
+  between,
+  choice,
+  duration,
+  field,
+  group,
+  named,
+  ratio,
+  text,
+  whole,
+} from '../common/schema-fields.js';
 
 const RISING = 'percentages that rise, the last of them 100, such as [10, 30, 50, 100]';
 

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { choice, duration, field, group, named, ratio, text, whole } from './fields.js';
+import {
+  choice,
+  duration,
+  field,
+  group,
+  named,
+  ratio,
+  text,
+  whole,
+} from '../common/schema-fields.js';
 
 const breakerSchema = group({
   window: field(
