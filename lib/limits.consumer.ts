@@ -17,8 +17,8 @@ export class LimitsConsumer implements ConfigConsumer {
     private readonly app: string | undefined,
   ) {}
 
-  prepare({ revision, document }: ConfigSnapshot, from?: ConfigSnapshot): () => void {
-    const limits = limitsOf(document, from?.document);
+  prepare({ revision, document }: ConfigSnapshot): () => void {
+    const limits = limitsOf(document);
     const apps = limits.quota?.apps ?? {};
     if (this.app !== undefined && !Object.hasOwn(apps, this.app)) {
       throw new UnknownAppError(this.app, Object.keys(apps));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { durationMs, parseRate } from './duration.js';
-import { NAME } from './validate.js';
+import { A_NAME, NAME } from './validate.js';
 
 /** Of what the document is made. The message of each check is what would be right. */
 
@@ -17,14 +17,16 @@ export function between(least: number, most: number) {
   return z.number({ error }).min(least, { error }).max(most, { error });
 }
 
-/** A part of a whole. */
-export const ratio = () => between(0, 1);
+/** A part of a whole, and some of it; `most` above 1 is out of reach. */
+export function part(error: string, most = 1) {
+  return z.number({ error }).gt(0, { error }).max(most, { error });
+}
 
 export const flag = () => z.boolean({ error: 'true or false' });
 
 export const text = (error: string) => z.string({ error }).min(1, { error });
 
-export function choice<const T extends string>(...choices: T[]) {
+export function choice<const T extends string>(...choices: readonly T[]) {
   return z.enum(choices, { error: `one of ${choices.map((one) => `'${one}'`).join(', ')}` });
 }
 
@@ -65,7 +67,7 @@ function parses(parse: () => unknown): boolean {
 
 /** Things by name. */
 export function named<T extends z.ZodType>(of: T, what: string) {
-  const name = z.string().regex(NAME, { error: 'a name of up to 64 letters, digits and _ . -' });
+  const name = z.string().regex(NAME, { error: A_NAME });
   return z.record(name, of, { error: `an object of ${what} by name` });
 }
 

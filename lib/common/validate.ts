@@ -2,6 +2,7 @@ import { InvalidArgumentError, UnknownOptionError } from './errors.js';
 
 /** Of a policy, a tier, an app, a resource or a cluster. */
 export const NAME = /^[\w.-]{1,64}$/;
+export const A_NAME = 'a name of up to 64 letters, digits and _ . -';
 
 /** Larger figures would lose exactness long before they mean anything. */
 const LARGEST_FIGURE = 1e12;

@@ -8,7 +8,7 @@ import { type ConfigSnapshot } from './rate-limit-config.js';
 import { checkDocument, type CheckOptions } from './schema/check.js';
 import { type ConfigDocument } from './schema/document.schema.js';
 
-export interface SnapshotOptions extends Omit<CheckOptions, 'known'> {
+export interface SnapshotOptions extends CheckOptions {
   /** A snapshot from before: what is still the same is taken from it. */
   readonly known?: ConfigSnapshot | undefined;
 }
@@ -20,7 +20,7 @@ export function snapshotOf(
   { allowEmpty = false, name, known }: SnapshotOptions = { allowEmpty: true },
 ): ConfigSnapshot {
   const joint = whole(layers, known);
-  const document = checkDocument(joint, { allowEmpty, name, known: known?.document });
+  const document = checkDocument(joint, { allowEmpty, name });
   return snapshot(document, revision, known);
 }
 

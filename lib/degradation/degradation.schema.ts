@@ -1,42 +1,83 @@
 import { z } from 'zod';
 import {
-  between,
   choice,
   duration,
   field,
   group,
   named,
-  ratio,
+  part,
   text,
   whole,
 } from '../common/schema-fields.js';
+import { A_PART, DEFAULT_MODE, MODES, MOST_AT_ONCE, MOST_ENTRIES } from './core/options.js';
+import {
+  A_RATE,
+  A_TOLERANCE,
+  MOST_CALLS,
+  MOST_RATE,
+  MOST_STEPS,
+  RecoveryOptions,
+} from './core/recovery-options.js';
+import { DegradeModuleOptions } from './degrade-module-options.js';
+
+const defaults = new DegradeModuleOptions();
+const recovery = new RecoveryOptions();
 
 const RISING = 'percentages that rise, the last of them 100, such as [10, 30, 50, 100]';
 
 const stepsSchema = z
   .array(whole(1, 100), { error: RISING })
   .min(1, { error: RISING })
-  .max(20, { error: RISING })
+  .max(MOST_STEPS, { error: RISING })
   .refine((steps) => isRisingTo100(steps), { error: RISING });
 
 function isRisingTo100(steps: readonly number[]): boolean {
   return steps.at(-1) === 100 && steps.every((step, i) => i === 0 || step > steps[i - 1]!);
 }
 
+const tolerance = z
+  .number({ error: A_TOLERANCE })
+  .min(0, { error: A_TOLERANCE })
+  .lt(1, { error: A_TOLERANCE });
+
 const recoverySchema = group({
-  window: field(duration(), 'Failures are counted over this span…', '10s'),
-  minCalls: field(whole(1, 1e6), '…and mean nothing below so many calls', 20),
-  errorRate: field(between(0, 2), 'From this part of failed calls on a resource is degraded', 0.5),
+  window: field(duration(), 'Failures are counted over this span…', recovery.window),
+  minCalls: field(whole(1, MOST_CALLS), '…and mean nothing below so many calls', recovery.minCalls),
+  errorRate: field(
+    part(A_RATE, MOST_RATE),
+    'From this part of failed calls on a resource is degraded',
+    recovery.errorRate,
+  ),
   slow: field(duration(), 'A call that takes longer is slow; without it, none is'),
-  slowRate: field(between(0, 2), 'From this part of slow calls on a resource is degraded', 0.5),
-  probeInterval: field(duration(), 'How often one probe is let through while degraded', '10s'),
-  successThreshold: field(whole(1, 1e6), 'Probes in a row that must succeed', 3),
-  probeTimeout: field(duration(), 'A probe without an outcome for twice as long has failed', '5s'),
-  steps: field(stepsSchema, 'Percent of the requests let through, step by step', [10, 30, 50, 100]),
-  stageMin: field(duration(), 'How long a step lasts at least…', '10s'),
-  minSamples: field(whole(1, 1e6), '…and how many calls it sees…', 20),
-  stageMax: field(duration(), '…but where there are few, one is enough after this', '60s'),
-  tolerance: field(ratio(), 'The part of the calls of a step that may fail', 0),
+  slowRate: field(
+    part(A_RATE, MOST_RATE),
+    'From this part of slow calls on a resource is degraded',
+    recovery.slowRate,
+  ),
+  probeInterval: field(
+    duration(),
+    'How often one probe is let through while degraded',
+    recovery.probeInterval,
+  ),
+  successThreshold: field(
+    whole(1, MOST_CALLS),
+    'Probes in a row that must succeed',
+    recovery.successThreshold,
+  ),
+  probeTimeout: field(
+    duration(),
+    'A probe without an outcome for twice as long has failed',
+    recovery.probeTimeout,
+  ),
+  steps: field(stepsSchema, 'Percent of the requests let through, step by step', recovery.steps),
+  stageMin: field(duration(), 'How long a step lasts at least…', recovery.stageMin),
+  minSamples: field(whole(1, MOST_CALLS), '…and how many calls it sees…', recovery.minSamples),
+  stageMax: field(
+    duration(),
+    '…but where there are few, one is enough after this',
+    recovery.stageMax,
+  ),
+  tolerance: field(tolerance, 'The part of the calls of a step that may fail', recovery.tolerance),
 });
 
 const level = z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4)], {
@@ -47,9 +88,9 @@ const coreFields = z.array(text('the name of a field'), { error: 'a list of fiel
 
 const resourceSchema = group({
   mode: field(
-    choice('auto', 'forced', 'disabled', 'observe'),
+    choice(...MODES),
     'Left to the machine, degraded by an operator, never degraded, or only watched',
-    'auto',
+    DEFAULT_MODE,
   ),
   level: field(level, "With mode 'forced': the level to answer from"),
   level1Ttl: field(duration(), 'As above, for this one'),
@@ -58,21 +99,38 @@ const resourceSchema = group({
   recovery: field(recoverySchema, 'As above, for this one'),
 });
 
+/** The section of the document. What it cannot say of fields together, `checkDegradeModule` says. */
 export const degradationSchema = group({
-  level1Ttl: field(duration(), 'How old an answer of the shared cache may be', '30s'),
-  level2Ttl: field(duration(), 'How old an answer of the process cache may be', '5m'),
-  level1Timeout: field(duration(), 'How long the shared cache is waited for', '50ms'),
-  slow: field(duration(), 'From then on the levels are tried while the handler still runs', '1s'),
-  deadline: field(duration(), 'A request that reads has its answer by then', '2s'),
-  refreshAfter: field(
-    ratio(),
-    'A normal answer is stored again after this part of level1Ttl',
-    1 / 3,
+  level1Ttl: field(duration(), 'How old an answer of the shared cache may be', defaults.level1Ttl),
+  level2Ttl: field(duration(), 'How old an answer of the process cache may be', defaults.level2Ttl),
+  level1Timeout: field(
+    duration(),
+    'How long the shared cache is waited for',
+    defaults.level1Timeout,
   ),
-  maxEntries: field(whole(1, 10_000_000), 'Answers in the process cache', 10_000),
-  maxBytes: field(whole(), 'Bytes in the process cache', 67_108_864),
-  maxReads: field(whole(1, 100_000), 'Reads of the shared cache under way at once', 100),
-  maxFallbacks: field(whole(1, 100_000), 'Calls of one fallback that run at once', 50),
+  slow: field(
+    duration(),
+    'From then on the levels are tried while the handler still runs',
+    defaults.slow,
+  ),
+  deadline: field(duration(), 'A request that reads has its answer by then', defaults.deadline),
+  refreshAfter: field(
+    part(A_PART),
+    'A normal answer is stored again after this part of level1Ttl',
+    defaults.refreshAfter,
+  ),
+  maxEntries: field(whole(1, MOST_ENTRIES), 'Answers in the process cache', defaults.maxEntries),
+  maxBytes: field(whole(), 'Bytes in the process cache', defaults.maxBytes),
+  maxReads: field(
+    whole(1, MOST_AT_ONCE),
+    'Reads of the shared cache under way at once',
+    defaults.maxReads,
+  ),
+  maxFallbacks: field(
+    whole(1, MOST_AT_ONCE),
+    'Calls of one fallback that run at once',
+    defaults.maxFallbacks,
+  ),
   coreFields: field(coreFields, 'The fields that are left in a simplified answer'),
   recovery: field(recoverySchema, 'When a resource is ill, and the way back'),
   resources: field(

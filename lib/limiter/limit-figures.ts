@@ -15,7 +15,8 @@ export interface LimitOptions {
 }
 
 export const KNOWN_FIGURES: readonly (keyof LimitOptions)[] = ['rate', 'period', 'burst'];
-const SECOND_MS = 1000;
+export const DEFAULT_PERIOD: Duration = '1s';
+const DEFAULT_PERIOD_MS = durationMs(DEFAULT_PERIOD, 'period');
 /** Keeps every figure that a bucket can reach a whole number below 2^53. */
 const LONGEST_FILL_MS = 100 * 365 * 86_400_000;
 
@@ -63,12 +64,15 @@ function checkRate(at: string, figures: LimitOptions): { rate: number; periodMs:
   const parsed =
     typeof rate === 'string'
       ? parseRate(rate, `${at}.rate`)
-      : { rate, periodMs: period === undefined ? SECOND_MS : durationMs(period, `${at}.period`) };
+      : { rate, periodMs: periodMsOf(period, `${at}.period`) };
   if (typeof parsed.rate !== 'number' || !(parsed.rate > 0) || !Number.isFinite(parsed.rate)) {
     throw new InvalidArgumentError(`${at}.rate`, rate, 'a finite number above 0');
   }
   return { rate: parsed.rate, periodMs: parsed.periodMs };
 }
+
+const periodMsOf = (period: Duration | undefined, field: string): number =>
+  period === undefined ? DEFAULT_PERIOD_MS : durationMs(period, field);
 
 function codeOf(policy: PolicyOptions): AlgorithmCode {
   switch (policy.algorithm) {

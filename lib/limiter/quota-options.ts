@@ -80,6 +80,8 @@ export interface CheckedQuota {
   readonly local: LocalOptions;
 }
 
+export const DEFAULT_CLUSTER_ID = 'default';
+export const DEFAULT_MAX_COST = 1;
 const KNOWN_QUOTA = ['cluster', 'clusterId', 'apps', 'maxCost', 'local'];
 const KNOWN_CLUSTER = ['capacity', ...Object.keys(new ClusterOptions())];
 const KNOWN_APP = ['guaranteed', 'burst', ...Object.keys(new AppOptions())];
@@ -92,7 +94,7 @@ const MOST_STOCK = 0.9;
 export const checkQuota = remembered((input: QuotaOptions): CheckedQuota => {
   plainObject('quota', input, 'an object with apps');
   rejectUnknown('quota', input, KNOWN_QUOTA);
-  const { clusterId = 'default', maxCost = 1 } = input;
+  const { clusterId = DEFAULT_CLUSTER_ID, maxCost = DEFAULT_MAX_COST } = input;
   if (typeof clusterId !== 'string' || !NAME.test(clusterId)) {
     throw new InvalidArgumentError('quota.clusterId', clusterId, 'letters, digits and _ . -');
   }

@@ -115,8 +115,12 @@ function functionReader(at: string, key: KeyFunction): KeyReader {
   };
 }
 
+const A_VALUE = '{ header: name }, { param: path }, or of messages { param: place } counted from 0';
+
 function valueReader(at: string, key: object): KeyReader {
-  const { header, param } = key as { header?: unknown; param?: unknown };
+  const { header, param, ...others } = key as { header?: unknown; param?: unknown };
+  const isOneOf = (header === undefined) !== (param === undefined);
+  if (!isOneOf || Object.keys(others).length > 0) throw new InvalidArgumentError(at, key, A_VALUE);
   if (typeof header === 'string' && header !== '') {
     const name = header.toLowerCase();
     return (context, reader) => textOf(reader.headerOf(context, name));
@@ -128,11 +132,7 @@ function valueReader(at: string, key: object): KeyReader {
   if (typeof param === 'number' && Number.isInteger(param) && param >= 0) {
     return (context, reader) => textOf(reader.placeAt?.(context, param));
   }
-  throw new InvalidArgumentError(
-    at,
-    key,
-    '{ header: name }, { param: path }, or of messages { param: place } counted from 0',
-  );
+  throw new InvalidArgumentError(at, key, A_VALUE);
 }
 
 /** A name that somebody chose must not be taken for an address, nor the other way round. */

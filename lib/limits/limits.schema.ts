@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { NAME } from '../common/validate.js';
+import { DEFAULT_PERIOD } from '../limiter/limit-figures.js';
 import { PolicyOptions } from '../limiter/policy-options.js';
-import { AppOptions, ClusterOptions, LocalOptions } from '../limiter/quota-options.js';
+import {
+  AppOptions,
+  ClusterOptions,
+  DEFAULT_CLUSTER_ID,
+  DEFAULT_MAX_COST,
+  LocalOptions,
+} from '../limiter/quota-options.js';
 import {
   between,
   choice,
@@ -14,17 +21,19 @@ import {
   text,
   whole,
 } from '../common/schema-fields.js';
+import { RouteOptions } from './route-policy.js';
 
 const clusterDefaults = new ClusterOptions();
 const appDefaults = new AppOptions();
 const localDefaults = new LocalOptions();
 const policyDefaults = new PolicyOptions();
+const routeDefaults = new RouteOptions();
 
 export const clusterSchema = group({
   id: field(
     z.string({ error: 'a name' }).regex(NAME, { error: 'a name of letters, digits and _ . -' }),
     'Which cluster this is, if several share a store',
-    'default',
+    DEFAULT_CLUSTER_ID,
   ),
   capacity: field(whole(), 'Tokens per second that the shared resource can take'),
   burstRatio: field(
@@ -37,7 +46,11 @@ export const clusterSchema = group({
     'The part of the capacity that guarantees leave free, and that priority 0 is never kept from',
     clusterDefaults.reservedRatio,
   ),
-  maxCost: field(whole(), 'The most that one request may cost; buckets are at least this deep', 1),
+  maxCost: field(
+    whole(),
+    'The most that one request may cost; buckets are at least this deep',
+    DEFAULT_MAX_COST,
+  ),
   pace: field(
     duration(),
     'While there is a shortage a process asks the store no more often than this',
@@ -91,7 +104,7 @@ export const appSchema = group({
 
 const figures = {
   rate: field(rate(), "Tokens per period, or both at once: '100/min'"),
-  period: field(duration(), 'What the rate is counted in', '1s'),
+  period: field(duration(), 'What the rate is counted in', DEFAULT_PERIOD),
   burst: field(
     whole(),
     'Tokens that a bucket holds; without it, the number in the rate. Not for sliding windows',
@@ -164,12 +177,16 @@ export const policySchema = group({
     'How many `acquire` calls may wait for one key',
     policyDefaults.maxWaiters,
   ),
-  key: field(keySchema, `Whose tokens a request takes: ${A_KEY}`, 'ip'),
-  anonymous: field(keySchema, "With key 'user': the key of callers without a name", 'ip'),
+  key: field(keySchema, `Whose tokens a request takes: ${A_KEY}`, routeDefaults.key),
+  anonymous: field(
+    keySchema,
+    "With key 'user': the key of callers without a name",
+    routeDefaults.anonymous,
+  ),
   tier: field(text('the name of a tier'), 'The tier of all callers'),
   early: field(
     flag(),
     'HTTP: decided before all guards, also those that authenticate. For ip, header and global keys',
-    false,
+    routeDefaults.early,
   ),
 });

@@ -118,6 +118,8 @@ export function splitPolicy(
   if (options.early && !isEarlyKey(options.key)) {
     throw new InvalidArgumentError(`${at}.early`, options.key, 'a key of ip, header or global');
   }
+  // A key that nobody needs yet is no place for mistakes either.
+  compileKey(`${at}.anonymous`, options.anonymous, 'ip', settings);
   const applied: AppliedPolicy = {
     name,
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
@@ -149,7 +151,8 @@ function checkFunctions(at: string, options: RouteOptions): void {
       throw new InvalidArgumentError(`${at}.${option}`, value, 'a function');
     }
   }
-  if (tier !== undefined && typeof tier !== 'function' && typeof tier !== 'string') {
+  const isTier = typeof tier === 'function' || (typeof tier === 'string' && tier !== '');
+  if (tier !== undefined && !isTier) {
     throw new InvalidArgumentError(`${at}.tier`, tier, 'the name of a tier, or a function');
   }
   if (cost !== undefined && typeof cost !== 'function' && typeof cost !== 'number') {

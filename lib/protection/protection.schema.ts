@@ -5,44 +5,66 @@ import {
   field,
   group,
   named,
-  ratio,
+  part,
   text,
   whole,
 } from '../common/schema-fields.js';
+import { BREAKER_MODES } from './breaker.js';
+import {
+  BreakerOptions,
+  BulkheadOptions,
+  PRESETS,
+  SlowCallOptions,
+  type PresetName,
+} from './resource-options.js';
+import { A_SHARE, MOST_CALLS } from './resource-settings.js';
+
+const breaker = new BreakerOptions();
+const bulkhead = new BulkheadOptions();
+const slow = new SlowCallOptions();
 
 const breakerSchema = group({
   window: field(
-    z.union([duration(), group({ calls: whole() })], { error: 'a duration, or { calls: number }' }),
+    z.union([duration(), group({ calls: whole(1, MOST_CALLS) })], {
+      error: 'a duration, or { calls: number }',
+    }),
     'The time, or the number of calls, that it looks back on',
-    '10s',
+    breaker.window,
   ),
-  minimumCalls: field(whole(), 'It does not open on fewer calls', 20),
-  errorRate: field(ratio(), 'Opens when this part of the calls failed', 0.5),
-  slowRate: field(ratio(), 'Opens when this part of the calls was slow', 0.5),
+  minimumCalls: field(
+    whole(1, MOST_CALLS),
+    'It does not open on fewer calls',
+    breaker.minimumCalls,
+  ),
+  errorRate: field(part(A_SHARE), 'Opens when this part of the calls failed', breaker.errorRate),
+  slowRate: field(part(A_SHARE), 'Opens when this part of the calls was slow', breaker.slowRate),
   slowCall: field(duration(), 'A call that takes longer is slow; without it, slow.threshold'),
-  openFor: field(duration(), 'How long it stays open before it tries again', '5s'),
-  probes: field(whole(), 'Calls that may try at the same time', 1),
-  successes: field(whole(), 'Tries in a row that must succeed', 3),
+  openFor: field(duration(), 'How long it stays open before it tries again', breaker.openFor),
+  probes: field(whole(1, MOST_CALLS), 'Calls that may try at the same time', breaker.probes),
+  successes: field(whole(1, MOST_CALLS), 'Tries in a row that must succeed', breaker.successes),
   probeLease: field(duration(), 'A try without an outcome for so long has failed'),
   mode: field(
-    choice('auto', 'forced', 'disabled', 'observe'),
+    choice(...BREAKER_MODES),
     'Left to the breaker, open by an operator, never open, or only watched',
-    'auto',
+    breaker.mode,
   ),
 });
 
 const bulkheadSchema = group({
-  maxInFlight: field(whole(), 'Calls under way at once', 100),
-  maxQueue: field(whole(0), 'Calls that may wait for a slot; without it, as many as maxInFlight'),
+  maxInFlight: field(whole(1, MOST_CALLS), 'Calls under way at once', bulkhead.maxInFlight),
+  maxQueue: field(
+    whole(0, MOST_CALLS),
+    'Calls that may wait for a slot; without it, as many as maxInFlight',
+  ),
   maxWait: field(
     duration(),
     'How long a call may wait before it begins, for a slot and for the tokens of rate',
-    '100ms',
+    bulkhead.maxWait,
   ),
   heldWarning: field(
     orOff(duration(), 'a duration'),
     'A call that holds its slot longer is warned of',
-    '2s',
+    bulkhead.heldWarning,
   ),
 });
 
@@ -50,19 +72,22 @@ const slowSchema = group({
   threshold: field(
     duration(),
     'Calls that take longer are slow; the log has a line a minute',
-    '200ms',
+    slow.threshold,
   ),
-  sampleEvery: field(whole(), 'Every so many-th of them is told of', 1),
-  maxLabel: field(whole(), 'Characters of a label that are told', 200),
+  sampleEvery: field(whole(), 'Every so many-th of them is told of', slow.sampleEvery),
+  maxLabel: field(whole(), 'Characters of a label that are told', slow.maxLabel),
 });
 
-const preset = choice('redis', 'database');
+const { redis, database } = PRESETS;
+const PRESET_FIGURES =
+  `redis ${redis.bulkhead.maxInFlight} in flight, ${redis.bulkhead.maxWait} ms wait, then ` +
+  `${redis.deadline} ms deadline; database ${database.bulkhead.maxInFlight}, ` +
+  `${database.bulkhead.maxWait / 1000} s, ${database.deadline} ms`;
+
+const preset = choice(...(Object.keys(PRESETS) as PresetName[]));
 
 const resourceSchema = group({
-  preset: field(
-    preset,
-    'Figures to begin with: redis 500 in flight, 100 ms wait, then 50 ms deadline; database 200, 1 s, 200 ms',
-  ),
+  preset: field(preset, `Figures to begin with: ${PRESET_FIGURES}`),
   deadline: field(
     orOff(duration(), 'a duration'),
     'How long a call may take from when it begins; maxWait comes before it',
@@ -88,6 +113,7 @@ function orOff<T extends z.ZodType>(of: T, what: string) {
   return z.union([of, z.literal(false)], { error: `${what}, or false` });
 }
 
+/** The section of the document. What it cannot say of fields together, `compileResource` says. */
 export const protectionSchema = named(
   z.union([preset, resourceSchema], { error: "'redis', 'database', or an object of settings" }),
   'resources',

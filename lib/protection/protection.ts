@@ -2,7 +2,7 @@ import { SystemClock, type Clock } from '../common/clock.js';
 import { InvalidArgumentError, mustStay, UnknownPolicyError } from '../common/errors.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
-import { oneOf, plainObject } from '../common/validate.js';
+import { A_NAME, NAME, oneOf, plainObject } from '../common/validate.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { BREAKER_MODES, type BreakerMode } from './breaker.js';
 import { UnknownResourceError } from './errors.js';
@@ -161,6 +161,7 @@ export class Protection {
       }
     }
     for (const name of new Set([...this.declared.keys(), ...Object.keys(resources)])) {
+      if (!NAME.test(name)) throw new InvalidArgumentError(`${AT}.${name}`, name, A_NAME);
       const settings = this.compile(name, this.whole(name, resources));
       this.checkRate(name, settings, policies);
       next.set(name, settings);

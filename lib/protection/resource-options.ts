@@ -8,9 +8,9 @@ export class BulkheadOptions {
   /** Calls that may wait for a slot; by default as many as may be under way. 0: none. */
   maxQueue?: number;
   /** How long a call may wait before it begins: for a slot, and for the tokens of `rate`. */
-  maxWait: Duration = 100;
+  maxWait: Duration = '100ms';
   /** A call that holds its slot for longer is told of, once. False: never. */
-  heldWarning: Duration | false = 2000;
+  heldWarning: Duration | false = '2s';
 }
 
 /** When a resource is left alone. The initial values are the defaults. */
@@ -40,7 +40,7 @@ export class BreakerOptions {
 /** The log of slow calls. The initial values are the defaults. */
 export class SlowCallOptions {
   /** A call that takes longer is slow; waiting does not count. */
-  threshold: Duration = 200;
+  threshold: Duration = '200ms';
   /** Every so many-th slow call is told of, beginning with the first. */
   sampleEvery = 1;
   /** So many characters of a label are told. */

@@ -50,7 +50,8 @@ const KNOWN_OPTIONS: readonly (keyof ResourceOptions)[] = [
   ...(['preset', 'deadline', 'bulkhead', 'breaker', 'slow', 'rate'] as const),
   ...(['maxValueBytes', 'isFailure'] as const),
 ];
-const MOST_CALLS = 1_000_000;
+export const MOST_CALLS = 1_000_000;
+export const A_SHARE = 'a share above 0, up to 1';
 const LEASE_WITHOUT_DEADLINE_MS = 30_000;
 const JITTER_STEPS = 1 << 20;
 
@@ -67,7 +68,8 @@ export function joinOptions(...inputs: readonly (ResourceInput | undefined)[]): 
   return joined;
 }
 
-const isGroup = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isGroup = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `at` is the path of the resource in its document; `seed` tells this node's jitter from others'. */
 export function compileResource(at: string, input: ResourceInput, seed: string): ResourceSettings {
@@ -75,7 +77,7 @@ export function compileResource(at: string, input: ResourceInput, seed: string):
   const given = joinOptions(preset === undefined ? undefined : PRESETS[preset], input);
   rejectUnknown(at, given, KNOWN_OPTIONS);
   const { rate, maxValueBytes, isFailure } = given;
-  const deadlineMicros = micros(given.deadline, `${at}.deadline`);
+  const deadlineMicros = microsOrOff(given.deadline, `${at}.deadline`);
   const slow = slowOf(`${at}.slow`, given.slow);
   if (rate !== undefined && rate !== false && (typeof rate !== 'string' || rate === '')) {
     throw new InvalidArgumentError(`${at}.rate`, rate, 'the name of a policy');
@@ -136,7 +138,7 @@ function bulkheadOf(at: string, input: ResourceOptions['bulkhead']): BulkheadSet
     maxInFlight,
     maxQueue,
     maxWaitMicros: micros(options.maxWait, `${at}.maxWait`),
-    heldWarningMicros: micros(options.heldWarning, `${at}.heldWarning`),
+    heldWarningMicros: microsOrOff(options.heldWarning, `${at}.heldWarning`),
   };
 }
 
@@ -163,6 +165,7 @@ function breakerOf(
   const options = filled(at, input, new BreakerOptions(), ['slowCall', 'probeLease']);
   if (options === undefined) return undefined;
   const { window, minimumCalls, errorRate, slowRate, slowCall, probes, successes, mode } = options;
+  const { probeLease } = options;
   const lease =
     deadlineMicros === Infinity ? LEASE_WITHOUT_DEADLINE_MS : (2 * deadlineMicros) / 1000;
   const windowCalls = isGroup(window) ? callsOf(`${at}.window`, window) : undefined;
@@ -180,7 +183,7 @@ function breakerOf(
         ? (slow?.thresholdMicros ?? Infinity)
         : micros(slowCall, `${at}.slowCall`),
     openMicros: micros(options.openFor, `${at}.openFor`),
-    leaseMicros: micros(options.probeLease ?? lease, `${at}.probeLease`),
+    leaseMicros: micros(probeLease === undefined ? lease : probeLease, `${at}.probeLease`),
     jitter: (epoch) => spread(`${seed}/${at}/${epoch}`, JITTER_STEPS) / JITTER_STEPS,
   };
 }
@@ -205,14 +208,16 @@ function filled<T extends object>(
 
 function share(field: string, value: unknown): void {
   if (typeof value === 'number' && value > 0 && value <= 1) return;
-  throw new InvalidArgumentError(field, value, 'a share above 0, up to 1');
+  throw new InvalidArgumentError(field, value, A_SHARE);
 }
+
+const micros = (value: Duration, field: string): number => durationMs(value, field) * 1000;
 
 /** Infinity where there is none. */
-function micros(value: Duration | false | undefined, field: string): number {
-  return isGiven(value) ? durationMs(value, field) * 1000 : Infinity;
+function microsOrOff(value: Duration | false | undefined, field: string): number {
+  return isGiven(value) ? micros(value, field) : Infinity;
 }
 
-function isGiven<T>(value: T | false | undefined | null): value is T {
-  return value !== undefined && value !== null && value !== false;
+function isGiven<T>(value: T | false | undefined): value is T {
+  return value !== undefined && value !== false;
 }

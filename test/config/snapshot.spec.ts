@@ -4,7 +4,7 @@ import { deepFreeze } from '../../lib/common/immutable.js';
 import { type ConfigSnapshot } from '../../lib/config/rate-limit-config.js';
 import { snapshotOf } from '../../lib/config/snapshot.js';
 import { patched } from '../../lib/config/layers.js';
-import { type ConfigLayers, type JsonObject } from '../../lib/stores/config-store.js';
+import { type ConfigLayers } from '../../lib/stores/config-store.js';
 
 const GROUND: ConfigLayers = {
   code: {
@@ -66,52 +66,6 @@ function outcome(make: () => ConfigSnapshot): unknown {
   }
 }
 
-/** One of each kind of field. */
-const PARTS = {
-  cluster: { id: 'main', capacity: 1000, burstRatio: 2, pace: '50ms' },
-  apps: { shop: { guaranteed: 100, priority: 2, elastic: true } },
-  policies: {
-    api: { rate: 10, key: { header: 'x-shop' }, tiers: { vip: 500, slow: { rate: 1, burst: 2 } } },
-    web: {
-      rate: '5/s',
-      key: ['ip', { param: 'query.q' }],
-      algorithm: 'leaky-bucket',
-      early: false,
-    },
-  },
-  degradation: {
-    ...{ slow: '1s', refreshAfter: 0.5, coreFields: ['id'], recovery: { steps: [10, 100] } },
-    resources: { page: { level: 3, mode: 'forced', recovery: { tolerance: 0.1 } } },
-  },
-  protection: {
-    cache: 'redis',
-    db: { deadline: false, breaker: { window: { calls: 20 }, errorRate: 0.5 }, rate: 'api' },
-  },
-};
-
-const EMPTY: ConfigLayers = { code: {}, file: {}, patch: {} };
-
-const VALUES: readonly unknown[] = [
-  ...[null, true, false, -1, 0.5, 3, 101, '5/s', '2s', 'ip', [], ['ip'], [10, 100]],
-  ...[{}, { rate: 1 }, { header: 'x' }, { calls: 5 }, { any: 1 }],
-];
-
-/** The paths of all values, those that hold others too. */
-function pathsIn(value: unknown, at: readonly string[] = []): (readonly string[])[] {
-  if (typeof value !== 'object' || value === null) return [at];
-  const below = Object.entries(value).flatMap(([name, one]) => pathsIn(one, [...at, name]));
-  return at.length === 0 ? below : [at, ...below];
-}
-
-/** A copy in which something else stands at a place; nothing at all if that is null. */
-function replaced(value: object, [name, ...rest]: readonly string[], by: unknown): JsonObject {
-  const copy = copyOf(value) as Record<string, unknown>;
-  if (rest.length > 0) copy[name!] = replaced(copy[name!] as object, rest, by);
-  else if (by === null) delete copy[name!];
-  else copy[name!] = by;
-  return copy as JsonObject;
-}
-
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 describe('snapshotOf', () => {
@@ -131,19 +85,6 @@ describe('snapshotOf', () => {
         });
       }),
       { numRuns: 300 },
-    );
-  });
-
-  it('looks again at whatever kind of field has changed, also in a profile', () => {
-    const patch = { ...PARTS, profiles: { sale: PARTS } };
-    const known = snapshotOf(deepFreeze(copyOf({ ...EMPTY, patch })), 1);
-    fc.assert(
-      fc.property(fc.constantFrom(...pathsIn(patch)), fc.constantFrom(...VALUES), (at, value) => {
-        const layers = deepFreeze({ ...EMPTY, patch: replaced(patch, at, value) });
-        const found = outcome(() => snapshotOf(layers, 2, { known }));
-        expect(found).toEqual(outcome(() => snapshotOf(layers, 2, {})));
-      }),
-      { numRuns: 400 },
     );
   });
 

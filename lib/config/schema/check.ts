@@ -6,7 +6,7 @@ import { type PathSegment } from '../document/path.js';
 import { SECTIONS, type ConfigDocument } from './document.schema.js';
 import { issue, unknownName } from './issue.js';
 import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
-import { ALL_SOUND, ruleIssues, type IsSound } from './rule-issues.js';
+import { ALL_SOUND, ruleIssues, type IsSound } from './rules.js';
 import { shapeIssues, type LocatedIssue } from './shape-issues.js';
 
 export interface CheckOptions {
@@ -14,8 +14,6 @@ export interface CheckOptions {
   readonly allowEmpty?: boolean;
   /** What the document is called in the message of the error. */
   readonly name?: string | undefined;
-  /** A document that was checked before, of which this one may be made for the most part. */
-  readonly known?: ConfigDocument | undefined;
 }
 
 /** A part of the configuration that is laid over what is below it; null removes. */
@@ -70,13 +68,13 @@ function layerIssues(copy: unknown, { allowEmpty }: CheckOptions): ConfigIssue[]
 const isEmpty = (layer: object): boolean => Object.keys(layer).every((name) => name === 'version');
 
 function documentIssues(copy: unknown, options: CheckOptions): ConfigIssue[] {
-  const shape = shapeIssues(copy, options.known);
+  const shape = shapeIssues(copy);
   if (!isObject(copy))
     return copy === undefined || copy === null ? [emptyIssue()] : issuesOf(shape);
   const document = copy as ConfigDocument;
   const hasNothing = SECTIONS.every((name) => document[name] === undefined);
   if (hasNothing && shape.length === 0 && !options.allowEmpty) return [emptyIssue()];
-  const base = ruleIssues(document, soundness(shape, []), options.known);
+  const base = ruleIssues(document, soundness(shape, []));
   return [...issuesOf(shape), ...base, ...profileIssues(document, shape, base)];
 }
 
@@ -117,11 +115,9 @@ function profileIssues(
     if (!isObject(document.profiles?.[profile])) return [];
     const inForce = effective(document, profile);
     // Two objects of the right form can make one of the wrong form, such as a key of two kinds.
-    const form = shapeIssues(inForce, shape.length === 0 ? document : undefined).filter(({ at }) =>
-      isSound(at),
-    );
+    const form = shapeIssues(inForce).filter(({ at }) => isSound(at));
     const inForm = soundness(form, []);
-    const rules = ruleIssues(inForce, (at) => isSound(at) && inForm(at), document);
+    const rules = ruleIssues(inForce, (at) => isSound(at) && inForm(at));
     return [...issuesOf(form), ...rules]
       .filter(({ message }) => !known.has(message))
       .map((one) => belowProfile(profile, one));

@@ -11,11 +11,11 @@ export interface Limits {
 }
 
 /**
- * The limits of an effective document, in the form in which the limiter takes them. What is the same
- * as in a known document is the same in its limits.
+ * The limits of an effective document, in the form in which the limiter takes them. A policy that is
+ * the same object in two documents has the same limits, so that the limiter keeps what it has.
  */
-export function limitsOf(document: ConfigDocument, known?: ConfigDocument): Limits {
-  const policies = policyLimits(document.policies ?? NO_POLICIES, known?.policies ?? NO_POLICIES);
+export function limitsOf(document: ConfigDocument): Limits {
+  const policies = policyLimits(document.policies ?? NO_POLICIES);
   const quota = quotaOf(document);
   return quota === undefined ? { policies } : { policies, quota };
 }
@@ -24,26 +24,17 @@ type Policies = NonNullable<ConfigDocument['policies']>;
 
 const NO_POLICIES: Policies = deepFreeze({});
 
-const limitsOfPolicies = new WeakMap<Policies, Limits['policies']>();
-
-function policyLimits(policies: Policies, known: Policies): Limits['policies'] {
-  const found = limitsOfPolicies.get(policies);
-  if (found !== undefined) return found;
-  const before = limitsOfPolicies.get(known);
+const policyLimits = remembered((policies: Policies): Limits['policies'] => {
   const limits: Record<string, PolicyInput> = {};
-  for (const name of Object.keys(policies)) {
-    const policy = policies[name]!;
-    limits[name] = (policy === known[name] && before?.[name]) || limitOf(policy);
-  }
-  if (isImmutable(policies)) limitsOfPolicies.set(policies, deepFreeze(limits));
-  return limits;
-}
+  for (const name of Object.keys(policies)) limits[name] = limitOf(policies[name]!);
+  return isImmutable(policies) ? deepFreeze(limits) : limits;
+});
 
-/** Without what only requests have to do with. */
-function limitOf(policy: PolicyDocument): PolicyInput {
+/** The figures of a policy, without how it is applied to requests. */
+const limitOf = remembered((policy: PolicyDocument): PolicyInput => {
   const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
-  return limit;
-}
+  return isImmutable(policy) ? deepFreeze(limit) : limit;
+});
 
 type Apps = NonNullable<ConfigDocument['apps']>;
 

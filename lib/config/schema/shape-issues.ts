@@ -4,10 +4,9 @@ import { nearest } from '../../common/nearest.js';
 import { isPlanned, NOT_AVAILABLE } from '../../common/not-available.js';
 import { isObject, own } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
-import { documentSchema, type ConfigDocument } from './document.schema.js';
+import { documentSchema } from './document.schema.js';
 import { issue } from './issue.js';
 import { fieldsAt } from './schema-fields.js';
-import { isStillRight } from './still-right.js';
 
 type Path = readonly PathSegment[];
 
@@ -17,12 +16,8 @@ export interface LocatedIssue {
   readonly issue: ConfigIssue;
 }
 
-/**
- * Everything about the document that has the wrong form or name. `known` is another document, of the
- * right form, of which most of this one may be made.
- */
-export function shapeIssues(document: unknown, known?: ConfigDocument): LocatedIssue[] {
-  if (known !== undefined && isStillRight(documentSchema, document, known)) return [];
+/** Everything about the document that has the wrong form or name. */
+export function shapeIssues(document: unknown): LocatedIssue[] {
   const { error } = documentSchema.safeParse(document);
   const found =
     error === undefined ? [] : error.issues.flatMap((one) => located(one, [], document));

@@ -1,6 +1,8 @@
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import {
+  A_NAME,
+  NAME,
   oneOf,
   plainObject,
   rejectUnknown,
@@ -75,11 +77,13 @@ export interface DegradationFigures {
 
 const KNOWN = [...Object.keys(new DegradationOptions()), 'coreFields'];
 const KNOWN_RESOURCE = ['mode', 'level', 'level1Ttl', 'level2Ttl', 'coreFields', 'recovery'];
-const MODES: readonly ResourceMode[] = ['auto', 'forced', 'disabled', 'observe'];
+export const MODES: readonly ResourceMode[] = ['auto', 'forced', 'disabled', 'observe'];
+export const DEFAULT_MODE: ResourceMode = 'auto';
+export const A_PART = 'a part above 0, at most 1';
 /** Names beyond this share one recovery: a name made of a request must not fill the memory. */
 export const MOST_RESOURCES = 1000;
-const MOST_ENTRIES = 10_000_000;
-const MOST_AT_ONCE = 100_000;
+export const MOST_ENTRIES = 10_000_000;
+export const MOST_AT_ONCE = 100_000;
 
 export function checkDegradation(
   input: DegradationInput = {},
@@ -94,7 +98,7 @@ export function checkDegradation(
   wholeAbove0(`${at}.maxFallbacks`, options.maxFallbacks, MOST_AT_ONCE);
   const { refreshAfter } = options;
   if (typeof refreshAfter !== 'number' || !(refreshAfter > 0) || refreshAfter > 1) {
-    throw new InvalidArgumentError(`${at}.refreshAfter`, refreshAfter, 'a part above 0, at most 1');
+    throw new InvalidArgumentError(`${at}.refreshAfter`, refreshAfter, A_PART);
   }
   return {
     level1TtlMs: durationMs(options.level1Ttl, `${at}.level1Ttl`),
@@ -127,6 +131,7 @@ function checkResources(
   const checked = new Map<string, ResourceFigures>();
   for (const [name, resource] of Object.entries(resources)) {
     const path = `${at}.resources.${name}`;
+    if (!NAME.test(name)) throw new InvalidArgumentError(path, name, A_NAME);
     checked.set(name, checkResource(resource, recovery, path));
   }
   return checked;
@@ -139,7 +144,7 @@ function checkResource(
 ): ResourceFigures {
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, KNOWN_RESOURCE);
-  const { mode = 'auto', level, level1Ttl, level2Ttl } = input;
+  const { mode = DEFAULT_MODE, level, level1Ttl, level2Ttl } = input;
   oneOf(`${at}.mode`, mode, MODES);
   if (level !== undefined && (!LEVELS.includes(level) || mode !== 'forced')) {
     throw new InvalidArgumentError(`${at}.level`, level, "1, 2, 3 or 4, and mode 'forced'");

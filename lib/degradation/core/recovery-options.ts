@@ -56,8 +56,12 @@ export interface RecoveryFigures {
 }
 
 const KNOWN = [...Object.keys(new RecoveryOptions()), 'slow'];
-const MOST_STEPS = 20;
-const MOST_CALLS = 1e6;
+export const MOST_STEPS = 20;
+export const MOST_CALLS = 1e6;
+/** More than 1 means never. */
+export const MOST_RATE = 2;
+export const A_RATE = 'a part of the calls: above 0, and 1 for all of them';
+export const A_TOLERANCE = 'a part of the calls from 0 on, below 1';
 
 export function checkRecovery(input: Partial<RecoveryOptions>, at: string): RecoveryFigures {
   plainObject(at, input, 'an object');
@@ -104,17 +108,13 @@ function checkSteps(steps: unknown, field: string): readonly number[] {
 }
 
 function aboveZero(field: string, value: unknown): void {
-  if (typeof value !== 'number' || !(value > 0) || value > 2) {
-    throw new InvalidArgumentError(
-      field,
-      value,
-      'a part of the calls: above 0, and 1 for all of them',
-    );
+  if (typeof value !== 'number' || !(value > 0) || value > MOST_RATE) {
+    throw new InvalidArgumentError(field, value, A_RATE);
   }
 }
 
 function checkTolerance(field: string, value: unknown): void {
   if (typeof value !== 'number' || !(value >= 0) || value >= 1) {
-    throw new InvalidArgumentError(field, value, 'a part of the calls from 0 on, below 1');
+    throw new InvalidArgumentError(field, value, A_TOLERANCE);
   }
 }
