@@ -6,6 +6,7 @@ import { dateOption, readArguments, wholeOption } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { unknownResource } from './degrade.js';
 import { CommandFailedError } from './errors.js';
+import { UsageError } from './simulator/command/usage-error.js';
 import { yourName } from './fleet-change.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { inTime, table } from './table.js';
@@ -20,6 +21,7 @@ export const warm: Command = {
   about: 'have one process of each service fill the caches with what its @Degrade({ warm }) lists',
   options: [
     '--at TIME         then, on the clock of Redis (default: now, and waits for the report)',
+    '--cancel ID       take back an order whose time has not come',
     `--timeout SECONDS for how long it waits for the report (default: ${DEFAULT_PATIENCE_S})`,
     '--by NAME         who does it, for logs and reports (default: your name)',
     ...STORE_HELP,
@@ -29,6 +31,7 @@ export const warm: Command = {
     const options = {
       ...STORE_OPTIONS,
       at: { type: 'string' },
+      cancel: { type: 'string' },
       timeout: { type: 'string' },
       by: { type: 'string' },
     } as const;
@@ -36,6 +39,13 @@ export const warm: Command = {
     const at = dateOption('--at', values.at);
     const patienceS = wholeOption('--timeout', values.timeout, 1) ?? DEFAULT_PATIENCE_S;
     const [resource] = words;
+    const cancelled = wholeOption('--cancel', values.cancel, 1);
+    if (cancelled !== undefined) {
+      if (resource !== undefined || at !== undefined) {
+        throw new UsageError('--cancel takes neither RESOURCE nor --at.');
+      }
+      return withStore(values, (store) => takeBack(store, cancelled, values.json ?? false, output));
+    }
     return withStore(values, async (store) => {
       const services = servicesFor(resource, await store.config.acknowledgements());
       await mustBeAhead(store, at);
@@ -57,7 +67,34 @@ export const warm: Command = {
   },
 };
 
-const TOO_MANY = '16 warm orders are open already: weir status shows them; they end after an hour';
+const TOO_MANY =
+  '16 warm orders are open already: weir status shows them; they end after an hour, or by --cancel';
+
+async function takeBack(
+  store: OpenStore,
+  id: number,
+  isJson: boolean,
+  output: Output,
+): Promise<number> {
+  // Orders are asked of a client that is connected.
+  await store.config.read();
+  const result = await ordersOf(store).cancel(id);
+  switch (result) {
+    case 'unknown':
+      throw new CommandFailedError(
+        `there is no warm order ${id}; weir status shows those of the last hour`,
+      );
+    case 'begun':
+      throw new CommandFailedError(`warm order ${id} has begun: weir status shows its report`);
+    case 'cancelled':
+      output.log(
+        isJson
+          ? JSON.stringify({ id, cancelled: true }, null, 2)
+          : `warm order ${id} is taken back`,
+      );
+      return DONE;
+  }
+}
 
 /** On the client of a store that has answered already. */
 export function ordersOf({ connection: { client }, prefix, clock }: OpenStore): RedisOrders {

@@ -43,10 +43,14 @@ export interface OpenOrders {
   readonly orders: readonly OpenOrder[];
 }
 
+/** What became of taking an order back: one that has begun goes on. */
+export type CancelResult = 'cancelled' | 'unknown' | 'begun';
+
 /** Where orders are left for the processes. What it does not answer in time is rejected. */
 export interface OrderStore {
   /** The number of the order; undefined if there are as many as may be. */
   put(order: Pick<Order, 'kind' | 'resource' | 'by'>, atMs?: number): Promise<number | undefined>;
+  cancel(id: number): Promise<CancelResult>;
   read(): Promise<OpenOrders>;
   /** False if it is not, or no longer, this node's. With a result it is done. */
   claim(

@@ -177,6 +177,28 @@ describe('operators', () => {
     await until(() => loaded.length === 6);
   });
 
+  it('take back an order whose time has not come', async () => {
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    const [, id] = /warm order (\d+)/.exec((await weir('warm', '--at', later)).out)!;
+    expect(await weir('warm', '--cancel', id!)).toMatchObject({
+      ...{ code: 0, out: `warm order ${id} is taken back\n`, err: '' },
+    });
+    expect((await weir('status')).out).not.toContain(`warm order ${id} `);
+    expect((await weir('warm', '--cancel', id!)).err).toBe(
+      `there is no warm order ${id}; weir status shows those of the last hour\n`,
+    );
+    const [, done] = /warm order (\d+)/.exec((await weir('warm', 'page')).out)!;
+    expect((await weir('warm', '--cancel', done!)).err).toBe(
+      `warm order ${done} has begun: weir status shows its report\n`,
+    );
+    const both = await weir('warm', 'page', '--cancel', '1');
+    expect([both.code, both.err]).toEqual([
+      2,
+      expect.stringContaining('--cancel takes neither RESOURCE nor --at'),
+    ]);
+    expect(await json('warm', '--at', later)).toMatchObject({ services: ['shop'] });
+  });
+
   it('are told when nobody reports in time', async () => {
     for (const app of apps) {
       const config: unknown = app.get(RateLimitConfig);

@@ -69,6 +69,7 @@ describe('the tarball', () => {
       'lua/forget-bucket.lua',
       'lua/heartbeat.lua',
       'lua/lease.lua',
+      'lua/order-cancel.lua',
       'lua/order-claim.lua',
       'lua/order-put.lua',
       'lua/orders-read.lua',

@@ -5,6 +5,7 @@ import {
   MOST_ORDERS,
   ORDER_KEPT_MS,
   readOrders,
+  type CancelResult,
   type OpenOrders,
   type Order,
   type OrderResult,
@@ -21,6 +22,9 @@ export interface RedisOrdersSettings {
   readonly timeoutMs: number;
 }
 
+/** As order-cancel.lua numbers them. */
+const CANCEL_RESULTS: readonly CancelResult[] = ['unknown', 'cancelled', 'begun'];
+
 type Argument = string | number;
 type Call = (...args: Argument[]) => Promise<readonly unknown[]>;
 
@@ -31,6 +35,7 @@ export class RedisOrders implements OrderStore {
   private readonly putScript: Call;
   private readonly claimScript: Call;
   private readonly readScript: Call;
+  private readonly cancelScript: Call;
 
   constructor(
     private readonly settings: RedisOrdersSettings,
@@ -42,12 +47,18 @@ export class RedisOrders implements OrderStore {
     this.putScript = this.define('weirOrderPut', 'order-put');
     this.claimScript = this.define('weirOrderClaim', 'order-claim');
     this.readScript = this.define('weirOrdersRead', 'orders-read');
+    this.cancelScript = this.define('weirOrderCancel', 'order-cancel');
   }
 
   async put(order: Pick<Order, 'kind' | 'resource' | 'by'>, atMs = 0): Promise<number | undefined> {
     const limits = [atMs, ORDER_KEPT_MS, MOST_ORDERS, this.channel];
     const [id] = await this.putScript(JSON.stringify(order), ...limits);
     return Number(id) > 0 ? Number(id) : undefined;
+  }
+
+  async cancel(id: number): Promise<CancelResult> {
+    const [result] = await this.cancelScript(id);
+    return CANCEL_RESULTS[Number(result)] ?? 'unknown';
   }
 
   async read(): Promise<OpenOrders> {
