@@ -5,6 +5,8 @@ import { type BoundCheck } from './remembered-denial.js';
 /** The store answers for a key: it hears what passed without it. */
 export function payOwed({ shared, key }: BoundCheck, store: RemoteStore, clock: Clock): void {
   const limit = shared.latest();
+  // Every answer of the store comes by here, and next to none finds anything owed.
+  if (limit.owed === undefined || limit.owed.isEmpty) return;
   const sinceMicros = clock.now();
   const cost = limit.takeOwed(key, sinceMicros);
   if (cost > 0) store.submit(new OwedDebt({ shared: limit, key, cost }, sinceMicros));

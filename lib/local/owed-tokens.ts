@@ -16,6 +16,10 @@ export class OwedTokens {
 
   constructor(private readonly maxKeys: number) {}
 
+  get isEmpty(): boolean {
+    return this.byKey.size === 0;
+  }
+
   /** Of more keys than there is room for nothing is known later: that is an outage as any other. */
   add(key: string, tokens: number, sinceMicros: number): void {
     const owed = this.byKey.get(key);
@@ -32,7 +36,6 @@ export class OwedTokens {
   }
 
   take(key: string): Owed | undefined {
-    if (this.byKey.size === 0) return undefined;
     const owed = this.byKey.get(key);
     if (owed !== undefined) this.byKey.delete(key);
     return owed;
