@@ -15,7 +15,7 @@ import { inOneLine } from './common/quoted.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config/config.options.js';
 import { type DegradeParts } from './degradation.providers.js';
-import { type PolicyCatalog } from './limits/policy-catalog.js';
+import { type PolicyCatalog } from './limits/route-policies.js';
 import { type Degradation } from './degradation/degradation.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';

@@ -3,7 +3,7 @@ import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config
 import { type VersionedConfig } from './config/versioned-config.js';
 import { ConfigLife, openConfig, openOrders } from './config.life.js';
 import { DegradeParts } from './degradation.providers.js';
-import { PolicyCatalog } from './limits/policy-catalog.js';
+import { PolicyCatalog } from './limits/route-policies.js';
 import { RouteTable } from './limits/route-table.js';
 import { Degradation } from './degradation/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
@@ -11,7 +11,7 @@ import { LimitsConsumer } from './limits.consumer.js';
 import { Protection } from './protection/protection.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONS, provide } from './requests/module-tokens.js';
-import { RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+import { RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 
 /** What changes while the service runs, and who has to know. */
 export const configProviders: Provider[] = [

@@ -19,7 +19,7 @@ import { DegradedFilter } from './degradation/degraded.filter.js';
 import { isBoundTwice } from './degradation/innermost.js';
 import { RouteWarming } from './degradation/route-warming.js';
 import { isRedis, openAnswers } from './degradation/answer-stores.js';
-import { HandlerExplorer } from './requests/handler.explorer.js';
+import { HandlerExplorer } from './requests/handlers.js';
 import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';

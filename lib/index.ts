@@ -12,16 +12,16 @@ export { Degrade } from './degradation/degrade.decorator.js';
 export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
 export { RateLimitCost } from './limits/rate-limit-cost.decorator.js';
 export { RateLimitDecision } from './limits/rate-limit-decision.decorator.js';
-export { RateLimit, type RateLimitSettings } from './limits/rate-limit.decorator.js';
+export { RateLimit, type RateLimitSettings } from './limits/rate-limit.decorators.js';
 export { SkipRateLimit } from './limits/skip-rate-limit.decorator.js';
 export { rateLimitOf } from './limits/charges.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-options.js';
 export { ProtectionFilter } from './protection/protection.filter.js';
 export { RateLimitFilter } from './limits/rate-limit.filter.js';
 export { RateLimitGuard } from './limits/rate-limit.guard.js';
-export { RateLimitedException, type RateLimitedBody } from './requests/rate-limited.exception.js';
+export { RateLimitedException, type RateLimitedBody } from './requests/rejections.js';
 export { RefusedException, type RefusedBody } from './requests/refused.exception.js';
-export { type RejectionBody } from './requests/rejection.js';
+export { type RejectionBody, type UnavailableBody } from './requests/rejection.js';
 export { RequestFaults } from './limits/request-faults.js';
 export { type PolicyChoice, type PolicyUse } from './limits/route-metadata.js';
 export {
@@ -31,7 +31,6 @@ export {
   type Tier,
   type TierLookup,
 } from './limits/route-policy.js';
-export { type UnavailableBody } from './requests/rejection.js';
 export {
   ConfigConflictError,
   ConfigRefusedError,
@@ -123,7 +122,7 @@ export {
   splitValue,
   type SplitManifest,
   type SplitValue,
-} from './protection/split-value.js';
+} from './protection/big-values.js';
 export { Degradation } from './degradation/degradation.js';
 export { DegradeModuleOptions } from './degradation/degrade-module-options.js';
 export {
@@ -162,7 +161,7 @@ export {
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
 export { GrpcOptions } from './transports/grpc/grpc-options.js';
-export { HeaderOptions } from './transports/http/rate-limit-headers.js';
+export { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 export { DroppedEvents } from './transports/rpc/dropped-events.js';
 export { KafkaOptions } from './transports/rpc/kafka-options.js';
 export {

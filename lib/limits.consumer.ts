@@ -1,10 +1,10 @@
 import { type ConfigConsumer, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { limitsOf } from './config/schema/limits-of.js';
 import { UnknownAppError } from './common/errors.js';
-import { type PolicyCatalog } from './limits/policy-catalog.js';
+import { type PolicyCatalog } from './limits/route-policies.js';
 import { type RouteTable } from './limits/route-table.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
-import { type RateLimitHeaders } from './transports/http/rate-limit-headers.js';
+import { type RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 
 /** Brings limits into force: what they are, how they are applied, and what callers are told of them. */
 export class LimitsConsumer implements ConfigConsumer {

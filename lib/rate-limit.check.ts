@@ -9,7 +9,7 @@ import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
-import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { WebsocketOptions } from './transports/ws/violations.js';
 

@@ -12,7 +12,7 @@ import { type DegradeModuleOptions } from './degradation/degrade-module-options.
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-options.js';
-import { HeaderOptions } from './transports/http/rate-limit-headers.js';
+import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-options.js';
 import { WebsocketOptions } from './transports/ws/violations.js';
 

@@ -4,7 +4,7 @@ import { plainObject, withoutUndefined } from '../common/validate.js';
 import { type HealthProbe } from './core/contract.js';
 import { checkDegradation, DegradationOptions, type DegradationInput } from './core/options.js';
 import { checkCredentialHeaders } from './credential-headers.js';
-import { type UsualPatience } from './route-patience.js';
+import { type UsualPatience } from './route-deadlines.js';
 
 /** What holds for every `@Degrade` that says nothing else. The initial values are the defaults. */
 export class DegradeModuleOptions extends DegradationOptions {

@@ -20,7 +20,7 @@ import { type DegradeMark, type DegradeTransport } from './degrade-transport.js'
 import { DegradedException } from './degraded.exception.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { type RouteAnswers } from './route-answers.js';
-import { type CallPatience, type RoutePatience } from './route-patience.js';
+import { type CallPatience, type RoutePatience } from './route-deadlines.js';
 
 /** Why a request is not answered by its handler. */
 export interface Trigger {

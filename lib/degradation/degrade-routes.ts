@@ -12,7 +12,7 @@ import { degradeOf } from './degrade-metadata.js';
 import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
 import { levelsOf } from './route-levels.js';
-import { PatienceLines, type UsualPatience } from './route-patience.js';
+import { PatienceLines, type UsualPatience } from './route-deadlines.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly table: Pick<RouteTable, 'planOf'>;

@@ -1,5 +1,5 @@
 import { type OnModuleInit } from '@nestjs/common';
-import { type FoundHandler, type HandlerExplorer } from '../requests/handler.explorer.js';
+import { type FoundHandler, type HandlerExplorer } from '../requests/handlers.js';
 import { degradeOf } from './degrade-metadata.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { bindInnermost } from './innermost.js';

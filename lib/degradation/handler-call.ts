@@ -7,7 +7,7 @@ import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js'
 import { DegradedException } from './degraded.exception.js';
 import { LightSubscriber } from './light-subscriber.js';
 import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
-import { type CallPatience } from './route-patience.js';
+import { type CallPatience } from './route-deadlines.js';
 
 const NOTHING = Symbol('nothing');
 

@@ -3,7 +3,7 @@ import { clientAddress } from '../common/address.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction, isStrayPromise } from '../common/promises.js';
 import { type KeyFunction, type KeyOption } from './key-options.js';
-import { type RequestReader } from '../requests/request-reader.js';
+import { type RequestReader } from '../requests/transport.js';
 
 /** The bucket of all requests that have no key of their own. */
 export const NO_KEY = '(none)';

@@ -8,7 +8,7 @@ import {
   PATH,
   type FoundHandler,
   type HandlerExplorer,
-} from '../requests/handler.explorer.js';
+} from '../requests/handlers.js';
 import { UnmetLimits } from './unmet-limits.js';
 
 /** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */

@@ -8,9 +8,9 @@ import {
 } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
 import { GuardFailure } from './guard-failure.js';
-import { RateLimitedException } from '../requests/rate-limited.exception.js';
+import { RateLimitedException } from '../requests/rejections.js';
 import { RefusedException } from '../requests/refused.exception.js';
-import { Transports } from '../requests/request-reader.js';
+import { Transports } from '../requests/transport.js';
 
 type Caught = RateLimitedException | RefusedException | GuardFailure;
 

@@ -13,15 +13,10 @@ import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { NotYet } from './awaited-values.js';
 import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
-import { Questions } from './question.js';
+import { Questions } from './request-builder.js';
 import { refusalOf } from '../requests/refused.exception.js';
 import { RequestFaults } from './request-faults.js';
-import {
-  CallerGone,
-  Transports,
-  type Patience,
-  type Transport,
-} from '../requests/request-reader.js';
+import { CallerGone, Transports, type Patience, type Transport } from '../requests/transport.js';
 import { type RoutePlan } from './route-plan.js';
 import { methodNameOf, RouteTable } from './route-table.js';
 import { subjectOf } from '../requests/subject.js';

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { ByHandler, type Class, type Handler, type NamedHandler } from '../requests/by-handler.js';
 import { paramsOf } from './key-resolver.js';
-import { type PolicyCatalog } from './policy-catalog.js';
+import { type PolicyCatalog } from './route-policies.js';
 import {
   costOf,
   entriesOf,

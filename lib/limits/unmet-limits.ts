@@ -3,7 +3,7 @@ import { type ModulesContainer } from '@nestjs/core';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type Class } from '../requests/by-handler.js';
 import { entriesOf } from './route-metadata.js';
-import { MESSAGE_PATTERN, PATH, type HandlerExplorer } from '../requests/handler.explorer.js';
+import { MESSAGE_PATTERN, PATH, type HandlerExplorer } from '../requests/handlers.js';
 
 /** Where Nest keeps what a message of a gateway, or a field of GraphQL, is handled by. */
 const GATEWAY_MESSAGE = 'websockets:message_mapping';

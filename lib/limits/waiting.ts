@@ -3,7 +3,7 @@ import { type Clock } from '../common/clock.js';
 import { RateLimitError } from '../common/errors.js';
 import { type Decision } from '../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../limiter/rate-limiter.js';
-import { type Patience, type Transport } from '../requests/request-reader.js';
+import { type Patience, type Transport } from '../requests/transport.js';
 
 const KEEP_ALIVE_MS = 1000;
 

@@ -14,7 +14,7 @@ import {
   type Outcome,
   type Permit,
 } from './breaker-state.js';
-import { CountWindow, TimeWindow, type OutcomeWindow } from './outcome-window.js';
+import { CountWindow, TimeWindow, type OutcomeWindow } from '../common/outcome-window.js';
 
 /** By itself; or as an operator wants it: always open, never open, or only watched. */
 export type BreakerMode = 'auto' | 'forced' | 'disabled' | 'observe';

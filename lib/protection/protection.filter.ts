@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
 import { DeadlineExceededError, ProtectionRejectedError } from './errors.js';
-import { Transports } from '../requests/request-reader.js';
+import { Transports } from '../requests/transport.js';
 import { TurnedAway } from './turned-away.js';
 import { unavailableBodyOf, type ProtectionFailure } from './unavailable.js';
 

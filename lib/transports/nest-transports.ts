@@ -1,5 +1,5 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { Transports, type Transport } from '../requests/request-reader.js';
+import { Transports, type Transport } from '../requests/transport.js';
 import { grpcCallOf } from '../requests/subject.js';
 
 /** The transports by the type of a context. */

@@ -8,12 +8,12 @@ import {
 } from 'nestjs-weir';
 import { AwaitedValues } from '../../lib/limits/awaited-values.js';
 import { compileKey, type KeySettings } from '../../lib/limits/key-resolver.js';
-import { PolicyCatalog } from '../../lib/limits/policy-catalog.js';
-import { Questions } from '../../lib/limits/question.js';
-import { type RequestReader } from '../../lib/requests/request-reader.js';
+import { PolicyCatalog } from '../../lib/limits/route-policies.js';
+import { Questions } from '../../lib/limits/request-builder.js';
+import { type RequestReader } from '../../lib/requests/transport.js';
 import { type PolicyChoice } from '../../lib/limits/route-metadata.js';
 import { RoutePlan } from '../../lib/limits/route-plan.js';
-import { valueAt } from '../../lib/transports/http/http-requests.js';
+import { valueAt } from '../../lib/transports/shared/requests.js';
 
 interface FakeRequest {
   readonly ip?: string;

@@ -11,7 +11,7 @@ import {
   type RateLimitModuleInput,
 } from 'nestjs-weir';
 import { type NamedHandler } from '../../lib/requests/by-handler.js';
-import { PolicyCatalog } from '../../lib/limits/policy-catalog.js';
+import { PolicyCatalog } from '../../lib/limits/route-policies.js';
 import { type RoutePlan } from '../../lib/limits/route-plan.js';
 import { RouteTable, type RouteTableSettings } from '../../lib/limits/route-table.js';
 

@@ -1,5 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type Transport } from '../../lib/requests/request-reader.js';
+import { type Transport } from '../../lib/requests/transport.js';
 import { Waiting } from '../../lib/limits/waiting.js';
 import { type Decision } from '../../lib/limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../lib/limiter/rate-limiter.js';

@@ -12,7 +12,7 @@ import {
 } from './contract.js';
 import { keepFields } from './core-fields.js';
 import { FallbackCounts, type FallbackStats } from './fallback-counts.js';
-import { FallbackDesk } from './fallback-desk.js';
+import { FallbackDesk } from './fallback-runner.js';
 import { type DegradationFigures } from './options.js';
 import { isPlainData } from './plain-data.js';
 

@@ -1,5 +1,5 @@
 import { LEVELS, REASONS, type DegradeLevel, type DegradeReason } from './contract.js';
-import { type FallbackFault } from './fallback-desk.js';
+import { type FallbackFault } from './fallback-runner.js';
 
 type ByReason = Record<DegradeReason, number>;
 

@@ -1,7 +1,4 @@
-import {
-  RateLimitedException,
-  type RateLimitedBody,
-} from '../../requests/rate-limited.exception.js';
+import { RateLimitedException, type RateLimitedBody } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';

@@ -1,13 +1,13 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { keepCharge } from '../../limits/charges.js';
-import { type RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { type RateLimitedException } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { type Transport } from '../../requests/request-reader.js';
+import { type Transport } from '../../requests/transport.js';
 import { type RouteFacts } from '../../requests/route-facts.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
-import { addressOf, headerOf, valueAt, type HttpRequest } from '../http/http-requests.js';
-import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
+import { addressOf, headerOf, valueAt, type HttpRequest } from '../shared/requests.js';
+import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
 import { GraphqlRefusal, GraphqlRejection, GraphqlUnavailable } from './graphql-rejection.js';
 import { callOf, requestOf, responseOf, type OperationContext } from './operations.js';

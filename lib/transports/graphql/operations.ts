@@ -1,5 +1,5 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { type HttpRequest, type HttpResponse } from '../http/http-requests.js';
+import { type HttpRequest, type HttpResponse } from '../shared/requests.js';
 import { type UpgradeRequest } from '../upgrade-requests.js';
 
 /** What servers and applications usually put into the context of an operation. */

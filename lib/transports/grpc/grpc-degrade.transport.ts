@@ -9,7 +9,7 @@ import {
 import { type DegradedException } from '../../degradation/degraded.exception.js';
 import { isServerFault } from '../../degradation/failures.js';
 import { markText } from '../degrade-mark.js';
-import { PayloadDegrade } from '../payload-degrade.js';
+import { PayloadDegrade } from '../shared/substitutes.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
 import { callOf, headerOfCall, type ServerCall } from './server-calls.js';
 import { addTrailer } from './trailers.js';

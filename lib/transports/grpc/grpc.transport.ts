@@ -1,14 +1,14 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { GuardFailure } from '../../limits/guard-failure.js';
-import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RateLimitedException } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
 import { type RejectionBody } from '../../requests/rejection.js';
-import { CallerGone, type Around, type Transport } from '../../requests/request-reader.js';
+import { CallerGone, type Around, type Transport } from '../../requests/transport.js';
 import { type RouteFacts } from '../../requests/route-facts.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
-import { type RateLimitHeaders } from '../http/rate-limit-headers.js';
+import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
 import { failureStatus } from './failure-status.js';
 import { type GrpcOptions } from './grpc-options.js';
 import { rejectionStatus, type MetadataClass } from './grpc-status.js';

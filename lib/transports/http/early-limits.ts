@@ -1,8 +1,8 @@
 import { type MiddlewareConsumer } from '@nestjs/common';
 import { type RateLimitGuard } from '../../limits/rate-limit.guard.js';
-import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RateLimitedException } from '../../requests/rejections.js';
 import { RefusedException } from '../../requests/refused.exception.js';
-import { type Transports } from '../../requests/request-reader.js';
+import { type Transports } from '../../requests/transport.js';
 import { type RoutePlan } from '../../limits/route-plan.js';
 import { EarlyContext } from './early-context.js';
 import { routeInfosOf } from '../../requests/route-infos.js';

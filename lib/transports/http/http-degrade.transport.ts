@@ -19,7 +19,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   type NodeResponse,
-} from './http-requests.js';
+} from '../shared/requests.js';
 import { degradedProblemOf } from './problem.js';
 import { versionOf } from './request-version.js';
 

@@ -1,9 +1,9 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RateLimitedException } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
 import { type RejectionBody } from '../../requests/rejection.js';
-import { type Transport } from '../../requests/request-reader.js';
+import { type Transport } from '../../requests/transport.js';
 import { type RouteFacts } from '../../requests/route-facts.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
@@ -14,10 +14,10 @@ import {
   writeHeader,
   type HttpRequest,
   type HttpResponse,
-} from './http-requests.js';
+} from '../shared/requests.js';
 import { problemOf } from './problem.js';
 import { type ProxyWarnings } from './proxy-warnings.js';
-import { type RateLimitHeaders } from './rate-limit-headers.js';
+import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
 
 /** Requests of Express and Fastify. */
 export class HttpTransport implements Transport {

@@ -1,4 +1,4 @@
-import { type HttpRequest } from './http-requests.js';
+import { type HttpRequest } from '../shared/requests.js';
 
 /** To look costs as much as a decision, and what is odd is so for many requests. */
 const ALL_OF_THE_FIRST = 1000;

@@ -1,5 +1,5 @@
 import { VersioningType, type VersioningOptions } from '@nestjs/common';
-import { headerOf, type HttpRequest } from './http-requests.js';
+import { headerOf, type HttpRequest } from '../shared/requests.js';
 
 /** The version of a route that a request asks for, where its path does not tell. As Nest reads it. */
 export function versionOf(

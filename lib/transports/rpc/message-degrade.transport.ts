@@ -4,7 +4,7 @@ import { type CredentialHeaders } from '../../degradation/credential-headers.js'
 import { type DegradeTransport, type RequestParts } from '../../degradation/degrade-transport.js';
 import { type DegradedException } from '../../degradation/degraded.exception.js';
 import { isServerFault } from '../../degradation/failures.js';
-import { PayloadDegrade } from '../payload-degrade.js';
+import { PayloadDegrade } from '../shared/substitutes.js';
 import { messageContextOf, subjectNameOf } from './message-context.js';
 import { messageHeaderNames, messageHeaderOf } from './message-headers.js';
 

@@ -1,15 +1,15 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
-import { RateLimitedException } from '../../requests/rate-limited.exception.js';
+import { RateLimitedException } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { CallerGone, type Patience, type Transport } from '../../requests/request-reader.js';
+import { CallerGone, type Patience, type Transport } from '../../requests/transport.js';
 import { type RouteFacts } from '../../requests/route-facts.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type EventPatterns } from './event-patterns.js';
 import { HangUps } from './hang-ups.js';
-import { type KafkaPatience } from './kafka-patience.js';
+import { type KafkaPatience } from './kafka-waiting.js';
 import {
   isKafka,
   isRmq,
@@ -21,7 +21,7 @@ import {
 import { isEventHandler, patternOf } from './message-handlers.js';
 import { messageHeaderOf } from './message-headers.js';
 import { ownValueAt, valueAtPlace } from './own-value.js';
-import { type RmqReceipts } from './rmq-receipts.js';
+import { type RmqReceipts } from './message-servers.js';
 
 /** What Nest makes of errors that are not for callers. */
 const FAILED = { status: 'error', message: 'Internal server error' };

@@ -1,4 +1,4 @@
-import { type RateLimitedBody } from '../../requests/rate-limited.exception.js';
+import { type RateLimitedBody } from '../../requests/rejections.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import {
   servedStatusOf,

@@ -1,14 +1,11 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import {
-  RateLimitedException,
-  type RateLimitedBody,
-} from '../../requests/rate-limited.exception.js';
+import { RateLimitedException, type RateLimitedBody } from '../../requests/rejections.js';
 import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { CallerGone, type Transport } from '../../requests/request-reader.js';
+import { CallerGone, type Transport } from '../../requests/transport.js';
 import { type UnavailableBody } from '../../requests/rejection.js';
 import { keepWordlessDecision } from '../../limits/wordless-messages.js';
 import { type Decision } from '../../limiter/decision.js';
-import { headerOf, valueAt } from '../http/http-requests.js';
+import { headerOf, valueAt } from '../shared/requests.js';
 import { valueAtPlace } from '../rpc/own-value.js';
 import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
 import { isClosed, sendEvent, whenGone, type Socket } from './sockets.js';

@@ -1,7 +1,7 @@
 import { type RouteFacts } from '../../requests/route-facts.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
-import { writeHeader, type HttpResponse } from './http-requests.js';
-import { waitSeconds } from './wait-seconds.js';
+import { writeHeader, type HttpResponse } from './requests.js';
+import { waitSeconds } from '../http/wait-seconds.js';
 
 /** Which headers tell callers about their limits. The initial values are the defaults. */
 export class HeaderOptions {

@@ -1,4 +1,4 @@
-import { CallerGone } from '../../requests/request-reader.js';
+import { CallerGone } from '../../requests/transport.js';
 
 /** What Express and Fastify requests have in common, as far as limits look at them. */
 export interface HttpRequest {

@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { CALL } from '../limits/route-place.js';
-import { type AnswerFacts, type Asked } from '../degradation/degrade-transport.js';
+import { CALL } from '../../limits/route-place.js';
+import { type AnswerFacts, type Asked } from '../../degradation/degrade-transport.js';
 
 /** What an answer of HTTP would be: there is nothing else to say of one that came back. */
 const FINE: AnswerFacts = {

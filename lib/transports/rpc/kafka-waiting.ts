@@ -1,5 +1,5 @@
 import { type Clock } from '../../common/clock.js';
-import { type Patience } from '../../requests/request-reader.js';
+import { type Patience } from '../../requests/transport.js';
 import { type MessageContext } from './message-context.js';
 
 /** How much of the time a partition may stand still for callers that are over limits of their own. */

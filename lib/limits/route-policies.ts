@@ -8,7 +8,7 @@ import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type ExecutionContext } from '@nestjs/common';
 import { NotYet } from './awaited-values.js';
 import { callerOf, type KeySettings } from './key-resolver.js';
-import { type RequestReader } from '../requests/request-reader.js';
+import { type RequestReader } from '../requests/transport.js';
 import {
   checkNames,
   splitPolicy,

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { createRateLimiter, type RateLimiter, type RoutePolicy } from 'nestjs-weir';
 import { deepFreeze } from '../../lib/common/immutable.js';
 import { shared } from '../../lib/config/document/shared.js';
-import { PolicyCatalog } from '../../lib/limits/policy-catalog.js';
-import { type RequestReader } from '../../lib/requests/request-reader.js';
+import { PolicyCatalog } from '../../lib/limits/route-policies.js';
+import { type RequestReader } from '../../lib/requests/transport.js';
 
 const byName = (): string => 'somebody';
 const tier = (): string => 'gold';

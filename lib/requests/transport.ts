@@ -1,6 +1,6 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
-import { type RateLimitedException } from './rate-limited.exception.js';
+import { type RateLimitedException } from './rejections.js';
 import { type RefusedBody, type RefusedException } from './refused.exception.js';
 import { type RouteFacts } from './route-facts.js';
 import { type UnavailableBody } from './rejection.js';
