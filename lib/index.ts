@@ -19,9 +19,14 @@ export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-
 export { ProtectionFilter } from './protection/protection.filter.js';
 export { RateLimitFilter } from './limits/rate-limit.filter.js';
 export { RateLimitGuard } from './limits/rate-limit.guard.js';
-export { RateLimitedException, type RateLimitedBody } from './requests/rejections.js';
-export { RefusedException, type RefusedBody } from './requests/refused.exception.js';
-export { type RejectionBody, type UnavailableBody } from './requests/rejection.js';
+export {
+  RateLimitedException,
+  RefusedException,
+  type RateLimitedBody,
+  type RefusedBody,
+  type RejectionBody,
+  type UnavailableBody,
+} from './requests/rejections.js';
 export { RequestFaults } from './limits/request-faults.js';
 export { type PolicyChoice, type PolicyUse } from './limits/route-metadata.js';
 export {

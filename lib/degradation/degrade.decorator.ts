@@ -5,7 +5,7 @@ import { setDegrade } from './degrade-metadata.js';
 import { type DegradeOptions } from './degrade-options.js';
 import { DegradeInterceptor } from './degrade.interceptor.js';
 import { DegradedFilter } from './degraded.filter.js';
-import { onClassOrMethod } from '../limits/on-class-or-method.js';
+import { onClassOrMethod } from '../requests/nest-metadata.js';
 
 /**
  * Gives callers the best answer still possible when a handler is over its limit, fails, or is slow:

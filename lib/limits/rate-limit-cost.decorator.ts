@@ -2,7 +2,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { type PerRequest } from './key-options.js';
 import { setCost } from './route-metadata.js';
-import { onClassOrMethod } from './on-class-or-method.js';
+import { onClassOrMethod } from '../requests/nest-metadata.js';
 
 /** Tokens that a request takes, of every policy and of the quota: a number, or what it is worth. */
 export function RateLimitCost(cost: PerRequest<number>): ClassDecorator & MethodDecorator {

@@ -8,7 +8,7 @@ import { RateLimitGuard } from './rate-limit.guard.js';
 import { addEntry, type PolicyChoice, type RateLimitEntry } from './route-metadata.js';
 import { type RoutePolicy } from './route-policy.js';
 import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
-import { onClassOrMethod } from './on-class-or-method.js';
+import { onClassOrMethod } from '../requests/nest-metadata.js';
 
 export interface RateLimitSettings {
   /** False leaves the app's quota out. */

@@ -7,10 +7,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
-import { GuardFailure } from './guard-failure.js';
-import { RateLimitedException } from '../requests/rejections.js';
-import { RefusedException } from '../requests/refused.exception.js';
-import { Transports } from '../requests/transport.js';
+import { GuardFailure, Transports } from '../requests/transport.js';
+import { RateLimitedException, RefusedException } from '../requests/rejections.js';
 
 type Caught = RateLimitedException | RefusedException | GuardFailure;
 

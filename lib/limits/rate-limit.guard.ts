@@ -14,7 +14,7 @@ import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-
 import { NotYet } from './awaited-values.js';
 import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
 import { Questions } from './request-builder.js';
-import { refusalOf } from '../requests/refused.exception.js';
+import { refusalOf } from '../requests/rejections.js';
 import { RequestFaults } from './request-faults.js';
 import { CallerGone, Transports, type Patience, type Transport } from '../requests/transport.js';
 import { type RoutePlan } from './route-plan.js';

@@ -9,7 +9,7 @@ import { type Ledger } from './charges.js';
 import { type PerRequest } from './key-options.js';
 import { ANONYMOUS, NO_KEY, textOf } from './key-resolver.js';
 import { type PolicyCatalog } from './route-policies.js';
-import { UnknownLimit } from '../requests/refused.exception.js';
+import { UnknownLimit } from '../requests/rejections.js';
 import { CallerGone, type RequestReader } from '../requests/transport.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';

@@ -1,5 +1,5 @@
 import { RequestMethod } from '@nestjs/common';
-import { type Class, type Handler } from '../requests/by-handler.js';
+import { type Class, type Handler } from '../requests/nest-metadata.js';
 
 /** Where Nest keeps what a handler listens to. */
 const VERB = 'method';

@@ -1,6 +1,6 @@
 import { type LimitInfo, type RateLimiter } from '../limiter/rate-limiter.js';
 import { type PerRequest } from './key-options.js';
-import { type RouteFacts } from '../requests/route-facts.js';
+import { type RouteFacts } from '../requests/transport.js';
 import { type PolicyChoice } from './route-metadata.js';
 import { type AppliedPolicy } from './route-policy.js';
 

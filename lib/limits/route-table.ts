@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { ByHandler, type Class, type Handler, type NamedHandler } from '../requests/by-handler.js';
+import { ByHandler, type NamedHandler } from '../requests/by-handler.js';
+import { type Class, type Handler } from '../requests/nest-metadata.js';
 import { paramsOf } from './key-resolver.js';
 import { type PolicyCatalog } from './route-policies.js';
 import {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { setSkip } from './route-metadata.js';
-import { onClassOrMethod } from './on-class-or-method.js';
+import { onClassOrMethod } from '../requests/nest-metadata.js';
 
 /**
  * Leaves a handler, or all handlers of a class that have no `@RateLimit` of their own, without

@@ -1,7 +1,7 @@
 import { type Logger } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { InvalidArgumentError } from '../common/errors.js';
-import { type Class } from '../requests/by-handler.js';
+import { type Class } from '../requests/nest-metadata.js';
 import { entriesOf } from './route-metadata.js';
 import { MESSAGE_PATTERN, PATH, type HandlerExplorer } from '../requests/handlers.js';
 

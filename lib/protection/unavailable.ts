@@ -1,5 +1,5 @@
 import { DeadlineExceededError, type ProtectionRejectedError } from './errors.js';
-import { type UnavailableBody } from '../requests/rejection.js';
+import { type UnavailableBody } from '../requests/rejections.js';
 
 /** What a handler ends with if protection did not let it through, or its resource was too slow. */
 export type ProtectionFailure = ProtectionRejectedError | DeadlineExceededError;

@@ -1,6 +1,4 @@
-export type Class = abstract new (...args: never[]) => unknown;
-/** A function; its own type says nothing about how it is called. */
-export type Handler = object & { readonly name: string };
+import { Class, Handler } from './nest-metadata.js';
 
 /** A method of a class, by its name. */
 export interface NamedHandler {

@@ -1,6 +1,6 @@
 import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { type Class, type Handler } from './by-handler.js';
 import { type NamedHandler } from './by-handler.js';
+import { type Class, type Handler } from './nest-metadata.js';
 import { routeInfosOf, type RouteInfo } from './route-infos.js';
 
 /** A handler of a controller, in one of the modules that declare it. */

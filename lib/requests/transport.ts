@@ -1,9 +1,12 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
-import { type RateLimitedException } from './rejections.js';
-import { type RefusedBody, type RefusedException } from './refused.exception.js';
-import { type RouteFacts } from './route-facts.js';
-import { type UnavailableBody } from './rejection.js';
+import { type LimitInfo } from '../limiter/rate-limiter.js';
+import {
+  type RateLimitedException,
+  type RefusedBody,
+  type RefusedException,
+  type UnavailableBody,
+} from './rejections.js';
 
 /** Thrown by readers: whoever sent the request has hung up, and what is asked for went with the connection. */
 export class CallerGone extends Error {
@@ -79,4 +82,25 @@ export abstract class Transports {
   abstract of(host: ArgumentsHost): Transport;
   /** Undefined for contexts that are not known here. */
   abstract find(host: ArgumentsHost): Transport | undefined;
+}
+
+/** What a transport may tell a caller about the limits of a route. */
+export interface RouteFacts {
+  /** `Class.method`. */
+  readonly id: string;
+  /** What callers are told that a policy is called. */
+  nameOf(policy: string): string;
+  /** The figures of a policy, for the tier that a decision was made for. */
+  limitOf(policy: string, capacity: number): LimitInfo | undefined;
+}
+
+/**
+ * Something else than a denial went wrong in the guard, on a transport where Nest would not survive
+ * the plain error: the filter that is bound with the guard answers for it.
+ */
+export class GuardFailure extends Error {
+  constructor(override readonly cause: unknown) {
+    super('the rate limit could not be decided', { cause });
+    this.name = 'GuardFailure';
+  }
 }

@@ -2,7 +2,7 @@ import { defer, of, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Metadata } from '@grpc/grpc-js';
 import { isRateLimitError, isUnavailableError, retryAfter, retryAfterMsOf } from 'nestjs-weir';
-import { type RejectionBody } from '../../lib/requests/rejection.js';
+import { type RejectionBody } from '../../lib/requests/rejections.js';
 import { rejectionStatus } from '../../lib/transports/grpc/grpc-status.js';
 
 const denial = (retryAfterMs: number) => ({

@@ -1,6 +1,10 @@
-import { RateLimitedException, type RateLimitedBody } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import {
+  RateLimitedException,
+  RefusedException,
+  type RateLimitedBody,
+  type RefusedBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { waitSeconds } from '../http/wait-seconds.js';
 

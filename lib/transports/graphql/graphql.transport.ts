@@ -1,10 +1,12 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { keepCharge } from '../../limits/charges.js';
-import { type RateLimitedException } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { type Transport } from '../../requests/transport.js';
-import { type RouteFacts } from '../../requests/route-facts.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import {
+  RefusedException,
+  type RateLimitedException,
+  type RefusedBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
+import { type RouteFacts, type Transport } from '../../requests/transport.js';
 import { type Decision } from '../../limiter/decision.js';
 import { addressOf, headerOf, valueAt, type HttpRequest } from '../shared/requests.js';
 import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';

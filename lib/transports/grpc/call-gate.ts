@@ -1,7 +1,6 @@
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { type Clock } from '../../common/clock.js';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { type RejectionBody } from '../../requests/rejection.js';
+import { RateLimitedException, type RejectionBody } from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';

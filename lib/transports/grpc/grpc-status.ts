@@ -1,4 +1,4 @@
-import { type RejectionBody } from '../../requests/rejection.js';
+import { type RejectionBody } from '../../requests/rejections.js';
 import { statusDetails } from './status-details.js';
 
 /** The metadata of grpc-js, which is no dependency: its class comes with the call. */

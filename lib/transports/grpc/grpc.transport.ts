@@ -1,12 +1,19 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import { GuardFailure } from '../../limits/guard-failure.js';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { type RejectionBody } from '../../requests/rejection.js';
-import { CallerGone, type Around, type Transport } from '../../requests/transport.js';
-import { type RouteFacts } from '../../requests/route-facts.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import {
+  CallerGone,
+  GuardFailure,
+  type Around,
+  type RouteFacts,
+  type Transport,
+} from '../../requests/transport.js';
+import {
+  RateLimitedException,
+  RefusedException,
+  type RefusedBody,
+  type RejectionBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
 import { failureStatus } from './failure-status.js';

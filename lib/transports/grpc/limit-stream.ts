@@ -17,8 +17,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { refusalOf, type RefusedBody } from '../../requests/refused.exception.js';
+import { RateLimitedException, refusalOf, type RefusedBody } from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions } from './grpc-options.js';

@@ -1,4 +1,4 @@
-import { type RejectionBody } from '../../requests/rejection.js';
+import { type RejectionBody } from '../../requests/rejections.js';
 import { ProtobufWriter } from './protobuf-writer.js';
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';

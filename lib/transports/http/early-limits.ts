@@ -1,7 +1,6 @@
 import { type MiddlewareConsumer } from '@nestjs/common';
 import { type RateLimitGuard } from '../../limits/rate-limit.guard.js';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { RefusedException } from '../../requests/refused.exception.js';
+import { RateLimitedException, RefusedException } from '../../requests/rejections.js';
 import { type Transports } from '../../requests/transport.js';
 import { type RoutePlan } from '../../limits/route-plan.js';
 import { EarlyContext } from './early-context.js';

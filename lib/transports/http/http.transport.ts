@@ -1,11 +1,13 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { type RejectionBody } from '../../requests/rejection.js';
-import { type Transport } from '../../requests/transport.js';
-import { type RouteFacts } from '../../requests/route-facts.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import {
+  RateLimitedException,
+  RefusedException,
+  type RefusedBody,
+  type RejectionBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
+import { type RouteFacts, type Transport } from '../../requests/transport.js';
 import { type Decision } from '../../limiter/decision.js';
 import {
   addressOf,

@@ -1,4 +1,4 @@
-import { type RejectionBody } from '../../requests/rejection.js';
+import { type RejectionBody } from '../../requests/rejections.js';
 import { type DegradedBody } from '../../degradation/degraded.exception.js';
 import { waitSeconds } from './wait-seconds.js';
 

@@ -1,10 +1,17 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
-import { RateLimitedException } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
-import { CallerGone, type Patience, type Transport } from '../../requests/transport.js';
-import { type RouteFacts } from '../../requests/route-facts.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import {
+  RateLimitedException,
+  RefusedException,
+  type RefusedBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
+import {
+  CallerGone,
+  type Patience,
+  type RouteFacts,
+  type Transport,
+} from '../../requests/transport.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type EventPatterns } from './event-patterns.js';

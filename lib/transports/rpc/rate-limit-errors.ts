@@ -1,5 +1,4 @@
-import { type RateLimitedBody } from '../../requests/rejections.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
+import { type RateLimitedBody, type UnavailableBody } from '../../requests/rejections.js';
 import {
   servedStatusOf,
   type GrpcRateLimitError,

@@ -1,4 +1,4 @@
-import { type RouteFacts } from '../../requests/route-facts.js';
+import { type RouteFacts } from '../../requests/transport.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
 import { writeHeader, type HttpResponse } from './requests.js';
 import { waitSeconds } from '../http/wait-seconds.js';

@@ -1,8 +1,12 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
-import { RateLimitedException, type RateLimitedBody } from '../../requests/rejections.js';
-import { RefusedException, type RefusedBody } from '../../requests/refused.exception.js';
+import {
+  RateLimitedException,
+  RefusedException,
+  type RateLimitedBody,
+  type RefusedBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
 import { CallerGone, type Transport } from '../../requests/transport.js';
-import { type UnavailableBody } from '../../requests/rejection.js';
 import { keepWordlessDecision } from '../../limits/wordless-messages.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../shared/requests.js';
