@@ -10,12 +10,15 @@ export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-statu
 export { type Clock, type Cancel } from './common/clock.js';
 export { Degrade } from './degradation/degrade.decorator.js';
 export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
-export { RateLimitCost } from './limits/rate-limit-cost.decorator.js';
-export { RateLimitDecision } from './limits/rate-limit-decision.decorator.js';
-export { RateLimit, type RateLimitSettings } from './limits/rate-limit.decorators.js';
-export { SkipRateLimit } from './limits/skip-rate-limit.decorator.js';
+export {
+  RateLimit,
+  RateLimitCost,
+  RateLimitDecision,
+  SkipRateLimit,
+  type RateLimitSettings,
+} from './limits/rate-limit.decorators.js';
 export { rateLimitOf } from './limits/charges.js';
-export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-options.js';
+export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-resolver.js';
 export { ProtectionFilter } from './protection/protection.filter.js';
 export { RateLimitFilter } from './limits/rate-limit.filter.js';
 export { RateLimitGuard } from './limits/rate-limit.guard.js';

@@ -6,7 +6,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ConfigOptions } from './config/config.options.js';
-import { type PerRequest } from './limits/key-options.js';
+import { type PerRequest } from './limits/key-resolver.js';
 import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';

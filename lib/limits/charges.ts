@@ -1,6 +1,7 @@
+import { type ExecutionContext } from '@nestjs/common';
 import { decisive, tighter, type Decision } from '../limiter/decision.js';
 import { type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
-import { httpSubjectOf } from '../requests/subject.js';
+import { httpSubjectOf, partOfMessage } from '../requests/subject.js';
 
 /** What has been decided for a request so far. */
 export interface Charge {
@@ -147,4 +148,26 @@ function accountOf(request: AcquireRequest): string {
 
 function nameOf({ tier, policy }: Decision): string {
   return tier === 'policy' ? `policy:${policy}` : `app:${policy}`;
+}
+
+/**
+ * WebSocket messages with nothing but a word or a number, and no callback, bring no object along that
+ * could stand for them. Guards and interceptors still share a list of arguments, but parameters of a
+ * handler are read from a copy. For them it is the last message that this client got through to this
+ * handler; with several on their way at once that may be a later one than their own.
+ */
+const lastDecisions = new WeakMap<object, WeakMap<object, Decision>>();
+
+export function keepWordlessDecision(context: ExecutionContext, decision: Decision): void {
+  if (!decision.allowed || partOfMessage(context.getArgs()) !== undefined) return;
+  const client = context.getArgByIndex<object>(0);
+  let decisions = lastDecisions.get(client);
+  if (decisions === undefined) lastDecisions.set(client, (decisions = new WeakMap()));
+  decisions.set(context.getHandler(), decision);
+}
+
+export function wordlessDecisionOf(context: ExecutionContext): Decision | undefined {
+  if (context.getType<string>() !== 'ws') return undefined;
+  if (partOfMessage(context.getArgs()) !== undefined) return undefined;
+  return lastDecisions.get(context.getArgByIndex<object>(0))?.get(context.getHandler());
 }

@@ -2,8 +2,35 @@ import { type ExecutionContext } from '@nestjs/common';
 import { clientAddress } from '../common/address.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction, isStrayPromise } from '../common/promises.js';
-import { type KeyFunction, type KeyOption } from './key-options.js';
 import { type RequestReader } from '../requests/transport.js';
+
+/**
+ * Whose tokens a request takes:
+ * `'ip'` the caller's address, IPv6 by network; `'user'` who the application says it is; `'route'`
+ * each handler by itself; `'global'` one for all; `{ header }`, `{ param: 'query.q' }` a value of the
+ * request; `{ param: 0 }` the first thing that a message carries; a function; or several of them together.
+ */
+export type KeyOption =
+  | 'ip'
+  | 'user'
+  | 'route'
+  | 'global'
+  | { readonly header: string }
+  | { readonly param: string | number }
+  | KeyFunction
+  | readonly KeyOption[];
+
+export type KeyFunction = (context: ExecutionContext) => string | number | undefined | null;
+
+/** A value, or what it is for a request. */
+export type PerRequest<T> = T | ((context: ExecutionContext) => T);
+
+/** Whether a key is there before anybody has looked at who is calling. */
+export function isEarlyKey(key: unknown): boolean {
+  if (Array.isArray(key)) return key.every(isEarlyKey);
+  if (typeof key === 'object' && key !== null) return 'header' in key;
+  return key === 'ip' || key === 'global';
+}
 
 /** The bucket of all requests that have no key of their own. */
 export const NO_KEY = '(none)';

@@ -1,14 +1,29 @@
-import { applyDecorators, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  UseFilters,
+  UseGuards,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { rejectUnknown } from '../common/validate.js';
-import { ClassRateLimitGuard } from './outer-guards.js';
+import { type Decision } from '../limiter/decision.js';
+import { onClassOrMethod } from '../requests/nest-metadata.js';
+import { subjectOf } from '../requests/subject.js';
+import { chargeOf, wordlessDecisionOf } from './charges.js';
+import { type PerRequest } from './key-resolver.js';
+import { ClassRateLimitGuard, RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitFilter } from './rate-limit.filter.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
-import { addEntry, type PolicyChoice, type RateLimitEntry } from './route-metadata.js';
+import {
+  addEntry,
+  setCost,
+  setSkip,
+  type PolicyChoice,
+  type RateLimitEntry,
+} from './route-metadata.js';
 import { type RoutePolicy } from './route-policy.js';
 import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
-import { onClassOrMethod } from '../requests/nest-metadata.js';
 
 export interface RateLimitSettings {
   /** False leaves the app's quota out. */
@@ -88,3 +103,35 @@ function useGuard(target: object, key?: string | symbol, descriptor?: PropertyDe
 }
 
 type Class = new (...args: unknown[]) => unknown;
+
+/** Tokens that a request takes, of every policy and of the quota: a number, or what it is worth. */
+export function RateLimitCost(cost: PerRequest<number>): ClassDecorator & MethodDecorator {
+  const isNumber = typeof cost === 'number' && Number.isInteger(cost) && cost >= 0;
+  if (!isNumber && (typeof cost !== 'function' || isAsyncFunction(cost))) {
+    throw new InvalidArgumentError(
+      '@RateLimitCost',
+      cost,
+      'a whole number from 0 on, or a function that is not async',
+    );
+  }
+  return onClassOrMethod((target) => setCost(target, cost));
+}
+
+/**
+ * Leaves a handler, or all handlers of a class that have no `@RateLimit` of their own, without
+ * limits; or only without the named policies.
+ */
+export function SkipRateLimit(...names: string[]): ClassDecorator & MethodDecorator {
+  const odd: unknown = names.find((name) => typeof name !== 'string');
+  if (odd !== undefined) {
+    const expectation = "names of policies, as in @SkipRateLimit('search'), or nothing for all";
+    throw new InvalidArgumentError('@SkipRateLimit', odd, expectation);
+  }
+  return onClassOrMethod((target) => setSkip(target, names));
+}
+
+/** A parameter of a handler: what was decided for this request. Undefined if it was not limited. */
+export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
+  (_data: unknown, context: ExecutionContext): Decision | undefined =>
+    chargeOf(subjectOf(context))?.decision ?? wordlessDecisionOf(context),
+);

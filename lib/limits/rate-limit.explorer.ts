@@ -1,15 +1,16 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type HttpAdapterHost, type ModulesContainer } from '@nestjs/core';
-import { entriesOf, skipOf } from './route-metadata.js';
-import { type RoutePlan } from './route-plan.js';
-import { type RouteTable } from './route-table.js';
+import { InvalidArgumentError } from '../common/errors.js';
 import {
   MESSAGE_PATTERN,
   PATH,
   type FoundHandler,
   type HandlerExplorer,
 } from '../requests/handlers.js';
-import { UnmetLimits } from './unmet-limits.js';
+import { type Class } from '../requests/nest-metadata.js';
+import { entriesOf, skipOf } from './route-metadata.js';
+import { type RoutePlan } from './route-plan.js';
+import { type RouteTable } from './route-table.js';
 
 /** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */
 export class RateLimitExplorer implements OnModuleInit {
@@ -69,4 +70,125 @@ export class RateLimitExplorer implements OnModuleInit {
         'connectMicroservice(options, { inheritAppConfig: true }); or put @RateLimit() on them.',
     );
   }
+}
+
+/** Where Nest keeps what a message of a gateway, or a field of GraphQL, is handled by. */
+const GATEWAY_MESSAGE = 'websockets:message_mapping';
+const IS_GATEWAY = 'websockets:is_gateway';
+const GRAPHQL = 'graphql:';
+/** What decorators of guards, filters, interceptors and pipes leave on a method. */
+const ENHANCERS = ['__guards__', '__exceptionFilters__', '__interceptors__', '__pipes__'];
+/** What TypeScript and this library leave there. */
+const OWN_METADATA = /^(design:|weir:)/;
+
+/** A class of the application, and one of its methods if that is what carries the decorator. */
+interface Limited {
+  readonly type: Class;
+  readonly name: string;
+  readonly isController: boolean;
+}
+
+/**
+ * Finds every `@RateLimit` that limits nothing, as no guard runs where it stands: on methods of
+ * services above all. A limit is never silently off.
+ */
+export class UnmetLimits {
+  constructor(
+    private readonly modules: ModulesContainer,
+    private readonly explorer: HandlerExplorer,
+  ) {}
+
+  /** Throws; where another framework may run the guards, which nobody here can know, it warns. */
+  check(logger: Pick<Logger, 'warn'>): void {
+    for (const limited of this.limitedMethods()) {
+      const { type, name } = limited;
+      const handler = (type.prototype as Record<string, object>)[name]!;
+      if (isMet(limited, handler)) continue;
+      const foreign = foreignMetadata(type, name, handler);
+      if (foreign.length === 0) throw unmet(`${type.name}.${name}`);
+      logger.warn(
+        `@RateLimit on ${type.name}.${name} holds only if what calls it (${foreign.join(', ')}) runs Nest's ` +
+          'guards, which most do not: to be sure, ask the RateLimiter there.',
+      );
+    }
+    for (const { type } of this.limitedServices()) throw unmet(type.name);
+  }
+
+  private *limitedMethods(): Iterable<Limited> {
+    for (const found of this.classes()) {
+      for (const name of this.explorer.methodNamesOf(found.type)) {
+        const method = (found.type.prototype as Record<string, object>)[name]!;
+        if (entriesOf(method).length > 0) yield { ...found, name };
+      }
+    }
+  }
+
+  /** Classes with the decorator of which no method is met, nor may be by another framework. */
+  private *limitedServices(): Iterable<{ type: Class }> {
+    for (const found of this.classes()) {
+      if (found.isController || entriesOf(found.type).length === 0) continue;
+      const isHopeful = this.explorer.methodNamesOf(found.type).some((name) => {
+        const method = (found.type.prototype as Record<string, object>)[name]!;
+        const isForeign = foreignMetadata(found.type, name, method).length > 0;
+        return isMet({ ...found, name }, method) || isForeign;
+      });
+      if (!isHopeful) yield found;
+    }
+  }
+
+  private *classes(): Iterable<{ type: Class; isController: boolean }> {
+    const controllers = new Set<unknown>();
+    const seen = new Set<Class>();
+    for (const module of this.modules.values()) {
+      for (const { metatype } of module.controllers.values()) controllers.add(metatype);
+    }
+    for (const module of this.modules.values()) {
+      for (const { instance } of [...module.controllers.values(), ...module.providers.values()]) {
+        // Also of what a factory has made.
+        const type = classOf(instance);
+        if (type === undefined || seen.has(type)) continue;
+        seen.add(type);
+        yield { type, isController: controllers.has(type) };
+      }
+    }
+  }
+}
+
+function classOf(instance: unknown): Class | undefined {
+  if (typeof instance !== 'object' || instance === null) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(instance);
+  if (prototype === null || prototype === Object.prototype) return undefined;
+  const type: unknown = (prototype as { constructor?: unknown }).constructor;
+  return typeof type === 'function' && type.prototype === prototype ? (type as Class) : undefined;
+}
+
+/** Whether Nest calls the method through its guards. */
+function isMet({ type, isController }: Limited, handler: object): boolean {
+  const has = (key: string): boolean => Reflect.hasMetadata(key, handler);
+  if (isController && (has(PATH) || has(MESSAGE_PATTERN))) return true;
+  if (Reflect.hasMetadata(IS_GATEWAY, type) && has(GATEWAY_MESSAGE)) return true;
+  return Reflect.getMetadataKeys(handler).some((key) => String(key).startsWith(GRAPHQL));
+}
+
+/** What others have left on the method, by name. */
+function foreignMetadata(type: Class, name: string, handler: object): string[] {
+  const prototype = type.prototype as object;
+  const onMethod = Reflect.getMetadataKeys(handler) as unknown[];
+  const keys = [...onMethod, ...(Reflect.getMetadataKeys(prototype, name) as unknown[])];
+  const names = keys.map((key) =>
+    typeof key === 'symbol' ? (key.description ?? '') : String(key),
+  );
+  return names.filter((one) => !ENHANCERS.includes(one) && !OWN_METADATA.test(one));
+}
+
+function unmet(where: string): InvalidArgumentError {
+  const expectation = 'a handler of a controller, gateway or resolver';
+  return new InvalidArgumentError(
+    `@RateLimit on ${where}`,
+    where,
+    expectation,
+    `@RateLimit on ${where} limits nothing, as no guard runs there: it is for ` +
+      'handlers of controllers, gateways and resolvers. In a service inject RateLimiter and call tryAcquire, or ' +
+      'put @Protect on the method',
+  );
 }

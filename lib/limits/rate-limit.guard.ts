@@ -11,15 +11,15 @@ import { ModuleMissingError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
+import { refusalOf } from '../requests/rejections.js';
+import { subjectOf } from '../requests/subject.js';
+import { CallerGone, Transports, type Patience, type Transport } from '../requests/transport.js';
 import { NotYet } from './awaited-values.js';
 import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
 import { Questions } from './request-builder.js';
-import { refusalOf } from '../requests/rejections.js';
 import { RequestFaults } from './request-faults.js';
-import { CallerGone, Transports, type Patience, type Transport } from '../requests/transport.js';
 import { type RoutePlan } from './route-plan.js';
 import { methodNameOf, RouteTable } from './route-table.js';
-import { subjectOf } from '../requests/subject.js';
 import { Waiting } from './waiting.js';
 
 const NOTHING_CHARGED: Charge = {
@@ -325,3 +325,23 @@ const NO_MODULE: Pick<RouteTable, 'planOf'> = {
     throw new ModuleMissingError(`@RateLimit on ${type.name}.${methodNameOf(type, handler)}`);
   },
 };
+
+// Guards of the application run before those of a class, and these before those of a method. Who
+// calls may be found out in between: as long as it is not known, each leaves policies by user to
+// the one that they stand at. Once it is, all are asked together, and it is all or nothing again.
+
+/** The guard of a class. */
+@Injectable()
+export class ClassRateLimitGuard extends RateLimitGuard {
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return this.checkPart(this.planOf(context), 'ofClass', context);
+  }
+}
+
+/** The guard of the whole application. */
+@Injectable()
+export class AppRateLimitGuard extends RateLimitGuard {
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return this.checkPart(this.planOf(context), 'ofApp', context);
+  }
+}

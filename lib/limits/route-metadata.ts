@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type LimitOptions } from '../limiter/limit-figures.js';
-import { type PerRequest } from './key-options.js';
+import { type PerRequest } from './key-resolver.js';
 import { type RoutePolicy } from './route-policy.js';
 
 /** A policy by its name, and whose tokens of how many are taken this time. */

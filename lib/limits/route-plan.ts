@@ -1,5 +1,5 @@
 import { type LimitInfo, type RateLimiter } from '../limiter/rate-limiter.js';
-import { type PerRequest } from './key-options.js';
+import { type PerRequest } from './key-resolver.js';
 import { type RouteFacts } from '../requests/transport.js';
 import { type PolicyChoice } from './route-metadata.js';
 import { type AppliedPolicy } from './route-policy.js';

@@ -2,21 +2,22 @@ import { type ExecutionContext } from '@nestjs/common';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { isEarlyKey } from './early-keys.js';
-import { type Decision } from '../limiter/decision.js';
-import { type LimitOptions } from '../limiter/limit-figures.js';
-import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
-import { type KeyOption, type PerRequest } from './key-options.js';
 import {
   compileKey,
+  isEarlyKey,
   isSharedKey,
   keyInWords,
   needsUser,
   NOT_ASYNC,
   paramsOf,
+  type KeyOption,
   type KeyReader,
   type KeySettings,
+  type PerRequest,
 } from './key-resolver.js';
+import { type Decision } from '../limiter/decision.js';
+import { type LimitOptions } from '../limiter/limit-figures.js';
+import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
 import { rejectThrottlerPolicy } from './throttler-words.js';
 
 /**

@@ -7,7 +7,7 @@ import {
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import { CallerGone, type Transport } from '../../requests/transport.js';
-import { keepWordlessDecision } from '../../limits/wordless-messages.js';
+import { keepWordlessDecision } from '../../limits/charges.js';
 import { type Decision } from '../../limiter/decision.js';
 import { headerOf, valueAt } from '../shared/requests.js';
 import { valueAtPlace } from '../rpc/own-value.js';
