@@ -1,11 +1,16 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { outcomeOf } from './classify.js';
+import { outcomeOf, type Resource } from './resource.js';
 import { BigValueError, ProtectionMissingError } from './errors.js';
-import { type Resource } from './resource.js';
-import { callersDueAt, callersSignal } from './run-options.js';
-import { type Failure, type RunContext, type RunOptions, type Work } from './run.js';
+import {
+  callersDueAt,
+  callersSignal,
+  type Failure,
+  type RunContext,
+  type RunOptions,
+  type Work,
+} from './run.js';
 
 /** There is no such thing, and whoever says so knows. That is an answer: nobody else is asked. */
 export const ABSENT: unique symbol = Symbol.for('nestjs-weir:absent');

@@ -1,10 +1,16 @@
-import { Inject, Optional, UseFilters } from '@nestjs/common';
-import { InvalidArgumentError } from '../common/errors.js';
+import {
+  Catch,
+  Inject,
+  Optional,
+  UseFilters,
+  type ExceptionFilter,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { InvalidArgumentError, ModuleMissingError } from '../common/errors.js';
 import { ProtectionMissingError } from './errors.js';
 import { Protection } from './protection.js';
 import { type ResourceOptions } from './resource-options.js';
 import { type Failure, type RunContext, type RunOptions } from './run.js';
-import { ProtectionPresence } from './protection-presence.js';
 
 export interface ProtectSettings extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
@@ -155,4 +161,26 @@ function injectInto(target: object): void {
   if (known?.some(({ key }) => key === PROTECTION)) return;
   Inject(Protection)(target, PROTECTION);
   Optional()(target, PROTECTION);
+}
+
+/** Nobody throws it: the filter is there for its hook. */
+class Never extends Error {}
+
+/**
+ * Stops the start of an application that has `@Protect` but not the module. Nest makes filters for
+ * every module whose classes name them, also for those of providers, and runs their hooks.
+ */
+@Catch(Never)
+export class ProtectionPresence implements ExceptionFilter<Never>, OnModuleInit {
+  constructor(
+    @Optional() @Inject(Protection) private readonly protection: Protection | undefined,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.protection === undefined) throw new ModuleMissingError('@Protect');
+  }
+
+  catch(error: Never): never {
+    throw error;
+  }
 }

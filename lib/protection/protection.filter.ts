@@ -1,16 +1,68 @@
 import {
   Catch,
   Inject,
+  Logger,
   Optional,
   type ArgumentsHost,
   type ExceptionFilter,
   type OnModuleInit,
 } from '@nestjs/common';
+import { type Clock } from '../common/clock.js';
 import { ModuleMissingError } from '../common/errors.js';
-import { DeadlineExceededError, ProtectionRejectedError } from './errors.js';
+import { Tally } from '../common/tally.js';
+import { type UnavailableBody } from '../requests/rejections.js';
 import { Transports } from '../requests/transport.js';
-import { TurnedAway } from './turned-away.js';
-import { unavailableBodyOf, type ProtectionFailure } from './unavailable.js';
+import { DeadlineExceededError, ProtectionRejectedError } from './errors.js';
+
+/** What a handler ends with if protection did not let it through, or its resource was too slow. */
+export type ProtectionFailure = ProtectionRejectedError | DeadlineExceededError;
+
+const CODES = {
+  limited: 'PROTECTION_REJECTED',
+  full: 'BULKHEAD_REJECTED',
+  waited: 'BULKHEAD_REJECTED',
+  open: 'BREAKER_OPEN',
+} as const;
+
+/** The message of an error names the resource, so none of it is passed on. */
+export function unavailableBodyOf(error: ProtectionFailure): UnavailableBody {
+  if (error instanceof DeadlineExceededError) {
+    return {
+      status: 'error',
+      statusCode: 504,
+      code: 'DEADLINE_EXCEEDED',
+      message: 'The service could not answer in time',
+    };
+  }
+  const { reason, retryAfterMs } = error;
+  return {
+    status: 'error',
+    statusCode: 503,
+    code: CODES[reason],
+    message: 'The service cannot answer this at the moment',
+    ...(retryAfterMs > 0 && { retryAfterMs }),
+  };
+}
+
+/**
+ * Tells the log what callers are not told: which resource it was. One line a minute for each, since
+ * rejections are there to make trouble cheap.
+ */
+export class TurnedAway {
+  private readonly tally: Tally;
+  private readonly logger = new Logger('Protection');
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.tally = new Tally(clock);
+  }
+
+  add({ resource, code, message }: ProtectionFailure): void {
+    const count = this.tally.add(`${code} ${resource}`);
+    if (count === undefined) return;
+    const requests = count === 1 ? '1 request' : `${count} requests`;
+    this.logger.warn(`${requests} without an answer (${code}), the last one by ${message}`);
+  }
+}
 
 /**
  * Answers requests that protection has turned away, and those whose resource was too slow, in the

@@ -11,13 +11,14 @@ import {
 } from '../common/schema-fields.js';
 import { BREAKER_MODES } from './breaker.js';
 import {
+  A_SHARE,
   BreakerOptions,
   BulkheadOptions,
+  MOST_CALLS,
   PRESETS,
   SlowCallOptions,
   type PresetName,
 } from './resource-options.js';
-import { A_SHARE, MOST_CALLS } from './resource-settings.js';
 
 const breaker = new BreakerOptions();
 const bulkhead = new BulkheadOptions();

@@ -8,14 +8,15 @@ import { BREAKER_MODES, type BreakerMode } from './breaker.js';
 import { UnknownResourceError } from './errors.js';
 import { PROTECTION_EVENTS, type ProtectionEvents } from './events.js';
 import { Fallbacks, type Step, type StepsOptions } from './fallbacks.js';
-import { type ResourceInput, type ResourcesInput } from './resource-options.js';
 import {
   checkShape,
   compileResource,
   joinOptions,
   sameSettings,
+  type ResourceInput,
   type ResourceSettings,
-} from './resource-settings.js';
+  type ResourcesInput,
+} from './resource-options.js';
 import { type ResourceStats } from './resource-stats.js';
 import { Resource, type ResourceParts } from './resource.js';
 import { type RunOptions, type Work } from './run.js';

@@ -1,5 +1,14 @@
-import { type Duration } from '../common/duration.js';
-import { type BreakerMode } from './breaker.js';
+import { durationMs, type Duration } from '../common/duration.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { spread } from '../common/ids.js';
+import {
+  oneOf,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../common/validate.js';
+import { BREAKER_MODES, type BreakerMode, type BreakerSettings } from './breaker.js';
 
 /** How many calls at a time. The initial values are the defaults. */
 export class BulkheadOptions {
@@ -89,3 +98,206 @@ export const PRESETS = {
 } as const satisfies Record<string, ResourceOptions>;
 
 export type PresetName = keyof typeof PRESETS;
+
+/** The options of one resource, checked and in the units of the clock. */
+export interface ResourceSettings {
+  /** Of work that has begun. Infinity: none. */
+  readonly deadlineMicros: number;
+  /** Of a call that has not begun: for tokens and for a slot. */
+  readonly maxWaitMicros: number;
+  readonly bulkhead: BulkheadSettings | undefined;
+  readonly breaker: BreakerSettings | undefined;
+  readonly slow: SlowCallSettings | undefined;
+  readonly rate: string | undefined;
+  readonly maxValueBytes: number;
+  readonly isFailure: ResourceOptions['isFailure'];
+}
+
+export interface BulkheadSettings {
+  readonly maxInFlight: number;
+  readonly maxQueue: number;
+  readonly maxWaitMicros: number;
+  readonly heldWarningMicros: number;
+}
+
+export interface SlowCallSettings {
+  readonly thresholdMicros: number;
+  readonly sampleEvery: number;
+  readonly maxLabel: number;
+}
+
+const KNOWN_OPTIONS: readonly (keyof ResourceOptions)[] = [
+  ...(['preset', 'deadline', 'bulkhead', 'breaker', 'slow', 'rate'] as const),
+  ...(['maxValueBytes', 'isFailure'] as const),
+];
+export const MOST_CALLS = 1_000_000;
+export const A_SHARE = 'a share above 0, up to 1';
+const LEASE_WITHOUT_DEADLINE_MS = 30_000;
+const JITTER_STEPS = 1 << 20;
+
+/** Later ones over earlier ones; those of bulkhead, breaker and slow field by field. */
+export function joinOptions(...inputs: readonly (ResourceInput | undefined)[]): ResourceOptions {
+  const joined: Record<string, unknown> = {};
+  for (const input of inputs) {
+    const options = typeof input === 'string' ? { preset: input } : (input ?? {});
+    for (const [name, value] of Object.entries(withoutUndefined(options))) {
+      joined[name] =
+        isGroup(value) && isGroup(joined[name]) ? { ...joined[name], ...value } : value;
+    }
+  }
+  return joined;
+}
+
+const isGroup = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `at` is the path of the resource in its document; `seed` tells this node's jitter from others'. */
+export function compileResource(at: string, input: ResourceInput, seed: string): ResourceSettings {
+  const preset = presetOf(at, input);
+  const given = joinOptions(preset === undefined ? undefined : PRESETS[preset], input);
+  rejectUnknown(at, given, KNOWN_OPTIONS);
+  const { rate, maxValueBytes, isFailure } = given;
+  const deadlineMicros = microsOrOff(given.deadline, `${at}.deadline`);
+  const slow = slowOf(`${at}.slow`, given.slow);
+  if (rate !== undefined && rate !== false && (typeof rate !== 'string' || rate === '')) {
+    throw new InvalidArgumentError(`${at}.rate`, rate, 'the name of a policy');
+  }
+  if (isFailure !== undefined && typeof isFailure !== 'function') {
+    throw new InvalidArgumentError(`${at}.isFailure`, isFailure, 'a function');
+  }
+  if (isGiven(maxValueBytes)) wholeAbove0(`${at}.maxValueBytes`, maxValueBytes);
+  const bulkhead = bulkheadOf(`${at}.bulkhead`, given.bulkhead);
+  return {
+    deadlineMicros,
+    // Without a line to wait in there may still be a rate that holds calls back.
+    maxWaitMicros: bulkhead?.maxWaitMicros ?? deadlineMicros,
+    bulkhead,
+    breaker: breakerOf(`${at}.breaker`, given.breaker, { deadlineMicros, slow, seed }),
+    slow,
+    rate: rate === false ? undefined : rate,
+    maxValueBytes: isGiven(maxValueBytes) ? maxValueBytes : Infinity,
+    isFailure,
+  };
+}
+
+/** Whether nothing has changed, functions included. */
+export function sameSettings<T>(a: T, b: T): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    return Object.is(a, b);
+  }
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  // Made anew each time, and the same for the same node and resource.
+  names.delete('jitter');
+  return [...names].every((name) =>
+    sameSettings((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name]),
+  );
+}
+
+export function checkShape(at: string, input: unknown): void {
+  if (typeof input === 'string') return;
+  const presets = Object.keys(PRESETS).join(', ');
+  plainObject(at, input, `an object, or the name of a preset: ${presets}`);
+}
+
+function presetOf(at: string, input: ResourceInput): PresetName | undefined {
+  checkShape(at, input);
+  const preset = typeof input === 'string' ? input : undefined;
+  const named = preset ?? (input as ResourceOptions).preset;
+  const field = preset === undefined ? `${at}.preset` : at;
+  if (named !== undefined) oneOf(field, named, Object.keys(PRESETS));
+  return named;
+}
+
+function bulkheadOf(at: string, input: ResourceOptions['bulkhead']): BulkheadSettings | undefined {
+  const options = filled(at, input, new BulkheadOptions(), ['maxQueue']);
+  if (options === undefined) return undefined;
+  const { maxInFlight, maxQueue = maxInFlight } = options;
+  wholeAbove0(`${at}.maxInFlight`, maxInFlight, MOST_CALLS);
+  if (maxQueue !== 0) wholeAbove0(`${at}.maxQueue`, maxQueue, MOST_CALLS);
+  return {
+    maxInFlight,
+    maxQueue,
+    maxWaitMicros: micros(options.maxWait, `${at}.maxWait`),
+    heldWarningMicros: microsOrOff(options.heldWarning, `${at}.heldWarning`),
+  };
+}
+
+function slowOf(at: string, input: ResourceOptions['slow']): SlowCallSettings | undefined {
+  const options = filled(at, input, new SlowCallOptions());
+  if (options === undefined) return undefined;
+  wholeAbove0(`${at}.sampleEvery`, options.sampleEvery);
+  wholeAbove0(`${at}.maxLabel`, options.maxLabel);
+  const { sampleEvery, maxLabel } = options;
+  return { thresholdMicros: micros(options.threshold, `${at}.threshold`), sampleEvery, maxLabel };
+}
+
+interface BreakerSurroundings {
+  readonly deadlineMicros: number;
+  readonly slow: SlowCallSettings | undefined;
+  readonly seed: string;
+}
+
+function breakerOf(
+  at: string,
+  input: ResourceOptions['breaker'],
+  { deadlineMicros, slow, seed }: BreakerSurroundings,
+): BreakerSettings | undefined {
+  const options = filled(at, input, new BreakerOptions(), ['slowCall', 'probeLease']);
+  if (options === undefined) return undefined;
+  const { window, minimumCalls, errorRate, slowRate, slowCall, probes, successes, mode } = options;
+  const { probeLease } = options;
+  const lease =
+    deadlineMicros === Infinity ? LEASE_WITHOUT_DEADLINE_MS : (2 * deadlineMicros) / 1000;
+  const windowCalls = isGroup(window) ? callsOf(`${at}.window`, window) : undefined;
+  wholeAbove0(`${at}.minimumCalls`, minimumCalls, windowCalls ?? MOST_CALLS);
+  share(`${at}.errorRate`, errorRate);
+  share(`${at}.slowRate`, slowRate);
+  wholeAbove0(`${at}.probes`, probes, MOST_CALLS);
+  wholeAbove0(`${at}.successes`, successes, MOST_CALLS);
+  oneOf(`${at}.mode`, mode, BREAKER_MODES);
+  return {
+    ...{ mode, minimumCalls, errorRate, slowRate, probes, successes, windowCalls },
+    windowMicros: isGroup(window) ? Infinity : micros(window, `${at}.window`),
+    slowMicros:
+      slowCall === undefined
+        ? (slow?.thresholdMicros ?? Infinity)
+        : micros(slowCall, `${at}.slowCall`),
+    openMicros: micros(options.openFor, `${at}.openFor`),
+    leaseMicros: micros(probeLease === undefined ? lease : probeLease, `${at}.probeLease`),
+    jitter: (epoch) => spread(`${seed}/${at}/${epoch}`, JITTER_STEPS) / JITTER_STEPS,
+  };
+}
+
+function callsOf(at: string, window: { readonly calls: number }): number {
+  rejectUnknown(at, window, ['calls']);
+  wholeAbove0(`${at}.calls`, window.calls, MOST_CALLS);
+  return window.calls;
+}
+
+function filled<T extends object>(
+  at: string,
+  input: Partial<T> | false | undefined,
+  defaults: T,
+  withoutDefault: readonly string[] = [],
+): T | undefined {
+  if (!isGiven(input)) return undefined;
+  plainObject(at, input, 'an object, or false');
+  rejectUnknown(at, input, [...Object.keys(defaults), ...withoutDefault]);
+  return Object.assign(defaults, withoutUndefined(input));
+}
+
+function share(field: string, value: unknown): void {
+  if (typeof value === 'number' && value > 0 && value <= 1) return;
+  throw new InvalidArgumentError(field, value, A_SHARE);
+}
+
+const micros = (value: Duration, field: string): number => durationMs(value, field) * 1000;
+
+/** Infinity where there is none. */
+function microsOrOff(value: Duration | false | undefined, field: string): number {
+  return isGiven(value) ? micros(value, field) : Infinity;
+}
+
+function isGiven<T>(value: T | false | undefined): value is T {
+  return value !== undefined && value !== false;
+}

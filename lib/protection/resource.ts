@@ -1,20 +1,27 @@
 import { type Clock } from '../common/clock.js';
 import { type EventHub } from '../common/event-hub.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { refuseBigValue } from './big-value.js';
-import { Breaker, type BreakerMode } from './breaker.js';
+import { refuseBigValue } from './big-values.js';
 import { type Outcome } from './breaker-state.js';
+import { Breaker, type BreakerMode } from './breaker.js';
 import { Bulkhead } from './bulkhead.js';
-import { CallLog } from './call-log.js';
-import { outcomeOf } from './classify.js';
-import { BreakerOpenError, BulkheadRejectedError } from './errors.js';
+import {
+  BigValueError,
+  BreakerOpenError,
+  BulkheadRejectedError,
+  ProtectionRejectedError,
+} from './errors.js';
 import { type ProtectionEvents } from './events.js';
-import { countGiveUp, whyOf, type GiveUp } from './give-up.js';
 import { RateGate } from './rate-gate.js';
-import { sameSettings, type ResourceSettings } from './resource-settings.js';
-import { ResourceCounts, type ResourceStats } from './resource-stats.js';
-import { takeOptions } from './run-options.js';
-import { Run, type RunOptions, type Work } from './run.js';
+import { sameSettings, type ResourceOptions, type ResourceSettings } from './resource-options.js';
+import {
+  countGiveUp,
+  ResourceCounts,
+  whyOf,
+  type GiveUp,
+  type ResourceStats,
+} from './resource-stats.js';
+import { Run, takeOptions, type RunOptions, type Work } from './run.js';
 import { type TimerWheel } from './timer-wheel.js';
 
 export interface ResourceParts {
@@ -283,3 +290,65 @@ export class Resource {
 function newBulkhead({ bulkhead }: ResourceSettings): Bulkhead | undefined {
   return bulkhead && new Bulkhead(bulkhead.maxInFlight, bulkhead.maxQueue);
 }
+
+const MAX_LABEL = 200;
+
+/** Tells of calls that take long, each of them once in each way. */
+export class CallLog {
+  constructor(
+    private readonly resource: string,
+    private readonly counts: ResourceCounts,
+    private readonly events: EventHub<ProtectionEvents>,
+  ) {}
+
+  /** `micros` is how long the work has taken, or takes so far. */
+  slow(run: Run, micros: number, { slow }: ResourceSettings): void {
+    if (slow === undefined || run.wasSlow) return;
+    run.wasSlow = true;
+    const count = ++this.counts.slow;
+    if ((count - 1) % slow.sampleEvery !== 0 || !this.events.has('slow')) return;
+    const label = labelOf(run, slow.maxLabel);
+    this.events.emit('slow', { resource: this.resource, ms: inMs(micros), label, count });
+  }
+
+  held(run: Run, micros: number, { slow }: ResourceSettings): void {
+    this.counts.held++;
+    if (!this.events.has('held')) return;
+    const label = labelOf(run, slow?.maxLabel ?? MAX_LABEL);
+    this.events.emit('held', { resource: this.resource, ms: inMs(micros), label });
+  }
+}
+
+const inMs = (micros: number): number => Math.round(micros / 1000);
+
+/** A label that cannot be made must not cost the call its answer. */
+function labelOf({ options }: Run, longest: number): string | undefined {
+  const label = options?.label;
+  try {
+    const text = typeof label === 'function' ? label() : label;
+    if (text === undefined) return undefined;
+    return text.length > longest ? `${text.slice(0, longest)}…` : text;
+  } catch (error) {
+    return `(no label: ${String(error)})`;
+  }
+}
+
+/**
+ * What an error of the work says about the resource. A rejection by another resource, or by none,
+ * says nothing: a pool that is full is not a server that is down.
+ */
+export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure']): Outcome {
+  if (error instanceof ProtectionRejectedError || error instanceof BigValueError) return 'neutral';
+  if (isFailure === undefined) return isAbort(error) ? 'neutral' : 'failure';
+  try {
+    const verdict = isFailure(error);
+    if (verdict === 'neutral') return 'neutral';
+    return verdict ? 'failure' : 'success';
+  } catch {
+    return 'failure';
+  }
+}
+
+/** By name: what aborts with a reason of its own is no Error in every runtime. */
+const isAbort = (error: unknown): boolean =>
+  typeof error === 'object' && (error as { name?: unknown } | null)?.name === 'AbortError';

@@ -1,9 +1,11 @@
-import { type Breaker } from './breaker.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { rejectUnknown } from '../common/validate.js';
 import { type Permit } from './breaker-state.js';
+import { type Breaker } from './breaker.js';
 import { type Bulkhead, type Waiter } from './bulkhead.js';
 import { BulkheadRejectedError, DeadlineExceededError } from './errors.js';
-import { type GiveUp } from './give-up.js';
 import { type RateGate } from './rate-gate.js';
+import { type GiveUp } from './resource-stats.js';
 import { type Resource } from './resource.js';
 import { Alarm } from './timer-wheel.js';
 
@@ -231,3 +233,44 @@ export class Run extends Alarm implements RunContext, Waiter {
     this.onAbort = undefined;
   }
 }
+
+const KNOWN_OPTIONS: readonly (keyof RunOptions)[] = [
+  ...(['signal', 'parent', 'deadlineMs', 'label', 'value', 'fallback'] as const),
+];
+
+/** What the caller asks for stands beside what the resource allows: whichever ends first holds. */
+export function takeOptions(run: Run, options: RunOptions, now: number): void {
+  rejectUnknown('run', options, KNOWN_OPTIONS);
+  run.options = options;
+  if (options.value !== undefined) run.resource.checkValue(options.value);
+  run.callerDueAt = callersDueAt(options, now);
+  run.isDueByCaller = run.callerDueAt !== Infinity;
+  const signal = callersSignal(options);
+  if (signal !== undefined) {
+    run.callerSignal = signal;
+    signal.throwIfAborted();
+    run.listen(signal);
+  }
+  if (run.callerDueAt <= now) {
+    throw new DeadlineExceededError(run.resource.name, run.deadlineMs, false);
+  }
+}
+
+/** By when the caller wants its answer; Infinity if that does not matter. */
+export function callersDueAt({ deadlineMs, parent }: CallersTime, now: number): number {
+  if (deadlineMs !== undefined && !(deadlineMs > 0)) {
+    throw new InvalidArgumentError('run.deadlineMs', deadlineMs, 'milliseconds above 0');
+  }
+  const own = deadlineMs === undefined ? Infinity : now + deadlineMs * 1000;
+  if (parent === undefined) return own;
+  return Math.min(own, parent instanceof Run ? parent.dueAt : now + parent.remainingMs * 1000);
+}
+
+/** Its own signal, that of the run which this one is part of, or both. */
+export function callersSignal({ signal, parent }: CallersTime): AbortSignal | undefined {
+  const parents = parent instanceof Run ? parent.callerSignal : parent?.signal;
+  if (signal === undefined || parents === undefined) return signal ?? parents;
+  return AbortSignal.any([signal, parents]);
+}
+
+type CallersTime = Pick<RunOptions, 'signal' | 'parent' | 'deadlineMs'>;

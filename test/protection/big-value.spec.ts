@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { BigValueError, joinValue, partKeys, splitValue } from 'nestjs-weir';
-import { bytesAbove } from '../../lib/protection/big-value.js';
+import { bytesAbove } from '../../lib/protection/big-values.js';
 import { settle } from '../support/manual-clock.js';
 import { Bench } from './bench.js';
 

@@ -1,6 +1,6 @@
 import { Breaker, type BreakerSettings } from '../../lib/protection/breaker.js';
 import { type Outcome } from '../../lib/protection/breaker-state.js';
-import { compileResource } from '../../lib/protection/resource-settings.js';
+import { compileResource } from '../../lib/protection/resource-options.js';
 import { type BreakerOptions } from 'nestjs-weir';
 
 /** A breaker with a clock of its own, and what it has told. */

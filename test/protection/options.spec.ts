@@ -6,7 +6,7 @@ import {
   type ResourceOptions,
   type ResourcesInput,
 } from 'nestjs-weir';
-import { compileResource } from '../../lib/protection/resource-settings.js';
+import { compileResource } from '../../lib/protection/resource-options.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 import { Bench } from './bench.js';
 

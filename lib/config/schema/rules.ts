@@ -4,8 +4,7 @@ import { checkDegradeModule } from '../../degradation/degrade-module-options.js'
 import { checkPolicy, type PolicyInput } from '../../limiter/policy-options.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { isEarlyKey, needsUser } from '../../limits/key-resolver.js';
-import { type ResourceInput } from '../../protection/resource-options.js';
-import { compileResource } from '../../protection/resource-settings.js';
+import { compileResource, type ResourceInput } from '../../protection/resource-options.js';
 import { isObject } from '../document/json.js';
 import { type PathSegment } from '../document/path.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
