@@ -157,10 +157,10 @@ export {
 } from './degradation/core/contract.js';
 export { type DegradationStats } from './degradation/core/degradation-core.js';
 export {
+  RecoveryOptions,
   type ResourceMode,
   type ResourceOptions as DegradedResourceOptions,
 } from './degradation/core/options.js';
-export { RecoveryOptions } from './degradation/core/recovery-options.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,

@@ -1,13 +1,13 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { digestOf } from '../common/ids.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { digestOf } from '../common/ids.js';
 import { isStrayPromise } from '../common/promises.js';
-import { cacheability } from './core/cacheability.js';
-import { degradeKey } from './core/degrade-key.js';
 import { principalName } from '../limits/key-resolver.js';
 import { type RoutePlace } from '../limits/route-place.js';
+import { cacheability } from './core/cacheability.js';
+import { degradeKey } from './core/degrade-key.js';
 import { type CredentialHeaders } from './credential-headers.js';
-import { type DegradeOptions } from './degrade-options.js';
+import { AnsweredQuestion, type DegradeOptions } from './degrade-options.js';
 import { type Asked, type DegradeTransport } from './degrade-transport.js';
 
 export interface AnswerKeySettings {
@@ -20,23 +20,6 @@ export interface AnswerKeySettings {
   readonly credentials: CredentialHeaders;
   /** Told of a request with credentials of which nobody knows whose they are. */
   readonly unnamed?: () => void;
-}
-
-/** What an answer depends on, in the words of an application. */
-export interface AnsweredQuestion {
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly query?: Readonly<Record<string, unknown>>;
-  /** Of messages, and of requests that have one. */
-  readonly body?: unknown;
-  /**
-   * Where the handler is served under several paths or patterns: the one that was asked, whole. Where a
-   * header tells the version, with it: `/orders version 2`.
-   */
-  readonly path?: string;
-  /** The headers that the route varies by. */
-  readonly vary?: Readonly<Record<string, string>>;
-  /** Whose answer it is; left out for callers without a name. */
-  readonly principal?: string;
 }
 
 /** A caller that has shown credentials, but nobody knows whose. */

@@ -9,15 +9,19 @@ import {
   text,
   whole,
 } from '../common/schema-fields.js';
-import { A_PART, DEFAULT_MODE, MODES, MOST_AT_ONCE, MOST_ENTRIES } from './core/options.js';
 import {
+  A_PART,
   A_RATE,
   A_TOLERANCE,
+  DEFAULT_MODE,
+  MODES,
+  MOST_AT_ONCE,
   MOST_CALLS,
+  MOST_ENTRIES,
   MOST_RATE,
   MOST_STEPS,
   RecoveryOptions,
-} from './core/recovery-options.js';
+} from './core/options.js';
 import { DegradeModuleOptions } from './degrade-module-options.js';
 
 const defaults = new DegradeModuleOptions();

@@ -7,7 +7,7 @@ import {
 } from './core/contract.js';
 import { type DegradationCore, type DegradationStats } from './core/degradation-core.js';
 import { type Recovery } from './core/recovery.js';
-import { type AnsweredQuestion } from './answer-keys.js';
+import { type AnsweredQuestion } from './degrade-options.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { type RouteWarming, type WarmedResource } from './route-warming.js';
 

@@ -1,8 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Duration } from '../common/duration.js';
-import { type DegradeLevel, type DegradeReason } from './core/contract.js';
 import { type Decision } from '../limiter/decision.js';
-import { type AnsweredQuestion } from './answer-keys.js';
+import { type DegradeLevel, type DegradeReason } from './core/contract.js';
 
 /** What a method or function that answers in the place of a handler is told. */
 export interface DegradeContext {
@@ -92,4 +91,32 @@ export interface DegradeOptions {
   readonly warm?: (controller: never) => WarmQuestions | Promise<WarmQuestions>;
   /** Whether an error tells of trouble. Default: all but 4xx and what the caller did wrong. */
   readonly isFailure?: (error: unknown) => boolean;
+}
+
+/** What an answer depends on, in the words of an application. */
+export interface AnsweredQuestion {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Of messages, and of requests that have one. */
+  readonly body?: unknown;
+  /**
+   * Where the handler is served under several paths or patterns: the one that was asked, whole. Where a
+   * header tells the version, with it: `/orders version 2`.
+   */
+  readonly path?: string;
+  /** The headers that the route varies by. */
+  readonly vary?: Readonly<Record<string, string>>;
+  /** Whose answer it is; left out for callers without a name. */
+  readonly principal?: string;
+}
+
+const DEGRADE = Symbol('weir:degrade');
+
+export function setDegrade(target: object, options: DegradeOptions): void {
+  Reflect.defineMetadata(DEGRADE, options, target);
+}
+
+/** What `@Degrade` says on a class or on a method; undefined if it is not there. */
+export function degradeOf(target: object): DegradeOptions | undefined {
+  return Reflect.getMetadata(DEGRADE, target) as DegradeOptions | undefined;
 }

@@ -7,12 +7,11 @@ import { type Class, type Handler } from '../requests/nest-metadata.js';
 import { routePlaceOf, type ServedPath } from '../limits/route-place.js';
 import { methodNameOf, type RouteTable } from '../limits/route-table.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
-import { type Controllers } from './controllers.js';
+import { levelsOf, type Controllers } from './route-levels.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';
-import { degradeOf } from './degrade-metadata.js';
+import { degradeOf } from './degrade-options.js';
 import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
-import { levelsOf } from './route-levels.js';
 import { PatienceLines, type UsualPatience } from './route-deadlines.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {

@@ -1,8 +1,7 @@
 import { applyDecorators, UseFilters, UseInterceptors } from '@nestjs/common';
 import { setHandsOver } from '../limits/route-metadata.js';
 import { checkDegradeOptions } from './degrade-check.js';
-import { setDegrade } from './degrade-metadata.js';
-import { type DegradeOptions } from './degrade-options.js';
+import { setDegrade, type DegradeOptions } from './degrade-options.js';
 import { DegradeInterceptor } from './degrade.interceptor.js';
 import { DegradedFilter } from './degraded.filter.js';
 import { onClassOrMethod } from '../requests/nest-metadata.js';

@@ -1,8 +1,8 @@
 import { type OnModuleInit } from '@nestjs/common';
 import { type FoundHandler, type HandlerExplorer } from '../requests/handlers.js';
-import { degradeOf } from './degrade-metadata.js';
+import { degradeOf } from './degrade-options.js';
 import { type DegradeRoutes } from './degrade-routes.js';
-import { bindInnermost } from './innermost.js';
+import { DegradeInterceptor } from './degrade.interceptor.js';
 
 /** Looks at every `@Degrade` at start, so that what is wrong with one is known then. */
 export class DegradeExplorer implements OnModuleInit {
@@ -25,4 +25,37 @@ export class DegradeExplorer implements OnModuleInit {
       if (isServed || degradeOf(handler) !== undefined) yield found;
     }
   }
+}
+
+/** Where Nest keeps the interceptors of a class or a method, the outermost first. */
+const INTERCEPTORS = '__interceptors__';
+
+/**
+ * Puts the interceptor behind all others of a route, wherever its decorator stands among theirs: what
+ * is kept is what the handler said, and what is given goes through everything that its answers go
+ * through. Has to be done before Nest looks at the routes.
+ */
+export function bindInnermost(type: object, handler: object): void {
+  if (isBoundTo(type)) moveToEnd(type);
+  const own = interceptorsOf(handler);
+  // A class's interceptors are around those of its methods.
+  if (own.length > 0 && (isBoundTo(type) || isBoundTo(handler))) moveToEnd(handler);
+}
+
+/** Both on the class and on the method: it is called twice, and the inner one is meant. */
+export function isBoundTwice(type: object, handler: object): boolean {
+  return isBoundTo(type) && isBoundTo(handler);
+}
+
+function isBoundTo(target: object): boolean {
+  return interceptorsOf(target).includes(DegradeInterceptor);
+}
+
+function moveToEnd(target: object): void {
+  const others = interceptorsOf(target).filter((one) => one !== DegradeInterceptor);
+  Reflect.defineMetadata(INTERCEPTORS, [...others, DegradeInterceptor], target);
+}
+
+function interceptorsOf(target: object): readonly unknown[] {
+  return (Reflect.getMetadata(INTERCEPTORS, target) ?? []) as unknown[];
 }

@@ -1,13 +1,12 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Subscriber } from 'rxjs';
 import { type Admission, type CallOutcome } from './core/contract.js';
-import { type Awaited, type CallDeadlines } from './call-deadlines.js';
+import { type Awaited, type CallDeadlines, type CallPatience } from './route-deadlines.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
 import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
 import { LightSubscriber } from './light-subscriber.js';
 import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
-import { type CallPatience } from './route-deadlines.js';
 
 const NOTHING = Symbol('nothing');
 

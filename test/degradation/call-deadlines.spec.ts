@@ -1,5 +1,8 @@
-import { CallDeadlines, type Awaited } from '../../lib/degradation/call-deadlines.js';
-import { PatienceLines } from '../../lib/degradation/route-deadlines.js';
+import {
+  CallDeadlines,
+  PatienceLines,
+  type Awaited,
+} from '../../lib/degradation/route-deadlines.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const PATIENCE_MS = 100;

@@ -1,5 +1,5 @@
 import { serialize } from 'node:v8';
-import { DueAnswers } from '../../lib/degradation/due-answers.js';
+import { DueAnswers } from '../../lib/degradation/route-answers.js';
 
 const EVERY = 1000;
 

@@ -3,10 +3,7 @@ import {
   type CallOutcome,
   type RecoveryChange,
 } from '../../lib/degradation/core/contract.js';
-import {
-  checkRecovery,
-  type RecoveryOptions,
-} from '../../lib/degradation/core/recovery-options.js';
+import { checkRecovery, type RecoveryOptions } from '../../lib/degradation/core/options.js';
 import { Recovery } from '../../lib/degradation/core/recovery.js';
 import { type ProbeLease } from '../../lib/stores/probe-lease.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -1,11 +1,11 @@
-import { checkRecovery } from '../../lib/degradation/core/recovery-options.js';
-import { reduce } from '../../lib/degradation/core/recovery-reducer.js';
+import { checkRecovery } from '../../lib/degradation/core/options.js';
 import {
   initialState,
   percentOf,
+  reduce,
   type RecoveryEvent,
   type RecoveryState,
-} from '../../lib/degradation/core/recovery-state.js';
+} from '../../lib/degradation/core/recovery-reducer.js';
 
 const RULES = { ...checkRecovery({}, 'recovery'), jitter: () => 1 };
 const SECOND = 1_000_000;

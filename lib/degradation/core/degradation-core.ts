@@ -3,8 +3,7 @@ import { type ProbeLease } from '../../stores/probe-lease.js';
 import { type SharedCache } from '../../stores/shared-cache.js';
 import { AnswerCaches, type AnswerCacheStats } from './answer-caches.js';
 import { type RecoveryStats } from './contract.js';
-import { FallbackChain } from './fallback-chain.js';
-import { type FallbackStats } from './fallback-counts.js';
+import { FallbackChain, type FallbackStats } from './fallback-chain.js';
 import { checkDegradation, type DegradationInput } from './options.js';
 import { Recoveries } from './recoveries.js';
 

@@ -2,6 +2,7 @@ import { type Clock } from '../../common/clock.js';
 import { type AnswerCaches, type Cached } from './answer-caches.js';
 import {
   LEVELS,
+  REASONS,
   type DegradeLevel,
   type DegradeReason,
   type FallbackAnswer,
@@ -10,9 +11,7 @@ import {
   type FallbackRequest,
   type Fallbacks,
 } from './contract.js';
-import { keepFields } from './core-fields.js';
-import { FallbackCounts, type FallbackStats } from './fallback-counts.js';
-import { FallbackDesk } from './fallback-runner.js';
+import { FallbackDesk, type FallbackFault } from './fallback-runner.js';
 import { type DegradationFigures } from './options.js';
 import { isPlainData } from './plain-data.js';
 
@@ -183,4 +182,91 @@ function copyOf(value: unknown): unknown {
   } catch {
     return value;
   }
+}
+
+type ByReason = Record<DegradeReason, number>;
+
+export interface FallbackStats {
+  /** Answers by level, and by why they were needed. */
+  readonly answers: Readonly<Record<DegradeLevel, Readonly<ByReason>>>;
+  /** Requests for which there was no answer. */
+  readonly unanswered: Readonly<ByReason>;
+  /** Why functions of levels 3 and 4 gave none. */
+  readonly faults: Readonly<Record<FallbackFault, number>>;
+}
+
+/** Which level answered for what reason. */
+export class FallbackCounts {
+  private readonly answers: Record<DegradeLevel, ByReason> = {
+    ...{ 1: byReason(), 2: byReason(), 3: byReason(), 4: byReason() },
+  };
+  private readonly unanswered = byReason();
+  private readonly faults = { threw: 0, hung: 0, busy: 0, stream: 0, empty: 0 };
+
+  answered(level: DegradeLevel, reason: DegradeReason): void {
+    this.answers[level][reason]++;
+  }
+
+  unansweredFor(reason: DegradeReason): void {
+    this.unanswered[reason]++;
+  }
+
+  /** Level 4 in words: callers are told that it is one. */
+  worded(reason: DegradeReason, wasUnanswered: boolean): void {
+    if (wasUnanswered) this.unanswered[reason]--;
+    this.answers[4][reason]++;
+  }
+
+  fault(fault: FallbackFault): void {
+    this.faults[fault]++;
+  }
+
+  stats(): FallbackStats {
+    const answers = LEVELS.map((level) => [level, { ...this.answers[level] }]);
+    return {
+      answers: Object.fromEntries(answers) as FallbackStats['answers'],
+      unanswered: { ...this.unanswered },
+      faults: { ...this.faults },
+    };
+  }
+}
+
+function byReason(): ByReason {
+  return Object.fromEntries(REASONS.map((reason) => [reason, 0])) as ByReason;
+}
+
+/** The value with these fields only, `price.amount` for inner ones; of a list, each item so. */
+export function keepFields(value: unknown, fields: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => keepFields(item, fields));
+  if (value === null || typeof value !== 'object') return value;
+  const kept: Record<string, unknown> = {};
+  for (const [name, inner] of byFirstName(fields)) {
+    if (!Object.hasOwn(value, name)) continue;
+    const field = (value as Record<string, unknown>)[name];
+    put(kept, name, inner.length === 0 ? field : keepFields(field, inner));
+  }
+  return kept;
+}
+
+/** `a` keeps all of it, whatever `a.b` says beside it. */
+function byFirstName(fields: readonly string[]): Map<string, string[]> {
+  const whole = new Set(fields.filter((field) => !field.includes('.')));
+  const parts = new Map<string, string[]>();
+  for (const field of fields) {
+    const [name = '', ...rest] = field.split('.');
+    const inner = parts.get(name) ?? [];
+    if (!whole.has(name)) inner.push(rest.join('.'));
+    parts.set(name, inner);
+  }
+  return parts;
+}
+
+/** As a property of its own even where the name means something, as `__proto__` does. */
+function put(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
 }

@@ -11,24 +11,21 @@ import {
   type ResourceRecovery,
   type TripCause,
 } from './contract.js';
-import { runHealthProbe } from './health-probe.js';
-import { admission, heldBack, UNCOUNTED } from './admission.js';
 import { jitterOf } from './jitter.js';
 import { ProbeTurn } from './probe-turn.js';
-import { RecoveryCounts } from './recovery-counts.js';
-import { type RecoveryFigures } from './recovery-options.js';
-import { reduce } from './recovery-reducer.js';
+import { type RecoveryFigures } from './options.js';
 import {
   initialState,
   isProbeDue,
   leaseMs,
   lets,
   percentOf,
+  reduce,
   timeMatters,
   type RecoveryEvent,
   type RecoveryRules,
   type RecoveryState,
-} from './recovery-state.js';
+} from './recovery-reducer.js';
 import { TripWindow } from './trip-window.js';
 
 export interface RecoverySettings {
@@ -269,4 +266,99 @@ export class Recovery implements ResourceRecovery {
     this.counts.note(change);
     this.onChange?.(change);
   }
+}
+
+/** For requests that pass without being counted. No phase has the epoch 0. */
+export const UNCOUNTED: Admission = Object.freeze({ kind: 'normal', epoch: 0, permit: 0 });
+
+export function admission(kind: Admission['kind'], { epoch, permit }: RecoveryState): Admission {
+  return Object.freeze({ kind, epoch, permit: kind === 'probe' ? permit : 0 });
+}
+
+/** For requests that are not let through. */
+export function heldBack(state: RecoveryState): Admission {
+  const { epoch, level, phase } = state;
+  const reason = phase === 'forced' ? 'forced' : 'degraded';
+  return Object.freeze({ kind: 'degraded', epoch, permit: 0, level, reason });
+}
+
+interface StageCount {
+  readonly percent: number;
+  entered: number;
+  admitted: number;
+  held: number;
+}
+
+/** What happened to a resource so far. */
+export class RecoveryCounts {
+  normal = 0;
+  held = 0;
+  late = 0;
+  recovered = 0;
+  readonly probes = { begun: 0, succeeded: 0, failed: 0, neutral: 0, expired: 0 };
+  readonly trips: Record<TripCause, number> = {
+    ...{ errors: 0, slow: 0, breaker: 0, overload: 0, operator: 0, relapse: 0 },
+  };
+  private readonly stages = new Map<number, StageCount>();
+
+  stage(percent: number): StageCount {
+    let stage = this.stages.get(percent);
+    if (stage === undefined) {
+      this.stages.set(percent, (stage = { percent, entered: 0, admitted: 0, held: 0 }));
+    }
+    return stage;
+  }
+
+  note({ from, to, percent, cause }: RecoveryChange): void {
+    if (to === 'ramp') this.stage(percent).entered++;
+    if (to === 'degraded' && from !== 'forced' && cause !== undefined) this.trips[cause]++;
+    if (from === 'ramp' && to === 'normal') this.recovered++;
+  }
+
+  stats(
+    refused: number,
+  ): Pick<RecoveryStats, 'normal' | 'held' | 'late' | 'recovered'> &
+    Pick<RecoveryStats, 'probes' | 'trips' | 'stages'> {
+    const { normal, held, late, recovered } = this;
+    const stages = [...this.stages.values()].sort((a, b) => a.percent - b.percent);
+    return {
+      ...{ normal, held, late, recovered },
+      probes: { ...this.probes, refused },
+      trips: { ...this.trips },
+      stages: stages.map((stage) => ({ ...stage })),
+    };
+  }
+}
+
+/**
+ * Runs a check of the user's and tells once what it found: not well, if it says false, throws, rejects or
+ * is not done in time. The function that comes back ends it without a word.
+ */
+export function runHealthProbe(
+  probe: HealthProbe,
+  timeoutMs: number,
+  clock: Clock,
+  found: (isWell: boolean, durationMs: number) => void,
+): () => void {
+  const startedAt = clock.now();
+  const controller = new AbortController();
+  let isOpen = true;
+  const end = (isWell: boolean | undefined): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    cancel();
+    if (isWell !== true) controller.abort();
+    if (isWell !== undefined) found(isWell, (clock.now() - startedAt) / 1000);
+  };
+  const cancel = clock.after(timeoutMs, () => end(false));
+  void begin(probe, controller.signal).then(
+    (answer) => end(answer !== false),
+    () => end(false),
+  );
+  return () => end(undefined);
+}
+
+/** What throws at once has failed like what rejects. */
+async function begin(probe: HealthProbe, signal: AbortSignal): Promise<unknown> {
+  return await probe(signal);
 }

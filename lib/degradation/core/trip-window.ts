@@ -1,4 +1,4 @@
-import { type RecoveryFigures } from './recovery-options.js';
+import { type RecoveryFigures } from './options.js';
 
 const PARTS = 10;
 
