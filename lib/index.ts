@@ -168,25 +168,25 @@ export {
   type RateLimitModuleInput,
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
-export { GrpcOptions } from './transports/grpc/grpc-options.js';
+export { GrpcOptions } from './transports/grpc/grpc-status.js';
 export { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 export { DroppedEvents } from './transports/rpc/dropped-events.js';
-export { KafkaOptions } from './transports/rpc/kafka-options.js';
+export { KafkaOptions } from './transports/rpc/kafka-waiting.js';
 export {
   isRateLimitError,
   isUnavailableError,
+  retryAfter,
   retryAfterMsOf,
+  RetryAfterOptions,
   type GrpcRateLimitError,
   type GrpcUnavailableError,
 } from './transports/rpc/rate-limit-errors.js';
-export { retryAfter, RetryAfterOptions } from './transports/rpc/retry-after.js';
 export {
   GraphqlRejection,
   GraphqlUnavailable,
   type GraphqlRejectionExtensions,
 } from './transports/graphql/graphql-rejection.js';
-export { WebsocketOptions } from './transports/ws/violations.js';
-export { type WsRejection } from './transports/ws/ws.transport.js';
+export { WebsocketOptions, type WsRejection } from './transports/ws/ws.transport.js';
 export { OldNestError } from './nest-version.js';
 export { type Duration } from './common/duration.js';
 export {

@@ -8,10 +8,10 @@ import { NOT_ASYNC } from './limits/key-resolver.js';
 import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
-import { GrpcOptions } from './transports/grpc/grpc-options.js';
+import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
-import { KafkaOptions } from './transports/rpc/kafka-options.js';
-import { WebsocketOptions } from './transports/ws/violations.js';
+import { KafkaOptions } from './transports/rpc/kafka-waiting.js';
+import { WebsocketOptions } from './transports/ws/ws.transport.js';
 
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),

@@ -11,10 +11,10 @@ import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
-import { GrpcOptions } from './transports/grpc/grpc-options.js';
+import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
-import { KafkaOptions } from './transports/rpc/kafka-options.js';
-import { WebsocketOptions } from './transports/ws/violations.js';
+import { KafkaOptions } from './transports/rpc/kafka-waiting.js';
+import { WebsocketOptions } from './transports/ws/ws.transport.js';
 
 /** Everything that the module can be told. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {

@@ -36,7 +36,7 @@ import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
 import { ModuleLog } from './rate-limit.log.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { bindToGateways } from './transports/class-filters.js';
-import { GrpcOptions } from './transports/grpc/grpc-options.js';
+import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { ProxyWarnings } from './transports/http/proxy-warnings.js';
@@ -46,14 +46,11 @@ import { HttpTransport } from './transports/http/http.transport.js';
 import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
-import { EventPatterns } from './transports/rpc/event-patterns.js';
-import { KafkaOptions } from './transports/rpc/kafka-options.js';
-import { KafkaPatience } from './transports/rpc/kafka-waiting.js';
+import { EventPatterns, RmqReceipts } from './transports/rpc/message-servers.js';
+import { KafkaOptions, KafkaPatience } from './transports/rpc/kafka-waiting.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
-import { RmqReceipts } from './transports/rpc/message-servers.js';
-import { trustProxyOf } from './transports/upgrade-requests.js';
-import { Violations } from './transports/ws/violations.js';
-import { WsTransport } from './transports/ws/ws.transport.js';
+import { trustProxyOf } from './transports/shared/requests.js';
+import { Violations, WsTransport } from './transports/ws/ws.transport.js';
 
 /** What forRoot was given, or the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { type RateLimitedBody } from '../../lib/requests/rejections.js';
-import { ProtobufWriter } from '../../lib/transports/grpc/protobuf-writer.js';
-import { statusDetails } from '../../lib/transports/grpc/status-details.js';
+import { ProtobufWriter, statusDetails } from '../../lib/transports/grpc/status-details.js';
 import { readStatus } from '../support/nest/google-rpc.js';
 import protobuf from 'protobufjs';
 

@@ -1,4 +1,4 @@
-import { messageHeaderOf } from '../../lib/transports/rpc/message-headers.js';
+import { messageHeaderOf } from '../../lib/transports/rpc/message-context.js';
 
 describe('a header of a message', () => {
   it.each([

@@ -6,7 +6,7 @@ import {
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
-import { waitSeconds } from '../http/wait-seconds.js';
+import { waitSeconds } from '../shared/requests.js';
 
 type Body = RateLimitedBody | RefusedBody | UnavailableBody;
 

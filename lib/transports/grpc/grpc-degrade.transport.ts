@@ -8,8 +8,7 @@ import {
 } from '../../degradation/degrade-transport.js';
 import { type DegradedException } from '../../degradation/degraded.exception.js';
 import { isServerFault } from '../../degradation/failures.js';
-import { markText } from '../degrade-mark.js';
-import { PayloadDegrade } from '../shared/substitutes.js';
+import { markText, PayloadDegrade } from '../shared/substitutes.js';
 import { RESOURCE_EXHAUSTED, UNAVAILABLE, type MetadataClass } from './grpc-status.js';
 import { callOf, headerOfCall, type ServerCall } from './server-calls.js';
 import { addTrailer } from './trailers.js';

@@ -1,6 +1,17 @@
 import { type RejectionBody } from '../../requests/rejections.js';
 import { statusDetails } from './status-details.js';
 
+/** How gRPC callers are told about their limits. The initial values are the defaults. */
+export class GrpcOptions {
+  /**
+   * Sends `ratelimit` and `ratelimit-policy` as initial metadata. A call has only one: what the
+   * handler sends with `sendMetadata` is then too late.
+   */
+  metadata = false;
+  /** `ErrorInfo.domain` of denials: the service that the reason belongs to. */
+  domain = 'nestjs-weir';
+}
+
 /** The metadata of grpc-js, which is no dependency: its class comes with the call. */
 export interface GrpcMetadata {
   get(name: string): (string | Buffer)[];

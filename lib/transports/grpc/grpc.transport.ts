@@ -1,12 +1,6 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import {
-  CallerGone,
-  GuardFailure,
-  type Around,
-  type RouteFacts,
-  type Transport,
-} from '../../requests/transport.js';
+import { type Decision } from '../../limiter/decision.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -14,12 +8,21 @@ import {
   type RejectionBody,
   type UnavailableBody,
 } from '../../requests/rejections.js';
-import { type Decision } from '../../limiter/decision.js';
+import {
+  CallerGone,
+  GuardFailure,
+  type Around,
+  type RouteFacts,
+  type Transport,
+} from '../../requests/transport.js';
 import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
-import { failureStatus } from './failure-status.js';
-import { type GrpcOptions } from './grpc-options.js';
-import { rejectionStatus, type MetadataClass } from './grpc-status.js';
-import { HeldStreams } from './held-streams.js';
+import {
+  CANCELLED,
+  rejectionStatus,
+  UNKNOWN,
+  type GrpcOptions,
+  type MetadataClass,
+} from './grpc-status.js';
 import {
   addressOfPeer,
   callOf,
@@ -172,4 +175,48 @@ function caught(error: unknown): Error {
   return error instanceof RateLimitedException || error instanceof RefusedException
     ? error
     : new GuardFailure(error);
+}
+
+/**
+ * What Nest would make of an error: that of an RpcException is for the caller to see, any other is
+ * for the log. Undefined stands for a caller that is gone.
+ */
+export function failureStatus(cause: unknown, logger: Pick<Logger, 'error'>): object {
+  if (cause === undefined) return { code: CANCELLED, message: 'Cancelled' };
+  const said = rpcErrorOf(cause);
+  if (typeof said === 'object' && said !== null) return said;
+  if (typeof said === 'string') return { code: UNKNOWN, message: said };
+  logger.error(cause);
+  return { code: UNKNOWN, message: 'Internal server error' };
+}
+
+/** By its method: the class belongs to a package that may not be there. */
+function rpcErrorOf(cause: unknown): unknown {
+  const { getError } = cause as { getError?: unknown };
+  return typeof getError === 'function' ? getError.call(cause) : undefined;
+}
+
+/**
+ * Stops request streams while they are decided on. Nest keeps messages that come before the handler
+ * runs and replays them a turn later, and in between new ones overtake them (12) or the stream
+ * never ends (11). None can while the call is paused.
+ */
+export class HeldStreams {
+  private readonly holds = new WeakMap<ServerCall, number>();
+
+  hold(call: ServerCall): void {
+    this.holds.set(call, (this.holds.get(call) ?? 0) + 1);
+    call.pause!();
+  }
+
+  /** Nest replays one turn after the handler was called; whatever comes later is in order. */
+  release(call: ServerCall): void {
+    setImmediate(() =>
+      setImmediate(() => {
+        const left = this.holds.get(call)! - 1;
+        this.holds.set(call, left);
+        if (left === 0) call.resume!();
+      }),
+    );
+  }
 }

@@ -1,11 +1,16 @@
-import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
+import {
+  InterceptingCall,
+  Metadata,
+  type InterceptingListener,
+  type Interceptor,
+  type NextCall,
+  type status,
+} from '@grpc/grpc-js';
 import { SystemClock, type Clock } from '../../common/clock.js';
 import { durationMs, type Duration } from '../../common/duration.js';
 import { rejectUnknown } from '../../common/validate.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
-import { CallGate, type LimitedCall } from './call-gate.js';
-import { GatedCall } from './gated-call.js';
-import { Pushbacks } from './pushbacks.js';
+import { CallGate, failed, Pushbacks, type LimitedCall, type Verdict } from './call-gate.js';
 
 /** What a call takes; undefined if it is free. */
 export type CallQuestion = (call: LimitedCall) => Acquire | undefined;
@@ -49,4 +54,109 @@ export function limitCalls(
     );
     return new InterceptingCall(gated);
   };
+}
+
+/** A call as grpc-js hands it from one interceptor to the next. */
+type Call = ReturnType<NextCall>;
+type Context = Parameters<Call['sendMessageWithContext']>[0];
+
+/**
+ * A call that begins when its gate lets it. Until then everything asked of it is kept: a call that
+ * exists runs against its deadline, and one that is never started would not say so.
+ */
+export class GatedCall implements Call {
+  private inner: Call | undefined;
+  private listener: Partial<InterceptingListener> | undefined;
+  private readonly waiting: ((call: Call) => void)[] = [];
+  private readonly unsent: Context[] = [];
+  private isOver = false;
+
+  constructor(
+    private readonly makeCall: () => Call,
+    private readonly ask: (metadata: Metadata) => Verdict | Promise<Verdict>,
+    private readonly gate: CallGate,
+  ) {}
+
+  start(metadata: Metadata, listener?: Partial<InterceptingListener>): void {
+    this.listener = listener;
+    const verdict = this.ask(metadata);
+    if (verdict instanceof Promise) void verdict.then((said) => this.follow(said, metadata));
+    else this.follow(verdict, metadata);
+  }
+
+  sendMessageWithContext(context: Context, message: unknown): void {
+    if (this.inner === undefined) this.unsent.push(context);
+    this.whenMade((call) => call.sendMessageWithContext(context, message));
+  }
+
+  sendMessage(message: unknown): void {
+    this.sendMessageWithContext({}, message);
+  }
+
+  startRead(): void {
+    this.whenMade((call) => call.startRead());
+  }
+
+  halfClose(): void {
+    this.whenMade((call) => call.halfClose());
+  }
+
+  cancelWithStatus(code: status, details: string): void {
+    if (this.inner !== undefined) this.inner.cancelWithStatus(code, details);
+    else this.end({ code, details, metadata: new Metadata() });
+  }
+
+  getPeer(): string {
+    return this.inner?.getPeer() ?? 'unknown';
+  }
+
+  getAuthContext(): ReturnType<Call['getAuthContext']> {
+    return this.inner?.getAuthContext() ?? null;
+  }
+
+  private whenMade(what: (call: Call) => void): void {
+    if (this.inner !== undefined) what(this.inner);
+    else this.waiting.push(what);
+  }
+
+  private follow(verdict: Verdict, metadata: Metadata): void {
+    if (this.isOver) {
+      if (verdict === undefined) this.gate.giveBack();
+    } else if (verdict === undefined) {
+      this.go(metadata);
+    } else {
+      this.end(verdict);
+    }
+  }
+
+  private go(metadata: Metadata): void {
+    const { listener } = this;
+    let inner: Call;
+    try {
+      inner = this.inner = this.makeCall();
+    } catch (error) {
+      // A client that was closed meanwhile; there is nobody else whom to tell.
+      return this.end(failed(error));
+    }
+    inner.start(metadata, {
+      onReceiveMetadata: (received) => listener?.onReceiveMetadata?.(received),
+      onReceiveMessage: (message: unknown) => listener?.onReceiveMessage?.(message),
+      onReceiveStatus: (status) => {
+        this.gate.ended(status);
+        listener?.onReceiveStatus?.(status);
+      },
+    });
+    for (const what of this.waiting.splice(0)) what(inner);
+  }
+
+  /** Later, as a real answer would be: nobody listens yet while a call is being started. */
+  private end(status: NonNullable<Verdict>): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.waiting.length = 0;
+    process.nextTick(() => {
+      for (const { callback } of this.unsent.splice(0)) callback?.();
+      this.listener?.onReceiveStatus?.(status);
+    });
+  }
 }

@@ -20,8 +20,7 @@ import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../commo
 import { RateLimitedException, refusalOf, type RefusedBody } from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
-import { GrpcOptions } from './grpc-options.js';
-import { rejectionStatus } from './grpc-status.js';
+import { GrpcOptions, rejectionStatus } from './grpc-status.js';
 
 /** What a message takes; undefined if it is free. */
 export type MessageQuestion<T> = (message: T) => Acquire | undefined;

@@ -1,10 +1,9 @@
-import { type MiddlewareConsumer } from '@nestjs/common';
+import { type ExecutionContext, type MiddlewareConsumer, type Type } from '@nestjs/common';
 import { type RateLimitGuard } from '../../limits/rate-limit.guard.js';
-import { RateLimitedException, RefusedException } from '../../requests/rejections.js';
-import { type Transports } from '../../requests/transport.js';
 import { type RoutePlan } from '../../limits/route-plan.js';
-import { EarlyContext } from './early-context.js';
+import { RateLimitedException, RefusedException } from '../../requests/rejections.js';
 import { routeInfosOf } from '../../requests/route-infos.js';
+import { type Transports } from '../../requests/transport.js';
 
 type Class = abstract new (...args: never[]) => unknown;
 
@@ -52,5 +51,53 @@ export class EarlyLimits {
         this.transports.of(context).answer(error, context);
       }
     };
+  }
+}
+
+type Handler = ReturnType<ExecutionContext['getHandler']>;
+
+/** What a guard would be given for the request, as far as it is known in a middleware. */
+export class EarlyContext implements ExecutionContext {
+  constructor(
+    private readonly args: readonly [request: object, response: object, next: () => void],
+    private readonly type: unknown,
+    private readonly handler: unknown,
+  ) {}
+
+  getClass<T>(): Type<T> {
+    return this.type as Type<T>;
+  }
+
+  getHandler(): Handler {
+    return this.handler as Handler;
+  }
+
+  getArgs<T extends unknown[]>(): T {
+    return this.args as unknown as T;
+  }
+
+  getArgByIndex<T>(index: number): T {
+    return this.args[index] as T;
+  }
+
+  getType<T extends string>(): T {
+    return 'http' as T;
+  }
+
+  switchToHttp(): ReturnType<ExecutionContext['switchToHttp']> {
+    const [request, response, next] = this.args;
+    return {
+      getRequest: <T>() => request as T,
+      getResponse: <T>() => response as T,
+      getNext: <T>() => next as T,
+    };
+  }
+
+  switchToRpc(): never {
+    throw new Error('an early policy is about a request of HTTP, not about a message');
+  }
+
+  switchToWs(): never {
+    throw new Error('an early policy is about a request of HTTP, not about a message');
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../degradation/degrade-transport.js';
 import { type DegradedException } from '../../degradation/degraded.exception.js';
 import { isServerFault } from '../../degradation/failures.js';
-import { markText } from '../degrade-mark.js';
+import { markText } from '../shared/substitutes.js';
 import {
   headerOf,
   removeHeader,

@@ -1,6 +1,6 @@
 import { type RejectionBody } from '../../requests/rejections.js';
 import { type DegradedBody } from '../../degradation/degraded.exception.js';
-import { waitSeconds } from './wait-seconds.js';
+import { waitSeconds } from '../shared/requests.js';
 
 /** Where the draft's problem types will be registered; they are not yet. */
 export const PROBLEM_BASE = 'https://iana.org/assignments/http-problem-types#';

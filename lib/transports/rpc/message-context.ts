@@ -1,4 +1,5 @@
 import { type ArgumentsHost } from '@nestjs/common';
+import { isUtf8 } from 'node:buffer';
 
 /** The socket below a TCP connection of Nest. */
 export interface PeerSocket {
@@ -86,4 +87,92 @@ export function wantsNoReply(context: MessageContext): boolean | undefined {
     unknown
   >;
   return !id || !topic;
+}
+
+/** Where Nest keeps what a handler listens to, and whether for messages or for events. */
+const PATTERNS = 'microservices:pattern';
+const HANDLER_TYPE = 'microservices:handler_type';
+const EVENT = 2;
+
+/** A function; its own type says nothing about how it is called. */
+type Handler = object;
+
+const patterns = new WeakMap<Handler, readonly string[]>();
+
+/** True for what `@EventPattern` stands on. */
+export function isEventHandler(handler: Handler): boolean {
+  return Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT;
+}
+
+/**
+ * The pattern that a handler was declared with. Not the topic of the message: with wildcards there
+ * are as many of these as senders think of, and consumption is counted for each name.
+ */
+export function patternOf(handler: Handler, subject: string | undefined): string {
+  let declared = patterns.get(handler);
+  if (declared === undefined) patterns.set(handler, (declared = declaredPatterns(handler)));
+  if (subject !== undefined && declared.includes(subject)) return subject;
+  return declared[0] ?? 'message';
+}
+
+function declaredPatterns(handler: Handler): string[] {
+  const declared = Reflect.getMetadata(PATTERNS, handler) as unknown[] | undefined;
+  return (declared ?? []).map((pattern) =>
+    typeof pattern === 'object' && pattern !== null && !(pattern instanceof RegExp)
+      ? JSON.stringify(pattern)
+      : String(pattern),
+  );
+}
+
+/** Begins what is no text: decoded as one, different bytes would be the same. */
+const NO_TEXT = '\0';
+
+/** Headers of NATS, which are no plain object. */
+interface HeaderTable {
+  keys(): string[];
+  get(name: string): string;
+}
+
+/** A header by its name in small letters; brokers keep the case of names, callers often do not. */
+export function messageHeaderOf(context: MessageContext, name: string): string | undefined {
+  const headers = headersOf(context);
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  if (isTable(headers)) {
+    const key = headers.keys().find((one) => one.toLowerCase() === name);
+    return key === undefined ? undefined : headers.get(key);
+  }
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) return textOf(value);
+  }
+  return undefined;
+}
+
+export function messageHeaderNames(context: MessageContext): string[] {
+  const headers = headersOf(context);
+  if (typeof headers !== 'object' || headers === null) return [];
+  return isTable(headers) ? headers.keys() : Object.keys(headers);
+}
+
+function headersOf(context: MessageContext): unknown {
+  if (context.getHeaders !== undefined) return context.getHeaders();
+  if (context.getPacket !== undefined) return context.getPacket()?.properties?.userProperties;
+  if (context.getMessage !== undefined) {
+    const message = context.getMessage();
+    return message?.headers ?? message?.properties?.headers;
+  }
+  return context.getMetadata?.();
+}
+
+function isTable(headers: object): headers is HeaderTable {
+  const { keys, get } = headers as Partial<HeaderTable>;
+  return typeof keys === 'function' && typeof get === 'function';
+}
+
+/** A header that was sent several times counts as one, in the order they came. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  if (Buffer.isBuffer(value))
+    return isUtf8(value) ? value.toString() : NO_TEXT + value.toString('base64');
+  return Array.isArray(value) ? value.map(textOf).join(',') : undefined;
 }

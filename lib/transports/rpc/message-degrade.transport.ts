@@ -5,8 +5,12 @@ import { type DegradeTransport, type RequestParts } from '../../degradation/degr
 import { type DegradedException } from '../../degradation/degraded.exception.js';
 import { isServerFault } from '../../degradation/failures.js';
 import { PayloadDegrade } from '../shared/substitutes.js';
-import { messageContextOf, subjectNameOf } from './message-context.js';
-import { messageHeaderNames, messageHeaderOf } from './message-headers.js';
+import {
+  messageContextOf,
+  messageHeaderNames,
+  messageHeaderOf,
+  subjectNameOf,
+} from './message-context.js';
 
 /** Messages that want an answer, answered in the place of their handler. */
 export class MessageDegradeTransport extends PayloadDegrade implements DegradeTransport {

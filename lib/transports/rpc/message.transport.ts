@@ -1,5 +1,6 @@
 import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
+import { type Decision } from '../../limiter/decision.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -12,23 +13,22 @@ import {
   type RouteFacts,
   type Transport,
 } from '../../requests/transport.js';
-import { type Decision } from '../../limiter/decision.js';
+import { ownValueAt, valueAtPlace } from '../shared/requests.js';
 import { type DroppedEvents } from './dropped-events.js';
-import { type EventPatterns } from './event-patterns.js';
-import { HangUps } from './hang-ups.js';
 import { type KafkaPatience } from './kafka-waiting.js';
 import {
+  isEventHandler,
   isKafka,
   isRmq,
   messageContextOf,
+  messageHeaderOf,
+  patternOf,
   socketOf,
   subjectNameOf,
   wantsNoReply,
+  type PeerSocket,
 } from './message-context.js';
-import { isEventHandler, patternOf } from './message-handlers.js';
-import { messageHeaderOf } from './message-headers.js';
-import { ownValueAt, valueAtPlace } from './own-value.js';
-import { type RmqReceipts } from './message-servers.js';
+import { type EventPatterns, type RmqReceipts } from './message-servers.js';
 
 /** What Nest makes of errors that are not for callers. */
 const FAILED = { status: 'error', message: 'Internal server error' };
@@ -172,5 +172,23 @@ export class MessageTransport implements Transport {
     const message = messageContextOf(host);
     const pattern = subjectNameOf(message);
     return wantsNoReply(message) ?? (pattern !== undefined && this.events.has(pattern));
+  }
+}
+
+/** Tells when a peer hangs up. One listener for each socket, however many of its messages wait. */
+export class HangUps {
+  private readonly listeners = new WeakMap<PeerSocket, Set<() => void>>();
+
+  listen(socket: PeerSocket, callback: () => void): () => void {
+    let callbacks = this.listeners.get(socket);
+    if (callbacks === undefined) {
+      const all = (callbacks = new Set());
+      this.listeners.set(socket, all);
+      socket.on('close', () => {
+        for (const one of [...all]) one();
+      });
+    }
+    callbacks.add(callback);
+    return () => callbacks.delete(callback);
   }
 }

@@ -1,7 +1,6 @@
 import { type RouteFacts } from '../../requests/transport.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
-import { writeHeader, type HttpResponse } from './requests.js';
-import { waitSeconds } from '../http/wait-seconds.js';
+import { waitSeconds, writeHeader, type HttpResponse } from './requests.js';
 
 /** Which headers tell callers about their limits. The initial values are the defaults. */
 export class HeaderOptions {

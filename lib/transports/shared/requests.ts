@@ -1,3 +1,4 @@
+import { type HttpAdapterHost } from '@nestjs/core';
 import { CallerGone } from '../../requests/transport.js';
 
 /** What Express and Fastify requests have in common, as far as limits look at them. */
@@ -73,4 +74,61 @@ export function removeHeader(response: HttpResponse, name: string): void {
 export function writeHeader(response: HttpResponse, name: string, value: string): void {
   if (response.setHeader !== undefined) response.setHeader(name, value);
   else response.header?.(name, value);
+}
+
+/** The request that a socket began with; no framework has looked at it. */
+export interface UpgradeRequest {
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
+  readonly socket?: { readonly remoteAddress?: string };
+  readonly user?: unknown;
+}
+
+/** Whether a peer that many hops away is a proxy whose word about the next one counts. */
+export type TrustProxy = (address: string, hop: number) => boolean;
+
+/** Express keeps what `trust proxy` means as a function; other frameworks show nothing of theirs. */
+export function trustProxyOf(adapterHost: HttpAdapterHost | undefined): TrustProxy | undefined {
+  const adapter = adapterHost?.httpAdapter;
+  if (adapter?.getType() !== 'express') return undefined;
+  const express = adapter.getInstance<{ get(setting: string): unknown }>();
+  const trust = express.get('trust proxy fn');
+  return typeof trust === 'function' ? (trust as TrustProxy) : undefined;
+}
+
+/** The address nearest to the client that was told by a trusted peer; `peer` if it is not trusted. */
+export function clientBehind(
+  peer: string,
+  forwardedFor: string | undefined,
+  trust: TrustProxy,
+): string {
+  const told = (forwardedFor ?? '').split(',').map((address) => address.trim());
+  let client = peer;
+  for (let hop = 0; told.length > 0 && trust(client, hop); hop++) {
+    const next = told.pop()!;
+    if (next === '') break;
+    client = next;
+  }
+  return client;
+}
+
+/** As `Retry-After` has it: never too early, and never at once. */
+export function waitSeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1000));
+}
+
+/** A value of a message by path, of own properties only: nobody has sent `__proto__` or `toString`. */
+export function ownValueAt(from: unknown, path: readonly string[]): unknown {
+  let value = from;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
+      return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+/** What a message carries at a place: of a list its elements, and anything else is the first. */
+export function valueAtPlace(payload: unknown, place: number): unknown {
+  if (Array.isArray(payload)) return payload[place] as unknown;
+  return place === 0 ? payload : undefined;
 }

@@ -1,6 +1,10 @@
 import { type ExecutionContext } from '@nestjs/common';
+import {
+  type AnswerFacts,
+  type Asked,
+  type DegradeMark,
+} from '../../degradation/degrade-transport.js';
 import { CALL } from '../../limits/route-place.js';
-import { type AnswerFacts, type Asked } from '../../degradation/degrade-transport.js';
 
 /** What an answer of HTTP would be: there is nothing else to say of one that came back. */
 const FINE: AnswerFacts = {
@@ -30,4 +34,16 @@ export abstract class PayloadDegrade {
 
   /** The method or pattern that was called. */
   protected abstract placeOf(context: ExecutionContext): string | undefined;
+}
+
+/** What an answer says of itself in a header or trailer, which take ASCII alone. */
+export function markText({ level, reason, notice }: Omit<DegradeMark, 'ageMs' | 'ttlMs'>): string {
+  const text = `level=${level}; reason=${reason}`;
+  return notice === undefined ? text : `${text}; notice*=UTF-8''${extended(notice)}`;
+}
+
+/** As RFC 8187 has it, which escapes a little more than JavaScript does. */
+function extended(text: string): string {
+  const escape = (one: string): string => `%${one.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(text.toWellFormed()).replace(/['()*]/g, escape);
 }

@@ -1,4 +1,4 @@
-import { type UpgradeRequest } from '../upgrade-requests.js';
+import { type UpgradeRequest } from '../shared/requests.js';
 
 /** What the sockets of socket.io and of `ws` have to do with limits. */
 export interface Socket {

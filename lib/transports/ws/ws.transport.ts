@@ -1,4 +1,6 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { type Decision } from '../../limiter/decision.js';
+import { keepWordlessDecision } from '../../limits/charges.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -7,13 +9,14 @@ import {
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import { CallerGone, type Transport } from '../../requests/transport.js';
-import { keepWordlessDecision } from '../../limits/charges.js';
-import { type Decision } from '../../limiter/decision.js';
-import { headerOf, valueAt } from '../shared/requests.js';
-import { valueAtPlace } from '../rpc/own-value.js';
-import { clientBehind, type TrustProxy } from '../upgrade-requests.js';
-import { isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
-import { type Violations } from './violations.js';
+import {
+  clientBehind,
+  headerOf,
+  valueAt,
+  valueAtPlace,
+  type TrustProxy,
+} from '../shared/requests.js';
+import { closeSocket, isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
 
 /** Where Nest keeps the event that a handler subscribes to. */
 const EVENT = 'message';
@@ -119,4 +122,37 @@ function reject(body: RateLimitedBody | RefusedBody | UnavailableBody, host: Arg
 
 function socketOf(context: ExecutionContext): Socket {
   return context.getArgByIndex<Socket>(0);
+}
+
+/** How gateways treat their clients. The initial values are the defaults. */
+export class WebsocketOptions {
+  /** After that many denials in a row a client is disconnected; without a number never. */
+  closeAfter = Infinity;
+}
+
+/** RFC 6455: the client does what it must not. */
+const POLICY_VIOLATION = 1008;
+/** The registry of close codes: the service is at its capacity. */
+const TRY_AGAIN_LATER = 1013;
+
+/** Counts denials in a row, and ends the connection of clients that do not take no for an answer. */
+export class Violations {
+  private readonly inARow = new WeakMap<Socket, number>();
+
+  constructor(private readonly closeAfter: number) {}
+
+  decided(socket: Socket, { allowed, tier }: Decision): void {
+    if (this.closeAfter === Infinity) return;
+    if (allowed) {
+      this.inARow.delete(socket);
+      return;
+    }
+    const count = (this.inARow.get(socket) ?? 0) + 1;
+    this.inARow.set(socket, count);
+    if (count !== this.closeAfter) return;
+    const [code, reason] =
+      tier === 'cluster' ? [TRY_AGAIN_LATER, 'OVERLOADED'] : [POLICY_VIOLATION, 'RATE_LIMITED'];
+    // The filter has not answered yet, and a client should hear why before it is gone.
+    setImmediate(closeSocket, socket, code, reason);
+  }
 }
