@@ -67,3 +67,20 @@ export class MinuteLog<E> {
     return true;
   }
 }
+
+/** A line of a log at its level. */
+export interface LevelLine {
+  readonly level: 'warn' | 'log';
+  readonly text: string;
+}
+
+/** Writes such lines as they are, and how often the last of a minute has come. */
+export function levelLines(logger: Record<LevelLine['level'], (text: string) => void>) {
+  return {
+    once: (_: string, { level, text }: LevelLine): void => logger[level](text),
+    again: (_: string, count: number, { level, text }: LevelLine): void => {
+      const times = count === 1 ? '' : ` (${count} times within a minute)`;
+      logger[level](`${text}${times}`);
+    },
+  };
+}
