@@ -14,8 +14,8 @@ import { newNodeId } from './common/ids.js';
 import { inOneLine } from './common/quoted.js';
 import { withoutUndefined } from './common/validate.js';
 import { ConfigOptions } from './config/config.options.js';
-import { type DegradeParts } from './degradation.providers.js';
-import { type PolicyCatalog } from './limits/route-policies.js';
+import { type DegradeParts } from './degradation/degradation.providers.js';
+import { type RoutePolicies } from './limits/route-policies.js';
 import { type Degradation } from './degradation/degradation.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
@@ -94,7 +94,7 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
     private readonly config: VersionedConfig,
     private readonly options: RateLimitModuleOptions,
     private readonly limiter: RateLimiter,
-    private readonly catalog: PolicyCatalog,
+    private readonly routePolicies: RoutePolicies,
     private readonly consumers: readonly ConfigConsumer[],
     private readonly orders: WarmOrders | undefined,
   ) {}
@@ -116,7 +116,7 @@ export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown
 
   private code(): OwnLayer {
     const { quota, protection, degradation, configVersion: version } = this.options;
-    const limits = documentOf(withoutUndefined({ policies: this.catalog.govern(), quota }));
+    const limits = documentOf(withoutUndefined({ policies: this.routePolicies.govern(), quota }));
     const document = { ...limits, ...plainParts({ protection, degradation }) } as ConfigLayer;
     return { document, ...(version !== undefined && { version }) };
   }

@@ -2,8 +2,8 @@ import { type Provider } from '@nestjs/common';
 import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { type VersionedConfig } from './config/versioned-config.js';
 import { ConfigLife, openConfig, openOrders } from './config.life.js';
-import { DegradeParts } from './degradation.providers.js';
-import { PolicyCatalog } from './limits/route-policies.js';
+import { DegradeParts } from './degradation/degradation.providers.js';
+import { RoutePolicies } from './limits/route-policies.js';
 import { RouteTable } from './limits/route-table.js';
 import { Degradation } from './degradation/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
@@ -17,16 +17,16 @@ import { RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 export const configProviders: Provider[] = [
   provide(
     LimitsConsumer,
-    [OPTIONS, RateLimiter, PolicyCatalog, RouteTable, RateLimitHeaders],
+    [OPTIONS, RateLimiter, RoutePolicies, RouteTable, RateLimitHeaders],
     (
       { app }: RateLimitModuleOptions,
       limiter: RateLimiter,
-      catalog: PolicyCatalog,
+      routePolicies: RoutePolicies,
       routes: RouteTable,
       headers: RateLimitHeaders,
     ) => {
       const fixed = typeof app === 'string' ? app : undefined;
-      return new LimitsConsumer(limiter, catalog, routes, headers, fixed);
+      return new LimitsConsumer(limiter, routePolicies, routes, headers, fixed);
     },
   ),
   provide(RateLimitConfig, [OPTIONS, RateLimiter], openConfig),
@@ -36,7 +36,7 @@ export const configProviders: Provider[] = [
       RateLimitConfig,
       OPTIONS,
       RateLimiter,
-      PolicyCatalog,
+      RoutePolicies,
       LimitsConsumer,
       Protection,
       DegradeParts,
@@ -46,7 +46,7 @@ export const configProviders: Provider[] = [
       config: VersionedConfig,
       options: RateLimitModuleOptions,
       limiter: RateLimiter,
-      catalog: PolicyCatalog,
+      routePolicies: RoutePolicies,
       limits: LimitsConsumer,
       protection: Protection,
       degradation: DegradeParts,
@@ -55,12 +55,12 @@ export const configProviders: Provider[] = [
       const resources = {
         prepare: ({ document }: ConfigSnapshot) =>
           protection.prepare(document.protection ?? {}, () =>
-            catalog.namesWith(document.policies ?? {}),
+            routePolicies.namesWith(document.policies ?? {}),
           ),
       };
       const consumers = [limits, resources, degradation];
       const orders = openOrders(options, config, limiter, operations, degradation);
-      return new ConfigLife(config, options, limiter, catalog, consumers, orders);
+      return new ConfigLife(config, options, limiter, routePolicies, consumers, orders);
     },
   ),
 ];

@@ -1,7 +1,7 @@
 import { type ConfigConsumer, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { limitsOf } from './config/schema/limits-of.js';
 import { UnknownAppError } from './common/errors.js';
-import { type PolicyCatalog } from './limits/route-policies.js';
+import { type RoutePolicies } from './limits/route-policies.js';
 import { type RouteTable } from './limits/route-table.js';
 import { type RateLimiter } from './limiter/rate-limiter.js';
 import { type RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
@@ -10,7 +10,7 @@ import { type RateLimitHeaders } from './transports/shared/rate-limit-headers.js
 export class LimitsConsumer implements ConfigConsumer {
   constructor(
     private readonly limiter: RateLimiter,
-    private readonly catalog: PolicyCatalog,
+    private readonly routePolicies: RoutePolicies,
     private readonly routes: RouteTable,
     private readonly headers: RateLimitHeaders,
     /** The app that all requests are charged to, if it is one. */
@@ -24,9 +24,9 @@ export class LimitsConsumer implements ConfigConsumer {
       throw new UnknownAppError(this.app, Object.keys(apps));
     }
     const { policies = {} } = document;
-    const removed = this.catalog.missingIn(policies);
+    const removed = this.routePolicies.missingIn(policies);
     const commitLimits = this.limiter.prepare({ revision, removed, ...limits });
-    const commitPolicies = this.catalog.prepare(policies);
+    const commitPolicies = this.routePolicies.prepare(policies);
     this.routes.checkKeys((name) => [policies[name]?.key, policies[name]?.anonymous]);
     const commitCosts = this.routes.prepareCosts(limits.quota?.maxCost ?? 1, (name) => {
       const cost: unknown = policies[name]?.cost;

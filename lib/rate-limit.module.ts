@@ -10,12 +10,12 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { configProviders } from './config.providers.js';
-import { degradationProviders } from './degradation.providers.js';
+import { degradationProviders } from './degradation/degradation.providers.js';
 import { InvalidArgumentError, ModuleMissingError } from './common/errors.js';
 import { RateLimitConfig } from './config/rate-limit-config.js';
-import { PolicyCatalog } from './limits/route-policies.js';
+import { RoutePolicies } from './limits/route-policies.js';
 import { ProtectionFilter, TurnedAway } from './protection/protection.filter.js';
-import { Questions } from './limits/request-builder.js';
+import { RequestBuilder } from './limits/request-builder.js';
 import { RateLimitFilter } from './limits/rate-limit.filter.js';
 import { RateLimitGuard } from './limits/rate-limit.guard.js';
 import { RequestFaults } from './limits/request-faults.js';
@@ -25,12 +25,11 @@ import { RouteTable } from './limits/route-table.js';
 import { Waiting } from './limits/waiting.js';
 import { Degradation } from './degradation/degradation.js';
 import { DegradeRoutes } from './degradation/degrade-routes.js';
-import { DegradeTransports } from './degradation/degrade-transport.js';
 import { DegradeInterceptor } from './degradation/degrade.interceptor.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/protection.js';
-import { protectionProviders } from './protection.providers.js';
+import { protectionProviders } from './protection/protection.providers.js';
 import {
   type RateLimitModuleAsyncOptions,
   type RateLimitModuleInput,
@@ -44,9 +43,9 @@ import { EarlyLimits } from './transports/http/early-limits.js';
 /** What guards in other modules are put together from. */
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
-  ...[PolicyCatalog, RouteTable, Questions, Transports, Waiting, DroppedEvents, RequestFaults],
+  ...[RoutePolicies, RouteTable, RequestBuilder, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
-  ...[Degradation, DegradeInterceptor, DegradeRoutes, DegradeTransports],
+  ...[Degradation, DegradeInterceptor, DegradeRoutes],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */
@@ -72,8 +71,8 @@ export class RateLimitModule implements NestModule, OnModuleInit {
   static forFeature(policies: Readonly<Record<string, RoutePolicy>>): DynamicModule {
     const defined = {
       provide: Symbol('RATE_LIMIT_FEATURE'),
-      inject: [{ token: PolicyCatalog, optional: true }],
-      useFactory: (catalog: PolicyCatalog | undefined) => catalog?.define(policies),
+      inject: [{ token: RoutePolicies, optional: true }],
+      useFactory: (routePolicies: RoutePolicies | undefined) => routePolicies?.define(policies),
     };
     return { module: RateLimitFeatureModule, providers: [defined] };
   }
@@ -104,11 +103,12 @@ export class RateLimitModule implements NestModule, OnModuleInit {
 @Module({})
 class RateLimitFeatureModule implements OnModuleInit {
   constructor(
-    @Optional() @Inject(PolicyCatalog) private readonly catalog: PolicyCatalog | undefined,
+    @Optional() @Inject(RoutePolicies) private readonly routePolicies: RoutePolicies | undefined,
   ) {}
 
   onModuleInit(): void {
-    if (this.catalog === undefined) throw new ModuleMissingError('RateLimitModule.forFeature');
+    if (this.routePolicies === undefined)
+      throw new ModuleMissingError('RateLimitModule.forFeature');
   }
 }
 

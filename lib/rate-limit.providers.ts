@@ -7,48 +7,49 @@ import {
 import {
   APP_FILTER,
   APP_GUARD,
-  type HttpAdapterHost,
   MetadataScanner,
+  ModuleRef,
   ModulesContainer,
+  type HttpAdapterHost,
+  type NestContainer,
 } from '@nestjs/core';
 import { SystemClock } from './common/clock.js';
-import { InvalidArgumentError } from './common/errors.js';
 import { durationMs } from './common/duration.js';
+import { InvalidArgumentError } from './common/errors.js';
 import { withoutUndefined } from './common/validate.js';
-import { AwaitedValues } from './limits/awaited-values.js';
-import { AppRateLimitGuard, RateLimitGuard } from './limits/rate-limit.guard.js';
-import { PolicyCatalog } from './limits/route-policies.js';
-import { Questions } from './limits/request-builder.js';
-import { RateLimitFilter } from './limits/rate-limit.filter.js';
-import { RequestFaults } from './limits/request-faults.js';
-import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
-import { Transports } from './requests/transport.js';
-import { RouteTable } from './limits/route-table.js';
-import { Waiting } from './limits/waiting.js';
-import { HandlerExplorer } from './requests/handlers.js';
 import { ClusterQuota } from './limiter/cluster-quota.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { AwaitedValues } from './limits/awaited-values.js';
+import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
+import { RateLimitFilter } from './limits/rate-limit.filter.js';
+import { AppRateLimitGuard, RateLimitGuard } from './limits/rate-limit.guard.js';
+import { RequestBuilder } from './limits/request-builder.js';
+import { RequestFaults } from './limits/request-faults.js';
+import { RoutePolicies } from './limits/route-policies.js';
+import { RouteTable } from './limits/route-table.js';
+import { Waiting } from './limits/waiting.js';
 import { checkNest } from './nest-version.js';
 import { checkOptions } from './rate-limit.check.js';
-import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
-import { ModuleLog } from './rate-limit.log.js';
+import { LimitsLog } from './limits/limits.log.js';
 import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
-import { bindToGateways } from './transports/class-filters.js';
+import { HandlerExplorer } from './requests/handlers.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
+import { Transports } from './requests/transport.js';
+import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
-import { PROBLEM_BASE } from './transports/http/problem.js';
-import { ProxyWarnings } from './transports/http/proxy-warnings.js';
-import { HeaderOptions, RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 import { EarlyLimits } from './transports/http/early-limits.js';
 import { HttpTransport } from './transports/http/http.transport.js';
-import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
+import { PROBLEM_BASE } from './transports/http/problem.js';
+import { ProxyWarnings } from './transports/http/proxy-warnings.js';
 import { NestTransports } from './transports/nest-transports.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
+import { KafkaOptions, KafkaWaiting } from './transports/rpc/kafka-waiting.js';
 import { EventPatterns, RmqReceipts } from './transports/rpc/message-servers.js';
-import { KafkaOptions, KafkaPatience } from './transports/rpc/kafka-waiting.js';
 import { MessageTransport } from './transports/rpc/message.transport.js';
+import { HeaderOptions, RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 import { trustProxyOf } from './transports/shared/requests.js';
 import { Violations, WsTransport } from './transports/ws/ws.transport.js';
 
@@ -58,7 +59,7 @@ export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
 
 /** Closes the limiter when no request is on its way any more. */
-class LimiterLife implements OnApplicationShutdown {
+class LimiterShutdown implements OnApplicationShutdown {
   constructor(private readonly limiter: RateLimiter) {}
 
   onApplicationShutdown(): Promise<void> {
@@ -89,10 +90,10 @@ export const providers: Provider[] = [
     return createRateLimiter({ ...parts, ...(store !== undefined && { store }) });
   }),
   provide(
-    ModuleLog,
+    LimitsLog,
     [OPTIONS, RateLimiter],
     (options: RateLimitModuleOptions, limiter: RateLimiter) => {
-      const log = new ModuleLog(options);
+      const log = new LimitsLog(options);
       log.listenTo(limiter);
       return log;
     },
@@ -116,15 +117,15 @@ export const providers: Provider[] = [
     });
   }),
   provide(
-    PolicyCatalog,
+    RoutePolicies,
     [RateLimiter, OPTIONS, AwaitedValues],
     (limiter: RateLimiter, options: RateLimitModuleOptions, awaited: AwaitedValues) => {
       const { user: lookUp, ipv6Prefix, policies, rejection } = options;
       const user =
         lookUp && ((context: ExecutionContext) => awaited.read(undefined, lookUp, context));
-      const catalog = new PolicyCatalog(limiter, { user, ipv6Prefix }, rejection);
-      catalog.define(policies);
-      return catalog;
+      const routePolicies = new RoutePolicies(limiter, { user, ipv6Prefix }, rejection);
+      routePolicies.define(policies);
+      return routePolicies;
     },
   ),
   provide(
@@ -134,14 +135,14 @@ export const providers: Provider[] = [
   ),
   provide(
     RouteTable,
-    [PolicyCatalog, RateLimiter, OPTIONS, HandlerExplorer],
+    [RoutePolicies, RateLimiter, OPTIONS, HandlerExplorer],
     (
-      catalog: PolicyCatalog,
+      routePolicies: RoutePolicies,
       limiter: RateLimiter,
       { apply, quota, enabled }: RateLimitModuleOptions,
       explorer: HandlerExplorer,
     ) =>
-      new RouteTable(catalog, limiter, {
+      new RouteTable(routePolicies, limiter, {
         ...{ apply, enabled },
         hasQuota: quota !== undefined,
         maxCost: quota?.maxCost ?? 1,
@@ -150,14 +151,14 @@ export const providers: Provider[] = [
       }),
   ),
   provide(
-    Questions,
-    [PolicyCatalog, OPTIONS, RequestFaults, AwaitedValues],
+    RequestBuilder,
+    [RoutePolicies, OPTIONS, RequestFaults, AwaitedValues],
     (
-      catalog: PolicyCatalog,
+      routePolicies: RoutePolicies,
       { app }: RateLimitModuleOptions,
       faults: RequestFaults,
       awaited: AwaitedValues,
-    ) => new Questions(catalog, app, faults, awaited),
+    ) => new RequestBuilder(routePolicies, app, faults, awaited),
   ),
   provide(
     Waiting,
@@ -180,7 +181,7 @@ export const providers: Provider[] = [
   ),
   provide(
     Transports,
-    [OPTIONS, RateLimitHeaders, MessageTransport, OPTIONAL_ADAPTER],
+    [OPTIONS, RateLimitHeaders, MessageTransport, ModuleRef, OPTIONAL_ADAPTER],
     transportsOf,
   ),
   RateLimitGuard,
@@ -188,14 +189,13 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [ModulesContainer, HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
     (
-      modules: ModulesContainer,
       found: HandlerExplorer,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(modules, found, routes, apply !== undefined, adapter),
+    ) => new RateLimitExplorer(found, routes, apply !== undefined, adapter),
   ),
   provide(
     EarlyLimits,
@@ -203,7 +203,7 @@ export const providers: Provider[] = [
     (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
       new EarlyLimits(guard, transports, applicationId),
   ),
-  provide(LimiterLife, [RateLimiter], (limiter: RateLimiter) => new LimiterLife(limiter)),
+  provide(LimiterShutdown, [RateLimiter], (limiter: RateLimiter) => new LimiterShutdown(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
     APP_GUARD,
@@ -213,10 +213,10 @@ export const providers: Provider[] = [
   ),
   provide(
     APP_FILTER,
-    [OPTIONS, RateLimitFilter, ModulesContainer],
-    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter, modules: ModulesContainer) => {
+    [OPTIONS, RateLimitFilter, HandlerExplorer],
+    ({ apply }: RateLimitModuleOptions, filter: RateLimitFilter, explorer: HandlerExplorer) => {
       if (apply === undefined) return undefined;
-      bindToGateways(modules, filter);
+      explorer.bindToGateways(filter);
       return filter;
     },
   ),
@@ -245,20 +245,26 @@ function messageTransport(
   const maxWaitMs = maxWait === 0 ? 0 : durationMs(maxWait, 'kafka.maxWait');
   const servers = modules.getRpcTargetRegistry();
   const [receipts, events] = [new RmqReceipts(servers), new EventPatterns(servers)];
-  const patience = new KafkaPatience(maxWaitMs, options.clock ?? new SystemClock());
-  return new MessageTransport(dropped, receipts, events, patience);
+  const waiting = new KafkaWaiting(maxWaitMs, options.clock ?? new SystemClock());
+  return new MessageTransport(dropped, receipts, events, waiting);
 }
 
 function transportsOf(
   options: RateLimitModuleOptions,
   headers: RateLimitHeaders,
   rpc: MessageTransport,
+  modules: ModuleRef,
   adapterHost: HttpAdapterHost | undefined,
 ): Transports {
   const logger = new Logger('RateLimitModule');
   const proxies = new ProxyWarnings((text) => logger.warn(text));
   const base = options.problemBase ?? PROBLEM_BASE;
-  const http = new HttpTransport(headers, adapterHost, base, proxies);
+  // Applications set it between the making of their parts and the first request.
+  const { container } = modules as unknown as {
+    container?: Pick<NestContainer, 'applicationConfig'>;
+  };
+  const versioning = () => container?.applicationConfig?.getVersioning();
+  const http = new HttpTransport(headers, adapterHost, base, proxies, versioning);
   const trustProxy = () => trustProxyOf(adapterHost);
   const ws = new WsTransport(new Violations(options.websocket.closeAfter!), trustProxy);
   const graphql = new GraphqlTransport(headers, trustProxy);

@@ -4,28 +4,28 @@ import { digestOf } from '../common/ids.js';
 import { isStrayPromise } from '../common/promises.js';
 import { principalName } from '../limits/key-resolver.js';
 import { type RoutePlace } from '../limits/route-place.js';
+import { type RequestIdentity, type Substitutes } from '../requests/transport.js';
 import { cacheability } from './core/cacheability.js';
 import { degradeKey } from './core/degrade-key.js';
 import { type CredentialHeaders } from './credential-headers.js';
-import { AnsweredQuestion, type DegradeOptions } from './degrade-options.js';
-import { type Asked, type DegradeTransport } from './degrade-transport.js';
+import { type WarmUpEntry, type DegradeOptions } from './degrade-options.js';
 
 export interface AnswerKeySettings {
   /** Whose answers these are, where several services share a store. */
   readonly service: string | undefined;
   readonly place: RoutePlace;
   readonly options: DegradeOptions;
-  /** The module's word on who a caller is. */
+  /** The module's function for the caller's name. */
   readonly user: ((context: ExecutionContext) => unknown) | undefined;
   readonly credentials: CredentialHeaders;
-  /** Told of a request with credentials of which nobody knows whose they are. */
+  /** Called for a request with credentials whose caller has no name. */
   readonly unnamed?: () => void;
 }
 
-/** A caller that has shown credentials, but nobody knows whose. */
+/** A caller that has shown credentials, but has no name. */
 const NOBODY_KNOWS = Symbol('nobody knows');
 
-/** Says for whom an answer is, and under what name it is kept. */
+/** Names the answers of a route in the caches, each for its caller. */
 export class AnswerKeys {
   /** The headers that are part of the key. */
   readonly vary: readonly string[];
@@ -38,16 +38,16 @@ export class AnswerKeys {
     this.unknown = credentials.without(this.vary);
   }
 
-  /** Cheap, and the same for the same question of the same caller; undefined if it is not to be kept. */
-  questionOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
+  /** Cheap, and the same for the same request of the same caller; undefined if its answer is not to be kept. */
+  fingerprintOf(context: ExecutionContext, transport: Substitutes): string | undefined {
     try {
       const principal = this.principalOf(context, transport);
       if (principal === NOBODY_KNOWS) {
         this.settings.unnamed?.();
         return undefined;
       }
-      let question = transport.questionOf(context);
-      for (const name of this.vary) question += `\n${transport.headerOf(context, name)}`;
+      let question = transport.fingerprintOf(context);
+      for (const name of this.vary) question += `\n${transport.varyingHeaderOf(context, name)}`;
       // No question begins with a number and a colon.
       return principal === undefined ? question : `${principal.length}:${principal}${question}`;
     } catch {
@@ -57,21 +57,21 @@ export class AnswerKeys {
   }
 
   /** The name that caches know the answer by; undefined if they may neither give nor keep it. */
-  keyOf(context: ExecutionContext, transport: DegradeTransport): string | undefined {
+  keyOf(context: ExecutionContext, transport: Substitutes): string | undefined {
     try {
       const principal = this.principalOf(context, transport);
       if (principal === NOBODY_KNOWS) return undefined;
-      const asked = transport.askedOf(context);
-      if (this.settings.place.isOneOfSeveral && asked.place === undefined) return undefined;
-      return this.key(asked, principal, (name) => transport.headerOf(context, name));
+      const identity = transport.identityOf(context);
+      if (this.settings.place.isOneOfSeveral && identity.place === undefined) return undefined;
+      return this.key(identity, principal, (name) => transport.varyingHeaderOf(context, name));
     } catch {
-      // What cannot be told apart is not kept.
+      // An answer that cannot be distinguished from others is not kept.
       return undefined;
     }
   }
 
-  /** The same for a question that nobody has sent. */
-  keyFor(question: AnsweredQuestion): string {
+  /** The same for a request that no caller has sent. */
+  keyFor(question: WarmUpEntry): string {
     const { options, place } = this.settings;
     const { params, query, body, vary, principal, path } = question;
     if (place.isOneOfSeveral !== (path !== undefined)) {
@@ -80,32 +80,32 @@ export class AnswerKeys {
     }
     const whose = options.shared === true ? undefined : principal;
     const given = new Map(Object.entries(vary ?? {}).map(([name, is]) => [name.toLowerCase(), is]));
-    const asked = { verb: place.verb, place: path, params, query, body };
-    return this.key(asked, whose, (name) => given.get(name));
+    const identity = { verb: place.verb, place: path, params, query, body };
+    return this.key(identity, whose, (name) => given.get(name));
   }
 
   private key(
-    asked: Asked,
+    identity: RequestIdentity,
     principal: string | undefined,
     headerOf: (name: string) => string | undefined,
   ): string {
     const { service, place, options } = this.settings;
     const { schemaVersion } = options;
-    const { verb, params, query, body } = asked;
-    const route = `${verb} ${place.name}${place.isOneOfSeveral ? ` at ${asked.place}` : ''}`;
+    const { verb, params, query, body } = identity;
+    const route = `${verb} ${place.name}${place.isOneOfSeveral ? ` at ${identity.place}` : ''}`;
     const vary = this.varyOf(headerOf);
     return degradeKey({ service, route, params, query, body, schemaVersion, principal, vary });
   }
 
   private principalOf(
     context: ExecutionContext,
-    transport: DegradeTransport,
+    transport: Substitutes,
   ): string | undefined | typeof NOBODY_KNOWS {
     const { options, user } = this.settings;
     if (options.shared === true) return undefined;
     try {
-      const who = (options.principal ?? user)?.(context) ?? transport.userOf(context);
-      // Who it is comes too late for a key.
+      const who = (options.principal ?? user)?.(context) ?? transport.trustedUserOf(context);
+      // A promise of the name comes too late for a key.
       if (isStrayPromise(who)) return NOBODY_KNOWS;
       const isSomebody = (who ?? undefined) !== undefined;
       const principal = isSomebody ? principalName(who) : undefined;
@@ -118,7 +118,7 @@ export class AnswerKeys {
     }
   }
 
-  /** Who may read keys need not be the one who may use a token. */
+  /** Keys may be read by people who must not see a token. */
   private varyOf(headerOf: (name: string) => string | undefined) {
     if (this.vary.length === 0) return undefined;
     const values = this.vary.map((name) => {

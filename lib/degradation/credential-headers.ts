@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from '../common/errors.js';
 
 /**
- * What says that a request is somebody's, even if nobody knows whose; `*` stands for any beginning or any
+ * Headers that mark a request as a caller's own, even if the caller has no name; `*` stands for any beginning or any
  * end. Wide on purpose: an answer that is not kept costs a little, one that is given to another costs a lot.
  */
 export const CREDENTIAL_HEADERS: readonly string[] = [
-  // What browsers and clients send.
+  // Headers of browsers and clients.
   ...['authorization', '*-authorization', 'cookie', 'dpop', 'token', '*-token', 'jwt', '*-jwt'],
   ...['api-key', '*-api-key', 'apikey', '*-apikey', '*-app-key', '*-access-key', '*-secret'],
   ...['x-auth', 'x-auth-*', 'x-jwt-*', 'session', 'x-session-*', '*-session', '*-session-id'],
@@ -14,7 +14,7 @@ export const CREDENTIAL_HEADERS: readonly string[] = [
   ...['x-act-as', 'x-on-behalf-of', 'x-impersonate*', 'x-tenant*', '*-tenant', '*-tenant-id'],
   ...['x-account*', 'x-org', 'x-org-*', 'x-organization*', 'x-company*', 'x-customer*'],
   ...['x-workspace*', 'x-client-id'],
-  // What proxies say of a caller that they have let in.
+  // Headers of proxies about a caller that they have let in.
   ...['x-remote-*', 'x-user-*', '*-user', '*-username', '*-userinfo'],
   ...['*-identity', '*-principal', '*-subject', '*-jwt-assertion', 'x-authenticated-*'],
   ...['x-forwarded-email', 'x-forwarded-groups', 'x-forwarded-preferred-username'],
@@ -41,7 +41,7 @@ interface Letters {
 const NAME = /^(?!\*.*\*$)\*?[\w!#$%&'+.^`|~-]+\*?$/;
 
 /**
- * Tells headers that say who is calling from others. Asked for each header of each request, so it goes
+ * Knows the headers that name a caller. It is called for each header of each request, so it goes
  * letter by letter: most names are done with the first and the last, and no text is made of any.
  */
 export class CredentialHeaders {

@@ -7,7 +7,7 @@ import {
 } from './core/contract.js';
 import { type DegradationCore, type DegradationStats } from './core/degradation-core.js';
 import { type Recovery } from './core/recovery.js';
-import { type AnsweredQuestion } from './degrade-options.js';
+import { type WarmUpEntry } from './degrade-options.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { type RouteWarming, type WarmedResource } from './route-warming.js';
 
@@ -29,17 +29,17 @@ export class Degradation {
     this.of(resource).disable();
   }
 
-  /** It is counted and told what would be done, and nothing is, until `resume`. */
+  /** Changes are counted and logged, and no request is held, until `resume`. */
   observe(resource: string): void {
     this.of(resource).observe();
   }
 
-  /** Back to what the resource's health says. After `force` the way leads through probes. */
+  /** Back to the resource's own health. After `force` the way leads through probes. */
   resume(resource: string): void {
     this.of(resource).resume();
   }
 
-  /** Says that the resource is in trouble, for what cause; it comes back by probes and the ramp. */
+  /** Degrades the resource for that cause; it comes back by probes and the ramp. */
   trip(resource: string, cause: TripCause = 'operator'): void {
     this.of(resource).trip(cause);
   }
@@ -57,7 +57,7 @@ export class Degradation {
    * Fills the caches of a route, `Class.method`, before they are needed. The questions are those of
    * callers without a name, or of the principal they give.
    */
-  warmUp<Question extends AnsweredQuestion>(
+  warmUp<Question extends WarmUpEntry>(
     route: string,
     questions: Iterable<Question>,
     load: (question: Question) => unknown,
@@ -80,7 +80,7 @@ export class Degradation {
     return this.warming.names();
   }
 
-  /** A name that nobody has is one that an operator has misspelt. */
+  /** An unknown name is one that an operator has misspelt. */
   private of(resource: string): Recovery {
     const { recoveries } = this.core();
     const names = recoveries.names();

@@ -4,6 +4,17 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type DegradeOptions } from './degrade-options.js';
+import {
+  EVENT,
+  HANDLER_TYPE,
+  MESSAGE_PATTERN,
+  PASSTHROUGH,
+  PATH,
+  ROUTE_ARGUMENTS,
+  SSE,
+  VERB,
+  type Class,
+} from '../requests/nest-metadata.js';
 
 const KNOWN: readonly (keyof DegradeOptions)[] = [
   ...(['resource', 'level1', 'level2', 'level3', 'level4', 'blockHandler', 'fallback'] as const),
@@ -12,21 +23,10 @@ const KNOWN: readonly (keyof DegradeOptions)[] = [
 ];
 const METHOD_OPTIONS = ['level3', 'blockHandler', 'fallback'] as const;
 
-/** Where Nest keeps what a handler is. */
-const PATH = 'path';
-const VERB = 'method';
-const SSE = '__sse__';
-const ROUTE_ARGUMENTS = '__routeArguments__';
-const PASSTHROUGH = '__responsePassthrough__';
-const PATTERN = 'microservices:pattern';
-const HANDLER_TYPE = 'microservices:handler_type';
-const EVENT = 2;
 /** The parameters `@Res()` and `@Next()` as Nest numbers them. */
 const OWN_ANSWER = /^[12]:/;
 
-type Class = abstract new (...args: never[]) => unknown;
-
-/** What can be said of the options before anything is known of the route. */
+/** The checks that need nothing but the options. */
 export function checkDegradeOptions(at: string, options: DegradeOptions): void {
   plainObject(at, options, 'an object');
   rejectUnknown(at, options, KNOWN);
@@ -40,7 +40,7 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
   for (const name of ['shared', 'idempotent'] as const) expect(at, options, name, 'boolean');
   for (const name of ['principal', 'revive', 'isFailure', 'warm'] as const) {
     expect(at, options, name, 'function');
-    // Only a list of questions may be awaited: nobody waits for an answer meanwhile.
+    // Only a list of questions may be awaited: no caller waits meanwhile.
     if (name === 'warm' || !isAsyncFunction(options[name])) continue;
     throw new InvalidArgumentError(`${at}.${name}`, options[name], 'a function that is not async');
   }
@@ -55,7 +55,7 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
 /** Why a handler cannot be answered for; undefined if it can. */
 export function whyNot(type: Class, handler: object, name: string): string | undefined {
   const isHttp = Reflect.hasMetadata(PATH, handler);
-  if (!isHttp && !Reflect.hasMetadata(PATTERN, handler)) {
+  if (!isHttp && !Reflect.hasMetadata(MESSAGE_PATTERN, handler)) {
     return 'a handler of HTTP, gRPC or messages';
   }
   if (Reflect.hasMetadata(SSE, handler)) return 'a handler with one answer, not @Sse()';
@@ -119,13 +119,15 @@ export function checkService(
 function isWrite(handler: object): boolean {
   const verb = Reflect.getMetadata(VERB, handler) as RequestMethod | undefined;
   const { GET, HEAD, ALL, OPTIONS } = RequestMethod;
-  return Reflect.hasMetadata(PATTERN, handler)
+  return Reflect.hasMetadata(MESSAGE_PATTERN, handler)
     ? !Reflect.hasMetadata(PATH, handler)
     : ![GET, HEAD, ALL, OPTIONS].includes(verb ?? GET);
 }
 
 function isStream(handler: object): boolean {
-  const patterns = (Reflect.getMetadata(PATTERN, handler) ?? []) as { streaming?: string }[];
+  const patterns = (Reflect.getMetadata(MESSAGE_PATTERN, handler) ?? []) as {
+    streaming?: string;
+  }[];
   return [patterns].flat().some(({ streaming = 'no_stream' }) => streaming !== 'no_stream');
 }
 

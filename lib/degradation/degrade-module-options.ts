@@ -4,16 +4,16 @@ import { plainObject, withoutUndefined } from '../common/validate.js';
 import { type HealthProbe } from './core/contract.js';
 import { checkDegradation, DegradationOptions, type DegradationInput } from './core/options.js';
 import { checkCredentialHeaders } from './credential-headers.js';
-import { type UsualPatience } from './route-deadlines.js';
+import { type DefaultDeadlines } from './route-deadlines.js';
 
-/** What holds for every `@Degrade` that says nothing else. The initial values are the defaults. */
+/** The options of the module, for every `@Degrade` without its own. The initial values are the defaults. */
 export class DegradeModuleOptions extends DegradationOptions {
   /** A request that reads has its answer by then. */
   deadline: Duration = '2s';
   /** From then on the levels are tried while the handler still runs; it counts as slow. */
   slow: Duration = '1s';
   /**
-   * Headers that say that a request is somebody's, beside those that are known, such as `authorization`
+   * Headers that mark a request as a caller's own, beside those that are known, such as `authorization`
    * or `x-session-*`. A `*` stands for any end.
    */
   credentialHeaders: readonly string[] = [];
@@ -24,10 +24,10 @@ export class DegradeModuleOptions extends DegradationOptions {
 export type DegradeModuleInput = Partial<DegradeModuleOptions>;
 
 export interface DegradeSettings {
-  readonly patience: UsualPatience;
+  readonly deadlines: DefaultDeadlines;
   readonly probes: Readonly<Record<string, HealthProbe>>;
   readonly credentialHeaders: readonly string[];
-  /** What the core is told, checked. */
+  /** The options of the core, checked. */
   readonly core: DegradationInput;
 }
 
@@ -43,10 +43,10 @@ export function checkDegradeModule(input: DegradeModuleInput, at = 'degradation'
   checkProbes(`${at}.probes`, probes);
   checkCredentialHeaders(`${at}.credentialHeaders`, credentialHeaders);
   plainObject(`${at}.recovery`, rest.recovery, 'an object');
-  // A call for which the levels are tried is a slow one, unless somebody says otherwise.
+  // A call for which the levels are tried is a slow one, unless the options have another figure.
   const core = { ...rest, recovery: { slow, ...withoutUndefined(rest.recovery) } };
   checkDegradation(core, at);
-  return { patience: { deadlineMs, slowMs }, probes, credentialHeaders, core };
+  return { deadlines: { deadlineMs, slowMs }, probes, credentialHeaders, core };
 }
 
 function checkProbes(at: string, probes: DegradeModuleOptions['probes']): void {

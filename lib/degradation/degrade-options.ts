@@ -3,10 +3,10 @@ import { type Duration } from '../common/duration.js';
 import { type Decision } from '../limiter/decision.js';
 import { type DegradeLevel, type DegradeReason } from './core/contract.js';
 
-/** What a method or function that answers in the place of a handler is told. */
+/** The argument of a method or function that answers in the place of a handler. */
 export interface DegradeContext {
   readonly reason: DegradeReason;
-  /** What the handler threw. */
+  /** The error of the handler. */
   readonly error: unknown;
   /** Of a request that was denied. */
   readonly decision: Decision | undefined;
@@ -18,37 +18,37 @@ export interface DegradeContext {
   readonly query: unknown;
   /** The body of a request; the message of gRPC and of the message transports. */
   readonly body: unknown;
-  /** What is left of the deadline. */
+  /** The rest of the deadline. */
   readonly remainingMs: number;
 }
 
-/** Level 4 as words for people: the answer says that there is none, and why. */
+/** Level 4 as a text for people: the answer says that there is none, and why. */
 export class DegradeMessage {
   constructor(readonly text: string) {}
 }
 
-/** Says in these words, and with a status that tells of a failure, that there is no answer. */
+/** Level 4 as a text for people, with a status that shows a failure. */
 export function degradeMessage(text: string): DegradeMessage {
   return new DegradeMessage(text);
 }
 
-/** Words for people, by the level of their answer. For level 4 there is `degradeMessage`. */
+/** Texts for people, by the level of their answer. For level 4 there is `degradeMessage`. */
 export interface DegradeNotice {
   readonly level2?: string;
   readonly level3?: string;
 }
 
 /** A question that callers are going to ask, and what makes its answer: as a rule, the handler itself. */
-export interface WarmQuestion extends AnsweredQuestion {
+export interface WarmQuestion extends WarmUpEntry {
   readonly load: () => unknown;
 }
 
-/** Questions, as many as there are: they are asked for a few at a time. */
+/** Questions, as many as there are: they are read a few at a time. */
 export type WarmQuestions = Iterable<WarmQuestion> | AsyncIterable<WarmQuestion>;
 
-/** What `@Degrade` can be told. What is left out comes from the class, then from the module. */
+/** The options of `@Degrade`. One that is left out comes from the class, then from the module. */
 export interface DegradeOptions {
-  /** What recovers as one; routes with the same name share its state. Default: `Class.method`. */
+  /** The resource that recovers as one; routes with the same name share its state. Default: `Class.method`. */
   readonly resource?: string;
   /** How old an answer of the shared cache may be; false leaves that level out. */
   readonly level1?: Duration | false;
@@ -56,7 +56,7 @@ export interface DegradeOptions {
   readonly level2?: Duration | false;
   /** The method of the controller that makes a simplified answer. */
   readonly level3?: string;
-  /** What is left: a value, a function that makes one, or `degradeMessage('…')`. */
+  /** The default answer: a value, a function that makes one, or `degradeMessage('…')`. */
   readonly level4?: unknown;
   /** The method that answers requests over their limit, in the place of `level3`. */
   readonly blockHandler?: string;
@@ -66,7 +66,7 @@ export interface DegradeOptions {
   readonly deadline?: Duration;
   /** From then on the levels are tried while the handler still runs. Default: the module's. */
   readonly slow?: Duration;
-  /** Everybody gets the same answer, whoever asks. */
+  /** All callers get the same answer. */
   readonly shared?: boolean;
   /** Headers that the answer depends on. */
   readonly vary?: readonly string[];
@@ -75,7 +75,7 @@ export interface DegradeOptions {
   /** Part of the key: a new one leaves the answers of older versions behind. */
   readonly schemaVersion?: string | number;
   /**
-   * What people are to be told with an answer of level 2 ("may be out of date") or 3 ("reviews are
+   * A text for people beside an answer of level 2 ("may be out of date") or 3 ("reviews are
    * loading…"). It travels with the mark of the answer, and in `field`.
    */
   readonly notice?: DegradeNotice;
@@ -89,19 +89,19 @@ export interface DegradeOptions {
   readonly revive?: (plain: unknown) => unknown;
   /** Lists the questions that `Degradation.warm()` fills the caches with; it is given the controller. */
   readonly warm?: (controller: never) => WarmQuestions | Promise<WarmQuestions>;
-  /** Whether an error tells of trouble. Default: all but 4xx and what the caller did wrong. */
+  /** Whether an error is a failure of the resource. Default: all but 4xx and other mistakes of callers. */
   readonly isFailure?: (error: unknown) => boolean;
 }
 
-/** What an answer depends on, in the words of an application. */
-export interface AnsweredQuestion {
+/** A request to be warmed up, as the application names its parts. */
+export interface WarmUpEntry {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   /** Of messages, and of requests that have one. */
   readonly body?: unknown;
   /**
-   * Where the handler is served under several paths or patterns: the one that was asked, whole. Where a
-   * header tells the version, with it: `/orders version 2`.
+   * Where the handler is served under several paths or patterns: the one of the request, whole. Where a
+   * header has the version, with it: `/orders version 2`.
    */
   readonly path?: string;
   /** The headers that the route varies by. */
@@ -116,7 +116,7 @@ export function setDegrade(target: object, options: DegradeOptions): void {
   Reflect.defineMetadata(DEGRADE, options, target);
 }
 
-/** What `@Degrade` says on a class or on a method; undefined if it is not there. */
+/** The options of `@Degrade` on a class or on a method; undefined if it is not there. */
 export function degradeOf(target: object): DegradeOptions | undefined {
   return Reflect.getMetadata(DEGRADE, target) as DegradeOptions | undefined;
 }

@@ -1,26 +1,26 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
 import { isStrayPromise } from '../common/promises.js';
+import { type Decision } from '../limiter/decision.js';
+import { type SubstituteMark, type Substitutes } from '../requests/transport.js';
+import { type AnswerKeys } from './answer-keys.js';
 import {
   type DegradeLevel,
   type DegradeReason,
   type FallbackAnswer,
-  type Fallbacks,
   type FallbackLevels,
+  type Fallbacks,
   type ResourceRecovery,
 } from './core/contract.js';
-import { type Decision } from '../limiter/decision.js';
 import {
   DegradeMessage,
   type DegradeContext,
   type DegradeOptions,
   type WarmQuestions,
 } from './degrade-options.js';
-import { type DegradeMark, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
-import { type AnswerKeys } from './answer-keys.js';
 import { type RouteAnswers } from './route-answers.js';
-import { type CallPatience, type RoutePatience } from './route-deadlines.js';
+import { type CallDeadline, type RouteDeadlines } from './route-deadlines.js';
 
 /** Why a request is not answered by its handler. */
 export interface Trigger {
@@ -33,20 +33,20 @@ export interface Trigger {
   readonly storeIsAway?: boolean;
 }
 
-/** What a caller gets in the place of the handler's answer. */
+/** The answer in the place of the handler's. */
 export interface Substitute {
   readonly value: unknown;
-  readonly mark: DegradeMark;
+  readonly mark: SubstituteMark;
 }
 
-/** What the functions of levels 3 and 4 are made a context from. */
+/** The source of the context for functions of levels 3 and 4. */
 export interface FallbackSubject {
   readonly context: ExecutionContext;
-  readonly transport: DegradeTransport;
+  readonly transport: Substitutes;
   readonly decision: Decision | undefined;
 }
 
-/** The levels of a route, by what asks for them: `level3` may have a namesake for each. */
+/** The levels of a route, by their cause: `level3` may be another method for each. */
 export interface RouteLevels {
   readonly usual: FallbackLevels;
   readonly limited: FallbackLevels;
@@ -61,7 +61,7 @@ export interface DegradeRouteParts {
   readonly levels: RouteLevels;
   readonly keys: AnswerKeys;
   readonly answers: RouteAnswers;
-  readonly patience: RoutePatience;
+  readonly deadlines: RouteDeadlines;
   readonly clock: Clock;
   readonly hidden: (route: string, error: unknown) => void;
   /** The controller, outside of any request. */
@@ -70,16 +70,16 @@ export interface DegradeRouteParts {
   readonly isBoundTwice: boolean;
 }
 
-/** Everything that there is to say about the answers of one handler. */
-export class DegradeRoute implements RoutePatience {
+/** The answers of one handler: its deadlines, levels and caches. */
+export class DegradeRoute implements RouteDeadlines {
   readonly id: string;
   readonly recovery: ResourceRecovery;
   readonly clock: Clock;
   readonly answers: RouteAnswers;
   readonly isBoundTwice: boolean;
   /** Other ones after a change. A request that has begun goes on with what it began with. */
-  reads: CallPatience;
-  writes: CallPatience;
+  reads: CallDeadline;
+  writes: CallDeadline;
 
   constructor(private readonly parts: DegradeRouteParts) {
     this.id = parts.id;
@@ -87,8 +87,8 @@ export class DegradeRoute implements RoutePatience {
     this.clock = parts.clock;
     this.answers = parts.answers;
     this.isBoundTwice = parts.isBoundTwice;
-    this.reads = parts.patience.reads;
-    this.writes = parts.patience.writes;
+    this.reads = parts.deadlines.reads;
+    this.writes = parts.deadlines.writes;
   }
 
   get options(): DegradeOptions {
@@ -103,26 +103,26 @@ export class DegradeRoute implements RoutePatience {
     return this.parts.levels.usual;
   }
 
-  /** The caller is not told of an error of the handler. */
+  /** The caller does not see an error of the handler. */
   hide(error: unknown): void {
     this.parts.hidden(this.id, error);
   }
 
-  /** What `warm` lists: nothing where there is none. */
+  /** The questions of `warm`: none where there is no such option. */
   async warmQuestions(): Promise<WarmQuestions> {
     const { options, controller } = this.parts;
     return (await options.warm?.((await controller()) as never)) ?? [];
   }
 
-  isRead(context: ExecutionContext, transport: DegradeTransport): boolean {
+  isRead(context: ExecutionContext, transport: Substitutes): boolean {
     return this.parts.options.idempotent ?? transport.isRead(context);
   }
 
-  patienceOf(context: ExecutionContext, transport: DegradeTransport): CallPatience {
+  deadlineOf(context: ExecutionContext, transport: Substitutes): CallDeadline {
     return this.isRead(context, transport) ? this.reads : this.writes;
   }
 
-  /** An operator has said that nobody is to be helped. */
+  /** An operator has switched the fallbacks off. */
   get isOff(): boolean {
     const { recovery } = this;
     return recovery.phase === 'disabled' || recovery.stats().observing;
@@ -134,25 +134,25 @@ export class DegradeRoute implements RoutePatience {
     return recovery.phase === 'forced' ? recovery.stats().level : undefined;
   }
 
-  isFailure(error: unknown, transport: DegradeTransport): boolean {
+  isFailure(error: unknown, transport: Substitutes): boolean {
     const { isFailure } = this.parts.options;
     try {
       if (isFailure === undefined) return transport.isFailure(error);
       const said = isFailure(error);
       return isStrayPromise(said) ? true : said;
     } catch {
-      // Who cannot judge an error has not said that it is harmless.
+      // A function that fails has not judged the error harmless.
       return true;
     }
   }
 
   /**
    * The best answer still possible. Writes have none: a caller must not take one for a success. Rejects
-   * if a function of level 4 has nothing but words.
+   * if a function of level 4 has nothing but a message.
    */
   async substitute(
     context: ExecutionContext,
-    transport: DegradeTransport,
+    transport: Substitutes,
     { reason, error, decision, level, storeIsAway }: Trigger,
     deadline: number,
   ): Promise<Substitute | undefined> {
@@ -177,10 +177,10 @@ export class DegradeRoute implements RoutePatience {
     return { value: this.withField(answer, notice), mark: { ...answer, notice } };
   }
 
-  /** The words that are left, and now are given; undefined if the route has none. */
-  words(
+  /** The message of the route in the place of an answer; undefined if it has none. */
+  messageFallback(
     context: ExecutionContext,
-    transport: DegradeTransport,
+    transport: Substitutes,
     { reason, error, decision }: Trigger,
   ): DegradedException | undefined {
     const { options, fallbacks } = this.parts;
@@ -189,7 +189,7 @@ export class DegradeRoute implements RoutePatience {
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
     const text = level4 instanceof DegradeMessage ? level4.text : level4;
     const message = typeof text === 'string' ? text : undefined;
-    fallbacks.gaveWords(reason, isRead);
+    fallbacks.gaveMessage(reason, isRead);
     return new DegradedException(reason, message, statusOf(decision), error);
   }
 
@@ -215,7 +215,7 @@ function statusOf(decision: Decision | undefined): 429 | 503 {
   return decision === undefined || decision.tier === 'cluster' ? 503 : 429;
 }
 
-/** What a function of the application is told. */
+/** The argument of a function of the application. */
 export function degradeContext(
   { context, transport, decision }: FallbackSubject,
   level: DegradeLevel,

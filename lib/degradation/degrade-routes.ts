@@ -2,17 +2,17 @@ import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type Fallbacks, type HealthProbe } from './core/contract.js';
 import { type Recoveries } from './core/recoveries.js';
-import { ByHandler } from '../requests/by-handler.js';
+import { type RouteTable } from '../limits/route-table.js';
+import { ByHandler, methodNameOf } from '../requests/by-handler.js';
 import { type Class, type Handler } from '../requests/nest-metadata.js';
 import { routePlaceOf, type ServedPath } from '../limits/route-place.js';
-import { methodNameOf, type RouteTable } from '../limits/route-table.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { levelsOf, type Controllers } from './route-levels.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-options.js';
 import { DegradeRoute } from './degrade-route.js';
 import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
-import { PatienceLines, type UsualPatience } from './route-deadlines.js';
+import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly table: Pick<RouteTable, 'planOf'>;
@@ -22,15 +22,15 @@ export interface DegradeRoutesParts extends RouteAnswersParts {
   readonly controllers: Controllers;
   readonly user: AnswerKeySettings['user'];
   readonly credentials: AnswerKeySettings['credentials'];
-  /** Told of a route whose answer was not kept because of credentials without a name. */
+  /** Called for a route whose answer was not kept because of credentials without a name. */
   readonly unnamed: (route: string) => void;
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
   /** The decorator stands on the class and on the method. */
   readonly isBoundTwice: (type: object, handler: object) => boolean;
-  readonly patience: UsualPatience;
+  readonly deadlines: DefaultDeadlines;
   readonly clock: Clock;
-  /** Told of errors of handlers that no caller hears of. */
+  /** Called for errors of handlers that no caller sees. */
   readonly hidden: (route: string, error: unknown) => void;
 }
 
@@ -44,14 +44,14 @@ export interface AnswerOwner {
   readonly isOff?: boolean;
 }
 
-/** What `@Degrade` says about every handler, made when it is first asked for, as limits are. */
+/** The route of every handler with `@Degrade`, made when it is first needed, as plans of limits are. */
 export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
-  private lines: PatienceLines | undefined;
-  private usual: UsualPatience | undefined;
+  private queues: DeadlineQueues | undefined;
+  private usual: DefaultDeadlines | undefined;
 
-  /** Who has no `@Degrade` needs nothing of it: the parts are made for the first route. */
+  /** An application without `@Degrade` needs none of the parts: they are made for the first route. */
   constructor(
     private readonly parts: () => DegradeRoutesParts,
     private readonly owner: AnswerOwner,
@@ -75,13 +75,13 @@ export class DegradeRoutes {
   }
 
   /**
-   * Checks that every route could live with another patience; what comes back puts it into effect, for
+   * Checks that every route could live with other deadlines; what comes back puts them into effect, for
    * requests that come then.
    */
-  prepare(usual: UsualPatience): () => void {
+  prepare(usual: DefaultDeadlines): () => void {
     const routes = [...this.byId.values()];
-    this.lines?.keep(routes);
-    const next = routes.map((route) => this.lines!.of(nameOf(route.id), route.options, usual));
+    this.queues?.keep(routes);
+    const next = routes.map((route) => this.queues!.of(nameOf(route.id), route.options, usual));
     return () => {
       this.usual = usual;
       for (const [i, route] of routes.entries()) Object.assign(route, next[i]);
@@ -89,7 +89,7 @@ export class DegradeRoutes {
   }
 
   close(): void {
-    this.lines?.close();
+    this.queues?.close();
   }
 
   private make(type: Class, handler: Handler): DegradeRoute | undefined {
@@ -99,7 +99,7 @@ export class DegradeRoutes {
     const method = methodNameOf(type, handler);
     const at = nameOf(`${type.name}.${method}`);
     const why = whyNot(type, handler, method);
-    // What a class says is meant for those of its handlers that it fits.
+    // Options of a class are meant for those of its handlers that they fit.
     if (why !== undefined && own === undefined) return undefined;
     if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
     const options = { ...ofClass, ...own };
@@ -117,7 +117,7 @@ export class DegradeRoutes {
     const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
     const unnamed = (): void => parts.unnamed(id);
     const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
-    this.lines ??= new PatienceLines(parts.clock);
+    this.queues ??= new DeadlineQueues(parts.clock);
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
       fallbacks: parts.fallbacks,
@@ -125,7 +125,7 @@ export class DegradeRoutes {
       controller: () => parts.controllers.apart(type),
       hidden: parts.hidden,
       answers: new RouteAnswers(id, keys, levels.usual, parts),
-      patience: this.lines.of(at, options, this.usual ?? parts.patience),
+      deadlines: this.queues.of(at, options, this.usual ?? parts.deadlines),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });
     this.byId.set(id, route);

@@ -3,6 +3,7 @@ import { type FoundHandler, type HandlerExplorer } from '../requests/handlers.js
 import { degradeOf } from './degrade-options.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { DegradeInterceptor } from './degrade.interceptor.js';
+import { INTERCEPTORS } from '../requests/nest-metadata.js';
 
 /** Looks at every `@Degrade` at start, so that what is wrong with one is known then. */
 export class DegradeExplorer implements OnModuleInit {
@@ -26,9 +27,6 @@ export class DegradeExplorer implements OnModuleInit {
     }
   }
 }
-
-/** Where Nest keeps the interceptors of a class or a method, the outermost first. */
-const INTERCEPTORS = '__interceptors__';
 
 /**
  * Puts the interceptor behind all others of a route, wherever its decorator stands among theirs: what

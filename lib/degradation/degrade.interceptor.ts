@@ -10,13 +10,13 @@ import {
 import { ApplicationConfig } from '@nestjs/core';
 import { Observable, of, Subscriber, type Subscription } from 'rxjs';
 import { ModuleMissingError } from '../common/errors.js';
-import { type Admission } from './core/contract.js';
 import { chargeOf, type HandOver } from '../limits/charges.js';
-import { methodNameOf } from '../limits/route-table.js';
+import { methodNameOf } from '../requests/by-handler.js';
 import { subjectOf } from '../requests/subject.js';
-import { DegradeRoutes } from './degrade-routes.js';
+import { Transports, type Substitutes } from '../requests/transport.js';
+import { type Admission } from './core/contract.js';
 import { type DegradeRoute, type Trigger } from './degrade-route.js';
-import { DegradeTransports, type DegradeTransport } from './degrade-transport.js';
+import { DegradeRoutes } from './degrade-routes.js';
 import { DegradedException } from './degraded.exception.js';
 import { HandlerCall } from './handler-call.js';
 
@@ -31,7 +31,7 @@ export class DegradeInterceptor implements NestInterceptor, OnModuleInit {
   /** Optional for the unit tests of controllers, as the parts of the guard are. */
   constructor(
     @Optional() @Inject(DegradeRoutes) routes: DegradeRoutes | undefined,
-    @Optional() @Inject(DegradeTransports) private readonly transports: DegradeTransports,
+    @Optional() @Inject(Transports) private readonly transports: Transports,
     @Optional() @Inject(ApplicationConfig) private readonly config?: ApplicationConfig,
   ) {
     this.routes = routes ?? NO_MODULE;
@@ -49,8 +49,10 @@ export class DegradeInterceptor implements NestInterceptor, OnModuleInit {
     const route = this.routes.of(context.getClass(), context.getHandler());
     const subject = subjectOf(context);
     const handedOver = chargeOf(subject)?.handedOver;
-    const transport = this.transports.of(context);
-    if (route === undefined || transport === undefined) return untouched(handedOver, next);
+    const transport = this.transports.find(context)?.substitutes;
+    if (route === undefined || transport?.takes(context) !== true) {
+      return untouched(handedOver, next);
+    }
     if (route.isBoundTwice && !entersAgain(subject)) return next.handle();
     if (handedOver !== undefined) return limited(route, context, transport, handedOver);
     const admission = route.recovery.admit();
@@ -77,8 +79,8 @@ const NO_MODULE: Pick<DegradeRoutes, 'of'> = {
 type Attend = (caller: Subscriber<unknown>) => Subscription;
 
 /**
- * What a handler says, with somebody in between. Nest comes with a subscriber, which needs nothing
- * around it; whoever comes with less goes the long way.
+ * The values of a handler, with a HandlerCall in between. Nest comes with a subscriber, which needs nothing
+ * around it; an observer with less goes the long way.
  */
 class Attended extends Observable<unknown> {
   constructor(private readonly attend: Attend) {
@@ -91,7 +93,7 @@ class Attended extends Observable<unknown> {
   }
 }
 
-/** What cannot be answered here is as if nobody had said that it could. */
+/** A request that cannot be answered here is as if there were no `@Degrade`. */
 function untouched(handedOver: HandOver | undefined, next: CallHandler): Observable<unknown> {
   if (handedOver !== undefined) throw handedOver.rejection();
   return next.handle();
@@ -107,7 +109,7 @@ function entersAgain(subject: object): boolean {
 function limited(
   route: DegradeRoute,
   context: ExecutionContext,
-  transport: DegradeTransport,
+  transport: Substitutes,
   { decision, rejection }: HandOver,
 ): Promise<Observable<unknown>> {
   if (route.isOff) throw rejection();
@@ -119,24 +121,24 @@ function limited(
 function held(
   route: DegradeRoute,
   context: ExecutionContext,
-  transport: DegradeTransport,
+  transport: Substitutes,
   { reason = 'degraded', level }: Admission,
 ): Promise<Observable<unknown>> {
   const trigger: Trigger = { reason, level };
   return inPlace(route, context, transport, trigger, () => new DegradedException(reason));
 }
 
-/** The handler does not run: what the levels have, the route's words, or the error. */
+/** The handler does not run: the answer is of the levels, the route's message, or the error. */
 async function inPlace(
   route: DegradeRoute,
   context: ExecutionContext,
-  transport: DegradeTransport,
+  transport: Substitutes,
   trigger: Trigger,
   error: () => Error,
 ): Promise<Observable<unknown>> {
   const deadline = route.clock.now() + route.reads.deadlineMs * 1000;
   const substitute = await route.substitute(context, transport, trigger, deadline);
-  if (substitute === undefined) throw route.words(context, transport, trigger) ?? error();
+  if (substitute === undefined) throw route.messageFallback(context, transport, trigger) ?? error();
   transport.mark(context, substitute.mark);
   return of(substitute.value);
 }

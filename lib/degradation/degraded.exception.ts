@@ -1,18 +1,25 @@
-import { HttpException } from '@nestjs/common';
+import {
+  Catch,
+  HttpException,
+  Inject,
+  Optional,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
+import { ModuleMissingError } from '../common/errors.js';
+import { type UnansweredBody } from '../requests/rejections.js';
+import { Transports } from '../requests/transport.js';
 import { type DegradeReason } from './core/contract.js';
 
-/** What a caller is told on any transport when nothing else is left to say. */
-export interface DegradedBody {
-  readonly status: 'error';
-  readonly statusCode: 429 | 503;
+/** The answer on any transport when nothing else is left. */
+export interface DegradedBody extends UnansweredBody {
   readonly code: 'DEGRADED';
-  readonly message: string;
   readonly reason: DegradeReason;
 }
 
 const USUAL_MESSAGE = 'The service cannot answer this at the moment';
 
-/** There is no answer but words. The transport's filter puts it into the transport's own. */
+/** There is no answer but a message. The filter sends it in the form of the transport. */
 export class DegradedException extends HttpException {
   readonly body: DegradedBody;
 
@@ -26,5 +33,20 @@ export class DegradedException extends HttpException {
     super(body, statusCode, { description: message, cause });
     this.body = body;
     this.message = message;
+  }
+}
+
+/** Answers in the form of the transport where nothing stands in for the handler. Bound with `@Degrade`. */
+@Catch(DegradedException)
+export class DegradedFilter implements ExceptionFilter<DegradedException> {
+  constructor(
+    @Optional()
+    @Inject(Transports)
+    private readonly transports: Transports | undefined,
+  ) {}
+
+  catch(exception: DegradedException, host: ArgumentsHost): unknown {
+    if (this.transports === undefined) throw new ModuleMissingError('@Degrade');
+    return this.transports.of(host).substitutes!.answerWithout(exception.body, host);
   }
 }

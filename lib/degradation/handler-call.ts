@@ -1,18 +1,19 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Subscriber } from 'rxjs';
-import { type Admission, type CallOutcome } from './core/contract.js';
-import { type Awaited, type CallDeadlines, type CallPatience } from './route-deadlines.js';
+import { StoreUnavailableError } from '../common/errors.js';
+import { DeadlineExceededError, ProtectionRejectedError } from '../protection/errors.js';
+import { type AnswerFacts, type Substitutes } from '../requests/transport.js';
+import { type Admission, type CallOutcome, type DegradeReason } from './core/contract.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
-import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 import { DegradedException } from './degraded.exception.js';
 import { LightSubscriber } from './light-subscriber.js';
-import { isCrowdedOut, isStoreFault, reasonOf } from './failures.js';
+import { type Awaited, type DeadlineQueue, type CallDeadline } from './route-deadlines.js';
 
 const NOTHING = Symbol('nothing');
 
 /**
- * A request whose handler runs. What the handler says goes on as it comes. If it fails or does not
- * come in time the levels are asked, and what it says later only fills the caches.
+ * A request whose handler runs. Its values go on as they come. If it fails or is late the levels are
+ * tried, and its later values only fill the caches.
  */
 export class HandlerCall extends LightSubscriber implements Awaited {
   // All fields have a value from the start, so that all calls look alike to V8.
@@ -20,13 +21,13 @@ export class HandlerCall extends LightSubscriber implements Awaited {
   before: Awaited | undefined = undefined;
   after: Awaited | undefined = undefined;
   private readonly startedAt: number;
-  private readonly patience: CallPatience;
+  private readonly deadline: CallDeadline;
   /** In which it waits now. */
-  private line: CallDeadlines | undefined = undefined;
+  private queue: DeadlineQueue | undefined = undefined;
   private values = 0;
-  /** What is said first, while it may be all: it is kept before anybody else can change it. */
+  /** The first value, while it may be the only one: it is kept before other code can change it. */
   private held: unknown = NOTHING;
-  /** What was to be said of the answer before another was given. */
+  /** The facts of the answer before another was given. */
   private facts: AnswerFacts | undefined = undefined;
   private isSlow = false;
   private isSettled = false;
@@ -36,15 +37,15 @@ export class HandlerCall extends LightSubscriber implements Awaited {
   constructor(
     private readonly route: DegradeRoute,
     private readonly context: ExecutionContext,
-    private readonly transport: DegradeTransport,
+    private readonly transport: Substitutes,
     private readonly admission: Admission,
     private readonly caller: Subscriber<unknown>,
   ) {
     super();
     caller.add(this);
     this.startedAt = route.clock.now();
-    this.patience = route.patienceOf(context, transport);
-    this.wait(this.patience.slow, this.startedAt);
+    this.deadline = route.deadlineOf(context, transport);
+    this.wait(this.deadline.slow, this.startedAt);
   }
 
   protected heard(value: unknown): void {
@@ -52,7 +53,7 @@ export class HandlerCall extends LightSubscriber implements Awaited {
     this.pass();
     if (
       ++this.values > 1 ||
-      !this.patience.isRead ||
+      !this.deadline.isRead ||
       !route.answers.isDue(context, transport, this.startedAt)
     ) {
       return this.tell(value);
@@ -83,26 +84,27 @@ export class HandlerCall extends LightSubscriber implements Awaited {
       if (isFailure) route.hide(error);
       return this.unsubscribe();
     }
-    // Who has a part of an answer cannot be given another one.
+    // A caller that has a part of an answer cannot be given another one.
     if (!isFailure || this.values > 0 || route.isOff) return this.caller.error(error);
     const trigger = { reason: reasonOf(error), error, storeIsAway: isStoreFault(error) };
     this.substitute(trigger)
       .then((substitute) => {
-        const words = substitute === undefined && route.words(context, transport, trigger);
-        if (words === undefined) return this.caller.error(error);
+        const message =
+          substitute === undefined && route.messageFallback(context, transport, trigger);
+        if (message === undefined) return this.caller.error(error);
         route.hide(error);
-        if (substitute === undefined) this.caller.error(words);
+        if (substitute === undefined) this.caller.error(message);
         else this.deliver(substitute);
       })
-      .catch((words: unknown) => {
+      .catch((message: unknown) => {
         route.hide(error);
-        this.caller.error(words);
+        this.caller.error(message);
       });
   }
 
   /** It takes too long: first for the levels to be tried, then to be waited for at all. */
   overdue(): void {
-    const { rest } = this.patience;
+    const { rest } = this.deadline;
     if (this.isSlow || rest === undefined) return this.giveUp();
     this.isSlow = true;
     this.wait(rest, this.route.clock.now());
@@ -142,12 +144,14 @@ export class HandlerCall extends LightSubscriber implements Awaited {
     if (this.isAnswered || this.values > 0 || route.isOff) return;
     this.answered();
     const trigger: Trigger = { reason: 'slow' };
-    this.caller.error(route.words(context, transport, trigger) ?? new DegradedException('slow'));
+    this.caller.error(
+      route.messageFallback(context, transport, trigger) ?? new DegradedException('slow'),
+    );
   }
 
   private substitute(trigger: Trigger): Promise<Substitute | undefined> {
     const { route, context, transport } = this;
-    const deadline = this.startedAt + this.patience.deadlineMs * 1000;
+    const deadline = this.startedAt + this.deadline.deadlineMs * 1000;
     return route.substitute(context, transport, trigger, deadline);
   }
 
@@ -164,17 +168,33 @@ export class HandlerCall extends LightSubscriber implements Awaited {
     this.facts = this.transport.factsOf(this.context);
   }
 
-  private wait(line: CallDeadlines | undefined, nowMicros: number): void {
-    this.line = line;
-    line?.add(this, nowMicros);
+  private wait(queue: DeadlineQueue | undefined, nowMicros: number): void {
+    this.queue = queue;
+    queue?.add(this, nowMicros);
   }
 
   private settle(outcome: CallOutcome): void {
-    this.line?.remove(this);
+    this.queue?.remove(this);
     if (this.isSettled) return;
     this.isSettled = true;
     const { recovery, clock } = this.route;
     const now = clock.now();
     recovery.settled(this.admission, outcome, (now - this.startedAt) / 1000, now);
   }
+}
+
+function reasonOf(error: unknown): DegradeReason {
+  if (error instanceof DeadlineExceededError) return 'slow';
+  // A breaker, a bulkhead or a rate did not let a call of the handler through.
+  return error instanceof ProtectionRejectedError ? 'open' : 'failed';
+}
+
+/** There was no room for the call: a matter of how many there are, not of how the resource fares. */
+function isCrowdedOut(error: unknown): boolean {
+  return error instanceof ProtectionRejectedError && error.reason !== 'open';
+}
+
+/** Level 1 lives in the same store. */
+function isStoreFault(error: unknown): boolean {
+  return error instanceof StoreUnavailableError;
 }

@@ -1,9 +1,9 @@
 import { type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs';
 
 /**
- * What rxjs takes for a subscriber, by the methods it has: so subscribers of another copy of rxjs are
- * taken, too. It knows what it has to end, but not the other way round; to keep both ends of every
- * link is half of what a subscriber costs.
+ * A subscriber for rxjs, which goes by its methods: so subscribers of another copy of rxjs are taken,
+ * too. It knows its teardowns, but they do not know it; to keep both ends of every link is half of what
+ * a subscriber costs.
  */
 export abstract class LightSubscriber implements Unsubscribable {
   closed = false;

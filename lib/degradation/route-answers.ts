@@ -1,18 +1,18 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { isPlainKey, ownText } from '../common/ids.js';
+import { type AnswerFacts, type Substitutes } from '../requests/transport.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { foreignType, foreignVary, mayStore } from './core/cacheability.js';
 import { type AnswerStore, type FallbackLevels } from './core/contract.js';
-import { type AnswerFacts, type DegradeTransport } from './degrade-transport.js';
 
 export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
-  /** Told of a route with an answer that the caches do not take. */
+  /** Called for a route with an answer that the caches do not take. */
   readonly refused: (route: string, why?: RefusalCause) => void;
 }
 
-/** What of an answer its copy would be without. */
+/** The part of an answer that its copy would not have. */
 export interface RefusalCause {
   /** The unknown header that it varies by. */
   readonly vary?: string;
@@ -22,7 +22,7 @@ export interface RefusalCause {
 
 /** Questions of a route that are remembered to have been looked at lately. */
 const MOST_QUESTIONS = 10_000;
-/** How often the caches are asked whether they want the answer to a question anew. */
+/** How often the caches may want the answer to a request anew. */
 const LOOK_EVERY_MICROS = 1_000_000;
 
 /** Fills the caches with the answers of a route's handler. */
@@ -36,13 +36,13 @@ export class RouteAnswers {
     private readonly levels: FallbackLevels,
     private readonly parts: RouteAnswersParts,
   ) {
-    this.isKept = levels.shared !== false || levels.process !== false;
+    this.isKept = levels.level1 !== false || levels.level2 !== false;
   }
 
   /** Whether the answer to a request is worth a look. Nothing is put into a key or into JSON for it. */
-  isDue(context: ExecutionContext, transport: DegradeTransport, nowMicros: number): boolean {
+  isDue(context: ExecutionContext, transport: Substitutes, nowMicros: number): boolean {
     if (!this.isKept) return false;
-    const question = this.keys.questionOf(context, transport);
+    const question = this.keys.fingerprintOf(context, transport);
     if (question === undefined) return false;
     return this.due.isDue(question, nowMicros, LOOK_EVERY_MICROS);
   }
@@ -51,7 +51,7 @@ export class RouteAnswers {
     value: unknown,
     facts: AnswerFacts,
     context: ExecutionContext,
-    transport: DegradeTransport,
+    transport: Substitutes,
   ): void {
     const { caches, refused } = this.parts;
     if (value === undefined || !mayStore(facts)) return;

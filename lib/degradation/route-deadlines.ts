@@ -4,35 +4,35 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { type DegradeOptions } from './degrade-options.js';
 
 /** How long a handler is waited for; undefined where it is waited for as long as it takes. */
-export interface CallPatience {
+export interface CallDeadline {
   readonly isRead: boolean;
   /** Until the levels are tried. */
-  readonly slow: CallDeadlines | undefined;
+  readonly slow: DeadlineQueue | undefined;
   /** From then on until it is given up. */
-  readonly rest: CallDeadlines | undefined;
+  readonly rest: DeadlineQueue | undefined;
   /** After which a request has its answer, if it may have another than the handler's. */
   readonly deadlineMs: number;
 }
 
-export interface RoutePatience {
-  readonly reads: CallPatience;
-  readonly writes: CallPatience;
+export interface RouteDeadlines {
+  readonly reads: CallDeadline;
+  readonly writes: CallDeadline;
 }
 
-/** What holds for routes that say nothing else. */
-export interface UsualPatience {
+/** The deadlines of routes without their own. */
+export interface DefaultDeadlines {
   readonly deadlineMs: number;
   readonly slowMs: number;
 }
 
-/** The lines in which calls wait: one for all that may take equally long. */
-export class PatienceLines {
-  private readonly lines = new Map<number, CallDeadlines>();
+/** One queue for all calls that may take equally long. */
+export class DeadlineQueues {
+  private readonly queues = new Map<number, DeadlineQueue>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** To cut a write short tells nobody whether it was done, so it has to be asked for. */
-  of(at: string, { slow, deadline }: DegradeOptions, usual: UsualPatience): RoutePatience {
+  /** A write that is cut short may have been done or not, so only a deadline of the route itself does that. */
+  of(at: string, { slow, deadline }: DegradeOptions, usual: DefaultDeadlines): RouteDeadlines {
     const ownDeadlineMs = deadline && durationMs(deadline, `${at}.deadline`);
     const deadlineMs = ownDeadlineMs || usual.deadlineMs;
     const slowMs = slow ? durationMs(slow, `${at}.slow`) : Math.min(usual.slowMs, deadlineMs / 2);
@@ -43,33 +43,33 @@ export class PatienceLines {
         `less than the deadline, ${deadlineMs} ms`,
       );
     }
-    const rest = this.line(deadlineMs - slowMs);
-    const slowWrite = ownDeadlineMs ? this.line(ownDeadlineMs) : undefined;
+    const rest = this.queue(deadlineMs - slowMs);
+    const slowWrite = ownDeadlineMs ? this.queue(ownDeadlineMs) : undefined;
     return {
-      reads: { isRead: true, slow: this.line(slowMs), rest, deadlineMs },
+      reads: { isRead: true, slow: this.queue(slowMs), rest, deadlineMs },
       writes: { isRead: false, slow: slowWrite, rest: undefined, deadlineMs },
     };
   }
 
-  /** Forgets lines in which nobody will wait any more. */
-  keep(used: Iterable<RoutePatience>): void {
-    const kept = new Set<CallDeadlines | undefined>();
+  /** Forgets queues in which no call will wait any more. */
+  keep(used: Iterable<RouteDeadlines>): void {
+    const kept = new Set<DeadlineQueue | undefined>();
     for (const { reads, writes } of used) kept.add(reads.slow).add(reads.rest).add(writes.slow);
-    for (const [patienceMs, line] of this.lines) {
-      if (!kept.has(line) && line.isEmpty) this.lines.delete(patienceMs);
+    for (const [timeoutMs, queue] of this.queues) {
+      if (!kept.has(queue) && queue.isEmpty) this.queues.delete(timeoutMs);
     }
   }
 
   close(): void {
-    for (const line of this.lines.values()) line.close();
+    for (const queue of this.queues.values()) queue.close();
   }
 
-  private line(patienceMs: number): CallDeadlines {
-    let line = this.lines.get(patienceMs);
-    if (line === undefined) {
-      this.lines.set(patienceMs, (line = new CallDeadlines(patienceMs, this.clock)));
+  private queue(timeoutMs: number): DeadlineQueue {
+    let queue = this.queues.get(timeoutMs);
+    if (queue === undefined) {
+      this.queues.set(timeoutMs, (queue = new DeadlineQueue(timeoutMs, this.clock)));
     }
-    return line;
+    return queue;
   }
 }
 
@@ -86,24 +86,24 @@ export interface Awaited {
  * Calls that all may take equally long. They come in the order in which their time will be over, so
  * one timer for the first of them is enough: under load that is one for hundreds of calls.
  */
-export class CallDeadlines {
+export class DeadlineQueue {
   private first: Awaited | undefined;
   private last: Awaited | undefined;
   private cancel: Cancel | undefined;
 
   constructor(
-    readonly patienceMs: number,
+    readonly timeoutMs: number,
     private readonly clock: Pick<Clock, 'now' | 'after'>,
   ) {}
 
   add(call: Awaited, nowMicros: number): void {
-    call.overdueAt = nowMicros + this.patienceMs * 1000;
+    call.overdueAt = nowMicros + this.timeoutMs * 1000;
     call.before = this.last;
     call.after = undefined;
     if (this.last === undefined) this.first = call;
     else this.last.after = call;
     this.last = call;
-    this.cancel ??= this.clock.after(this.patienceMs, this.look);
+    this.cancel ??= this.clock.after(this.timeoutMs, this.look);
   }
 
   /** Taking out what is not in the list any more does nothing. */

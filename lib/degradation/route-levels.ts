@@ -4,10 +4,11 @@ import { durationMs, type Duration } from '../common/duration.js';
 import { type FallbackCall, type FallbackFunction, type FallbackLevels } from './core/contract.js';
 import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degrade-options.js';
 import { degradeContext, type FallbackSubject, type RouteLevels } from './degrade-route.js';
+import { type Class } from '../requests/nest-metadata.js';
 
 type Method = (context: DegradeContext) => unknown;
 
-/** What the levels of a route are, in the words of the chain. */
+/** The levels of a route, for the fallback chain. */
 export function levelsOf(
   resource: string,
   options: DegradeOptions,
@@ -16,10 +17,10 @@ export function levelsOf(
   const { level3, blockHandler, fallback, coreFields, schemaVersion, revive } = options;
   const levelsWith = (method: string | undefined): FallbackLevels => ({
     resource,
-    shared: ageOf(options.level1, 'level1'),
-    process: ageOf(options.level2, 'level2'),
-    simplified: method === undefined ? undefined : methodOf(method, controllers),
-    standby: standbyOf(options.level4),
+    level1: ageOf(options.level1, 'level1'),
+    level2: ageOf(options.level2, 'level2'),
+    level3: method === undefined ? undefined : methodOf(method, controllers),
+    level4: level4Of(options.level4),
     ...{ coreFields, schemaVersion, revive },
   });
   return {
@@ -43,7 +44,7 @@ function methodOf(name: string, controllers: Controllers): FallbackFunction {
   };
 }
 
-function standbyOf(level4: unknown): FallbackLevels['standby'] {
+function level4Of(level4: unknown): FallbackLevels['level4'] {
   if (level4 === undefined || level4 instanceof DegradeMessage) return undefined;
   if (typeof level4 === 'function') {
     const make = level4 as Method;
@@ -55,8 +56,6 @@ function standbyOf(level4: unknown): FallbackLevels['standby'] {
 function contextOf({ level, reason, error, context, remainingMs }: FallbackCall): DegradeContext {
   return degradeContext(context as FallbackSubject, level, reason, error, remainingMs);
 }
-
-type Class = abstract new (...args: never[]) => unknown;
 
 /** Finds the controller that a request was meant for. */
 export class Controllers {
@@ -70,7 +69,7 @@ export class Controllers {
     return this.find(type) ?? this.ofRequest(type, context);
   }
 
-  /** For work that no request has asked for. */
+  /** For work outside of any request. */
   apart(type: Class): object | Promise<object> {
     return this.find(type) ?? this.modules.resolve<object>(type, undefined, { strict: false });
   }
@@ -101,7 +100,7 @@ export class Controllers {
   }
 }
 
-/** What Nest gives to those who inject the request of a message. */
+/** The object that Nest injects as the request of a message. */
 function messageOf(context: ExecutionContext): object {
   const [data, own] = context.getArgs<unknown[]>();
   return { data, context: own, getData: () => data, getContext: () => own };

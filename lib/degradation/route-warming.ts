@@ -3,7 +3,7 @@ import { type AnswerStore } from './core/contract.js';
 import { type DegradeRoute } from './degrade-route.js';
 import { type WarmQuestion } from './degrade-options.js';
 
-/** What became of the warm-up of one resource: questions whose answers are kept now, and others. */
+/** The result of warming one resource: questions whose answers are kept now, and others. */
 export interface WarmedResource {
   readonly resource: string;
   readonly warmed: number;
@@ -14,7 +14,7 @@ export interface WarmedResource {
 export interface RouteWarmingParts {
   readonly routes: () => Iterable<DegradeRoute>;
   readonly caches: () => Pick<AnswerStore, 'warmUp'>;
-  /** Told of a resource with questions that failed, and of the first error, if there was one. */
+  /** Called for a resource with questions that failed, with the first error, if there was one. */
   readonly failed: (warmed: WarmedResource, error: unknown) => void;
 }
 
@@ -91,7 +91,7 @@ export class RouteWarming {
   }
 }
 
-/** A question that cannot be is told of, and the next one is looked at. */
+/** An impossible question is reported, and the next one follows. */
 async function* keysOf(
   route: DegradeRoute,
   loads: Map<string, WarmQuestion['load']>,

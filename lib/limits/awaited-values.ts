@@ -3,7 +3,7 @@ import { isPromise } from '../common/promises.js';
 
 type Read<T> = (context: ExecutionContext) => T | PromiseLike<T>;
 
-/** Thrown where a value is not there yet; the question is put again when it is. */
+/** Thrown where a value is not there yet; the request is built again when it is. */
 export class NotYet extends Error {
   constructor(readonly settled: Promise<void>) {
     super('a value is not there yet');
@@ -12,17 +12,17 @@ export class NotYet extends Error {
 
 /**
  * Values that the application may look up: who is calling, and of which tier. As long as they come
- * at once nothing is kept. A promise ends the question, which is put again once it has settled.
+ * at once nothing is kept. A promise ends the attempt, which is made again once it has settled.
  */
 export class AwaitedValues {
   private readonly settled = new WeakMap<ExecutionContext, Map<unknown, unknown>>();
   /** To look into the map for each request would cost more than most values. */
   private isAny = false;
 
-  /** `onFailure` is told of promises that reject: their value is undefined. */
+  /** `onFailure` is called for promises that reject: their value is undefined. */
   constructor(private readonly onFailure: (policy: string | undefined, cause: unknown) => void) {}
 
-  /** `policy` is whose value it is; undefined if it is everybody's. */
+  /** `policy` owns the value; undefined if it is for all policies. */
   read<T>(policy: string | undefined, read: Read<T>, context: ExecutionContext): T | undefined {
     if (this.isAny) {
       const known = this.settled.get(context);
@@ -34,7 +34,7 @@ export class AwaitedValues {
     throw new NotYet(this.settle(policy, read, context, value));
   }
 
-  /** The question has been put. Somebody who asks later may be told something else. */
+  /** The request has been built. A later one may find other values. */
   forget(context: ExecutionContext): void {
     if (this.isAny) this.settled.delete(context);
   }

@@ -3,16 +3,16 @@ import { decisive, tighter, type Decision } from '../limiter/decision.js';
 import { type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { httpSubjectOf, partOfMessage } from '../requests/subject.js';
 
-/** What has been decided for a request so far. */
+/** The decisions on a request so far. */
 export interface Charge {
-  /** Undefined while the store is being asked. Of all that was asked, if it was asked in parts. */
+  /** Undefined while the store decides. Of all charges together, if there were several. */
   readonly decision: Decision | undefined;
-  /** What was asked first; the ledger has all of it as soon as more is asked. */
+  /** The first charge; the ledger has all of them as soon as there is another. */
   readonly asked: Acquire | undefined;
   readonly ledger: Ledger | undefined;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
-  /** There if the request was denied and goes on all the same, to whoever has another answer. */
+  /** There if the request was denied and goes on all the same, to an interceptor that has another answer. */
   readonly handedOver?: HandOver;
 }
 
@@ -24,13 +24,13 @@ export interface HandOver {
 }
 
 /**
- * What a request has paid, and where it was denied, by policy and key or by app: several guards, or
- * the fields of one operation, ask for the same request.
+ * The payments and denials of a request, by policy and key or by app: several guards, or the fields
+ * of one operation, charge the same request.
  */
 export class Ledger {
   private readonly paid = new Map<string, number>();
   private readonly denials = new Map<string, Decision>();
-  /** The last in the line of those who ask for this request; undefined if nobody waits. */
+  /** The last of the charges that wait for their turn; undefined if none waits. */
   tail: Promise<unknown> | undefined;
 
   /** Tokens that were taken already. */
@@ -42,10 +42,10 @@ export class Ledger {
     return this.denials.get(accountOf(request));
   }
 
-  /** `costOf` says what a request takes that names no cost. */
+  /** `costOf` gives the tokens of a request that names no cost. */
   note(asked: Acquire, decision: Decision, costOf: (request: AcquireRequest) => number): void {
     const requests = listOf(asked);
-    // All or nothing: who was denied has taken nothing, and the rest may be asked for again.
+    // All or nothing: a denied charge has taken nothing, and its other parts may be charged again.
     if (!decision.allowed) return this.noteDenials(requests, decision);
     for (const request of requests) {
       const account = accountOf(request);
@@ -53,7 +53,7 @@ export class Ledger {
     }
   }
 
-  /** Of a policy that was asked for two keys at once nobody knows which was denied. */
+  /** Of a policy with two keys in one charge it is not known which was denied. */
   private noteDenials(requests: readonly AcquireRequest[], decision: Decision): void {
     for (const part of partsOf(decision)) {
       if (part.allowed) continue;
@@ -76,9 +76,9 @@ interface Charged {
   [CHARGE]?: Charge;
 }
 
-/** For the rare request that nothing can be put on. */
+/** For the rare request that is sealed. */
 const sealed = new WeakMap<object, Charge>();
-/** To ask each request whether it is one of these would cost more than to look where it is. */
+/** A look into the map for each request would cost more than the charge itself. */
 let isAnySealed = false;
 
 export function chargeOf(subject: object): Charge | undefined {
@@ -96,8 +96,8 @@ export function keepCharge(subject: object, charge: Charge): void {
 }
 
 /**
- * What was decided before, and what is new, as if all had been asked at once. Of each policy only
- * the tightest part is kept: an operation may ask one for as many keys as its sender likes.
+ * The decisions of before and the new one, as if all had been one charge. Of each policy only the
+ * tightest part is kept: an operation may charge one for as many keys as its sender likes.
  */
 export function joinDecisions(before: Decision | undefined, decision: Decision): Decision {
   if (before === undefined && !hasTwins(partsOf(decision))) return decision;
@@ -158,7 +158,7 @@ function nameOf({ tier, policy }: Decision): string {
  */
 const lastDecisions = new WeakMap<object, WeakMap<object, Decision>>();
 
-export function keepWordlessDecision(context: ExecutionContext, decision: Decision): void {
+export function keepPrimitiveDecision(context: ExecutionContext, decision: Decision): void {
   if (!decision.allowed || partOfMessage(context.getArgs()) !== undefined) return;
   const client = context.getArgByIndex<object>(0);
   let decisions = lastDecisions.get(client);
@@ -166,7 +166,7 @@ export function keepWordlessDecision(context: ExecutionContext, decision: Decisi
   decisions.set(context.getHandler(), decision);
 }
 
-export function wordlessDecisionOf(context: ExecutionContext): Decision | undefined {
+export function primitiveDecisionOf(context: ExecutionContext): Decision | undefined {
   if (context.getType<string>() !== 'ws') return undefined;
   if (partOfMessage(context.getArgs()) !== undefined) return undefined;
   return lastDecisions.get(context.getArgByIndex<object>(0))?.get(context.getHandler());

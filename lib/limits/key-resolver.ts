@@ -25,7 +25,7 @@ export type KeyFunction = (context: ExecutionContext) => string | number | undef
 /** A value, or what it is for a request. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T);
 
-/** Whether a key is there before anybody has looked at who is calling. */
+/** Whether a key is known before the caller is. */
 export function isEarlyKey(key: unknown): boolean {
   if (Array.isArray(key)) return key.every(isEarlyKey);
   if (typeof key === 'object' && key !== null) return 'header' in key;
@@ -35,10 +35,10 @@ export function isEarlyKey(key: unknown): boolean {
 /** The bucket of all requests that have no key of their own. */
 export const NO_KEY = '(none)';
 
-/** What keys of callers without a name begin with. */
+/** The beginning of keys of callers without a name. */
 export const ANONYMOUS = 'anonymous:';
 
-/** What functions must be that have to answer at once. */
+/** For functions whose result is needed at once. */
 export const NOT_ASYNC = "a function that is not async: only 'user' and 'tier' may be";
 
 export interface KeySettings {
@@ -82,7 +82,7 @@ export function keyInWords(key: KeyOption): string {
     .join()} }`;
 }
 
-/** Compiles what a policy says about its key; `anonymous` is the key of callers without a name. */
+/** Compiles the key of a policy; `anonymous` is the key of callers without a name. */
 export function compileKey(
   at: string,
   key: KeyOption,
@@ -162,7 +162,7 @@ function valueReader(at: string, key: object): KeyReader {
   throw new InvalidArgumentError(at, key, A_VALUE);
 }
 
-/** A name that somebody chose must not be taken for an address, nor the other way round. */
+/** A chosen name must not be taken for an address, nor the other way round. */
 function userReader(at: string, anonymous: KeyOption, settings: KeySettings): KeyReader {
   if (anonymous === 'user') {
     throw new InvalidArgumentError(`${at}.anonymous`, anonymous, 'a key that needs no user');
@@ -191,7 +191,7 @@ export function principalName(user: unknown): string | undefined {
   return textOf(id) ?? textOf(sub) ?? textOf(userId) ?? textOf(username);
 }
 
-/** What can be a key, as a text; undefined if it cannot. */
+/** A value as the text of a key; undefined if it cannot be one. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);

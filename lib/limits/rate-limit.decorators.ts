@@ -11,7 +11,7 @@ import { rejectUnknown } from '../common/validate.js';
 import { type Decision } from '../limiter/decision.js';
 import { onClassOrMethod } from '../requests/nest-metadata.js';
 import { subjectOf } from '../requests/subject.js';
-import { chargeOf, wordlessDecisionOf } from './charges.js';
+import { chargeOf, primitiveDecisionOf } from './charges.js';
 import { type PerRequest } from './key-resolver.js';
 import { ClassRateLimitGuard, RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitFilter } from './rate-limit.filter.js';
@@ -41,7 +41,7 @@ export interface RateLimitSettings {
  * `@RateLimit()` charges the app's quota; `@RateLimit('name')` a policy of the module's options as
  * well; `@RateLimit({ rate: '10/min' })` one of its own, for each handler by itself;
  * `@RateLimit((context) => 'name')` one that is chosen for each request. Several add up, and all
- * of them must pass; the same name twice is asked once. `{ instead: 'name' }` beside one puts it in the
+ * of them must pass; the same name twice is charged once. `{ instead: 'name' }` beside one puts it in the
  * place of a policy of the class or of the whole application.
  *
  * It brings its guard and its filter along, so it works wherever a guard does: on controllers,
@@ -71,7 +71,7 @@ export function RateLimit(
   );
 }
 
-/** `{ quota: false }` alone is no policy, but the app's quota is all that would be left. */
+/** `{ quota: false }` alone is no policy, but without it only the app's quota would be left. */
 function entryOf(
   what: Parameters<typeof RateLimit>[0],
   settings: RateLimitSettings,
@@ -96,13 +96,11 @@ function entry(
 
 const SETTINGS: readonly (keyof RateLimitSettings)[] = ['quota', 'instead'];
 
-/** That of a class runs earlier, and asks for less. */
+/** The guard of a class runs earlier, and charges less. */
 function useGuard(target: object, key?: string | symbol, descriptor?: PropertyDescriptor): void {
-  if (descriptor === undefined) UseGuards(ClassRateLimitGuard)(target as Class);
+  if (descriptor === undefined) UseGuards(ClassRateLimitGuard)(target as new () => unknown);
   else UseGuards(RateLimitGuard)(target, key!, descriptor);
 }
-
-type Class = new (...args: unknown[]) => unknown;
 
 /** Tokens that a request takes, of every policy and of the quota: a number, or what it is worth. */
 export function RateLimitCost(cost: PerRequest<number>): ClassDecorator & MethodDecorator {
@@ -133,5 +131,5 @@ export function SkipRateLimit(...names: string[]): ClassDecorator & MethodDecora
 /** A parameter of a handler: what was decided for this request. Undefined if it was not limited. */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): Decision | undefined =>
-    chargeOf(subjectOf(context))?.decision ?? wordlessDecisionOf(context),
+    chargeOf(subjectOf(context))?.decision ?? primitiveDecisionOf(context),
 );

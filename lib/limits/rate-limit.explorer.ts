@@ -1,23 +1,28 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
-import { type HttpAdapterHost, type ModulesContainer } from '@nestjs/core';
+import { type HttpAdapterHost } from '@nestjs/core';
 import { InvalidArgumentError } from '../common/errors.js';
+import { type FoundHandler, type HandlerExplorer } from '../requests/handlers.js';
 import {
+  FILTERS,
+  GATEWAY_MESSAGE,
+  GRAPHQL,
+  GUARDS,
+  INTERCEPTORS,
+  IS_GATEWAY,
   MESSAGE_PATTERN,
   PATH,
-  type FoundHandler,
-  type HandlerExplorer,
-} from '../requests/handlers.js';
-import { type Class } from '../requests/nest-metadata.js';
+  PIPES,
+  type Class,
+} from '../requests/nest-metadata.js';
 import { entriesOf, skipOf } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { type RouteTable } from './route-table.js';
 
-/** Makes the plan of every limited handler at start, so that what is wrong with one is known then. */
+/** Makes the plan of every limited handler at start, so that a fault of one is known then. */
 export class RateLimitExplorer implements OnModuleInit {
   private readonly logger = new Logger('RateLimitModule');
 
   constructor(
-    private readonly modules: ModulesContainer,
     private readonly found: HandlerExplorer,
     private readonly routes: RouteTable,
     private readonly appliesToAll: boolean,
@@ -33,13 +38,13 @@ export class RateLimitExplorer implements OnModuleInit {
       if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
       if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
-    new UnmetLimits(this.modules, this.found).check(this.logger);
+    new UnmetLimits(this.found).check(this.logger);
     this.warnOfHybrid([...unnamed]);
   }
 
   /** The plans of all handlers that serve requests of HTTP. */
   *httpPlans(): Iterable<FoundHandler & { readonly plan: RoutePlan }> {
-    // Nest asks for middleware before it initialises modules.
+    // Nest collects middleware before it initialises modules.
     this.routes.checkApplied();
     for (const found of this.found.handlers()) {
       const plan = Reflect.hasMetadata(PATH, found.handler) ? this.planOf(found) : undefined;
@@ -47,7 +52,7 @@ export class RateLimitExplorer implements OnModuleInit {
     }
   }
 
-  /** Undefined for what nobody has limited. */
+  /** Undefined for a handler without a limit. */
   private planOf(found: FoundHandler): RoutePlan | undefined {
     const { type, handler } = found;
     const isSkipped = (skipOf(type) ?? skipOf(handler)) !== undefined;
@@ -72,13 +77,9 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 }
 
-/** Where Nest keeps what a message of a gateway, or a field of GraphQL, is handled by. */
-const GATEWAY_MESSAGE = 'websockets:message_mapping';
-const IS_GATEWAY = 'websockets:is_gateway';
-const GRAPHQL = 'graphql:';
-/** What decorators of guards, filters, interceptors and pipes leave on a method. */
-const ENHANCERS = ['__guards__', '__exceptionFilters__', '__interceptors__', '__pipes__'];
-/** What TypeScript and this library leave there. */
+/** Metadata that decorators of guards, filters, interceptors and pipes leave on a method. */
+const ENHANCERS = [GUARDS, FILTERS, INTERCEPTORS, PIPES];
+/** Metadata of TypeScript and of this library. */
 const OWN_METADATA = /^(design:|weir:)/;
 
 /** A class of the application, and one of its methods if that is what carries the decorator. */
@@ -92,13 +93,10 @@ interface Limited {
  * Finds every `@RateLimit` that limits nothing, as no guard runs where it stands: on methods of
  * services above all. A limit is never silently off.
  */
-export class UnmetLimits {
-  constructor(
-    private readonly modules: ModulesContainer,
-    private readonly explorer: HandlerExplorer,
-  ) {}
+class UnmetLimits {
+  constructor(private readonly explorer: HandlerExplorer) {}
 
-  /** Throws; where another framework may run the guards, which nobody here can know, it warns. */
+  /** Throws; where another framework may run the guards, which cannot be known here, it warns. */
   check(logger: Pick<Logger, 'warn'>): void {
     for (const limited of this.limitedMethods()) {
       const { type, name } = limited;
@@ -116,7 +114,7 @@ export class UnmetLimits {
 
   private *limitedMethods(): Iterable<Limited> {
     for (const found of this.classes()) {
-      for (const name of this.explorer.methodNamesOf(found.type)) {
+      for (const name of this.explorer.methodNamesOf(found.type.prototype as object)) {
         const method = (found.type.prototype as Record<string, object>)[name]!;
         if (entriesOf(method).length > 0) yield { ...found, name };
       }
@@ -127,7 +125,7 @@ export class UnmetLimits {
   private *limitedServices(): Iterable<{ type: Class }> {
     for (const found of this.classes()) {
       if (found.isController || entriesOf(found.type).length === 0) continue;
-      const isHopeful = this.explorer.methodNamesOf(found.type).some((name) => {
+      const isHopeful = this.explorer.methodNamesOf(found.type.prototype as object).some((name) => {
         const method = (found.type.prototype as Record<string, object>)[name]!;
         const isForeign = foreignMetadata(found.type, name, method).length > 0;
         return isMet({ ...found, name }, method) || isForeign;
@@ -137,19 +135,15 @@ export class UnmetLimits {
   }
 
   private *classes(): Iterable<{ type: Class; isController: boolean }> {
-    const controllers = new Set<unknown>();
+    const found = [...this.explorer.providers()];
+    const controllers = new Set(found.filter((one) => one.isController).map(({ type }) => type));
     const seen = new Set<Class>();
-    for (const module of this.modules.values()) {
-      for (const { metatype } of module.controllers.values()) controllers.add(metatype);
-    }
-    for (const module of this.modules.values()) {
-      for (const { instance } of [...module.controllers.values(), ...module.providers.values()]) {
-        // Also of what a factory has made.
-        const type = classOf(instance);
-        if (type === undefined || seen.has(type)) continue;
-        seen.add(type);
-        yield { type, isController: controllers.has(type) };
-      }
+    for (const { instance } of found) {
+      // The classes of instances that a factory has made, too.
+      const type = classOf(instance);
+      if (type === undefined || seen.has(type)) continue;
+      seen.add(type);
+      yield { type, isController: controllers.has(type) };
     }
   }
 }
@@ -170,7 +164,7 @@ function isMet({ type, isController }: Limited, handler: object): boolean {
   return Reflect.getMetadataKeys(handler).some((key) => String(key).startsWith(GRAPHQL));
 }
 
-/** What others have left on the method, by name. */
+/** Metadata of others on the method, by name. */
 function foreignMetadata(type: Class, name: string, handler: object): string[] {
   const prototype = type.prototype as object;
   const onMethod = Reflect.getMetadataKeys(handler) as unknown[];

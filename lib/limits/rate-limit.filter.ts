@@ -12,7 +12,7 @@ import { RateLimitedException, RefusedException } from '../requests/rejections.j
 
 type Caught = RateLimitedException | RefusedException | GuardFailure;
 
-/** Answers denied requests in the words of their transport. Bound together with the guard. */
+/** Answers denied requests in the form of their transport. Bound together with the guard. */
 @Catch(RateLimitedException, RefusedException, GuardFailure)
 export class RateLimitFilter implements ExceptionFilter<Caught>, OnModuleInit {
   constructor(

@@ -13,13 +13,14 @@ import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { refusalOf } from '../requests/rejections.js';
 import { subjectOf } from '../requests/subject.js';
-import { CallerGone, Transports, type Patience, type Transport } from '../requests/transport.js';
+import { CallerGone, Transports, type Transport, type WaitPolicy } from '../requests/transport.js';
 import { NotYet } from './awaited-values.js';
 import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
-import { Questions } from './request-builder.js';
+import { RequestBuilder } from './request-builder.js';
 import { RequestFaults } from './request-faults.js';
 import { type RoutePlan } from './route-plan.js';
-import { methodNameOf, RouteTable } from './route-table.js';
+import { methodNameOf } from '../requests/by-handler.js';
+import { RouteTable } from './route-table.js';
 import { Waiting } from './waiting.js';
 
 const NOTHING_CHARGED: Charge = {
@@ -30,7 +31,7 @@ const NOTHING_CHARGED: Charge = {
 };
 
 /**
- * Asks the limiter for what the route's decorators say. Answers at once whenever the limiter does:
+ * Charges the policies of the route's decorators. Answers at once whenever the limiter does:
  * a promise per request would cost more than the decision.
  */
 @Injectable()
@@ -44,7 +45,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   constructor(
     @Optional() @Inject(RouteTable) routes: RouteTable | undefined,
     @Optional() @Inject(RateLimiter) private readonly limiter: RateLimiter,
-    @Optional() @Inject(Questions) private readonly questions: Questions,
+    @Optional() @Inject(RequestBuilder) private readonly builder: RequestBuilder,
     @Optional() @Inject(Transports) private readonly transports: Transports,
     @Optional() @Inject(Waiting) private readonly waiting: Waiting,
     @Optional() @Inject(RequestFaults) private readonly faults: RequestFaults,
@@ -64,7 +65,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     return this.routes.planOf(context.getClass(), context.getHandler());
   }
 
-  /** Only what can be asked without a caller's name, as long as it is not known. */
+  /** As long as the caller's name is not known, only the policies that do without it. */
   protected checkPart(
     plan: RoutePlan,
     name: 'ofClass' | 'ofApp',
@@ -73,7 +74,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const part = plan[name];
     if (part === plan) return this.check(plan, context);
     try {
-      const knowsCaller = this.questions.knowsCaller(context, this.transports.of(context));
+      const knowsCaller = this.builder.knowsCaller(context, this.transports.of(context));
       return this.check(knowsCaller ? plan : part, context);
     } catch (error) {
       if (!(error instanceof NotYet)) throw error;
@@ -84,7 +85,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   /** The same for a plan that is only a part of the route's. */
   check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
     if (plan.isEmpty) {
-      this.questions.awaited.forget(context);
+      this.builder.awaited.forget(context);
       return true;
     }
     const transport = this.transports.of(context);
@@ -118,7 +119,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const ask = (): boolean | Promise<boolean> =>
       this.ask(plan, context, transport, subject, chargeOf(subject));
     if (ahead === undefined) return ask();
-    // One after the other: if all waited for the same, each decision would wake all who are left.
+    // One after the other: if all waited for the same promise, each decision would wake all that are left.
     const turn = ahead.then(ask, ask);
     const end = (): void => {
       if (ledger.tail === turn) ledger.tail = undefined;
@@ -128,13 +129,13 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     return turn;
   }
 
-  /** Most requests are asked for once, and need none. */
+  /** Most requests are charged once, and need none. */
   private ledgerOf(subject: object, charge: Charge): Ledger {
     const { asked, decision } = charge;
     if (charge.ledger !== undefined) return charge.ledger;
     const ledger = new Ledger();
     if (asked !== undefined && decision !== undefined) {
-      ledger.note(asked, decision, this.questions.costOf);
+      ledger.note(asked, decision, this.builder.costOf);
     }
     keepCharge(subject, { ...charge, ledger });
     return ledger;
@@ -147,29 +148,29 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
     before: Charge | undefined,
   ): boolean | Promise<boolean> {
-    const { questions } = this;
+    const { builder } = this;
     const { single } = plan;
     let request: Acquire;
     let answer: Decision | Promise<Decision>;
     try {
       if (single !== undefined && before === undefined) {
-        request = questions.single(single, plan, context, transport);
+        request = builder.single(single, plan, context, transport);
       } else {
-        const all = questions.all(plan, context, transport, before?.ledger);
+        const all = builder.all(plan, context, transport, before?.ledger);
         if (all.length === 0 || before?.handedOver !== undefined) {
-          questions.awaited.forget(context);
+          builder.awaited.forget(context);
           return true;
         }
         if (before !== undefined) this.throwIfDenied(all, before, plan, context, transport);
         request = all.length === 1 ? all[0]! : all;
       }
-      questions.awaited.forget(context);
+      builder.awaited.forget(context);
       answer = this.limiter.tryAcquire(request);
     } catch (error) {
       if (error instanceof NotYet) {
         return error.settled.then(() => this.decide(plan, context, transport));
       }
-      questions.awaited.forget(context);
+      builder.awaited.forget(context);
       return this.afterFault(error, plan, context, transport);
     }
     if (!(answer instanceof Promise)) {
@@ -181,7 +182,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     );
   }
 
-  /** A caller may ask for what cannot be: that is no failure of the service, and no reason to say more. */
+  /** A request for the impossible is no failure of the service, and its answer shows no more than that. */
   private afterFault(
     error: unknown,
     plan: RoutePlan,
@@ -208,21 +209,21 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
-    const patience = transport.patienceOf?.(context, this.questions.areShared(plan));
+    const waitPolicy = transport.waitPolicyOf?.(context, this.builder.areShared(plan));
     if (!decision.allowed) {
-      if (patience === undefined || patience.maxWaitMs < 1) {
+      if (waitPolicy === undefined || waitPolicy.maxWaitMs < 1) {
         return this.deny(decision, charge, plan, context, transport, subject);
       }
-      return this.wait(patience, decision, request, plan, context, transport, subject, before);
+      return this.wait(waitPolicy, decision, request, plan, context, transport, subject, before);
     }
-    if (patience !== undefined && decision.delayMs > patience.maxWaitMs) {
+    if (waitPolicy !== undefined && decision.delayMs > waitPolicy.maxWaitMs) {
       const { delayMs: retryAfterMs } = decision;
       const denied = { ...decision, allowed: false, delayMs: 0, retryAfterMs };
       return this.waiting.giveBack(request, decision).then(() => {
         throw this.rejectionOf(denied, plan, context, transport);
       });
     }
-    const held = this.waiting.hold(decision, request, context, transport, patience);
+    const held = this.waiting.hold(decision, request, context, transport, waitPolicy);
     keepCharge(subject, { ...charge, pending: held });
     return held.then((isLetGo) => {
       keepCharge(subject, { ...chargeOf(subject)!, pending: undefined });
@@ -240,14 +241,14 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
   ): true {
     const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
-    if (!plan.handsOver || !transport.takesHandOver?.(context)) throw rejection();
+    if (!plan.handsOver || !isReplaceable(transport, context)) throw rejection();
     keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
     return true;
   }
 
   /** Denied, but not for good: until it is known, other guards of the request wait as well. */
   private async wait(
-    patience: Patience,
+    waitPolicy: WaitPolicy,
     denied: Decision,
     request: Acquire,
     plan: RoutePlan,
@@ -256,7 +257,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
     before: Charge = NOTHING_CHARGED,
   ): Promise<boolean> {
-    const waiting = this.waiting.forTokens(request, patience);
+    const waiting = this.waiting.forTokens(request, waitPolicy);
     keepCharge(subject, { ...before, pending: waiting });
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
@@ -269,11 +270,11 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
     if (ledger === undefined) return { decision: joined, asked, ledger, pending: undefined };
-    ledger.note(asked, decision, this.questions.costOf);
+    ledger.note(asked, decision, this.builder.costOf);
     return { decision: joined, asked: undefined, ledger, pending: undefined };
   }
 
-  /** Another field of the same operation has asked, and was told. */
+  /** Another field of the same operation was denied by the same policy and key. */
   private throwIfDenied(
     requests: readonly AcquireRequest[],
     before: Charge,
@@ -293,15 +294,15 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     context: ExecutionContext,
     transport: Transport,
   ): Error {
-    const own = transport.isOneWay?.(context) ? undefined : this.ownWords(decision, context);
+    const own = transport.isOneWay?.(context) ? undefined : this.ownRejection(decision, context);
     const told = { ...decision, policy: plan.nameOf(decision.policy) };
     return own ?? transport.rejection(context, told, plan);
   }
 
-  /** The application may have words of its own, and may throw them as well. */
-  private ownWords(decision: Decision, context: ExecutionContext): Error | undefined {
+  /** The application may have an error of its own, and may throw it as well. */
+  private ownRejection(decision: Decision, context: ExecutionContext): Error | undefined {
     try {
-      const own: unknown = this.questions.ownWordsFor(decision, context);
+      const own: unknown = this.builder.ownRejectionOf(decision, context);
       return typeof own === 'object' && own !== null && !isStrayPromise(own)
         ? (own as Error)
         : undefined;
@@ -311,6 +312,11 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       return undefined;
     }
   }
+}
+
+/** Whether an interceptor can answer in the place of the handler. */
+function isReplaceable(transport: Transport, context: ExecutionContext): boolean {
+  return transport.isOneWay?.(context) !== true && transport.substitutes?.takes(context) === true;
 }
 
 /** Any other error is an accident, and none of the caller's business. */
@@ -326,9 +332,9 @@ const NO_MODULE: Pick<RouteTable, 'planOf'> = {
   },
 };
 
-// Guards of the application run before those of a class, and these before those of a method. Who
-// calls may be found out in between: as long as it is not known, each leaves policies by user to
-// the one that they stand at. Once it is, all are asked together, and it is all or nothing again.
+// Guards of the application run before those of a class, and these before those of a method. The caller
+// may become known in between: until then, each guard leaves policies by user to the guard that they
+// stand at. Once it is known, all are charged together, and it is all or nothing again.
 
 /** The guard of a class. */
 @Injectable()

@@ -7,14 +7,14 @@ import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter
 import { NotYet, type AwaitedValues } from './awaited-values.js';
 import { type Ledger } from './charges.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
-import { type PolicyCatalog } from './route-policies.js';
+import { type RoutePolicies } from './route-policies.js';
 import { UnknownLimit } from '../requests/rejections.js';
 import { CallerGone, type RequestReader } from '../requests/transport.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { type AppliedPolicy, type Tier } from './route-policy.js';
 
-/** Told of what is odd about requests; the limit holds all the same. `RequestFaults` counts it. */
+/** Called for requests with a fault; the limit holds all the same. `RequestFaults` counts them. */
 export interface FaultListener {
   missing(policy: string, cause: unknown, keyText: string): void;
   beforeAuthentication(policy: string): void;
@@ -25,16 +25,16 @@ export interface FaultListener {
 /** How many policies and keys one choice may name. */
 const MOST_CHOSEN = 1000;
 
-/** Puts a request and the plan of its route into the words of the limiter. */
-export class Questions {
+/** Builds the limiter's request out of a request and the plan of its route. */
+export class RequestBuilder {
   constructor(
-    private readonly catalog: PolicyCatalog,
+    private readonly routePolicies: RoutePolicies,
     private readonly app: PerRequest<string> | undefined,
     private readonly faults: FaultListener,
     readonly awaited: AwaitedValues,
   ) {}
 
-  /** The question of a route with one plain policy. */
+  /** The request of a route with one plain policy. */
   single(
     policy: AppliedPolicy,
     plan: RoutePlan,
@@ -45,7 +45,7 @@ export class Questions {
     return requestOf(policy.name, key, this.tierOf(policy, plan, context));
   }
 
-  /** Everything that the plan asks for, less what was paid already. */
+  /** Everything that the plan charges, less what was paid already. */
   all(
     plan: RoutePlan,
     context: ExecutionContext,
@@ -68,9 +68,9 @@ export class Questions {
     return requests;
   }
 
-  /** What a request takes that names no cost. */
+  /** The tokens of a request that names no cost. */
   readonly costOf = ({ policy, cost }: AcquireRequest): number =>
-    cost ?? (policy === undefined ? 1 : this.catalog.fixedCostOf(policy));
+    cost ?? (policy === undefined ? 1 : this.routePolicies.fixedCostOf(policy));
 
   /** Whether all callers take the tokens of this plan from the same buckets. */
   areShared({ policies, choices, usesQuota }: RoutePlan): boolean {
@@ -78,14 +78,14 @@ export class Questions {
     return policies.every((policy) => policy.isShared);
   }
 
-  /** What the application says to a denial; undefined if it leaves that to the transport. */
-  ownWordsFor(decision: Decision, context: ExecutionContext): unknown {
-    return this.catalog.ownWordsFor(decision, context);
+  /** The application's own error for a denial; undefined if it leaves that to the transport. */
+  ownRejectionOf(decision: Decision, context: ExecutionContext): unknown {
+    return this.routePolicies.ownRejectionOf(decision, context);
   }
 
   /** Whether the application can say by now who is calling. */
   knowsCaller(context: ExecutionContext, reader: RequestReader): boolean {
-    return this.catalog.callerOf(context, reader) !== undefined;
+    return this.routePolicies.callerOf(context, reader) !== undefined;
   }
 
   /** Each policy and key once, and only for what it has not been paid. */
@@ -124,9 +124,9 @@ export class Questions {
     reader: RequestReader,
   ): PolicyRequest {
     const { policy: name, key, tier, limit, cost } = use;
-    const policy = this.catalog.find(name);
+    const policy = this.routePolicies.find(name);
     if (policy === undefined) {
-      throw new UnknownLimit(this.catalog.unknown(name, `the choice of ${plan.id}`));
+      throw new UnknownLimit(this.routePolicies.unknown(name, `the choice of ${plan.id}`));
     }
     const whose =
       key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
@@ -206,7 +206,7 @@ export class Questions {
     return undefined;
   }
 
-  /** Whoever has no tier has the default one. */
+  /** A caller without a tier has the default one. */
   private tierOf(
     { name, tier }: AppliedPolicy,
     plan: RoutePlan,
@@ -229,7 +229,7 @@ export class Questions {
   /** Figures that can be a limit of the policy; undefined, and counted, if they cannot. */
   private checked(name: string, figures: LimitInput, { cost }: RoutePlan): LimitInput | undefined {
     try {
-      this.catalog.checkLimit(name, figures, typeof cost === 'number' ? cost : undefined);
+      this.routePolicies.checkLimit(name, figures, typeof cost === 'number' ? cost : undefined);
       return figures;
     } catch (error) {
       this.faults.failed(name, 'tier', error, DEFAULT_TIER);
@@ -271,7 +271,7 @@ export class Questions {
     context: ExecutionContext,
     reader: RequestReader,
   ): void {
-    this.catalog.countAnonymous(name);
+    this.routePolicies.countAnonymous(name);
     if (reader.headerOf(context, 'authorization') === undefined) return;
     this.faults.beforeAuthentication(name);
   }

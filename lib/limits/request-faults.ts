@@ -4,14 +4,14 @@ import { quotedError } from '../common/quoted.js';
 import { Tally } from '../common/tally.js';
 
 /**
- * Counts requests that something was wrong with: no key, a cost that cannot be, an app that nobody
- * knows, a function of the application that failed. Inject it to look at the counts. The log has one
+ * Counts requests with a fault: no key, an impossible cost, an unknown app, a function of the
+ * application that failed. Inject it to look at the counts. The log has one
  * line a minute for each cause, however many requests there are and whatever they say.
  */
 export class RequestFaults {
   private readonly faults: Tally;
   private readonly logger = new Logger('RateLimitModule');
-  /** Those that are a mistake of the application, and as true of the next request. */
+  /** Mistakes of the application, which the next request will show again. */
   private readonly told = new Set<string>();
 
   /** @internal */
@@ -61,7 +61,7 @@ export class RequestFaults {
     this.add(name, `${where} (${quotedError(cause)}). ${then}`);
   }
 
-  /** @internal What was asked cannot be, and was denied. */
+  /** @internal The request was for the impossible, and was denied. */
   refused(route: string, status: number, cause: unknown): void {
     this.add(`${route}: ${status}`, `${route}: denied with ${status} (${quotedError(cause)}).`);
   }

@@ -18,7 +18,7 @@ export type PolicyChoice = (
   context: ExecutionContext,
 ) => string | PolicyUse | readonly (string | PolicyUse)[] | undefined | null;
 
-/** What one `@RateLimit()` says. */
+/** One `@RateLimit()`. */
 export interface RateLimitEntry {
   /** Nothing but the app's quota, a policy by name, one of its own, or a choice per request. */
   readonly what: string | RoutePolicy | PolicyChoice | undefined;
@@ -28,7 +28,7 @@ export interface RateLimitEntry {
   readonly instead?: readonly string[];
 }
 
-/** What one `@SkipRateLimit()` says: everything, or policies by name. */
+/** One `@SkipRateLimit()`: everything, or policies by name. */
 export type SkipEntry = readonly string[];
 
 const ENTRIES = Symbol('weir:rate-limit');

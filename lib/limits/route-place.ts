@@ -1,19 +1,21 @@
 import { RequestMethod } from '@nestjs/common';
-import { type Class, type Handler } from '../requests/nest-metadata.js';
+import {
+  type Class,
+  type Handler,
+  GATEWAY_OPTIONS,
+  GATEWAY_PORT,
+  HOST,
+  MESSAGE_PATTERN,
+  PATH,
+  RESOLVER_FIELD,
+  RESOLVER_TYPE,
+  SOCKET_MESSAGE,
+  VERB,
+} from '../requests/nest-metadata.js';
 
-/** Where Nest keeps what a handler listens to. */
-const VERB = 'method';
-const HOST = 'host';
-const PATTERN = 'microservices:pattern';
-const OPERATION = 'graphql:resolver_type';
-const FIELD = 'graphql:resolver_name';
-const SOCKET_MESSAGE = 'message';
-const SOCKET_PORT = 'port';
-const SOCKET_OPTIONS = 'websockets:gateway_options';
-const PATH = 'path';
 /** In the patterns of NATS, MQTT and RabbitMQ: the subject of a message says more than they do. */
 const WILDCARD = /[*>+#]/;
-/** What stands for the verb of a call or a message. */
+/** The verb of a call or a message. */
 export const CALL = 'CALL';
 
 type Version = string | symbol;
@@ -29,13 +31,13 @@ export interface ServedPath {
   readonly version?: Version | Version[];
 }
 
-/** Where a handler is served, in words that are the same in all processes and all deployments. */
+/** Where a handler is served, as a text that is the same in all processes and all deployments. */
 export interface RoutePlace {
   /** Its name, and its paths or patterns. */
   readonly name: string;
   /** As it is declared; `GET` where it takes all. */
   readonly verb: string;
-  /** There are several, or a pattern has gaps: only a request tells which one it is. */
+  /** There are several, or a pattern has wildcards: only a request shows which one it is. */
   readonly isOneOfSeveral: boolean;
   /** The host is a part of the address. */
   readonly isByHost: boolean;
@@ -47,7 +49,7 @@ export function routePlaceOf(
   method: string,
   paths: readonly ServedPath[],
 ): RoutePlace {
-  const patterns = listOf(Reflect.getMetadata(PATTERN, handler)).map(patternText);
+  const patterns = listOf(Reflect.getMetadata(MESSAGE_PATTERN, handler)).map(patternText);
   const hosts = listOf(Reflect.getMetadata(HOST, type)).map(String);
   // Not in the order in which modules are found, which is another one after the next deployment.
   const places = [...new Set([...paths.map(pathText), ...patterns])].sort();
@@ -78,35 +80,35 @@ export function paramNamesOf(handler: Handler): ParamNames | undefined {
     const such = "'query.id', 'params.id' or 'body.id'";
     return { such, of: 'requests of HTTP', areDeep: true };
   }
-  if (Reflect.hasMetadata(OPERATION, handler)) {
+  if (Reflect.hasMetadata(RESOLVER_TYPE, handler)) {
     return { such: "'args.id'", of: 'arguments of GraphQL', areDeep: true };
   }
-  const patterns = listOf(Reflect.getMetadata(PATTERN, handler));
+  const patterns = listOf(Reflect.getMetadata(MESSAGE_PATTERN, handler));
   const isGrpc = patterns.some((pattern) => Object.hasOwn(Object(pattern) as object, 'rpc'));
   return isGrpc ? { such: "'id'", of: 'messages of gRPC', areDeep: false } : undefined;
 }
 
 /** The field of a schema that a resolver is for. */
 function fieldOf(handler: Handler): string[] {
-  const operation: unknown = Reflect.getMetadata(OPERATION, handler);
+  const operation: unknown = Reflect.getMetadata(RESOLVER_TYPE, handler);
   if (operation === undefined) return [];
-  return [operation, Reflect.getMetadata(FIELD, handler)].map(patternText);
+  return [operation, Reflect.getMetadata(RESOLVER_FIELD, handler)].map(patternText);
 }
 
 /** The message of a WebSocket, and the gateway that it comes to. */
 function socketOf(type: Class, handler: Handler): string[] {
-  const options = Reflect.getMetadata(SOCKET_OPTIONS, type) as GatewayOptions | undefined;
+  const options = Reflect.getMetadata(GATEWAY_OPTIONS, type) as GatewayOptions | undefined;
   if (options === undefined) return [];
   const message = patternText(Reflect.getMetadata(SOCKET_MESSAGE, handler));
   const { namespace, path } = options;
-  return [message, ...[Reflect.getMetadata(SOCKET_PORT, type), namespace, path].map(String)];
+  return [message, ...[Reflect.getMetadata(GATEWAY_PORT, type), namespace, path].map(String)];
 }
 
 function pathText({ path, version }: ServedPath): string {
   return servedPathText(path, version && [version].flat().map(String).join());
 }
 
-/** A path, with the version that is served there if only a request tells it. */
+/** A path, with the version that is served there if only a request shows it. */
 export function servedPathText(path: string, version: string | undefined): string {
   return version === undefined ? path : `${path} version ${version}`;
 }

@@ -6,10 +6,10 @@ import { type AppliedPolicy } from './route-policy.js';
 
 export type PoliciesByName = ReadonlyMap<string, AppliedPolicy>;
 
-/** Everything that is asked for a request to one handler. */
+/** Everything that a request to one handler is charged. */
 export class RoutePlan implements RouteFacts {
   readonly isEmpty: boolean;
-  /** What most routes are: one policy, and nothing that depends on the request but its key. */
+  /** Most routes: one policy, and nothing that depends on the request but its key. */
   readonly single: AppliedPolicy | undefined;
   /** The parts of it that guards further out ask for: that of the class, that of the application. */
   ofClass: RoutePlan = this;
@@ -21,10 +21,10 @@ export class RoutePlan implements RouteFacts {
     readonly choices: readonly PolicyChoice[],
     readonly usesQuota: boolean,
     readonly cost: PerRequest<number> | undefined,
-    /** Whoever is denied is answered by an interceptor. */
+    /** An interceptor answers denied requests. */
     readonly handsOver: boolean,
     private readonly limiter: RateLimiter,
-    /** Shared with its parts: what one of them knows is forgotten in all. */
+    /** Shared with its parts: figures are forgotten in all at once. */
     private readonly known = new Map<string, LimitInfo>(),
     readonly nameOf = (policy: string): string => policy,
   ) {
@@ -35,15 +35,15 @@ export class RoutePlan implements RouteFacts {
     this.single = isSingle && isPlain ? first : undefined;
   }
 
-  /** What has to know who is calling is left to the guard that it stands at. */
+  /** A policy by user is left to the guard that it stands at. */
   part(ofClass: PoliciesByName, ofMethod: PoliciesByName): void {
     this.ofClass = this.without(byUser(ofMethod));
     this.ofApp = this.ofClass.without(byUser(ofClass));
   }
 
   /**
-   * What is asked before all guards; undefined if there is nothing of the kind. It hands nothing
-   * over: whoever is stopped there is stopped for the sake of the guards behind.
+   * The policies that are charged before all guards; undefined if there are none. This plan hands nothing
+   * over: a request is stopped there for the sake of the guards behind.
    */
   early(): RoutePlan | undefined {
     const early = this.policies.filter((policy) => policy.early);
@@ -57,7 +57,7 @@ export class RoutePlan implements RouteFacts {
     this.known.clear();
   }
 
-  /** A decision names its policy and its capacity; that tells the tier, or one with equal figures. */
+  /** A decision names its policy and its capacity, which give the tier, or one with equal figures. */
   limitOf(policy: string, capacity: number): LimitInfo | undefined {
     const at = `${policy} ${capacity}`;
     let info = this.known.get(at);

@@ -18,20 +18,20 @@ import {
 } from './route-policy.js';
 
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
-export class PolicyCatalog {
+export class RoutePolicies {
   private readonly policies = new Map<string, AppliedPolicy>();
   /** As the code has them. */
   private readonly written = new Map<string, RoutePolicy>();
-  /** Those that a document decides about: not what a route brings along after the start. */
+  /** Policies that a document decides about: not those of a route that is found after the start. */
   private readonly governed = new Set<string>();
   /** As the document has them that is in force. */
   private given: Readonly<Record<string, RoutePolicy>> = {};
-  /** Who names a policy, for as long as the process lives. */
+  /** The first place that names each policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
   private chooser: string | undefined;
-  /** Those that stand in a decorator: nobody else can name them. */
+  /** Policies that stand in a decorator: no other route can name them. */
   private readonly inline = new Set<string>();
-  /** What callers are told that those are called: the name of a method is none of their business. */
+  /** Their names for callers: the name of a method is none of a caller's business. */
   private readonly publicNames = new Map<string, string>();
 
   constructor(
@@ -113,14 +113,14 @@ export class PolicyCatalog {
     return [...new Set([...others, ...Object.keys(document)])];
   }
 
-  /** As `get`, for somebody who will need it for good. */
+  /** As `get`, for a route that will need it for good. */
   use(name: string, where: string): AppliedPolicy {
     const policy = this.get(name, where);
     if (!this.uses.has(name)) this.uses.set(name, where);
     return policy;
   }
 
-  /** A function will choose among policies, and nobody knows which. */
+  /** A function will choose among policies; which, is known only then. */
   useAll(where: string): void {
     this.chooser ??= where;
   }
@@ -131,7 +131,7 @@ export class PolicyCatalog {
       return callerOf(context, reader, this.settings);
     } catch (error) {
       if (error instanceof NotYet) throw error;
-      // Whoever asks for the key of such a request is told.
+      // The key of such a request shows the error.
       return undefined;
     }
   }
@@ -149,8 +149,8 @@ export class PolicyCatalog {
     this.limiter.checkLimit(name, limit, cost);
   }
 
-  /** What the application says to a denial: the policy in its own words, or the module for all. */
-  ownWordsFor(decision: Decision, context: ExecutionContext): Error | undefined {
+  /** The application's own error for a denial: of the policy, or of the module for all. */
+  ownRejectionOf(decision: Decision, context: ExecutionContext): Error | undefined {
     const isOfPolicy = decision.tier === 'policy';
     const own = isOfPolicy ? this.policies.get(decision.policy)?.rejection : undefined;
     if (own !== undefined) return own(decision, context);
@@ -162,12 +162,12 @@ export class PolicyCatalog {
     this.limiter.countAnonymous(policy);
   }
 
-  /** What a request takes of a policy if nobody says so. */
+  /** The tokens that a request takes of a policy by default. */
   fixedCostOf(name: string): number {
     return this.policies.get(name)?.fixedCost ?? 1;
   }
 
-  /** `where` is who asks, for the message of the error. */
+  /** `where` is the place that names it, for the message of the error. */
   get(name: string, where: string): AppliedPolicy {
     const policy = this.policies.get(name);
     if (policy !== undefined) return policy;
@@ -215,10 +215,10 @@ function neutralName(policy: string): string {
   return `limit-${createHash('sha256').update(policy).digest('hex').slice(0, 8)}`;
 }
 
-/** What of a policy's options a document may say about requests; the rest are figures. */
+/** The options of a policy about requests that a document may change; the rest are figures. */
 const APPLICATION = ['key', 'anonymous', 'tier', 'cost', 'early'] as const;
 
-/** What has not changed is the same object, so lists need not be looked into. */
+/** An unchanged list is the same object, so lists need not be looked into. */
 function isAppliedAlike(before: RoutePolicy, given: RoutePolicy): boolean {
   return before === given || APPLICATION.every((option) => before[option] === given[option]);
 }

@@ -34,7 +34,7 @@ export type Rejection = (decision: Decision, context: ExecutionContext) => Error
 
 /** How a policy is applied to requests. The initial values are the defaults. */
 export class RouteOptions {
-  /** What callers are told that it is called, of a policy that stands in a decorator. */
+  /** The name for callers, of a policy that stands in a decorator. */
   name?: string;
   /** Whose tokens a request takes. */
   key: KeyOption = 'ip';
@@ -73,7 +73,7 @@ export interface AppliedPolicy {
   readonly skipIf: RouteOptions['skipIf'];
   readonly rejection: RouteOptions['rejection'];
   readonly early: boolean;
-  /** Tells the limiter nothing: for those who want to say once that something is odd. */
+  /** Of no use to the limiter: for the warning about requests before authentication. */
   readonly needsUser: boolean;
   /** All callers take from the same bucket. */
   readonly isShared: boolean;
@@ -102,7 +102,7 @@ export function checkNames(at: string, input: RoutePolicy): void {
   rejectUnknown(at, options, KNOWN);
 }
 
-/** What the limiter has to know of a policy, and what only requests have to do with. */
+/** The limit of a policy, for the limiter, and how it is applied to requests. */
 export function splitPolicy(
   name: string,
   input: RoutePolicy,

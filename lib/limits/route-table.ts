@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { ByHandler, type NamedHandler } from '../requests/by-handler.js';
+import { ByHandler, methodNameOf, type NamedHandler } from '../requests/by-handler.js';
 import { type Class, type Handler } from '../requests/nest-metadata.js';
 import { paramsOf } from './key-resolver.js';
-import { type PolicyCatalog } from './route-policies.js';
 import {
   costOf,
   entriesOf,
@@ -15,6 +14,7 @@ import {
 } from './route-metadata.js';
 import { paramNamesOf, routePlaceOf, type ParamNames, type ServedPath } from './route-place.js';
 import { RoutePlan } from './route-plan.js';
+import { type RoutePolicies } from './route-policies.js';
 import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
 
 export interface RouteTableSettings {
@@ -33,8 +33,8 @@ export interface RouteTableSettings {
 }
 
 /**
- * The plan of every handler, made when it is first asked for: requests may come before a module is
- * initialised. At start all are made once, so that what is wrong with one is known by then.
+ * The plan of every handler, made when it is first needed: requests may come before a module is
+ * initialised. At start all are made once, so that a fault of one is known by then.
  */
 export class RouteTable {
   private readonly plans = new ByHandler((type, handler) => this.makePlan(type, handler));
@@ -47,7 +47,7 @@ export class RouteTable {
   private maxCost: number;
 
   constructor(
-    private readonly catalog: PolicyCatalog,
+    private readonly routePolicies: RoutePolicies,
     private readonly limiter: RateLimiter,
     private readonly settings: RouteTableSettings,
   ) {
@@ -75,18 +75,18 @@ export class RouteTable {
     return () => (this.maxCost = maxCost);
   }
 
-  /** Throws if the key of a policy would mean nothing on a route that asks for it. */
+  /** Throws if the key of a policy would mean nothing on a route that has it. */
   checkKeys(keyOf: (policy: string) => unknown): void {
     for (const [plan, names] of this.named) {
       for (const { name } of plan.policies) checkParams(plan, name, paramsOf(keyOf(name)), names);
     }
   }
 
-  /** What the options apply to all must be there, even if no handler has been seen yet. */
+  /** Policies of `apply` must exist, even if no handler has been seen yet. */
   checkApplied(): void {
     const entries = this.appliedToAll();
     for (const { what } of entries) {
-      if (what !== undefined) this.catalog.use(what as string, 'apply');
+      if (what !== undefined) this.routePolicies.use(what as string, 'apply');
     }
     this.usesQuota('apply', entries);
   }
@@ -97,18 +97,18 @@ export class RouteTable {
     const stages = [this.appliedToAll(), entriesOf(type), own];
     const entries = stages.flat();
     const skip = skipOf(handler) ?? (own.length > 0 ? undefined : skipOf(type));
-    for (const name of skip ?? []) this.catalog.use(name, `@SkipRateLimit on ${id}`);
+    for (const name of skip ?? []) this.routePolicies.use(name, `@SkipRateLimit on ${id}`);
     if (skip?.length === 0 || entries.length === 0) {
       return this.emptyPlan(id);
     }
     const choices = entries.map(({ what }) => what).filter((what) => typeof what === 'function');
-    // The same name again is the same policy: it is asked once, where it stands closest.
+    // The same name again is the same policy: it is charged once, where it stands closest.
     const [ofApp, ofClass, ofMethod] = withoutReplaced(id, stages).map((stage) =>
       this.policiesOf(id, stage),
     );
     const policies = new Map([...ofApp!, ...ofClass!, ...ofMethod!]);
     for (const name of skip ?? []) policies.delete(name);
-    if (choices.length > 0) this.catalog.useAll(`the choice of ${id}`);
+    if (choices.length > 0) this.routePolicies.useAll(`the choice of ${id}`);
     const cost = costOf(handler) ?? costOf(type);
     const usesQuota = this.usesQuota(`@RateLimit() on ${id}`, entries);
     const isHandedOver = handsOver(handler) || handsOver(type);
@@ -127,7 +127,7 @@ export class RouteTable {
     return this.settings.enabled === false ? this.emptyPlan(id) : plan;
   }
 
-  /** What no tier of a policy ever holds would be refused each time. */
+  /** A cost beyond every tier of a policy would be refused each time. */
   private checkCapacities({ id, cost, policies }: RoutePlan): void {
     if (typeof cost !== 'number') return;
     for (const { name } of policies) {
@@ -144,7 +144,7 @@ export class RouteTable {
     for (const { what } of entries) {
       if (typeof what === 'object') this.addInline(id, what, policies);
       else if (typeof what === 'string')
-        policies.set(what, this.catalog.use(what, `@RateLimit on ${id}`));
+        policies.set(what, this.routePolicies.use(what, `@RateLimit on ${id}`));
     }
     return policies;
   }
@@ -152,7 +152,7 @@ export class RouteTable {
   private plan(
     ...args: [string, AppliedPolicy[], PolicyChoice[], boolean, RoutePlan['cost'], boolean]
   ) {
-    return new RoutePlan(...args, this.limiter, undefined, this.catalog.publicNameOf);
+    return new RoutePlan(...args, this.limiter, undefined, this.routePolicies.publicNameOf);
   }
 
   private emptyPlan(id: string): RoutePlan {
@@ -169,11 +169,11 @@ export class RouteTable {
   /** A policy that stands in a decorator belongs to its handler, and is called after it. */
   private addInline(id: string, input: RoutePolicy, policies: Map<string, AppliedPolicy>): void {
     let name = id;
-    for (let n = 2; this.catalog.has(name); n++) name = `${id}.${n}`;
-    policies.set(name, this.catalog.defineInline(name, input));
+    for (let n = 2; this.routePolicies.has(name); n++) name = `${id}.${n}`;
+    policies.set(name, this.routePolicies.defineInline(name, input));
   }
 
-  /** Who is closer to the handler has the last word. */
+  /** The entry closest to the handler decides. */
   private usesQuota(where: string, entries: readonly RateLimitEntry[]): boolean {
     const said = entries.findLast(({ quota }) => quota !== undefined)?.quota;
     const asksForIt = entries.some(({ what }) => what === undefined);
@@ -189,7 +189,7 @@ export class RouteTable {
 
   /**
    * Buckets are called after it, so it is the same in all processes and deployments: of handlers that
-   * have one name each is told by where it is served, whichever of them is found first.
+   * have one name each is known by where it is served, whichever of them is found first.
    */
   private idOf(type: Class, handler: Handler): string {
     const name = methodNameOf(type, handler);
@@ -270,13 +270,13 @@ function withoutReplaced(
   return left;
 }
 
-/** What others can call the policy of a decorator, if they can. */
+/** The name of a decorator's policy for others, if it has one. */
 function nameOf({ what }: RateLimitEntry): string[] {
   if (typeof what === 'string') return [what];
   return typeof what === 'object' && what.name !== undefined ? [what.name] : [];
 }
 
-/** The modules that a handler is in, and what it says. */
+/** The modules of a handler, and its source. */
 function sourceOf(one: NamedHandler, all: readonly NamedHandler[]): string {
   const modules = all
     .filter((other) => isSameHandler(one, other))
@@ -308,7 +308,7 @@ function namesakesIn(handlers: Iterable<NamedHandler>): Map<string, readonly Nam
   return known;
 }
 
-/** What is computed is only known when somebody asks. */
+/** A computed cost is only known with its request. */
 function checkCosts(
   { id, cost, policies, usesQuota }: RoutePlan,
   maxCost: number,
@@ -327,17 +327,6 @@ function checkCosts(
       `at most ${maxCost}, which is the quota's maxCost: raise 'quota.maxCost', or leave the quota out of ${id}`,
     );
   }
-}
-
-/** By the name of the property: what Nest wraps has lost the name of the function. */
-export function methodNameOf(type: Class, handler: Handler): string {
-  for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
-    const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
-      ([, { value }]) => value === handler,
-    );
-    if (found !== undefined) return found[0];
-  }
-  return handler.name;
 }
 
 const DIGEST_LENGTH = 8;

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
 
-// What is written for @nestjs/throttler, whose users are likely to try the same here first.
+// Options of @nestjs/throttler, whose users are likely to try them here first.
 
 const PAGE = 'docs/migrating-from-throttler.md has it word by word';
 
@@ -24,7 +24,7 @@ function isThrottle(value: unknown): value is { ttl?: unknown; limit?: unknown }
   return 'ttl' in value || 'limit' in value;
 }
 
-/** The same limit in the words of this library, as far as it can be told. */
+/** The same limit as an option of this library, as far as its figures are known. */
 function policyOf(throttle: unknown): string {
   const { ttl, limit } = (throttle ?? {}) as { ttl?: unknown; limit?: unknown };
   const figure = (value: unknown, name: string): string =>

@@ -3,11 +3,11 @@ import { type Clock } from '../common/clock.js';
 import { RateLimitError } from '../common/errors.js';
 import { type Decision } from '../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../limiter/rate-limiter.js';
-import { type Patience, type Transport } from '../requests/transport.js';
+import { type Transport, type WaitPolicy } from '../requests/transport.js';
 
 const KEEP_ALIVE_MS = 1000;
 
-/** Holds requests back that may pass later. */
+/** Holds back requests that may pass later. */
 export class Waiting {
   constructor(
     private readonly limiter: RateLimiter,
@@ -15,10 +15,10 @@ export class Waiting {
   ) {}
 
   /** Resolves when the tokens of a denied request were taken after all; undefined if they were not. */
-  async forTokens(request: Acquire, patience: Patience): Promise<Decision | undefined> {
-    const end = this.begin(patience);
+  async forTokens(request: Acquire, waitPolicy: WaitPolicy): Promise<Decision | undefined> {
+    const end = this.begin(waitPolicy);
     try {
-      return await this.limiter.acquire(request, { timeoutMs: patience.maxWaitMs });
+      return await this.limiter.acquire(request, { timeoutMs: waitPolicy.maxWaitMs });
     } catch (error) {
       if (error instanceof RateLimitError) return undefined;
       throw error;
@@ -28,11 +28,11 @@ export class Waiting {
   }
 
   /** Keeps a connection alive until the result is called. */
-  private begin(patience: Patience): () => void {
-    const stop = this.clock.every(KEEP_ALIVE_MS, () => patience.keepAlive());
-    patience.begin();
+  private begin(waitPolicy: WaitPolicy): () => void {
+    const stop = this.clock.every(KEEP_ALIVE_MS, () => waitPolicy.keepAlive());
+    waitPolicy.begin();
     return () => {
-      patience.end();
+      waitPolicy.end();
       stop();
     };
   }
@@ -52,9 +52,9 @@ export class Waiting {
     request: Acquire,
     context: ExecutionContext,
     transport: Transport,
-    patience?: Patience,
+    waitPolicy?: WaitPolicy,
   ): Promise<boolean> {
-    const finish = patience === undefined ? undefined : this.begin(patience);
+    const finish = waitPolicy === undefined ? undefined : this.begin(waitPolicy);
     return new Promise((resolve) => {
       let isOver = false;
       let stopListening = (): void => undefined;
@@ -72,7 +72,7 @@ export class Waiting {
           void this.giveBack(request, decision).finally(() => resolve(false));
         }),
       );
-      // A transport may tell at once of a caller that has left before.
+      // A transport may call back at once for a caller that has left before.
       if (isOver) stopListening();
     });
   }

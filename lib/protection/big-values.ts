@@ -37,7 +37,7 @@ function textAbove(text: string, maxBytes: number): number | undefined {
   return bytes > maxBytes ? bytes : undefined;
 }
 
-/** Objects are taken for what nearly everybody sends of them. */
+/** Objects are measured as JSON, which is how they are nearly always sent. */
 function jsonOf(value: object): string {
   try {
     // `toJSON` may answer with nothing.
@@ -48,7 +48,7 @@ function jsonOf(value: object): string {
   }
 }
 
-/** What has to be known of a value to put it together again. Plain JSON, to be stored as one. */
+/** Everything that is needed to join a value again. Plain JSON, to be stored as such. */
 export interface SplitManifest {
   /** Another one for each split: part of the parts' keys, so that two writes never mix. */
   readonly id: string;

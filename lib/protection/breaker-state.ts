@@ -9,13 +9,13 @@
 export type BreakerState = ClosedState | OpenState | HalfOpenState;
 export type BreakerKind = BreakerState['kind'];
 
-/** What became of a call. Neutral: it says nothing about the resource. */
+/** The outcome of a call. Neutral: it means nothing for the resource. */
 export type Outcome = 'success' | 'failure' | 'neutral';
 
 /** The right to make one call, and the epoch in which its outcome counts. */
 export interface Permit {
   readonly epoch: number;
-  /** 0 while closed, where nobody counts permits. */
+  /** 0 while closed, where permits are not counted. */
   readonly probe: number;
 }
 
@@ -69,7 +69,7 @@ export function opened(epoch: number, now: number, rules: BreakerRules): Breaker
   return { kind: 'open', epoch, untilMicros: now + rules.openMicros * factor };
 }
 
-/** What time alone has made of it: an open one that is over, a lease that has run out. */
+/** The state as time alone changes it: an open one that is over, a lease that has run out. */
 export function aged(state: BreakerState, now: number, rules: BreakerRules): BreakerState {
   switch (state.kind) {
     case 'closed':

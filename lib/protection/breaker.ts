@@ -41,7 +41,7 @@ export type OnBreakerChange = (
 /** Of calls that pass whatever the breaker thinks, and whose outcome it does not look at. */
 const UNCOUNTED: Permit = { epoch: -1, probe: 0 };
 
-/** Holds the state of one breaker. It has no timer: time is what callers bring along. */
+/** Holds the state of one breaker. It has no timer: callers bring the time along. */
 export class Breaker {
   private state: BreakerState = closed(0);
   private readonly window: OutcomeWindow;
@@ -74,7 +74,7 @@ export class Breaker {
     return { calls, failures, slow };
   }
 
-  /** What was seen so far belongs to another mode and is forgotten. */
+  /** The outcomes so far belong to another mode and are forgotten. */
   switchTo(mode: BreakerMode): void {
     if (mode === this.mode) return;
     const from = this.kind;
@@ -102,7 +102,7 @@ export class Breaker {
 
   /**
    * The call begins. False if its permit is no longer good, because the breaker has changed while
-   * the call waited for a slot: then ask again.
+   * the call waited for a slot: then it needs another.
    */
   begin(permit: Permit, now: number): boolean {
     if (permit === UNCOUNTED) return this.mode !== 'forced';

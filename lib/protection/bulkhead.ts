@@ -10,7 +10,7 @@ export interface Waiter {
 
 /**
  * So many calls at a time; others wait in the order in which they came, and only so many of them.
- * Nobody overtakes: a slot that becomes free belongs to the first in line.
+ * No call overtakes another: a slot that becomes free belongs to the first in line.
  */
 export class Bulkhead {
   inFlight = 0;

@@ -76,7 +76,7 @@ export class BigValueError extends RateLimitError {
 export class UnknownResourceError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_RESOURCE';
 
-  /** `where` is who asks. */
+  /** `where` is the place that names it. */
   constructor(resource: string, known: readonly string[], where?: string) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
     const hint = didYouMean(resource, known);
@@ -85,7 +85,7 @@ export class UnknownResourceError extends InvalidArgumentError {
   }
 }
 
-/** `@Protect` on an object that Nest did not make, so that nobody told it what protects it. */
+/** `@Protect` on an object that Nest did not make, so that it was given no Protection. */
 export class ProtectionMissingError extends RateLimitError {
   readonly code = 'PROTECTION_MISSING';
 

@@ -1,8 +1,8 @@
 import { type BreakerKind } from './breaker-state.js';
 
-/** What protection tells about itself. */
+/** The events of protection. */
 export interface ProtectionEvents {
-  /** A call took long. Of many such calls every `sampleEvery`-th is told. */
+  /** A call took long. Of many such calls every `sampleEvery`-th is an event. */
   slow: SlowCall;
   /** A call has held its slot for longer than `heldWarning`: a leak, or a resource that hangs. */
   held: HeldSlot;
@@ -15,7 +15,7 @@ export interface ProtectionEvents {
 export interface SlowCall {
   readonly resource: string;
   readonly ms: number;
-  /** What was called, such as the text of a query; cut to `maxLabel`. */
+  /** The label of the call, such as the text of a query; cut to `maxLabel`. */
   readonly label: string | undefined;
   /** How many there were since the start, this one included. */
   readonly count: number;

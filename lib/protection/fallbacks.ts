@@ -1,5 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
+import { SingleFlight } from '../common/single-flight.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { outcomeOf, type Resource } from './resource.js';
 import { BigValueError, ProtectionMissingError } from './errors.js';
@@ -12,7 +13,7 @@ import {
   type Work,
 } from './run.js';
 
-/** There is no such thing, and whoever says so knows. That is an answer: nobody else is asked. */
+/** There is no such thing, and the step knows that. It is an answer: no later step runs. */
 export const ABSENT: unique symbol = Symbol.for('nestjs-weir:absent');
 /** It is too big to be kept here: this place knows nothing of it, and need not be offered it again. */
 export const TOO_BIG: unique symbol = Symbol.for('nestjs-weir:too-big');
@@ -20,12 +21,12 @@ export const TOO_BIG: unique symbol = Symbol.for('nestjs-weir:too-big');
 export type Absent = typeof ABSENT;
 export type TooBig = typeof TOO_BIG;
 
-/** What a step found: a value or a marker; nothing if it does not know. */
+/** The result of a step: a value or a marker; nothing if it does not know. */
 export type Found<T> = T | Absent | TooBig | undefined | null;
 
 /** One of the places where a value may be found. */
 export interface Step<T> {
-  /** What protects it; without one nothing does but the deadline of all. */
+  /** The resource that protects it; without one only the deadline of all steps does. */
   readonly resource?: string;
   readonly run: (run: RunContext) => Found<T> | PromiseLike<Found<T>>;
   /**
@@ -48,13 +49,8 @@ export interface FallbackParts {
   readonly clock: Clock;
   /** Throws if there is none of that name. */
   readonly find: (resource: string) => Resource;
-  /** For what nobody protects: only the caller's own time and signal hold. */
+  /** For work that no resource protects: only the caller's own time and signal hold. */
   readonly bare: Resource;
-}
-
-interface Flight {
-  readonly answer: Promise<unknown>;
-  readonly dueAt: number;
 }
 
 const KNOWN_STEP: readonly (keyof Step<unknown>)[] = ['resource', 'run', 'keep'];
@@ -64,11 +60,11 @@ const KNOWN_OPTIONS: readonly (keyof StepsOptions)[] = [
 
 /** Other answers in the place of those that cannot be had. */
 export class Fallbacks {
-  private readonly flights = new Map<string, Flight>();
+  private readonly flights = new SingleFlight<unknown>();
 
   constructor(private readonly parts: FallbackParts) {}
 
-  /** Does the work, and if that fails what `options.fallback` says. */
+  /** Does the work, and `options.fallback` if that fails. */
   async run(resource: Resource, work: Work<unknown>, options: RunOptions): Promise<unknown> {
     const { fallback, ...own } = options;
     if (typeof fallback !== 'function') {
@@ -85,14 +81,16 @@ export class Fallbacks {
     }
   }
 
-  /** What the first step has that has an answer; undefined if there is no such thing. */
+  /** The answer of the first step that has one; undefined if there is no such thing. */
   async firstOf<T>(steps: readonly Step<T>[], options: StepsOptions = {}): Promise<T | undefined> {
     const places = this.check(steps, options);
     const caller = this.callerOf(options);
     const { key } = options;
     if (key === undefined) return this.walk(steps, places, caller);
-    const answer = this.join(key, caller) ?? this.begin(key, steps, places, caller);
-    // Whoever gives up does so for itself: others may be waiting for the same.
+    // A walk that ends before this caller gives up is of no use to it.
+    const joined = this.flights.join(key, (until) => until >= caller.dueAt);
+    const answer = joined ?? this.begin(key, steps, places, caller);
+    // A caller gives up for itself: others may be waiting for the same walk.
     return this.parts.bare.run(() => answer, this.optionsOf(caller)) as Promise<T | undefined>;
   }
 
@@ -116,12 +114,6 @@ export class Fallbacks {
     });
   }
 
-  private join(key: string, { dueAt }: Caller): Promise<unknown> | undefined {
-    const flight = this.flights.get(key);
-    // One that gives up earlier than this caller would is of no use to it.
-    return flight !== undefined && flight.dueAt >= dueAt ? flight.answer : undefined;
-  }
-
   private begin<T>(
     key: string,
     steps: readonly Step<T>[],
@@ -129,16 +121,13 @@ export class Fallbacks {
     { dueAt, label }: Caller,
   ): Promise<unknown> {
     const now = this.parts.clock.now();
-    // Those who join later have as much time: the walk has that, too.
+    // Callers that join later have as much time, and so has the walk.
     const until = now + 2 * (dueAt - now);
     const all = { dueAt: until, label, signal: undefined };
-    const answer = this.walk(steps, places, all).finally(() => {
-      if (this.flights.get(key)?.answer === answer) this.flights.delete(key);
-    });
+    const answer = this.flights.begin(key, this.walk(steps, places, all), until);
     answer.catch(() => {
-      // Told to those who wait for it; nobody may be left.
+      // The callers that wait for it learn of it; none may be left.
     });
-    this.flights.set(key, { answer, dueAt: until });
     return answer;
   }
 
@@ -147,7 +136,7 @@ export class Fallbacks {
     places: readonly Resource[],
     caller: Caller,
   ): Promise<T | undefined> {
-    /** Steps that want to hear what the others find. */
+    /** Steps that keep what a later one finds. */
     const open: number[] = [];
     for (const [i, step] of steps.entries()) {
       const place = places[i]!;
@@ -171,7 +160,7 @@ export class Fallbacks {
     return undefined;
   }
 
-  /** Not waited for. What is too big leaves a marker, so that it is not offered each time. */
+  /** Not waited for. A value that is too big leaves a marker, so that it is not offered each time. */
   private keep<T>(
     { keep }: Step<T>,
     place: Resource,
@@ -204,7 +193,7 @@ export class Fallbacks {
     return { dueAt, signal: callersSignal(options), label: options.label };
   }
 
-  /** What is left of the caller's time, for the next run on its behalf. */
+  /** The rest of the caller's time, for the next run on its behalf. */
   private optionsOf({ dueAt, signal, label }: Caller): RunOptions {
     const deadlineMs =
       dueAt === Infinity ? undefined : Math.max(dueAt - this.parts.clock.now(), 1) / 1000;
@@ -212,14 +201,14 @@ export class Fallbacks {
   }
 }
 
-/** Who waits for an answer, and for how long. */
+/** The caller of all steps, and its time. */
 interface Caller {
   readonly dueAt: number;
   readonly signal: AbortSignal | undefined;
   readonly label: RunOptions['label'];
 }
 
-/** What a fallback is told. */
+/** The failure that a fallback answers for. */
 class FailedRun implements Failure {
   constructor(
     readonly resource: string,

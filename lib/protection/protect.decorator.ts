@@ -11,6 +11,7 @@ import { ProtectionMissingError } from './errors.js';
 import { Protection } from './protection.js';
 import { type ResourceOptions } from './resource-options.js';
 import { type Failure, type RunContext, type RunOptions } from './run.js';
+import { INJECTED_PROPERTIES } from '../requests/nest-metadata.js';
 
 export interface ProtectSettings extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
@@ -25,7 +26,7 @@ export interface ProtectSettings extends ResourceOptions {
 /** `this` is the object whose method has failed. */
 type FallbackFunction = (failure: Failure, ...args: never[]) => unknown;
 
-/** What `@Protect` has been told, kept on the method that it made. */
+/** The options of `@Protect`, kept on the method that it made. */
 export interface ProtectedMethod {
   readonly resource: string;
   readonly options: ResourceOptions | undefined;
@@ -37,7 +38,6 @@ type Method = (...args: never[]) => Promise<unknown>;
 
 /** Where Nest puts the application's Protection. */
 const PROTECTION = Symbol('weir:protection');
-const PROPERTIES = 'self:properties_metadata';
 const methods = new WeakMap<object, ProtectedMethod>();
 
 /**
@@ -117,7 +117,7 @@ function wrap(
       if (options !== undefined && !protection.has(resource)) protection.declare(resource, options);
       about = call?.(...args);
     } catch (error) {
-      // Who calls a method that returns a promise looks for errors there.
+      // The caller of a method that returns a promise looks for errors there.
       return rejected(error);
     }
     if (fallback === undefined) return protection.run(resource, work, about);
@@ -156,7 +156,7 @@ function copyMetadata(from: object, to: object): void {
 }
 
 function injectInto(target: object): void {
-  const known = Reflect.getMetadata(PROPERTIES, target.constructor) as
+  const known = Reflect.getMetadata(INJECTED_PROPERTIES, target.constructor) as
     readonly { readonly key: unknown }[] | undefined;
   if (known?.some(({ key }) => key === PROTECTION)) return;
   Inject(Protection)(target, PROTECTION);

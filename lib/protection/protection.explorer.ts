@@ -1,17 +1,14 @@
 import { type OnModuleInit } from '@nestjs/common';
-import { type MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { protectedMethodOf, protectWith, type ProtectedMethod } from './protect.decorator.js';
+import { type HandlerExplorer } from '../requests/handlers.js';
 import { UnknownResourceError } from './errors.js';
+import { protectedMethodOf, protectWith, type ProtectedMethod } from './protect.decorator.js';
 import { type Protection } from './protection.js';
 
-/** Finds what `@Protect` says, so that what is wrong with it is known at the start. */
+/** Finds every `@Protect`, so that a fault of one is known at the start. */
 export class ProtectionExplorer implements OnModuleInit {
   private protection: Protection | undefined;
 
-  constructor(
-    private readonly modules: ModulesContainer,
-    private readonly scanner: MetadataScanner,
-  ) {}
+  constructor(private readonly explorer: HandlerExplorer) {}
 
   /** All classes are known by now, and none of their methods can have been called. */
   declareIn(protection: Protection): void {
@@ -41,27 +38,21 @@ export class ProtectionExplorer implements OnModuleInit {
 
   private methodsOf(prototype: object | null): ProtectedMethod[] {
     if (prototype === null || prototype === Object.prototype) return [];
-    return this.scanner.getAllMethodNames(prototype).flatMap((name) => {
-      const method = (prototype as Record<string, unknown>)[name];
-      return typeof method === 'function' ? (protectedMethodOf(method) ?? []) : [];
+    return this.explorer.methodNamesOf(prototype).flatMap((name) => {
+      return protectedMethodOf((prototype as Record<string, object>)[name]!) ?? [];
     });
   }
 
   private *prototypes(): Iterable<object> {
-    for (const { controllers, providers } of this.modules.values()) {
-      for (const { metatype } of [...controllers.values(), ...providers.values()]) {
-        const prototype = (metatype as { prototype?: object } | null)?.prototype;
-        if (typeof prototype === 'object' && prototype !== null) yield prototype;
-      }
+    for (const { type } of this.explorer.providers()) {
+      const prototype = type?.prototype as unknown;
+      if (typeof prototype === 'object' && prototype !== null) yield prototype;
     }
   }
 
   private *madeByFactories(): Iterable<object> {
-    for (const { providers } of this.modules.values()) {
-      for (const { inject, isNotMetatype, instance } of providers.values()) {
-        const isMade = Array.isArray(inject) || isNotMetatype;
-        if (isMade && typeof instance === 'object' && instance !== null) yield instance;
-      }
+    for (const { isMadeElsewhere, instance } of this.explorer.providers()) {
+      if (isMadeElsewhere && typeof instance === 'object' && instance !== null) yield instance;
     }
   }
 }

@@ -14,7 +14,7 @@ import { type UnavailableBody } from '../requests/rejections.js';
 import { Transports } from '../requests/transport.js';
 import { DeadlineExceededError, ProtectionRejectedError } from './errors.js';
 
-/** What a handler ends with if protection did not let it through, or its resource was too slow. */
+/** The error of a handler that protection did not let through, or whose resource was too slow. */
 export type ProtectionFailure = ProtectionRejectedError | DeadlineExceededError;
 
 const CODES = {
@@ -45,7 +45,7 @@ export function unavailableBodyOf(error: ProtectionFailure): UnavailableBody {
 }
 
 /**
- * Tells the log what callers are not told: which resource it was. One line a minute for each, since
+ * Logs the resource of a rejection, which callers do not learn. One line a minute for each, since
  * rejections are there to make trouble cheap.
  */
 export class TurnedAway {
@@ -66,7 +66,7 @@ export class TurnedAway {
 
 /**
  * Answers requests that protection has turned away, and those whose resource was too slow, in the
- * words of their transport. The module binds it behind all filters of controllers and handlers.
+ * form of their transport. The module binds it behind all filters of controllers and handlers.
  */
 @Catch(ProtectionRejectedError, DeadlineExceededError)
 export class ProtectionFilter implements ExceptionFilter<ProtectionFailure>, OnModuleInit {
@@ -81,7 +81,7 @@ export class ProtectionFilter implements ExceptionFilter<ProtectionFailure>, OnM
 
   catch(error: ProtectionFailure, host: ArgumentsHost): unknown {
     const transport = this.transports?.find(host);
-    // A global filter meets contexts that nobody here has heard of.
+    // A global filter meets contexts of transports that are unknown here.
     if (transport === undefined) throw error;
     this.turnedAway?.add(error);
     return transport.turnAway(unavailableBodyOf(error), host, error);

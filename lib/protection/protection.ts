@@ -34,13 +34,13 @@ export interface ProtectionParts {
 }
 
 const AT = 'protection';
-/** What runs without a resource: fallbacks, and steps that name none. */
+/** The resource of work without one: fallbacks, and steps that name none. */
 const BARE = '(fallback)';
 
 /** Asked for only if a resource has a rate. */
 type PolicyNames = () => readonly string[];
 
-/** What protects the resources of a process: its database, its caches, the services it calls. */
+/** Protects the resources of a process: its database, its caches, the services it calls. */
 export class Protection {
   private readonly resources = new Map<string, Resource>();
   private readonly events = new EventHub<ProtectionEvents>(PROTECTION_EVENTS);
@@ -49,9 +49,9 @@ export class Protection {
   private readonly fallbacks: Fallbacks;
   /** Where all work runs if nothing is protected. */
   private readonly instead: Resource | undefined;
-  /** What decorators say, on which everything else is laid. */
+  /** The options of decorators, on which all others are laid. */
   private readonly declared = new Map<string, ResourceInput>();
-  /** What code has named may change, but not disappear. */
+  /** Resources that the code names may change, but not disappear. */
   private readonly ofCode = new Map<string, ResourceInput>();
   private given: ResourcesInput;
 
@@ -123,8 +123,8 @@ export class Protection {
   }
 
   /**
-   * What a decorator says of a resource: the ground on which the options of that name are laid.
-   * Two that say different things are an error, since nobody could tell which one holds.
+   * The options of a decorator, on which those of the module are laid. Two decorators with different
+   * options for one resource are an error, since neither could be preferred.
    */
   declare(name: string, input: ResourceInput): void {
     const before = this.declared.get(name);
@@ -172,7 +172,7 @@ export class Protection {
 
   private commit(resources: ResourcesInput, next: ReadonlyMap<string, ResourceSettings>): void {
     this.given = resources;
-    // What a decorator has named since it was prepared stays.
+    // A resource that a decorator has named meanwhile stays.
     for (const name of this.resources.keys()) {
       if (!next.has(name) && !this.declared.has(name)) this.resources.delete(name);
     }

@@ -2,10 +2,10 @@ import { type Clock } from '../common/clock.js';
 import { type Decision } from '../limiter/decision.js';
 import { type PolicyRequest, type RateLimiter } from '../limiter/rate-limiter.js';
 import { ProtectionRejectedError } from './errors.js';
-import { type Run } from './run.js';
+import { type Run, type TokenSource } from './run.js';
 
 /** The policy that a resource's calls are charged to. */
-export class RateGate {
+export class RateGate implements TokenSource {
   private readonly request: PolicyRequest;
 
   constructor(

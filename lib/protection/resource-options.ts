@@ -18,13 +18,13 @@ export class BulkheadOptions {
   maxQueue?: number;
   /** How long a call may wait before it begins: for a slot, and for the tokens of `rate`. */
   maxWait: Duration = '100ms';
-  /** A call that holds its slot for longer is told of, once. False: never. */
+  /** A call that holds its slot for longer is logged, once. False: never. */
   heldWarning: Duration | false = '2s';
 }
 
 /** When a resource is left alone. The initial values are the defaults. */
 export class BreakerOptions {
-  /** What the rates are taken over: the calls of a time, or so many calls. */
+  /** The span of the rates: the calls of a time, or so many calls. */
   window: Duration | { readonly calls: number } = '10s';
   /** With fewer calls than this in the window nothing is concluded. */
   minimumCalls = 20;
@@ -50,13 +50,13 @@ export class BreakerOptions {
 export class SlowCallOptions {
   /** A call that takes longer is slow; waiting does not count. */
   threshold: Duration = '200ms';
-  /** Every so many-th slow call is told of, beginning with the first. */
+  /** Every so many-th slow call is logged, beginning with the first. */
   sampleEvery = 1;
-  /** So many characters of a label are told. */
+  /** So many characters of a label are logged. */
   maxLabel = 200;
 }
 
-/** What protects one resource: nothing but what is named here, or in the preset. */
+/** The protection of one resource: nothing but the options given here, or by the preset. */
 export interface ResourceOptions {
   /** Where to begin; whatever else is given stands over it. */
   readonly preset?: PresetName;
@@ -151,7 +151,7 @@ export function joinOptions(...inputs: readonly (ResourceInput | undefined)[]): 
 const isGroup = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `at` is the path of the resource in its document; `seed` tells this node's jitter from others'. */
+/** `at` is the path of the resource in its document; `seed` makes this node's jitter another than others'. */
 export function compileResource(at: string, input: ResourceInput, seed: string): ResourceSettings {
   const preset = presetOf(at, input);
   const given = joinOptions(preset === undefined ? undefined : PRESETS[preset], input);

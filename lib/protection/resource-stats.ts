@@ -7,7 +7,7 @@ export class ResourceCounts {
   calls = 0;
   succeeded = 0;
   failed = 0;
-  /** Ended without a word about the resource: aborts, rejections of others. */
+  /** Ended without a meaning for the resource: aborts, rejections of others. */
   neutral = 0;
   slow = 0;
   /** Deadlines that passed; the work may go on. */
@@ -19,7 +19,7 @@ export class ResourceCounts {
   /** Slots that were held for too long. */
   held = 0;
   bigValues = 0;
-  /** Errors that no caller heard of: a fallback or another step answered. */
+  /** Errors that no caller saw: a fallback or another step answered. */
   fallbacks = 0;
   /** Turned away before they began: over the rate, no slot, waited too long, breaker open. */
   limited = 0;
@@ -43,7 +43,7 @@ export interface BreakerStats {
   readonly openings: number;
   /** Calls that passed only because the breaker is observed. */
   readonly observed: number;
-  /** What its window holds now. */
+  /** The counts of its window now. */
   readonly calls: number;
   readonly failures: number;
   readonly slow: number;

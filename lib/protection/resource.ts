@@ -21,7 +21,7 @@ import {
   type GiveUp,
   type ResourceStats,
 } from './resource-stats.js';
-import { Run, takeOptions, type RunOptions, type Work } from './run.js';
+import { Run, takeOptions, type RunOptions, type RunOwner, type Work } from './run.js';
 import { type TimerWheel } from './timer-wheel.js';
 
 export interface ResourceParts {
@@ -38,7 +38,7 @@ export interface ResourceParts {
  * A slot belongs to the work and not to the caller: work that goes on after its deadline still
  * holds it, or a resource that hangs would be sent ever more work.
  */
-export class Resource {
+export class Resource implements RunOwner {
   private readonly counts = new ResourceCounts();
   private readonly log: CallLog;
   private breaker: Breaker | undefined;
@@ -101,7 +101,7 @@ export class Resource {
     refuseBigValue(this.name, value, this.settings, this.counts);
   }
 
-  /** Another answer stands in for this error, which nobody else hears of. */
+  /** Another answer stands in for this error, which only the log shows. */
   replaced(error: unknown): void {
     this.counts.fallbacks++;
     this.parts.events.emit('fallback', { resource: this.name, error });
@@ -113,7 +113,7 @@ export class Resource {
     return this.breaker !== undefined;
   }
 
-  /** Other figures from now on. What has not changed keeps its state; calls on their way go on. */
+  /** Other figures from now on. Parts with the same figures keep their state; calls on their way go on. */
   apply(settings: ResourceSettings): void {
     const before = this.settings;
     const { bulkhead: line } = this;
@@ -135,7 +135,7 @@ export class Resource {
     return { ...stats, breaker: { state, mode, epoch, openings, observed, ...breaker.counts } };
   }
 
-  /** A run that waited for its slot has one now. What the breaker told it before may be outdated. */
+  /** A run that waited for its slot has one now. Its permit of the breaker may be outdated. */
   goOn(run: Run): void {
     const now = this.now();
     const { breaker, permit } = run;
@@ -166,7 +166,7 @@ export class Resource {
     const micros = now - run.startedAt;
     this.overdue++;
     this.setAlarm(run, now, Infinity);
-    // What has taken as long as is usual, and is not done, takes longer.
+    // Work that is not done after the usual time takes longer.
     if (micros >= this.slowMicros) this.log.slow(run, micros, this.settings);
     // A caller that came with too little time says nothing about the resource.
     const isSlow = run.breaker !== undefined && micros >= run.breaker.settings.slowMicros;
@@ -174,7 +174,7 @@ export class Resource {
     this.report(run, isItsFault ? 'failure' : 'neutral', isSlow, now);
   }
 
-  /** The work has ended, and the caller is given what it says. */
+  /** The work has ended, and the caller is given its result. */
   cameBack(run: Run, isSuccess: boolean, error: unknown): void {
     const now = this.now();
     const micros = now - run.startedAt;
@@ -293,7 +293,7 @@ function newBulkhead({ bulkhead }: ResourceSettings): Bulkhead | undefined {
 
 const MAX_LABEL = 200;
 
-/** Tells of calls that take long, each of them once in each way. */
+/** Emits events of calls that take long, each of them once in each way. */
 export class CallLog {
   constructor(
     private readonly resource: string,
@@ -334,8 +334,8 @@ function labelOf({ options }: Run, longest: number): string | undefined {
 }
 
 /**
- * What an error of the work says about the resource. A rejection by another resource, or by none,
- * says nothing: a pool that is full is not a server that is down.
+ * The meaning of an error for the resource. A rejection by another resource, or by none, means
+ * nothing: a pool that is full is not a server that is down.
  */
 export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure']): Outcome {
   if (error instanceof ProtectionRejectedError || error instanceof BigValueError) return 'neutral';

@@ -4,12 +4,11 @@ import { type Permit } from './breaker-state.js';
 import { type Breaker } from './breaker.js';
 import { type Bulkhead, type Waiter } from './bulkhead.js';
 import { BulkheadRejectedError, DeadlineExceededError } from './errors.js';
-import { type RateGate } from './rate-gate.js';
+import { type ResourceSettings } from './resource-options.js';
 import { type GiveUp } from './resource-stats.js';
-import { type Resource } from './resource.js';
 import { Alarm } from './timer-wheel.js';
 
-/** What the protected work is given. */
+/** The argument of the protected work. */
 export interface RunContext {
   /** Aborted when the deadline passes or the caller gives up. Made when it is first read. */
   readonly signal: AbortSignal;
@@ -17,7 +16,7 @@ export interface RunContext {
   readonly remainingMs: number;
 }
 
-/** What a fallback is told. */
+/** The failure that a fallback answers for. */
 export interface Failure extends RunContext {
   readonly resource: string;
   readonly error: unknown;
@@ -33,12 +32,36 @@ export interface RunOptions {
   readonly parent?: RunContext;
   /** The caller has its answer by then: waiting included, and whatever the resource allows. */
   readonly deadlineMs?: number;
-  /** What is called, for the log of slow calls: a text, or what makes it if it is needed. */
+  /** The call's name in the log of slow calls: a text, or a function that makes it if it is needed. */
   readonly label?: string | (() => string);
-  /** What is sent; refused if it is bigger than `maxValueBytes`. */
+  /** The value to be sent; refused if it is bigger than `maxValueBytes`. */
   readonly value?: unknown;
   /** Answers in the place of work that failed, was too slow, or was not let through. */
   readonly fallback?: (failure: Failure) => unknown;
+}
+
+/** The resource that a run belongs to. It counts what becomes of the run, and takes back what the run held. */
+export interface RunOwner {
+  readonly name: string;
+  readonly settings: Pick<ResourceSettings, 'deadlineMicros' | 'maxWaitMicros'>;
+  /** Calls whose work goes on. */
+  readonly inFlight: number;
+  now(): number;
+  checkValue(value: unknown): void;
+  /** A run that waited for its slot has one now. */
+  goOn(run: Run): void;
+  heldLong(run: Run, now: number): void;
+  /** The caller has been given an answer, and it was not that of the work. */
+  gaveUp(run: Run, why: GiveUp, wasRunning: boolean): void;
+  /** The work has ended, and the caller is given its result. */
+  cameBack(run: Run, isSuccess: boolean, error: unknown): void;
+  /** The work has ended, and nobody waits for it any more. */
+  cameLate(run: Run): void;
+}
+
+/** Where a run has its tokens from. */
+export interface TokenSource {
+  refund(): void;
 }
 
 enum Phase {
@@ -61,7 +84,7 @@ export class Run extends Alarm implements RunContext, Waiter {
   /** Where it has a slot. */
   slotOf: Bulkhead | undefined = undefined;
   /** Where its tokens are from, until it begins and so uses them. */
-  tokensOf: RateGate | undefined = undefined;
+  tokensOf: TokenSource | undefined = undefined;
   startedAt: number;
   /** By when the caller wants its answer, however long it waits before. Infinity: no matter when. */
   callerDueAt = Infinity;
@@ -82,7 +105,7 @@ export class Run extends Alarm implements RunContext, Waiter {
   private onAbort: (() => void) | undefined = undefined;
 
   constructor(
-    readonly resource: Resource,
+    readonly resource: RunOwner,
     private readonly work: Work<unknown>,
     readonly beganAt: number,
   ) {
@@ -103,7 +126,7 @@ export class Run extends Alarm implements RunContext, Waiter {
     return Math.max(0, this.dueAt - this.resource.now()) / 1000;
   }
 
-  /** What the work has, or had; or the caller, if that was less. */
+  /** The time that the work has, or had; or the caller, if that was less. */
   get deadlineMs(): number {
     const [dueAt, from] = this.isDueByCaller
       ? [this.callerDueAt, this.beganAt]
@@ -134,7 +157,7 @@ export class Run extends Alarm implements RunContext, Waiter {
     signal.addEventListener('abort', this.onAbort);
   }
 
-  /** Begins work that nobody can give up before it ends: its own promise is all that is needed. */
+  /** Begins work that cannot be given up before it ends: its own promise is all that is needed. */
   async runToEnd(): Promise<unknown> {
     this.phase = Phase.Running;
     let value: unknown;
@@ -238,7 +261,7 @@ const KNOWN_OPTIONS: readonly (keyof RunOptions)[] = [
   ...(['signal', 'parent', 'deadlineMs', 'label', 'value', 'fallback'] as const),
 ];
 
-/** What the caller asks for stands beside what the resource allows: whichever ends first holds. */
+/** The caller's deadline stands beside the resource's: whichever ends first holds. */
 export function takeOptions(run: Run, options: RunOptions, now: number): void {
   rejectUnknown('run', options, KNOWN_OPTIONS);
   run.options = options;

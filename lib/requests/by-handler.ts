@@ -1,4 +1,4 @@
-import { Class, Handler } from './nest-metadata.js';
+import { type Class, type Handler } from './nest-metadata.js';
 
 /** A method of a class, by its name. */
 export interface NamedHandler {
@@ -16,7 +16,7 @@ interface Entry<T> {
   readonly other: Entry<T> | undefined;
 }
 
-/** Something about each handler of each class, made when it is first asked for. */
+/** One value for each handler of each class, made when it is first needed. */
 export class ByHandler<T> {
   private readonly entries = new Map<Handler, Entry<T>>();
 
@@ -35,8 +35,19 @@ export class ByHandler<T> {
       if (entry.type === type) return entry.value;
     }
     const value = this.make(type, handler);
-    // To make it may have meant to ask for it.
+    // Making the value may have needed it already.
     this.entries.set(handler, { type, value, other: this.entries.get(handler) });
     return value;
   }
+}
+
+/** By the name of the property: what Nest wraps has lost the name of the function. */
+export function methodNameOf(type: Class, handler: Handler): string {
+  for (let proto: unknown = type.prototype; proto; proto = Object.getPrototypeOf(proto)) {
+    const found = Object.entries(Object.getOwnPropertyDescriptors(proto)).find(
+      ([, { value }]) => value === handler,
+    );
+    if (found !== undefined) return found[0];
+  }
+  return handler.name;
 }

@@ -2,24 +2,30 @@ import { HttpException } from '@nestjs/common';
 import { InvalidArgumentError, UnknownAppError } from '../common/errors.js';
 import { type Decision } from '../limiter/decision.js';
 
-/** What a caller is told on any transport whose request ends without an answer. */
+/** The answer to a request that ends without one, on any transport. */
 export interface RejectionBody {
   readonly status: 'error';
   readonly statusCode: 400 | 413 | 429 | 503 | 504;
   readonly code: string;
   readonly message: string;
   readonly policy?: string;
-  /** Absent if nobody knows. */
+  /** Absent if it is not known. */
   readonly retryAfterMs?: number;
 }
 
-/** What callers are told if protection did not let a request through. Its resource is the operator's business only. */
+/** The answer where there is neither one of the handler nor a substitute. */
+export interface UnansweredBody extends RejectionBody {
+  readonly statusCode: 429 | 503;
+  readonly reason: string;
+}
+
+/** The answer to a request that protection did not let through. Its resource is the operator's business only. */
 export interface UnavailableBody extends RejectionBody {
   readonly statusCode: 503 | 504;
   readonly code: 'PROTECTION_REJECTED' | 'BULKHEAD_REJECTED' | 'BREAKER_OPEN' | 'DEADLINE_EXCEEDED';
 }
 
-/** What a caller is told that was denied. */
+/** The answer to a denied request. */
 export interface RateLimitedBody extends RejectionBody {
   readonly statusCode: 429 | 503;
   readonly code: 'RATE_LIMITED' | 'OVERLOADED';
@@ -28,7 +34,7 @@ export interface RateLimitedBody extends RejectionBody {
   readonly retryAfterMs: number;
 }
 
-/** A request was denied. The transport's filter puts it into the transport's words. */
+/** A request was denied. The filter answers it in the form of its transport. */
 export class RateLimitedException extends HttpException {
   readonly body: RateLimitedBody;
 
@@ -44,7 +50,7 @@ export class RateLimitedException extends HttpException {
   }
 }
 
-/** Too much from this caller is its own affair; too little for all is the service's. */
+/** 429: this caller sends too much. 503: the service has too little for all. */
 function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
   return tier === 'cluster'
     ? {
@@ -64,13 +70,13 @@ function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
       };
 }
 
-/** What a caller is told whose request asks for what cannot be; trying again does not help. */
+/** The answer to a request for the impossible; trying again does not help. */
 export interface RefusedBody extends RejectionBody {
   readonly statusCode: 400 | 413;
   readonly code: 'COST_OUT_OF_RANGE' | 'UNKNOWN_APP' | 'UNKNOWN_LIMIT';
 }
 
-/** A request was refused, not because there were too many. The transport puts it into its words. */
+/** A request was refused, not because there were too many. The filter answers it in the form of its transport. */
 export class RefusedException extends HttpException {
   constructor(readonly body: RefusedBody) {
     super(body, body.statusCode, { description: body.message });
@@ -78,14 +84,14 @@ export class RefusedException extends HttpException {
   }
 }
 
-/** A function of the application that says which limits hold has failed, or has said nonsense. */
+/** A function of the application that chooses the limits has failed, or its result is none. */
 export class UnknownLimit extends Error {
   constructor(override readonly cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-/** What a caller can have brought about is its own fault; undefined for everything else. */
+/** The refusal of an error that a caller can have brought about; undefined for every other error. */
 export function refusalOf(error: unknown): RefusedBody | undefined {
   if (error instanceof UnknownAppError) {
     return body(400, 'UNKNOWN_APP', 'The application is not known');

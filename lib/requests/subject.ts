@@ -57,7 +57,7 @@ function operationOf(args: readonly unknown[]): object {
   return info?.variableValues ?? args;
 }
 
-/** What a message brings along and no other message does: a payload, or the client's callback. */
+/** The part of a message that no other message has: its payload, or the client's callback. */
 export function partOfMessage(args: readonly unknown[]): object | undefined {
   for (let i = 1; i < args.length; i++) {
     const part = args[i];

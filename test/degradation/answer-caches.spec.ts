@@ -44,7 +44,7 @@ describe('a normal answer', () => {
   it.each<[string, FallbackLevels, unknown]>([
     ['refused', LEVELS, new Map()],
     ['larger than all may be', LEVELS, 'x'.repeat(5000)],
-    ['stored for others alone', { process: false }, BODY],
+    ['stored for others alone', { level2: false }, BODY],
   ])('is left alone for as long if it is %s, also after another one', (_, levels, body) => {
     const { core, clock } = house({ maxBytes: 2000 });
     core.caches.store(LEVELS, 'k', BODY);
@@ -58,9 +58,9 @@ describe('a normal answer', () => {
 
   it('is not stored where both levels are off', () => {
     const { core } = house();
-    expect(core.caches.isDue({ shared: false, process: false }, 'k')).toBe(false);
-    expect(core.caches.isDue({ shared: false }, 'k')).toBe(true);
-    expect(core.caches.isDue({ process: false }, 'k')).toBe(true);
+    expect(core.caches.isDue({ level1: false, level2: false }, 'k')).toBe(false);
+    expect(core.caches.isDue({ level1: false }, 'k')).toBe(true);
+    expect(core.caches.isDue({ level2: false }, 'k')).toBe(true);
   });
 
   it('is a copy: nobody can change it afterwards', () => {
@@ -210,9 +210,9 @@ describe('the shared cache', () => {
     expect(core.caches.readProcess(LEVELS, 'k')).toMatchObject({ value: BODY, ageMs: 31_000 });
     const { shared, process } = core.caches.stats();
     expect([shared, process]).toMatchObject([undefined, { entries: 1, hits: 2, misses: 0 }]);
-    core.caches.store({ process: false }, 'young', BODY);
-    expect(await core.caches.readShared({ process: false }, 'young', 50)).toBeDefined();
-    expect(core.caches.readProcess({ process: false }, 'young')).toBeUndefined();
+    core.caches.store({ level2: false }, 'young', BODY);
+    expect(await core.caches.readShared({ level2: false }, 'young', 50)).toBeDefined();
+    expect(core.caches.readProcess({ level2: false }, 'young')).toBeUndefined();
   });
 
   it('changes its time while it runs, for all or for one resource', async () => {

@@ -1,15 +1,15 @@
 import {
-  CallDeadlines,
-  PatienceLines,
+  DeadlineQueue,
+  DeadlineQueues,
   type Awaited,
 } from '../../lib/degradation/route-deadlines.js';
 import { ManualClock } from '../support/manual-clock.js';
 
-const PATIENCE_MS = 100;
+const TIMEOUT_MS = 100;
 
 describe('calls that may take equally long', () => {
   let clock: ManualClock;
-  let deadlines: CallDeadlines;
+  let deadlines: DeadlineQueue;
   let timers: number;
   let overdue: string[];
 
@@ -17,7 +17,7 @@ describe('calls that may take equally long', () => {
     clock = new ManualClock();
     timers = 0;
     overdue = [];
-    deadlines = new CallDeadlines(PATIENCE_MS, {
+    deadlines = new DeadlineQueue(TIMEOUT_MS, {
       now: () => clock.now(),
       after: (ms, task) => {
         timers++;
@@ -54,7 +54,7 @@ describe('calls that may take equally long', () => {
   it('are not overdue when they have ended, wherever they stood', () => {
     const calls = ['a', 'b', 'c', 'd', 'e'].map(begin);
     for (const at of [2, 0, 4]) deadlines.remove(calls[at]!);
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(overdue).toEqual(['b', 'd']);
   });
 
@@ -62,10 +62,10 @@ describe('calls that may take equally long', () => {
     const [a, b] = [begin('a'), begin('b')];
     deadlines.remove(a);
     deadlines.remove(a);
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     deadlines.remove(b);
     begin('c');
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(overdue).toEqual(['b', 'c']);
   });
 
@@ -79,9 +79,9 @@ describe('calls that may take equally long', () => {
 
   it('need no timer when there are none', () => {
     deadlines.remove(begin('a'));
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(timers).toBe(1);
-    clock.advance(10 * PATIENCE_MS);
+    clock.advance(10 * TIMEOUT_MS);
     expect(timers).toBe(1);
   });
 
@@ -99,34 +99,34 @@ describe('calls that may take equally long', () => {
     };
     deadlines.add(call, clock.now());
     others.push(begin('other'));
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(overdue).toEqual(['first']);
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(overdue).toEqual(['first', 'later']);
   });
 
   it('are forgotten when it is closed', () => {
     begin('a');
     deadlines.close();
-    clock.advance(PATIENCE_MS);
+    clock.advance(TIMEOUT_MS);
     expect(overdue).toEqual([]);
   });
 });
 
-describe('the lines of routes', () => {
+describe('the queues of routes', () => {
   const usual = (slowMs: number) => ({ slowMs, deadlineMs: 2000 });
 
   it('are shared, and forgotten when no route and no call needs them', () => {
-    const lines = new PatienceLines(new ManualClock());
-    const [one, other] = [lines.of('a', {}, usual(500)), lines.of('b', {}, usual(500))];
+    const queues = new DeadlineQueues(new ManualClock());
+    const [one, other] = [queues.of('a', {}, usual(500)), queues.of('b', {}, usual(500))];
     expect(other.reads.slow).toBe(one.reads.slow);
-    const next = lines.of('a', {}, usual(600));
+    const next = queues.of('a', {}, usual(600));
     const waiting = { overdueAt: 0, before: undefined, after: undefined, overdue: () => {} };
     one.reads.rest!.add(waiting, 0);
-    lines.keep([next]);
-    const again = lines.of('a', {}, usual(500));
+    queues.keep([next]);
+    const again = queues.of('a', {}, usual(500));
     expect(again.reads.slow).not.toBe(one.reads.slow);
     expect(again.reads.rest).toBe(one.reads.rest);
-    expect(lines.of('a', {}, usual(600)).reads.slow).toBe(next.reads.slow);
+    expect(queues.of('a', {}, usual(600)).reads.slow).toBe(next.reads.slow);
   });
 });

@@ -54,7 +54,7 @@ function pagesOf(stage: Stage): Type {
   return Pages;
 }
 
-describe('the patience of routes, when the configuration changes', () => {
+describe('the deadlines of routes, when the configuration changes', () => {
   let stage: Stage;
   let http: HttpApp;
   let pages: Type;
@@ -72,12 +72,12 @@ describe('the patience of routes, when the configuration changes', () => {
     http.app.get(RateLimitConfig).update({ degradation });
 
   /** What a request to a handler may take from now on: until it is slow, and in all. */
-  function patience(name: string): (number | undefined)[] {
+  function deadlinesOf(name: string): (number | undefined)[] {
     const handler = (pages.prototype as Record<string, () => unknown>)[name]!;
     const { reads, writes } = http.app.get(DegradeRoutes).of(pages, handler)!;
     const { slow, rest, deadlineMs } = name === 'write' ? writes : reads;
-    expect(rest === undefined || slow!.patienceMs + rest.patienceMs === deadlineMs).toBe(true);
-    return [slow?.patienceMs, deadlineMs];
+    expect(rest === undefined || slow!.timeoutMs + rest.timeoutMs === deadlineMs).toBe(true);
+    return [slow?.timeoutMs, deadlineMs];
   }
 
   /** Asks, and resolves when the handler has been reached. */
@@ -95,21 +95,21 @@ describe('the patience of routes, when the configuration changes', () => {
   it('is what the code says, and then what the document says', async () => {
     const document = http.app.get(RateLimitConfig).current().document;
     expect(document.degradation).toEqual({ slow: '900ms', deadline: '2s' });
-    expect(patience('plain')).toEqual([900, 2000]);
+    expect(deadlinesOf('plain')).toEqual([900, 2000]);
     await change({ slow: '100ms', deadline: '1700ms' });
-    expect(patience('plain')).toEqual([100, 1700]);
+    expect(deadlinesOf('plain')).toEqual([100, 1700]);
     const { answer } = await begin('/plain');
     stage.clock.advance(100);
     expect(await answer).toEqual(['200 level=3; reason=slow', { remainingMs: 1600 }]);
     await change({ slow: null, deadline: null });
-    expect(patience('plain')).toEqual([1000, 2000]);
+    expect(deadlinesOf('plain')).toEqual([1000, 2000]);
   });
 
   it('is its own where it has one', async () => {
     await change({ slow: '100ms', deadline: '1700ms' });
-    expect(patience('own')).toEqual([300, 3000]);
-    expect(patience('patient')).toEqual([700, 1700]);
-    expect(patience('write')[0]).toBeUndefined();
+    expect(deadlinesOf('own')).toEqual([300, 3000]);
+    expect(deadlinesOf('patient')).toEqual([700, 1700]);
+    expect(deadlinesOf('write')[0]).toBeUndefined();
   });
 
   it('stays what it was for requests that have begun', async () => {
@@ -136,6 +136,6 @@ describe('the patience of routes, when the configuration changes', () => {
     await expect(change({ slow: '3s' })).rejects.toThrow(
       'degradation.deadline: expected more than slow (3s), got "2s"',
     );
-    expect(patience('plain')).toEqual([900, 2000]);
+    expect(deadlinesOf('plain')).toEqual([900, 2000]);
   });
 });

@@ -14,8 +14,8 @@ const MESSAGE = '商品信息暂时无法加载，请稍后再试';
 /** A route with all levels, of which some can be taken away. */
 function route(has: { three?: boolean; four?: boolean } = {}): FallbackLevels {
   return {
-    ...(has.three !== false && { simplified: () => ({ name: 'lamp', reviews: [] }) }),
-    ...(has.four !== false && { standby: { value: MESSAGE } }),
+    ...(has.three !== false && { level3: () => ({ name: 'lamp', reviews: [] }) }),
+    ...(has.four !== false && { level4: { value: MESSAGE } }),
   };
 }
 
@@ -39,7 +39,7 @@ describe('the level that answers', () => {
     async ({ reason, one, two, three, four, expected }) => {
       const place = house();
       place.core.caches.store({}, 'k', FULL);
-      const levels = { ...route({ three, four }), shared: one, process: two };
+      const levels = { ...route({ three, four }), level1: one, level2: two };
       const found = await answer(place, levels, { reason });
       expect(found?.level).toBe(expected);
       const { answers, unanswered } = place.core.stats().fallbacks;
@@ -94,18 +94,18 @@ describe('the level that answers', () => {
   it('4 has the message exactly (V-E31), and each request a copy of its own', async () => {
     const place = house();
     const levels: FallbackLevels = {
-      simplified: () => Promise.reject(new Error('table gone')),
-      standby: { value: MESSAGE },
+      level3: () => Promise.reject(new Error('table gone')),
+      level4: { value: MESSAGE },
     };
     expect(await answer(place, levels)).toMatchObject({ level: 4, value: MESSAGE });
-    const standby: FallbackLevels = { standby: { value: { items: [] as string[] } } };
+    const standby: FallbackLevels = { level4: { value: { items: [] as string[] } } };
     const first = (await answer(place, standby))!.value as { items: string[] };
     first.items.push('mine');
     expect((await answer(place, standby))!.value).toEqual({ items: [] });
   });
 
   it.each([null, 0, '', false])('4 may be %j, since that was asked for', async (value) => {
-    expect(await answer(house(), { standby: { value } })).toMatchObject({ level: 4, value });
+    expect(await answer(house(), { level4: { value } })).toMatchObject({ level: 4, value });
   });
 });
 
@@ -129,14 +129,14 @@ describe('a fallback that', () => {
 
   it.each(cases)('%s is passed over', async (_name, simplified, fault) => {
     const place = house();
-    const found = await answer(place, { simplified, standby: { value: 'default' } });
+    const found = await answer(place, { level3: simplified, level4: { value: 'default' } });
     expect(found).toMatchObject({ level: 4, value: 'default' });
     expect(place.core.stats().fallbacks.faults).toMatchObject({ [fault]: 1 });
   });
 
   it('gives a stream has it closed', async () => {
     const stream = Readable.from(['a']);
-    await answer(house(), { simplified: () => stream });
+    await answer(house(), { level3: () => stream });
     expect(stream.destroyed).toBe(true);
   });
 
@@ -144,8 +144,8 @@ describe('a fallback that', () => {
     const place = house();
     let fail = (): void => {};
     const levels: FallbackLevels = {
-      simplified: () => new Promise((_, reject) => (fail = () => reject(new Error('late')))),
-      standby: { make: async ({ remainingMs }) => ({ remainingMs }) },
+      level3: () => new Promise((_, reject) => (fail = () => reject(new Error('late')))),
+      level4: { make: async ({ remainingMs }) => ({ remainingMs }) },
     };
     let found: unknown;
     const asked = answer(place, levels).then((value) => (found = value));
@@ -162,7 +162,7 @@ describe('a fallback that', () => {
 
   it('hangs at level 4 leaves no answer, by the deadline', async () => {
     const place = house();
-    const asked = answer(place, { standby: { make: () => new Promise(() => {}) } });
+    const asked = answer(place, { level4: { make: () => new Promise(() => {}) } });
     await place.clock.advanceAsync(200);
     expect(await asked).toBeUndefined();
     expect(place.core.stats().fallbacks.unanswered.limited).toBe(1);
@@ -172,11 +172,11 @@ describe('a fallback that', () => {
     const place = house({ maxFallbacks: 5 });
     let begun = 0;
     const levels: FallbackLevels = {
-      simplified: () => {
+      level3: () => {
         begun++;
         return new Promise(() => {});
       },
-      standby: { value: 'default' },
+      level4: { value: 'default' },
     };
     const asked = Array.from({ length: 100 }, (_, i) => answer(place, levels, { key: `k${i}` }));
     await place.clock.advanceAsync(0);
@@ -191,7 +191,7 @@ describe('a fallback that', () => {
 
   it('hangs on one route leaves another route’s alone', async () => {
     const place = house({ maxFallbacks: 1 });
-    void answer(place, { simplified: () => new Promise(() => {}) });
+    void answer(place, { level3: () => new Promise(() => {}) });
     await place.clock.advanceAsync(0);
     expect(await answer(place, route())).toMatchObject({ level: 3 });
   });
@@ -203,7 +203,7 @@ describe('one load in flight per key', () => {
     let calls = 0;
     let finish = (): void => {};
     const levels: FallbackLevels = {
-      simplified: () => {
+      level3: () => {
         calls++;
         return new Promise((resolve) => (finish = () => resolve({ calls })));
       },
@@ -219,7 +219,7 @@ describe('one load in flight per key', () => {
   it('is not shared without a key, or for another reason', async () => {
     const place = house();
     let calls = 0;
-    const levels: FallbackLevels = { simplified: async () => ++calls };
+    const levels: FallbackLevels = { level3: async () => ++calls };
     await Promise.all([
       answer(place, levels, { key: undefined }),
       answer(place, levels, { key: undefined }),
@@ -233,7 +233,7 @@ describe('one load in flight per key', () => {
     const place = house();
     let calls = 0;
     const levels: FallbackLevels = {
-      simplified: () => (++calls === 1 ? new Promise(() => {}) : { calls }),
+      level3: () => (++calls === 1 ? new Promise(() => {}) : { calls }),
     };
     const first = answer(place, levels);
     await place.clock.advanceAsync(200);
@@ -246,8 +246,8 @@ describe('the deadline', () => {
   it('is one for all levels: budgets do not add up', async () => {
     const place = house({ level1Timeout: '1s' }, { shared: hangingCache() });
     const levels: FallbackLevels = {
-      simplified: () => new Promise(() => {}),
-      standby: { make: () => new Promise(() => {}) },
+      level3: () => new Promise(() => {}),
+      level4: { make: () => new Promise(() => {}) },
     };
     let isDone = false;
     const asked = answer(place, levels).then(() => (isDone = true));
@@ -264,7 +264,7 @@ describe('the deadline', () => {
     const deadline = place.clock.now() - 1;
     expect(await answer(place, route(), { deadline })).toMatchObject({ level: 2 });
     expect(await answer(place, route(), { deadline, key: 'x' })).toMatchObject({ level: 4 });
-    const make: FallbackLevels = { standby: { make: () => 'made' } };
+    const make: FallbackLevels = { level4: { make: () => 'made' } };
     expect(await answer(place, make, { deadline, key: 'x' })).toMatchObject({ value: 'made' });
   });
 });
@@ -272,7 +272,7 @@ describe('the deadline', () => {
 describe('core fields', () => {
   it('reduce level 3 to what the route names (V-E30)', async () => {
     const levels: FallbackLevels = {
-      simplified: () => FULL,
+      level3: () => FULL,
       coreFields: ['name', 'price', 'image'],
     };
     const found = await answer(house(), levels);
@@ -283,7 +283,7 @@ describe('core fields', () => {
     const place = house();
     const levels: FallbackLevels = {
       resource: 'page',
-      simplified: () => FULL,
+      level3: () => FULL,
       coreFields: ['name', 'price', 'image'],
     };
     const fields = async (): Promise<string[]> =>
@@ -313,7 +313,7 @@ describe('core fields', () => {
   it('reach no further than the answer itself', async () => {
     const place = house();
     const levels: FallbackLevels = {
-      simplified: () => JSON.parse('{"__proto__":{"a":1},"b":2}') as unknown,
+      level3: () => JSON.parse('{"__proto__":{"a":1},"b":2}') as unknown,
       coreFields: ['__proto__', 'constructor', 'toString', 'b'],
     };
     const { value } = (await answer(place, levels)) as { value: object };

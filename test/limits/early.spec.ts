@@ -77,7 +77,7 @@ class ItemsController {
     early: true,
     rejection: () => new HttpException('enough', 420),
   })
-  ownWords(): string {
+  ownRejection(): string {
     return 'ok';
   }
 

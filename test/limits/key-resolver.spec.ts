@@ -8,8 +8,8 @@ import {
 } from 'nestjs-weir';
 import { AwaitedValues } from '../../lib/limits/awaited-values.js';
 import { compileKey, type KeySettings } from '../../lib/limits/key-resolver.js';
-import { PolicyCatalog } from '../../lib/limits/route-policies.js';
-import { Questions } from '../../lib/limits/request-builder.js';
+import { RoutePolicies } from '../../lib/limits/route-policies.js';
+import { RequestBuilder } from '../../lib/limits/request-builder.js';
 import { type RequestReader } from '../../lib/requests/transport.js';
 import { type PolicyChoice } from '../../lib/limits/route-metadata.js';
 import { RoutePlan } from '../../lib/limits/route-plan.js';
@@ -175,7 +175,7 @@ describe('a request without a key', () => {
   /** Asks a limiter for a route with one policy, as the guard does. */
   function stand(key: KeyOption, choices: readonly PolicyChoice[] = []) {
     const limiter = createRateLimiter();
-    const catalog = new PolicyCatalog(limiter, SETTINGS);
+    const catalog = new RoutePolicies(limiter, SETTINGS);
     catalog.define({ p: { rate: 1, period: '1h', key } });
     const plan = new RoutePlan(
       ROUTE,
@@ -193,7 +193,7 @@ describe('a request without a key', () => {
       failed: (policy: string | undefined, what: string) => warned.push(`${policy}: ${what}`),
     };
     const awaited = new AwaitedValues(() => undefined);
-    const questions = new Questions(catalog, undefined, faults, awaited);
+    const questions = new RequestBuilder(catalog, undefined, faults, awaited);
     return {
       limiter,
       ask(request: FakeRequest): boolean {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { createRateLimiter, type RateLimiter, type RoutePolicy } from 'nestjs-weir';
 import { deepFreeze } from '../../lib/common/immutable.js';
 import { shared } from '../../lib/config/document/shared.js';
-import { PolicyCatalog } from '../../lib/limits/route-policies.js';
+import { RoutePolicies } from '../../lib/limits/route-policies.js';
 import { type RequestReader } from '../../lib/requests/transport.js';
 
 const byName = (): string => 'somebody';
@@ -13,24 +13,24 @@ const skipIf = (): boolean => false;
 
 const reader = { addressOf: () => '10.0.0.1' } as unknown as RequestReader;
 
-const keyIn = (catalog: PolicyCatalog, name: string): string | undefined =>
+const keyIn = (catalog: RoutePolicies, name: string): string | undefined =>
   catalog.get(name, 'a test').keyOf(undefined as never, reader, 'A.b');
 
 /** How a policy is applied, as far as anybody can see. */
-function seen(catalog: PolicyCatalog, name: string): unknown {
+function seen(catalog: RoutePolicies, name: string): unknown {
   if (!catalog.has(name)) return undefined;
   const { keyOf: _keyOf, ...rest } = catalog.get(name, 'a test');
   return { ...rest, key: keyIn(catalog, name) };
 }
 
-describe('PolicyCatalog', () => {
+describe('RoutePolicies', () => {
   const limiters: RateLimiter[] = [];
   let limiter: RateLimiter;
-  let catalog: PolicyCatalog;
+  let catalog: RoutePolicies;
 
   beforeEach(() => {
     limiter = newLimiter();
-    catalog = new PolicyCatalog(limiter, { user: undefined, ipv6Prefix: 64 });
+    catalog = new RoutePolicies(limiter, { user: undefined, ipv6Prefix: 64 });
     catalog.define({
       plain: { rate: '5/min', key: ['ip', { header: 'x-tenant' }] },
       custom: { rate: 1, key: ['ip', byName], tier: () => 'gold', cost: () => 2 },
@@ -44,8 +44,8 @@ describe('PolicyCatalog', () => {
   }
 
   /** One whose policies a document decides about, beside functions of the code. */
-  function catalogOf(): PolicyCatalog {
-    const one = new PolicyCatalog(newLimiter(), { user: undefined, ipv6Prefix: 64 });
+  function catalogOf(): RoutePolicies {
+    const one = new RoutePolicies(newLimiter(), { user: undefined, ipv6Prefix: 64 });
     one.define({
       plain: { rate: 1, key: 'route' },
       custom: { rate: 1, key: byName, tier, cost, skipIf },

@@ -11,7 +11,7 @@ import {
   type RateLimitModuleInput,
 } from 'nestjs-weir';
 import { type NamedHandler } from '../../lib/requests/by-handler.js';
-import { PolicyCatalog } from '../../lib/limits/route-policies.js';
+import { RoutePolicies } from '../../lib/limits/route-policies.js';
 import { type RoutePlan } from '../../lib/limits/route-plan.js';
 import { RouteTable, type RouteTableSettings } from '../../lib/limits/route-table.js';
 
@@ -23,7 +23,7 @@ const limiters: RateLimiter[] = [];
 function tableOf(settings: Partial<RouteTableSettings> = {}): RouteTable {
   const limiter = createRateLimiter();
   limiters.push(limiter);
-  const catalog = new PolicyCatalog(limiter, { user: undefined, ipv6Prefix: 64 });
+  const catalog = new RoutePolicies(limiter, { user: undefined, ipv6Prefix: 64 });
   catalog.define(POLICIES);
   return new RouteTable(catalog, limiter, {
     ...{ apply: undefined, hasQuota: false, maxCost: 10, handlers: () => [], pathsOf: () => [] },

@@ -31,7 +31,7 @@ class LimitedController {
 
   @Get('own-words')
   @RateLimit({ rate: '1/min', quota: false, rejection: () => new HttpException('enough', 429) })
-  ownWords(): string {
+  ownRejection(): string {
     return 'ok';
   }
 

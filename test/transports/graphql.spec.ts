@@ -113,7 +113,7 @@ class BooksResolver {
       return new RateLimitedException(decision);
     },
   })
-  ownWords(): string {
+  ownRejection(): string {
     return 'ok';
   }
 
@@ -394,8 +394,8 @@ describe('GraphQL operations', () => {
 
   it('may be denied in other words, and tell loggers what was decided by their context', async () => {
     const app = await start({ clock: new ManualClock() });
-    await app.query('{ ownWords }');
-    const { errors } = await app.query('{ ownWords }');
+    await app.query('{ ownRejection }');
+    const { errors } = await app.query('{ ownRejection }');
     expect(errors[0]!.extensions).toMatchObject({ code: 'RATE_LIMITED' });
     expect(rateLimitOf(contexts[0]!)).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 });
   });

@@ -17,7 +17,7 @@ import {
   retryAfterMsOf,
   type RateLimiter,
 } from 'nestjs-weir';
-import { limitCalls, type CallQuestion, type LimitCallsOptions } from 'nestjs-weir/grpc';
+import { limitCalls, type CallCharge, type LimitCallsOptions } from 'nestjs-weir/grpc';
 import { statusDetails } from '../../lib/transports/grpc/status-details.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
@@ -136,7 +136,7 @@ describe('limitCalls', () => {
   });
 
   it('may ask by what is called and with what metadata, and lets free calls go', async () => {
-    const question: CallQuestion = ({ path, metadata }) => {
+    const question: CallCharge = ({ path, metadata }) => {
       const [tenant] = metadata.get('x-tenant');
       return tenant === undefined ? undefined : { policy: 'two', key: `${path} ${String(tenant)}` };
     };

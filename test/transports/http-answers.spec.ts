@@ -53,7 +53,7 @@ class AnswersController {
         `${requestOf(context).headers['x-name']}: ${retryAfterMs / 1000} s`,
       ),
   })
-  ownWords(): string {
+  ownRejection(): string {
     return 'ok';
   }
 

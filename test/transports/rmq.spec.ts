@@ -46,7 +46,7 @@ class Orders {
 
   @MessagePattern('own-words')
   @RateLimit({ rate: 1, period: '1m', key: 'global', rejection: () => new Error('not this way') })
-  ownWords(@Ctx() context: RmqContext): object {
+  ownRejection(@Ctx() context: RmqContext): object {
     acknowledge(context);
     return { ok: true };
   }

@@ -14,7 +14,7 @@ import { isPlainData } from './plain-data.js';
 import { ProcessCache } from './process-cache.js';
 import { SharedLevel, type SharedLevelStats } from './shared-level.js';
 
-/** What a cache had for a request. */
+/** The entry of a cache for a request. */
 export interface Cached {
   readonly value: unknown;
   readonly ageMs: number;
@@ -35,10 +35,10 @@ export interface AnswerCacheStats {
     readonly tooBig: number;
     readonly notJson: number;
     readonly classes: number;
-    /** The caller has shown credentials, and nobody knows whose. */
+    /** The caller has shown credentials, and has no name. */
     readonly credentials: number;
   };
-  /** What was found and not taken: of another version or sort, too old or of the future, or not accepted. */
+  /** Entries that were found and not taken: of another version or sort, too old or of the future, or not accepted. */
   readonly rejected: {
     readonly version: number;
     readonly kind: number;
@@ -121,7 +121,7 @@ export class AnswerCaches implements AnswerStore {
     const envelope = await this.shared.read(key, budget, timeoutMs, maxReads);
     if (envelope === undefined) return undefined;
     const ageMs = this.clock.epochMs(this.clock.now()) - envelope.t;
-    // What is not from now on but from later would be young for as long as somebody likes.
+    // An entry with a time in the future would be young for as long as its writer likes.
     if (ageMs < -MOST_SKEW_MS) return this.reject('age');
     return this.accept(levels, envelope, Math.max(0, ageMs), this.ttl1(levels));
   }
@@ -210,16 +210,16 @@ export class AnswerCaches implements AnswerStore {
     }
   }
 
-  private ttl1({ resource, shared }: FallbackLevels): number {
-    if (shared === false) return 0;
+  private ttl1({ resource, level1 }: FallbackLevels): number {
+    if (level1 === false) return 0;
     const own = resource === undefined ? undefined : this.figures.resources.get(resource);
-    return own?.level1TtlMs ?? (typeof shared === 'number' ? shared : this.figures.level1TtlMs);
+    return own?.level1TtlMs ?? (typeof level1 === 'number' ? level1 : this.figures.level1TtlMs);
   }
 
-  private ttl2({ resource, process }: FallbackLevels): number {
-    if (process === false) return 0;
+  private ttl2({ resource, level2 }: FallbackLevels): number {
+    if (level2 === false) return 0;
     const own = resource === undefined ? undefined : this.figures.resources.get(resource);
-    return own?.level2TtlMs ?? (typeof process === 'number' ? process : this.figures.level2TtlMs);
+    return own?.level2TtlMs ?? (typeof level2 === 'number' ? level2 : this.figures.level2TtlMs);
   }
 
   /** An answer that is not even looked at. */
@@ -244,7 +244,7 @@ const AT_ONCE = 8;
 
 /**
  * Loads every key and stores what came. One that fails keeps none of the others, and neither does a list
- * that breaks off. `failed` hears of both.
+ * that breaks off. `failed` is called for both.
  */
 export async function warmUp(
   keys: Iterable<string> | AsyncIterable<string>,

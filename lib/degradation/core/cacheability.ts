@@ -10,13 +10,13 @@ export type Cacheability =
 export interface CallerFacts {
   /** The request has Authorization, a cookie or a user. */
   readonly hasCredentials: boolean;
-  /** Who the caller is, where that could be found out. */
+  /** The caller's name, where it is known. */
   readonly principal: string | undefined;
-  /** The route says that its answers are the same for all. */
+  /** Answers of the route are the same for all, by its options. */
   readonly shared: boolean;
 }
 
-/** A request that may be somebody's, nobody knows whose, could get another's answer. */
+/** A request of a caller without a name could get another caller's answer. */
 export function cacheability({ hasCredentials, principal, shared }: CallerFacts): Cacheability {
   if (shared) return 'shared';
   if (principal !== undefined && principal !== '') return 'own';
@@ -29,7 +29,7 @@ export interface AnswerFacts {
   /** The answer sets cookies. */
   readonly setCookie?: boolean;
   readonly cacheControl?: string | number | readonly string[];
-  /** What it says itself that it depends on. */
+  /** The headers that it depends on, by itself. */
   readonly vary?: string | number | readonly string[];
   /** Of its own: no copy of the answer would have it. */
   readonly contentType?: string;
@@ -69,7 +69,7 @@ export function foreignVary(
 
 /**
  * The type that a copy of an answer would be sent without; undefined if it makes no difference. A text
- * that was sent as text would be a page, with whatever scripts its words are; what becomes JSON is JSON.
+ * that was sent as text would be a page, with whatever scripts are in it; what becomes JSON is JSON.
  */
 export function foreignType(
   { contentType }: Pick<AnswerFacts, 'contentType'>,

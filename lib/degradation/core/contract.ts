@@ -20,8 +20,8 @@ export const REASONS: readonly DegradeReason[] = [
 // Recovery ---------------------------------------------------------------------------------------
 
 /**
- * What may become of a request. `normal`, `probe` and `ramped` run the handler, and `settled` has
- * to hear what came of it, exactly once. `degraded` does not run it.
+ * The admission of a request. With `normal`, `probe` and `ramped` the handler runs, and `settled` has
+ * to be called with its outcome, exactly once. With `degraded` it does not run.
  */
 export interface Admission {
   readonly kind: 'normal' | 'probe' | 'ramped' | 'degraded';
@@ -35,12 +35,12 @@ export interface Admission {
   readonly permit: number;
 }
 
-/** `neutral`: says nothing about the resource, such as a caller that hung up or a 4xx. */
+/** `neutral`: means nothing for the resource, such as a caller that hung up or a 4xx. */
 export type CallOutcome = 'success' | 'failure' | 'neutral';
 
 export type RecoveryPhase = 'normal' | 'degraded' | 'probing' | 'ramp' | 'forced' | 'disabled';
 
-/** What led to `degraded`. */
+/** The cause of `degraded`. */
 export type TripCause = 'errors' | 'slow' | 'breaker' | 'overload' | 'operator' | 'relapse';
 
 export interface RecoveryChange {
@@ -101,17 +101,17 @@ export interface ResourceRecovery {
   /** Decides at once; allocates nothing while all is well. */
   admit(): Admission;
   /**
-   * What came of a call that was admitted, and when: now, unless somebody has just looked at the
+   * The outcome of a call that was admitted, and its time: now, unless the caller has just read the
    * clock. Of a late or doubled result only the permit is freed.
    */
   settled(admission: Admission, outcome: CallOutcome, durationMs: number, nowMicros?: number): void;
-  /** Something outside says that the resource is in trouble. */
+  /** A cause outside of the window degrades the resource. */
   trip(cause: TripCause): void;
   /** All requests get a fallback, of that level if one is given, until `resume()`. */
   force(level?: DegradeLevel): void;
   /** All requests pass, and nothing is counted, until `resume()`. */
   disable(): void;
-  /** The machine runs and tells, but holds nobody, until `resume()`. */
+  /** The machine runs and emits its changes, but holds no request, until `resume()`. */
   observe(): void;
   /** Back to the machine. After `force` the way leads through probes and the ramp. */
   resume(): void;
@@ -123,38 +123,38 @@ export type HealthProbe = (signal: AbortSignal) => Promise<unknown>;
 
 // Levels -----------------------------------------------------------------------------------------
 
-/** What a function of level 3 or 4 is told. */
+/** The argument of a function of level 3 or 4. */
 export interface FallbackCall {
   readonly level: 3 | 4;
   readonly reason: DegradeReason;
   readonly error: unknown;
-  /** What the request brought along for its functions. */
+  /** The request's own context for its functions. */
   readonly context: unknown;
   readonly remainingMs: number;
 }
 
 export type FallbackFunction = (call: FallbackCall) => unknown;
 
-/** What a route has to offer. Made once per route: its functions share one bulkhead each. */
+/** The levels of a route. Made once per route: its functions share one bulkhead each. */
 export interface FallbackLevels {
   /** The name under which the options know it; see `resources`. */
   readonly resource?: string;
   /** Level 1. `false`: none; a number: its own age limit in milliseconds. Default: by the options. */
-  readonly shared?: boolean | number;
+  readonly level1?: boolean | number;
   /** Level 2, likewise. */
-  readonly process?: boolean | number;
+  readonly level2?: boolean | number;
   /** Level 3. */
-  readonly simplified?: FallbackFunction;
+  readonly level3?: FallbackFunction;
   /** Level 4: a value, or a function that makes one. */
-  readonly standby?: { readonly value: unknown } | { readonly make: FallbackFunction };
+  readonly level4?: { readonly value: unknown } | { readonly make: FallbackFunction };
   /** The fields that a reduced answer keeps, `price.amount` for inner ones. */
   readonly coreFields?: readonly string[];
   /** The levels at which answers are reduced to `coreFields`. Default: only 3. */
   readonly coreLevels?: readonly DegradeLevel[];
   readonly schemaVersion?: SchemaVersion;
-  /** What sort of answer the route gives; see `Envelope`. Default: `json`. */
+  /** The sort of answer that the route gives; see `Envelope`. Default: `json`. */
   readonly kind?: string;
-  /** Whether a cached body is one that this route could have given. What throws does not accept. */
+  /** Whether a cached body is one that this route could have given. A function that throws does not accept. */
   readonly accepts?: (body: unknown) => boolean;
   /** Makes of a cached body what the handler had returned, such as an instance of a class. */
   readonly revive?: (body: unknown) => unknown;
@@ -167,7 +167,7 @@ export interface FallbackRequest {
   readonly reason: DegradeReason;
   /** Instant of the clock, in microseconds, by which there is an answer or none. */
   readonly deadline: number;
-  /** Begin there, because an operator said so. */
+  /** The level to begin at, as pinned by an operator. */
   readonly level?: DegradeLevel;
   /** The store is what failed: level 1 is left out. */
   readonly storeIsAway?: boolean;
@@ -189,7 +189,7 @@ export interface FallbackAnswer {
 
 // The house --------------------------------------------------------------------------------------
 
-/** What became of a warm-up. */
+/** The result of a warm-up. */
 export interface WarmUpReport {
   readonly loaded: number;
   /** Nothing was there to load, or it could not be stored. */
@@ -197,13 +197,13 @@ export interface WarmUpReport {
   readonly failed: number;
 }
 
-/** Levels 1 and 2. Bodies are kept as text, so that nobody can change what others get. */
+/** Levels 1 and 2. Bodies are kept as text, so that no request can change another's answer. */
 export interface AnswerStore {
-  /** Whether an answer is worth storing now: few are. To be asked before `store`; allocates nothing. */
+  /** Whether an answer is worth storing now: few are. To be called before `store`; allocates nothing. */
   isDue(levels: FallbackLevels, key: string): boolean;
   /** Keeps a normal answer. False if it was refused; that is counted and never thrown. */
   store(levels: FallbackLevels, key: string, body: unknown): boolean;
-  /** Fills the caches before they are needed, a few loads at a time. `failed` hears of errors. */
+  /** Fills the caches before they are needed, a few loads at a time. `failed` is called for errors. */
   warmUp(
     levels: FallbackLevels,
     keys: Iterable<string> | AsyncIterable<string>,
@@ -216,6 +216,6 @@ export interface AnswerStore {
 export interface Fallbacks {
   /** The best answer that there is by the deadline. Never rejects; undefined if there is none. */
   answer(request: FallbackRequest): Promise<FallbackAnswer | undefined>;
-  /** The route had words where no level had an answer. `wasAsked`: the levels were asked before. */
-  gaveWords(reason: DegradeReason, wasAsked: boolean): void;
+  /** The route had a message where no level had an answer. `wasAsked`: the levels were tried before. */
+  gaveMessage(reason: DegradeReason, wasAsked: boolean): void;
 }

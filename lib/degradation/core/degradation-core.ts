@@ -14,7 +14,7 @@ export interface DegradationParts {
   readonly nodeId: string;
   /** Level 1; without it, what this process has stored in the last seconds. It is closed with the core. */
   readonly shared?: SharedCache;
-  /** Who probes. Default: this process does, whenever it likes. */
+  /** Decides which node probes. Default: this process does, at any time. */
   readonly lease?: ProbeLease;
 }
 

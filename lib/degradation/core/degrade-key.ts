@@ -15,7 +15,7 @@ export interface DegradeKeyParts {
   readonly schemaVersion?: SchemaVersion;
   /** Whose answer it is; left out for answers that are everybody's. */
   readonly principal?: string;
-  /** What else the answer depends on, such as the language. */
+  /** Headers that the answer depends on, such as the language. */
   readonly vary?: Readonly<Record<string, unknown>>;
 }
 
@@ -25,7 +25,7 @@ const LONGEST = 4 * 1024 * 1024;
 /**
  * The key of an answer in the caches. Each part is written with its length, so no value can pass for
  * two parts or for another one; names are sorted, so their order does not matter. Long ones become
- * a digest. Throws for values that cannot be told apart.
+ * a digest. Throws for values that cannot be distinguished.
  */
 export function degradeKey(parts: DegradeKeyParts): string {
   const { service, route, params, query, body, schemaVersion, principal, vary } = parts;
@@ -92,7 +92,7 @@ function opened(value: object, open: unknown[]): string {
   return `{${names.length};`;
 }
 
-/** What gRPC makes of 64 bits. */
+/** A number of 64 bits, as gRPC gives it. */
 function isLong(value: object): boolean {
   const { __isLong__: mark } = Object.getPrototypeOf(value) as { __isLong__?: unknown };
   return mark === true;

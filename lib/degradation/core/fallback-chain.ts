@@ -11,14 +11,14 @@ import {
   type FallbackRequest,
   type Fallbacks,
 } from './contract.js';
-import { FallbackDesk, type FallbackFault } from './fallback-runner.js';
+import { FallbackRunner, type FallbackFault } from './fallback-runner.js';
 import { type DegradationFigures } from './options.js';
 import { isPlainData } from './plain-data.js';
 
-/** What a route's functions are called through. */
-interface Desks {
-  readonly three: FallbackDesk | undefined;
-  readonly four: FallbackDesk | undefined;
+/** The runners of a route's functions. */
+interface Runners {
+  readonly three: FallbackRunner | undefined;
+  readonly four: FallbackRunner | undefined;
 }
 
 /** A level that can hang leaves a part of the time to a function that may have to follow. */
@@ -30,9 +30,9 @@ const REDUCED: readonly DegradeLevel[] = [3];
  * Whatever a level does, the next one follows; nothing is thrown further.
  */
 export class FallbackChain implements Fallbacks {
-  private readonly desks = new WeakMap<FallbackLevels, Desks>();
+  private readonly runners = new WeakMap<FallbackLevels, Runners>();
   private readonly counts = new FallbackCounts();
-  /** Told of what levels throw: callers never hear of it. */
+  /** Called for errors of levels, which callers never see. */
   onFault: (resource: string | undefined, level: DegradeLevel, error: unknown) => void = () => {};
 
   constructor(
@@ -54,8 +54,8 @@ export class FallbackChain implements Fallbacks {
     return undefined;
   }
 
-  gaveWords(reason: DegradeReason, wasAsked: boolean): void {
-    this.counts.worded(reason, wasAsked);
+  gaveMessage(reason: DegradeReason, wasAsked: boolean): void {
+    this.counts.gaveMessage(reason, wasAsked);
   }
 
   /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
@@ -94,7 +94,7 @@ export class FallbackChain implements Fallbacks {
       case 3:
         return this.made(3, request);
       case 4:
-        return this.standby(request);
+        return this.defaultAnswer(request);
     }
   }
 
@@ -102,29 +102,31 @@ export class FallbackChain implements Fallbacks {
     if (key === undefined || storeIsAway === true || !this.caches.hasShared(levels)) {
       return undefined;
     }
-    const hasMore = levels.simplified !== undefined || makerOf(levels) !== undefined;
+    const hasMore = levels.level3 !== undefined || makerOf(levels) !== undefined;
     const budgetMs = this.budgetMs(deadline, hasMore);
     return budgetMs <= 0 ? undefined : this.caches.readShared(levels, key, budgetMs);
   }
 
-  private standby(request: FallbackRequest): Cached | undefined | Promise<Cached | undefined> {
-    const { standby } = request.levels;
-    if (standby === undefined) return undefined;
-    if ('make' in standby) return this.made(4, request);
-    return standby.value === undefined ? undefined : fresh(copyOf(standby.value));
+  private defaultAnswer(
+    request: FallbackRequest,
+  ): Cached | undefined | Promise<Cached | undefined> {
+    const { level4 } = request.levels;
+    if (level4 === undefined) return undefined;
+    if ('make' in level4) return this.made(4, request);
+    return level4.value === undefined ? undefined : fresh(copyOf(level4.value));
   }
 
   private async made(level: 3 | 4, request: FallbackRequest): Promise<Cached | undefined> {
     const { levels, key, reason, error, context, deadline } = request;
-    const desks = this.desksOf(levels);
-    const desk = level === 3 ? desks.three : desks.four;
-    const remainingMs = this.budgetMs(deadline, level === 3 && desks.four !== undefined);
-    // What has no time left may still have its answer at hand; level 4 is worth a look.
-    if (desk === undefined || (level === 3 && remainingMs <= 0)) return undefined;
+    const runners = this.runnersOf(levels);
+    const runner = level === 3 ? runners.three : runners.four;
+    const remainingMs = this.budgetMs(deadline, level === 3 && runners.four !== undefined);
+    // A function without time left may still have its answer at hand; level 4 is worth a call.
+    if (runner === undefined || (level === 3 && remainingMs <= 0)) return undefined;
     const call = { level, reason, error, context, remainingMs: Math.max(0, remainingMs) };
     // The function may answer another reason otherwise.
     const shared = key === undefined ? undefined : `${reason} ${key}`;
-    const result = await desk.make(call, shared, this.figures.maxFallbacks);
+    const result = await runner.make(call, shared, this.figures.maxFallbacks);
     // At level 3 nothing is no answer, at level 4 it may be meant.
     const fault =
       typeof result === 'string' ? result : result.value === null && level === 3 && 'empty';
@@ -148,33 +150,37 @@ export class FallbackChain implements Fallbacks {
     return fields === undefined ? value : keepFields(value, fields);
   }
 
-  private desksOf(levels: FallbackLevels): Desks {
-    let desks = this.desks.get(levels);
-    if (desks === undefined) {
-      const [three, four] = [levels.simplified, makerOf(levels)];
-      desks = {
-        three: three && this.deskOf(three, levels.resource, 3),
-        four: four && this.deskOf(four, levels.resource, 4),
+  private runnersOf(levels: FallbackLevels): Runners {
+    let runners = this.runners.get(levels);
+    if (runners === undefined) {
+      const [three, four] = [levels.level3, makerOf(levels)];
+      runners = {
+        three: three && this.runnerOf(three, levels.resource, 3),
+        four: four && this.runnerOf(four, levels.resource, 4),
       };
-      this.desks.set(levels, desks);
+      this.runners.set(levels, runners);
     }
-    return desks;
+    return runners;
   }
 
-  private deskOf(run: FallbackFunction, resource: string | undefined, level: 3 | 4): FallbackDesk {
-    return new FallbackDesk(run, this.clock, (error) => this.onFault(resource, level, error));
+  private runnerOf(
+    run: FallbackFunction,
+    resource: string | undefined,
+    level: 3 | 4,
+  ): FallbackRunner {
+    return new FallbackRunner(run, this.clock, (error) => this.onFault(resource, level, error));
   }
 }
 
-function makerOf({ standby }: FallbackLevels) {
-  return standby !== undefined && 'make' in standby ? standby.make : undefined;
+function makerOf({ level4 }: FallbackLevels) {
+  return level4 !== undefined && 'make' in level4 ? level4.make : undefined;
 }
 
 function fresh(value: unknown): Cached {
   return { value, ageMs: 0, ttlMs: 0 };
 }
 
-/** What one request does with its answer is not the next one's business. */
+/** A request may change its answer, and the next one must not see that. */
 function copyOf(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value;
   try {
@@ -211,8 +217,8 @@ export class FallbackCounts {
     this.unanswered[reason]++;
   }
 
-  /** Level 4 in words: callers are told that it is one. */
-  worded(reason: DegradeReason, wasUnanswered: boolean): void {
+  /** Level 4 as a message: callers see that it is one. */
+  gaveMessage(reason: DegradeReason, wasUnanswered: boolean): void {
     if (wasUnanswered) this.unanswered[reason]--;
     this.answers[4][reason]++;
   }
@@ -248,7 +254,7 @@ export function keepFields(value: unknown, fields: readonly string[]): unknown {
   return kept;
 }
 
-/** `a` keeps all of it, whatever `a.b` says beside it. */
+/** `a` keeps all of it, also where `a.b` stands beside it. */
 function byFirstName(fields: readonly string[]): Map<string, string[]> {
   const whole = new Set(fields.filter((field) => !field.includes('.')));
   const parts = new Map<string, string[]>();

@@ -1,31 +1,26 @@
 import { type Clock } from '../../common/clock.js';
+import { inBudget, NOTHING, SingleFlight } from '../../common/single-flight.js';
 import { type FallbackCall, type FallbackFunction } from './contract.js';
-import { inBudget, NOTHING } from './in-budget.js';
 
 /** Why a function gave no answer. */
 export type FallbackFault = 'threw' | 'hung' | 'busy' | 'stream' | 'empty';
-
-interface Flight {
-  readonly result: Promise<unknown>;
-  readonly until: number;
-}
 
 /**
  * One function of a route that makes answers. So many of its calls run at once and no more: one that
  * hangs keeps its place until it ends, or the calls would pile up. Requests of one key share a call.
  */
-export class FallbackDesk {
+export class FallbackRunner {
   private running = 0;
-  private readonly flights = new Map<string, Flight>();
+  private readonly flights = new SingleFlight<unknown>();
 
   constructor(
     private readonly run: FallbackFunction,
     private readonly clock: Clock,
-    /** Told of what the function throws. */
+    /** Called for errors of the function. */
     private readonly failed: (error: unknown) => void = () => {},
   ) {}
 
-  /** What the function makes within the budget, else why there is nothing. Never rejects. */
+  /** The function's value within the budget, else why there is none. Never rejects. */
   async make(
     call: FallbackCall,
     key: string | undefined,
@@ -41,10 +36,10 @@ export class FallbackDesk {
     return value === undefined ? 'empty' : { value };
   }
 
-  /** A call that has outlived its own caller's patience is not worth waiting for. */
+  /** A call that has outlived its first caller's time is not worth waiting for. */
   private join(key: string | undefined): Promise<unknown> | undefined {
-    const flight = key === undefined ? undefined : this.flights.get(key);
-    return flight !== undefined && this.clock.now() < flight.until ? flight.result : undefined;
+    if (key === undefined) return undefined;
+    return this.flights.join(key, (until) => this.clock.now() < until);
   }
 
   private begin(
@@ -54,18 +49,15 @@ export class FallbackDesk {
   ): Promise<unknown> | undefined {
     if (this.running >= maxRunning) return undefined;
     this.running++;
-    const result = this.begun(call).finally(() => {
-      this.running--;
-      if (key !== undefined && this.flights.get(key)?.result === result) this.flights.delete(key);
-    });
-    // Those who wait are told that there is nothing; nobody may be left.
-    result.catch(this.failed);
+    const work = this.begun(call).finally(() => this.running--);
     const until = this.clock.now() + call.remainingMs * 1000;
-    if (key !== undefined) this.flights.set(key, { result, until });
+    const result = key === undefined ? work : this.flights.begin(key, work, until);
+    // Requests that wait learn that there is nothing; none may be left.
+    result.catch(this.failed);
     return result;
   }
 
-  /** What throws at once has failed like what rejects. */
+  /** A function that throws at once has failed like one that rejects. */
   private async begun(call: FallbackCall): Promise<unknown> {
     const value = await this.run(call);
     if (isStream(value)) discard(value);
@@ -73,7 +65,7 @@ export class FallbackDesk {
   }
 }
 
-/** What comes in pieces cannot stand in for an answer. */
+/** A stream cannot stand in for an answer. */
 export function isStream(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return false;
   const { pipe, subscribe, getReader, getStream } = value as Record<string, unknown>;

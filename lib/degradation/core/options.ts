@@ -126,7 +126,7 @@ function checkTolerance(field: string, value: unknown): void {
 /** `auto`: the machine decides. The others are an operator's word. */
 export type ResourceMode = 'auto' | 'forced' | 'disabled' | 'observe';
 
-/** What differs for one resource. */
+/** The options of one resource that differ from those of all. */
 export interface ResourceOptions {
   mode?: ResourceMode;
   /** With `forced`: the level to answer from. */
@@ -154,7 +154,7 @@ export class DegradationOptions {
   maxReads = 100;
   /** Calls of one function of level 3 or 4 that run at once. */
   maxFallbacks = 50;
-  /** The fields that a reduced answer keeps. Default: as the route says. */
+  /** The fields that a reduced answer keeps. Default: those of the route. */
   coreFields?: readonly string[];
   recovery: Partial<RecoveryOptions> = {};
   resources: Record<string, ResourceOptions> = {};

@@ -5,7 +5,7 @@ import { types } from 'node:util';
  * the few that are known to be written as one text, dates and addresses. For values that JSON takes, so
  * without cycles.
  *
- * An instance of a class does not, whatever it says of itself in JSON. The app's serialisers go by the
+ * An instance of a class does not, whatever its JSON is. The app's serialisers go by the
  * class (that is how fields are left out of answers), and a copy without it would show everything. The
  * same goes for marks that JSON does not write.
  */
@@ -23,7 +23,7 @@ export function isPlainData(value: unknown): boolean {
 
 /**
  * Of any realm: each has an Object of its own. A class's prototype has another one above it. Fastify's
- * queries have an empty one, which says nothing.
+ * queries have an empty one, which means nothing.
  */
 export function isPlainObject(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;

@@ -2,7 +2,7 @@ import { type ProbeLease } from '../../stores/probe-lease.js';
 
 /**
  * Whether it is this node's turn to probe. The lease may answer later: then so does the turn. A lease
- * that fails or says nothing for the time it was asked for does not keep a resource ill for ever.
+ * that fails or does not reply for the time of a turn does not keep a resource ill for ever.
  */
 export class ProbeTurn {
   private heldUntil = -Infinity;
@@ -17,7 +17,7 @@ export class ProbeTurn {
     private readonly onRefused: () => void,
   ) {}
 
-  /** True if a probe may begin now. Else the lease has been asked, and another look is worth it. */
+  /** True if a probe may begin now. Else the lease has been requested, and the next look may find it held. */
   isOurs(now: number, leaseMs: number): boolean {
     if (now < this.heldUntil) return true;
     if (now < this.askedUntil) return false;

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 
-/** An answer as the process keeps it: text, which nobody can change under another's hands. */
+/** An answer as the process keeps it: text, which no request can change for another. */
 export interface ProcessEntry {
   readonly text: string;
   /** When it was stored, on the monotonic clock. */
   readonly at: number;
 }
 
-/** What an entry takes beside its text, roughly. */
+/** The bytes of an entry beside its text, roughly. */
 const OVERHEAD_BYTES = 200;
 
 /** Level 2: bounded in entries and in bytes, so that keys of any number do not fill the memory. */
@@ -34,7 +34,7 @@ export class ProcessCache {
     return this.entries.get(key);
   }
 
-  /** When the answer was stored, if it is still there. Nobody has asked for it by that. */
+  /** When the answer was stored, if it is still there. That does not count as a use of it. */
   storedAt(key: string): number | undefined {
     return this.entries.peek(key)?.at;
   }

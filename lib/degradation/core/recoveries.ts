@@ -1,7 +1,7 @@
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { InvalidArgumentError } from '../../common/errors.js';
+import { EventHub } from '../../common/event-hub.js';
 import { type HealthProbe, type RecoveryChange, type RecoveryStats } from './contract.js';
-import { Listeners } from './listeners.js';
 import { MOST_RESOURCES, type DegradationFigures, type ResourceFigures } from './options.js';
 import { Recovery, type RecoverySettings } from './recovery.js';
 
@@ -13,11 +13,15 @@ export type RecoveriesSettings = Pick<RecoverySettings, 'nodeId' | 'lease' | 'ji
   readonly figures: DegradationFigures;
 };
 
+interface RecoveryEvents {
+  state: RecoveryChange;
+}
+
 /** The resources of a process, by name, and the one ticker that they share. */
 export class Recoveries {
   private readonly byName = new Map<string, Recovery>();
   private readonly active = new Set<Recovery>();
-  private readonly listeners = new Listeners<RecoveryChange>();
+  private readonly events = new EventHub<RecoveryEvents>(['state']);
   private figures: DegradationFigures;
   private stopTicker: Cancel | undefined;
   private closed = false;
@@ -30,7 +34,7 @@ export class Recoveries {
     for (const name of settings.figures.resources.keys()) this.of(name);
   }
 
-  /** The recovery of that name, made when it is first asked for. */
+  /** The recovery of that name, made when it is first needed. */
   of(name: string, { probe }: { readonly probe?: HealthProbe } = {}): Recovery {
     if (typeof name !== 'string' || name === '') {
       throw new InvalidArgumentError('resource', name, 'a text that is not empty');
@@ -49,8 +53,8 @@ export class Recoveries {
     return [...this.byName.keys()];
   }
 
-  on(_event: 'state', listener: (change: RecoveryChange) => void): () => void {
-    return this.listeners.add(listener);
+  on(event: 'state', listener: (change: RecoveryChange) => void): () => void {
+    return this.events.on(event, listener);
   }
 
   stats(): RecoveryStats[] {
@@ -97,7 +101,7 @@ export class Recoveries {
     if (recovery.isActive) this.active.add(recovery);
     else this.active.delete(recovery);
     this.keepTicking();
-    this.listeners.tell(change);
+    this.events.emit('state', change);
   }
 
   /** Only while a resource is on its way: all is well nearly always. */

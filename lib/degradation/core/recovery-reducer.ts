@@ -10,9 +10,9 @@ import { type RecoveryFigures } from './options.js';
 /** Where a resource is on its way back. All instants are microseconds. */
 export interface RecoveryState {
   readonly phase: RecoveryPhase;
-  /** The machine runs, but nobody acts on it. */
+  /** The machine runs, but no request is held by it. */
   readonly observing: boolean;
-  /** Pinned by whoever forced it. */
+  /** Pinned by the operator who forced it. */
   readonly level: DegradeLevel | undefined;
   readonly cause: TripCause | undefined;
   readonly epoch: number;
@@ -90,7 +90,7 @@ export function leaseMs({ probeTimeoutMs }: RecoveryFigures): number {
   return probeTimeoutMs * LEASE_FACTOR;
 }
 
-/** Without a result a probe says nothing; the next one need not wait as long. */
+/** A probe without a result means nothing; the next one need not wait as long. */
 const SOON = 0.1;
 
 /**
@@ -100,7 +100,7 @@ const SOON = 0.1;
  *
  * Three invariants. At most one probe has a permit, and a permit ends with its lease whatever
  * becomes of the call. Each phase has an epoch, and results of another one do not count. Nothing
- * here waits for a timer: what time changes is found out when somebody looks.
+ * here waits for a timer: changes by time take effect with the next event.
  */
 export function reduce(
   state: RecoveryState,

@@ -1,4 +1,5 @@
 import { type Clock } from '../../common/clock.js';
+import { TimeWindow } from '../../common/outcome-window.js';
 import { SOLE_PROBER, type ProbeLease } from '../../stores/probe-lease.js';
 import {
   type Admission,
@@ -26,7 +27,6 @@ import {
   type RecoveryRules,
   type RecoveryState,
 } from './recovery-reducer.js';
-import { TripWindow } from './trip-window.js';
 
 export interface RecoverySettings {
   readonly resource: string;
@@ -49,7 +49,7 @@ export class Recovery implements ResourceRecovery {
   private readonly turn: ProbeTurn;
   private readonly jitter: (turn: number) => number;
   private rules: RecoveryRules;
-  private window: TripWindow;
+  private window: TimeWindow;
   private state: RecoveryState;
   private normal: Admission;
   private ramped: Admission = UNCOUNTED;
@@ -64,7 +64,7 @@ export class Recovery implements ResourceRecovery {
     this.onChange = onChange;
     this.jitter = jitter ?? ((turn) => jitterOf(`${nodeId}/${resource}/${turn}`));
     this.rules = { ...figures, jitter: this.jitter };
-    this.window = new TripWindow(figures);
+    this.window = new TimeWindow(figures.windowMs * 1000);
     this.state = initialState(clock.now());
     this.normal = admission('normal', this.state);
     this.turn = new ProbeTurn(resource, lease, () => this.dispatch({ type: 'postpone' }));
@@ -139,7 +139,7 @@ export class Recovery implements ResourceRecovery {
     this.dispatch({ type: 'resume' });
   }
 
-  /** What time has changed, and a probe by the user if one is due. */
+  /** Applies the changes by time, and runs the user's probe if one is due. */
   tick(): void {
     const now = this.clock.now();
     this.look(now);
@@ -149,8 +149,9 @@ export class Recovery implements ResourceRecovery {
   }
 
   use(figures: RecoveryFigures): void {
+    const { windowMs } = this.rules;
     this.rules = { ...figures, jitter: this.jitter };
-    if (!this.window.takes(figures)) this.window = new TripWindow(figures);
+    if (figures.windowMs !== windowMs) this.window = new TimeWindow(figures.windowMs * 1000);
   }
 
   stop(): void {
@@ -227,7 +228,8 @@ export class Recovery implements ResourceRecovery {
   }
 
   private watch(nowMicros: number, isFailure: boolean, isSlow: boolean): void {
-    const cause = this.window.record(nowMicros, isFailure, isSlow);
+    this.window.record(nowMicros, isFailure, isSlow);
+    const cause = tripCauseOf(this.window, this.rules);
     if (cause !== undefined) this.trip(cause);
   }
 
@@ -268,6 +270,16 @@ export class Recovery implements ResourceRecovery {
   }
 }
 
+/** Too many failures or slow calls, as of the call that has just ended; a success may make the volume. */
+function tripCauseOf(
+  { calls, failures, slow }: TimeWindow,
+  { minCalls, errorRate, slowRate }: RecoveryRules,
+): 'errors' | 'slow' | undefined {
+  if (calls < minCalls) return undefined;
+  if (failures >= errorRate * calls) return 'errors';
+  return slow >= slowRate * calls ? 'slow' : undefined;
+}
+
 /** For requests that pass without being counted. No phase has the epoch 0. */
 export const UNCOUNTED: Admission = Object.freeze({ kind: 'normal', epoch: 0, permit: 0 });
 
@@ -289,7 +301,7 @@ interface StageCount {
   held: number;
 }
 
-/** What happened to a resource so far. */
+/** The counts of a resource so far. */
 export class RecoveryCounts {
   normal = 0;
   held = 0;
@@ -331,8 +343,8 @@ export class RecoveryCounts {
 }
 
 /**
- * Runs a check of the user's and tells once what it found: not well, if it says false, throws, rejects or
- * is not done in time. The function that comes back ends it without a word.
+ * Runs a check of the user's and calls back once with its result: not well, if it is false, throws, rejects
+ * or is not done in time. The function that comes back ends it without a call.
  */
 export function runHealthProbe(
   probe: HealthProbe,
@@ -358,7 +370,7 @@ export function runHealthProbe(
   return () => end(undefined);
 }
 
-/** What throws at once has failed like what rejects. */
+/** A probe that throws at once has failed like one that rejects. */
 async function begin(probe: HealthProbe, signal: AbortSignal): Promise<unknown> {
   return await probe(signal);
 }

@@ -1,6 +1,6 @@
 import { type Clock } from '../../common/clock.js';
+import { inBudget, NOTHING, SingleFlight } from '../../common/single-flight.js';
 import { type Envelope, type SharedCache } from '../../stores/shared-cache.js';
-import { inBudget, NOTHING } from './in-budget.js';
 
 export interface SharedLevelStats {
   /** Reads that were not begun because enough were under way. */
@@ -15,7 +15,7 @@ export interface SharedLevelStats {
 
 /** How level 1 is read: one read per key at a time, few in all, and none while there is no answer. */
 export class SharedLevel {
-  private readonly flights = new Map<string, Promise<Envelope | undefined>>();
+  private readonly flights = new SingleFlight<Envelope | undefined>();
   private readonly breaker = new ReadBreaker();
   private readonly counts = { busy: 0, skipped: 0, failed: 0, joined: 0 };
 
@@ -29,14 +29,14 @@ export class SharedLevel {
     return this.breaker.isOpen(this.clock.now());
   }
 
-  /** What is there, within the budget; a failure is a miss. */
+  /** The entry of the key, within the budget; a failure is a miss. */
   async read(
     key: string,
     budgetMs: number,
     timeoutMs: number,
     maxReads: number,
   ): Promise<Envelope | undefined> {
-    let flight = this.flights.get(key);
+    let flight = this.flights.join(key);
     if (flight === undefined) flight = this.begin(key, timeoutMs, maxReads);
     else this.counts.joined++;
     if (flight === undefined) return undefined;
@@ -53,7 +53,7 @@ export class SharedLevel {
     timeoutMs: number,
     maxReads: number,
   ): Promise<Envelope | undefined> | undefined {
-    // Reads that nobody waits for any more still occupy the cache.
+    // Reads that no request waits for any more still occupy the cache.
     if (Math.max(this.flights.size, this.cache.reading) >= maxReads) {
       this.counts.busy++;
       return undefined;
@@ -63,9 +63,7 @@ export class SharedLevel {
       this.counts.skipped++;
       return undefined;
     }
-    const flight = this.ask(key, timeoutMs, begunAt).finally(() => this.flights.delete(key));
-    this.flights.set(key, flight);
-    return flight;
+    return this.flights.begin(key, this.ask(key, timeoutMs, begunAt));
   }
 
   private async ask(
@@ -90,8 +88,8 @@ const FIRST_PAUSE_MICROS = 1_000_000;
 const LONGEST_PAUSE_MICROS = 10_000_000;
 
 /**
- * Leaves a cache alone that does not answer. After a pause one read may try; if nothing is heard of
- * it, the next one may after another pause. So no read that was lost can keep it shut.
+ * Leaves a cache alone that does not answer. After a pause one read may try; if it has no
+ * result, the next one may after another pause. So no read that was lost can keep it shut.
  */
 export class ReadBreaker {
   private failures = 0;

@@ -10,10 +10,10 @@ import { waitSeconds } from '../shared/requests.js';
 
 type Body = RateLimitedBody | RefusedBody | UnavailableBody;
 
-/** What GraphQL sends along with the message of an error. */
+/** The extensions of an error, which GraphQL sends along with its message. */
 export interface GraphqlRejectionExtensions {
   readonly code: Body['code'];
-  /** Absent if nobody knows. */
+  /** Absent if it is not known. */
   readonly retryAfterMs?: number;
   readonly policy?: string;
   /** Apollo takes the answer's status and headers from here, and sends it no further. */
@@ -38,7 +38,7 @@ export class GraphqlRejection extends RateLimitedException {
   }
 }
 
-/** A field asked for what cannot be. */
+/** A field was refused. */
 export class GraphqlRefusal extends RefusedException {
   readonly extensions: GraphqlRejectionExtensions;
 
@@ -49,7 +49,7 @@ export class GraphqlRefusal extends RefusedException {
   }
 }
 
-/** What a field needs was not to be had. The cause is for the application: it is not sent. */
+/** A resource of a field was not available. The cause is for the application: it is not sent. */
 export class GraphqlUnavailable extends Error {
   readonly extensions: GraphqlRejectionExtensions;
 

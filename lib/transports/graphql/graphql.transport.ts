@@ -108,7 +108,7 @@ function whenClosed(operation: OperationContext, callback: () => void): () => vo
   return () => void node?.off?.('close', onClose);
 }
 
-/** What servers and applications usually put into the context of an operation. */
+/** The context of an operation, as servers and applications usually fill it. */
 export interface OperationContext {
   readonly req?: OperationRequest;
   readonly request?: OperationRequest;

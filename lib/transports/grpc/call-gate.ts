@@ -15,7 +15,7 @@ import {
 } from './grpc-status.js';
 import { servedStatusOf } from './status-reader.js';
 
-/** A call that somebody is about to make. */
+/** A call that is about to be made. */
 export interface LimitedCall {
   /** `/package.Service/Method`. */
   readonly path: string;
@@ -59,7 +59,7 @@ export class CallGate {
     this.pushbacks?.note(this.name, status);
   }
 
-  /** The call was allowed, but is not made any more. Whoever cannot take tokens back has lost them. */
+  /** The call was allowed, but is not made any more. Tokens that cannot be refunded are lost. */
   giveBack(): void {
     const { request, decision, limiter } = this;
     if (request === undefined) return;
@@ -80,7 +80,7 @@ export class CallGate {
   }
 }
 
-/** Whose tokens a call takes says for whom a server's pushback was meant. */
+/** A server's pushback was meant for the calls that take the same tokens. */
 function nameOf(path: string, request: Acquire | undefined): string {
   const all = request === undefined ? [] : Array.isArray(request) ? request : [request];
   const subjects = (all as AcquireRequest[]).map(({ app, policy, ...rest }) =>
@@ -124,7 +124,7 @@ export function failed(error: unknown): StatusObject {
 
 /** A pushback that is forgotten costs one call that is refused again. */
 const MOST_KEPT = 10_000;
-/** Reasons are words of the server's, and so many are kept. */
+/** Reasons come from the server, and so many are kept. */
 const LONGEST_REASON = 64;
 
 export interface Pushback {
@@ -143,10 +143,10 @@ export class Pushbacks {
     private readonly longestMs: number,
   ) {}
 
-  /** A server that said something absurd must not silence a client for good. */
+  /** An absurd pushback must not silence a client for good. */
   note(call: string, { code, metadata }: { code: number; metadata: GrpcMetadata }): void {
     if (code !== RESOURCE_EXHAUSTED && code !== UNAVAILABLE) return;
-    // A negative pushback means "do not retry this one", and says nothing about others.
+    // A negative pushback means "do not retry this one", and means nothing for others.
     const waitMs = millisecondsIn(metadata, PUSHBACK) ?? millisecondsIn(metadata, RETRY_AFTER);
     if (waitMs === undefined) return;
     const untilMicros = this.clock.now() + Math.min(waitMs, this.longestMs) * 1000;

@@ -1,7 +1,7 @@
 import { type RejectionBody } from '../../requests/rejections.js';
 import { statusDetails } from './status-details.js';
 
-/** How gRPC callers are told about their limits. The initial values are the defaults. */
+/** How gRPC callers learn of their limits. The initial values are the defaults. */
 export class GrpcOptions {
   /**
    * Sends `ratelimit` and `ratelimit-policy` as initial metadata. A call has only one: what the
@@ -21,7 +21,7 @@ export interface GrpcMetadata {
 
 export type MetadataClass = new () => GrpcMetadata;
 
-/** What grpc-js takes for the end of a call. */
+/** The end of a call, as grpc-js takes it. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
@@ -31,9 +31,9 @@ export interface GrpcStatus {
 
 export const CANCELLED = 1;
 export const UNKNOWN = 2;
-/** What was asked for cannot be, now or later. */
+/** The request is impossible, now or later. */
 export const INVALID_ARGUMENT = 3;
-/** What it needed did not come in time. */
+/** A resource of the call did not answer in time. */
 export const DEADLINE_EXCEEDED = 4;
 /** Too much from this caller. */
 export const RESOURCE_EXHAUSTED = 8;

@@ -1,4 +1,4 @@
-import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
 import {
@@ -6,20 +6,28 @@ import {
   RefusedException,
   type RefusedBody,
   type RejectionBody,
+  type UnansweredBody,
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import {
   CallerGone,
   GuardFailure,
   type Around,
+  type HeaderNames,
   type RouteFacts,
+  type SubstituteMark,
+  type Substitutes,
   type Transport,
 } from '../../requests/transport.js';
 import { type RateLimitHeaders } from '../shared/rate-limit-headers.js';
+import { isServerFault, markText, PayloadSubstitutes } from '../shared/substitutes.js';
 import {
   CANCELLED,
   rejectionStatus,
+  RESOURCE_EXHAUSTED,
+  UNAVAILABLE,
   UNKNOWN,
+  type GrpcMetadata,
   type GrpcOptions,
   type MetadataClass,
 } from './grpc-status.js';
@@ -38,6 +46,7 @@ import {
 export class GrpcTransport implements Transport {
   private readonly logger = new Logger('RateLimitModule');
   private readonly streams = new HeldStreams();
+  readonly substitutes: Substitutes = new GrpcSubstitutes();
 
   constructor(
     private readonly options: GrpcOptions,
@@ -99,11 +108,6 @@ export class GrpcTransport implements Transport {
     return this.end(host, failureStatus(cause, this.logger));
   }
 
-  /** Of calls with one request; for streams of them there is no other answer. */
-  takesHandOver(context: ExecutionContext): boolean {
-    return hasOneRequest(context);
-  }
-
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
     const call = callOf(context);
     // The event of a caller that has left already will not come again.
@@ -148,6 +152,91 @@ export class GrpcTransport implements Transport {
   }
 }
 
+const DEGRADED = 'x-degraded';
+/** UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
+const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
+
+/** Calls with one request, answered in the place of their handler. */
+class GrpcSubstitutes extends PayloadSubstitutes {
+  takes(host: ArgumentsHost): boolean {
+    return hasOneRequest(host);
+  }
+
+  hasCredentials(context: ExecutionContext, known: HeaderNames): boolean {
+    const call = callOf(context);
+    for (const name in call.metadata.getMap()) {
+      if (known.has(name)) return true;
+    }
+    return call.getAuthContext?.().sslPeerCertificate !== undefined;
+  }
+
+  trustedUserOf(context: ExecutionContext): unknown {
+    return callOf(context).user;
+  }
+
+  varyingHeaderOf(context: ExecutionContext, name: string): string | undefined {
+    return headerOfCall(callOf(context), name);
+  }
+
+  protected callOf(context: ExecutionContext): object {
+    return callOf(context);
+  }
+
+  protected placeOf(context: ExecutionContext): string {
+    return callOf(context).getPath();
+  }
+
+  isAborted(context: ExecutionContext): boolean {
+    return callOf(context).cancelled;
+  }
+
+  isFailure(error: unknown): boolean {
+    if (error instanceof HttpException) return isServerFault(error);
+    const code = codeOf(error);
+    return code === undefined || FAULTS.has(code);
+  }
+
+  mark(context: ExecutionContext, mark: SubstituteMark): void {
+    const { level, ageMs } = mark;
+    const age = level > 2 ? '' : `; age=${Math.max(0, Math.floor(ageMs / 1000))}`;
+    addTrailer(callOf(context), DEGRADED, `${markText(mark)}${age}`);
+  }
+
+  answerWithout({ statusCode, message, reason }: UnansweredBody, host: ArgumentsHost): unknown {
+    const metadata = new (metadataClassOf(callOf(host)))();
+    metadata.set(DEGRADED, `level=4; reason=${reason}`);
+    const code = statusCode === 429 ? RESOURCE_EXHAUSTED : UNAVAILABLE;
+    return throwError(() => ({ code, message, details: message, metadata }));
+  }
+}
+
+/** Of a status that a handler threw, or that Nest has wrapped into an RpcException. */
+function codeOf(error: unknown): number | undefined {
+  const { getError } = error as { getError?: () => unknown };
+  const status = typeof getError === 'function' ? getError.call(error) : error;
+  const code = (status as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'number' ? code : undefined;
+}
+
+interface EndingCall {
+  sendStatus(status: { readonly metadata?: GrpcMetadata | null }): void;
+}
+
+/**
+ * Puts something into the trailers of a call that ends well. Nest has no way to say them, so the
+ * end of this one call is intercepted; where grpc-js does not show it, there is no trailer.
+ */
+function addTrailer(call: ServerCall, name: string, value: string): void {
+  const { call: inner } = call as { call?: Partial<EndingCall> };
+  const sendStatus = inner?.sendStatus;
+  if (typeof sendStatus !== 'function') return;
+  inner!.sendStatus = (status) => {
+    const metadata = status.metadata ?? new (metadataClassOf(call))();
+    metadata.set(name, value);
+    sendStatus.call(inner, { ...status, metadata });
+  };
+}
+
 function metadataClassOf({ metadata }: ServerCall): MetadataClass {
   return metadata.constructor as MetadataClass;
 }
@@ -178,7 +267,7 @@ function caught(error: unknown): Error {
 }
 
 /**
- * What Nest would make of an error: that of an RpcException is for the caller to see, any other is
+ * The status that Nest would make of an error: that of an RpcException is for the caller to see, any other is
  * for the log. Undefined stands for a caller that is gone.
  */
 export function failureStatus(cause: unknown, logger: Pick<Logger, 'error'>): object {

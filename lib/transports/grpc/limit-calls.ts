@@ -12,8 +12,8 @@ import { rejectUnknown } from '../../common/validate.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { CallGate, failed, Pushbacks, type LimitedCall, type Verdict } from './call-gate.js';
 
-/** What a call takes; undefined if it is free. */
-export type CallQuestion = (call: LimitedCall) => Acquire | undefined;
+/** The charge of a call; undefined if it is free. */
+export type CallCharge = (call: LimitedCall) => Acquire | undefined;
 
 /** How outgoing calls are limited. The initial values are the defaults. */
 export class LimitCallsOptions {
@@ -29,12 +29,12 @@ export class LimitCallsOptions {
 }
 
 /**
- * An interceptor for clients of grpc-js: asks the limiter before each call, and fails with status 8
- * those that are too many, without a word to the server.
+ * An interceptor for clients of grpc-js: charges each call before it is made, and fails with status 8
+ * those that are too many, without sending them.
  */
 export function limitCalls(
   limiter: Pick<RateLimiter, 'tryAcquire' | 'refund'>,
-  what: Acquire | CallQuestion,
+  what: Acquire | CallCharge,
   options: Partial<LimitCallsOptions> = {},
 ): Interceptor {
   const defaults = new LimitCallsOptions();
@@ -61,7 +61,7 @@ type Call = ReturnType<NextCall>;
 type Context = Parameters<Call['sendMessageWithContext']>[0];
 
 /**
- * A call that begins when its gate lets it. Until then everything asked of it is kept: a call that
+ * A call that begins when its gate lets it. Until then all its operations are kept: a call that
  * exists runs against its deadline, and one that is never started would not say so.
  */
 export class GatedCall implements Call {
@@ -135,7 +135,7 @@ export class GatedCall implements Call {
     try {
       inner = this.inner = this.makeCall();
     } catch (error) {
-      // A client that was closed meanwhile; there is nobody else whom to tell.
+      // A client that was closed meanwhile; only the listener can learn of it.
       return this.end(failed(error));
     }
     inner.start(metadata, {
@@ -149,7 +149,7 @@ export class GatedCall implements Call {
     for (const what of this.waiting.splice(0)) what(inner);
   }
 
-  /** Later, as a real answer would be: nobody listens yet while a call is being started. */
+  /** Later, as a real answer would be: there is no listener yet while a call is being started. */
   private end(status: NonNullable<Verdict>): void {
     if (this.isOver) return;
     this.isOver = true;

@@ -22,8 +22,8 @@ import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions, rejectionStatus } from './grpc-status.js';
 
-/** What a message takes; undefined if it is free. */
-export type MessageQuestion<T> = (message: T) => Acquire | undefined;
+/** The charge of a message; undefined if it is free. */
+export type MessageCharge<T> = (message: T) => Acquire | undefined;
 
 /** As much of a call of grpc-js as it takes to hold its sender back. */
 export interface PausableCall {
@@ -31,7 +31,7 @@ export interface PausableCall {
   resume(): unknown;
 }
 
-/** What happens to messages that are too many. The initial values are the defaults. */
+/** The fate of messages that are too many. The initial values are the defaults. */
 export class LimitStreamOptions<T = unknown> {
   /**
    * `'end'`: the stream ends with status 8, or 14, and with 3 for a message that costs what none may;
@@ -58,7 +58,7 @@ export class LimitedStreamException extends RpcException {
   }
 }
 
-/** A message of a stream asks for what cannot be. gRPC clients see the same as for a refused call. */
+/** A message of a stream was refused. gRPC clients see the same as for a refused call. */
 export class RefusedStreamException extends RpcException {
   constructor(readonly body: RefusedBody) {
     const { domain } = new GrpcOptions();
@@ -67,12 +67,12 @@ export class RefusedStreamException extends RpcException {
 }
 
 /**
- * Limits a stream message by message; `@RateLimit` on the handler asks once, when it begins.
+ * Limits a stream message by message; `@RateLimit` on the handler charges once, when it begins.
  * Messages keep their order, also where the limiter has to ask its store.
  */
 export function limitStream<T>(
   limiter: Pick<RateLimiter, 'tryAcquire'>,
-  what: Acquire | MessageQuestion<T>,
+  what: Acquire | MessageCharge<T>,
   options: Partial<LimitStreamOptions<T>> = {},
 ): MonoTypeOperatorFunction<T> {
   rejectUnknown('limitStream', options, ['onLimit', 'maxWaiting', 'call', 'onDrop']);
@@ -88,7 +88,7 @@ export function limitStream<T>(
     return EMPTY;
   };
   const refuse = (message: T, error: unknown): Observable<T> => {
-    // What is the same for all messages was not chosen by whoever sends them.
+    // A charge that is the same for all messages was not chosen by their sender.
     const body = typeof what === 'function' ? refusalOf(error) : undefined;
     if (body === undefined) return throwError(() => error);
     if (onLimit === 'end') return throwError(() => new RefusedStreamException(body));
@@ -128,7 +128,7 @@ export function limitStream<T>(
     });
 }
 
-/** What is told of a message that there was no room for: nobody has been asked. */
+/** The decision on a message that there was no room for: the limiter was not called. */
 const NO_ROOM: Decision = {
   ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs: 1000, resetMs: 1000 },
   ...{ timestampMs: 0, policy: 'stream', tier: 'local', source: 'local' },

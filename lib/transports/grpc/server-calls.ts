@@ -3,11 +3,11 @@ import { type ArgumentsHost } from '@nestjs/common';
 import { grpcCallOf, type GrpcCall } from '../../requests/subject.js';
 import { type GrpcMetadata } from './grpc-status.js';
 
-/** What the calls of grpc-js have in common, as far as limits look at them. */
+/** A call of grpc-js, as far as limits look at it. */
 export interface ServerCall extends GrpcCall {
   readonly metadata: GrpcMetadata;
   readonly cancelled: boolean;
-  /** Whoever a guard or an interceptor of the application found the caller to be. */
+  /** The caller, as a guard or an interceptor of the application has found it. */
   readonly user?: unknown;
   /** Of TLS; the certificate only of clients that have shown one that holds. */
   getAuthContext?(): { readonly sslPeerCertificate?: unknown };
@@ -39,7 +39,7 @@ export function hasOneRequest(host: ArgumentsHost): boolean {
 }
 
 /**
- * The address in what grpc-js says of its peer: `203.0.113.7:50123`, and `2001:db8::1:50123`
+ * The address of a peer, as grpc-js has it: `203.0.113.7:50123`, and `2001:db8::1:50123`
  * without brackets, where only the last group is known to be the port.
  */
 export function addressOfPeer(peer: string): string | undefined {
@@ -50,7 +50,7 @@ export function addressOfPeer(peer: string): string | undefined {
   return isIP(text) === 0 ? undefined : text;
 }
 
-/** What was sent several times counts as one, in the order it came. Bytes stay apart as base64. */
+/** A header that was sent several times counts as one, in the order they came. Bytes become base64. */
 export function headerOfCall({ metadata }: ServerCall, name: string): string | undefined {
   const values = metadata.get(name);
   if (values.length === 0) return undefined;
@@ -70,7 +70,7 @@ export function valueOfMessage(message: unknown, path: readonly string[]): unkno
   return plainValue(value);
 }
 
-/** proto-loader gives 64-bit numbers as objects, and bytes as buffers, unless it is told otherwise. */
+/** proto-loader gives 64-bit numbers as objects, and bytes as buffers, unless its options differ. */
 function plainValue(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value.toString('base64');
   const isLong = (value as { __isLong__?: unknown } | null | undefined)?.__isLong__ === true;

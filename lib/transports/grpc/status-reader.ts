@@ -1,12 +1,12 @@
 import { RETRY_AFTER } from './grpc-status.js';
 
-/** What a client of gRPC gets for a call that was denied; grpc-js calls it a ServiceError. */
+/** The error of a denied call at a client of gRPC; grpc-js calls it a ServiceError. */
 export interface GrpcRateLimitError extends GrpcError {
   /** 8, RESOURCE_EXHAUSTED, for a limit of the caller's; 14, UNAVAILABLE, where the service is at its capacity. */
   readonly code: 8 | 14;
 }
 
-/** What it gets for a call that protection turned away (14), or whose resource was too slow (4). */
+/** The error of a call that protection turned away (14), or whose resource was too slow (4). */
 export interface GrpcUnavailableError extends GrpcError {
   readonly code: 4 | 14;
 }
@@ -18,7 +18,7 @@ interface GrpcError {
   readonly retryAfterMs?: undefined;
 }
 
-/** What a service of this library has said in the trailers of a call that it ended. */
+/** The trailers of a call that a service of this library has ended. */
 export interface ServedStatus {
   /** `RATE_LIMITED`, `OVERLOADED`, `BREAKER_OPEN`…, as in the answers of other transports. */
   readonly reason: string;

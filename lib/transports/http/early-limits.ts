@@ -1,13 +1,12 @@
 import { type ExecutionContext, type MiddlewareConsumer, type Type } from '@nestjs/common';
 import { type RateLimitGuard } from '../../limits/rate-limit.guard.js';
 import { type RoutePlan } from '../../limits/route-plan.js';
+import { routeInfosOf } from '../../requests/handlers.js';
+import { type Class } from '../../requests/nest-metadata.js';
 import { RateLimitedException, RefusedException } from '../../requests/rejections.js';
-import { routeInfosOf } from '../../requests/route-infos.js';
 import { type Transports } from '../../requests/transport.js';
 
-type Class = abstract new (...args: never[]) => unknown;
-
-/** A handler, and everything that is asked for its requests. */
+/** A handler, and the plan of its requests. */
 export interface PlannedRoute {
   readonly module: Class;
   readonly type: Class;
@@ -44,7 +43,7 @@ export class EarlyLimits {
       try {
         if (await this.guard.check(early, context)) next();
       } catch (error) {
-        // What a policy's own `rejection` made is for the filters of the application.
+        // The error of a policy's own `rejection` is for the filters of the application.
         if (!(error instanceof RateLimitedException || error instanceof RefusedException)) {
           throw error;
         }
@@ -56,7 +55,7 @@ export class EarlyLimits {
 
 type Handler = ReturnType<ExecutionContext['getHandler']>;
 
-/** What a guard would be given for the request, as far as it is known in a middleware. */
+/** The context of a guard for the request, as far as it is known in a middleware. */
 export class EarlyContext implements ExecutionContext {
   constructor(
     private readonly args: readonly [request: object, response: object, next: () => void],

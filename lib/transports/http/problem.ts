@@ -1,5 +1,4 @@
-import { type RejectionBody } from '../../requests/rejections.js';
-import { type DegradedBody } from '../../degradation/degraded.exception.js';
+import { type RejectionBody, type UnansweredBody } from '../../requests/rejections.js';
 import { waitSeconds } from '../shared/requests.js';
 
 /** Where the draft's problem types will be registered; they are not yet. */
@@ -50,8 +49,8 @@ export interface DegradedProblem {
   readonly degraded: { readonly level: 4; readonly reason: string };
 }
 
-/** For requests that are left with words. */
-export function degradedProblemOf(body: DegradedBody, base: string): DegradedProblem {
+/** For requests that are left with a message. */
+export function degradedProblemOf(body: UnansweredBody, base: string): DegradedProblem {
   const { statusCode: status, message, code, reason } = body;
   return {
     type: base + (status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity'),

@@ -6,7 +6,7 @@ const ONE_IN = 64;
 
 /**
  * Says once what is odd about the way in which callers' addresses are found out. Nothing is
- * refused: whoever sends such a header is limited by the address that the framework gives.
+ * refused: a caller with such a header is limited by the address that the framework gives.
  */
 export class ProxyWarnings {
   private readonly told = new Set<string>();

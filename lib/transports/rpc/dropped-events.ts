@@ -3,8 +3,8 @@ import { type Clock } from '../../common/clock.js';
 import { Tally } from '../../common/tally.js';
 
 /**
- * Counts the events that were denied, and so were dropped: nobody waits for an answer that could
- * say so. Inject it to look at the counts. The log has one line a minute for each handler at most,
+ * Counts the events that were denied, and so were dropped: no caller waits for an answer that could
+ * show it. Inject it to look at the counts. The log has one line a minute for each handler at most,
  * however many events there are.
  */
 export class DroppedEvents {

@@ -1,9 +1,9 @@
 import { type Clock } from '../../common/clock.js';
 import { type Duration } from '../../common/duration.js';
-import { type Patience } from '../../requests/transport.js';
+import { type WaitPolicy } from '../../requests/transport.js';
 import { type MessageContext } from './message-context.js';
 
-/** What becomes of Kafka's events that are over their limit. The initial values are the defaults. */
+/** The fate of Kafka's events that are over their limit. The initial values are the defaults. */
 export class KafkaOptions {
   /**
    * How long an event may wait in place for its tokens, or be held back by a shaper, and with it its
@@ -22,7 +22,7 @@ const SHARE_OF_TIME = 0.1;
  * behind such an event waits as well. Where all share one limit it would have to in any case; where each
  * caller has its own, one of them must not hold up the others for as long as it keeps sending.
  */
-export class KafkaPatience {
+export class KafkaWaiting {
   /** By topic and partition, of which there are as many as this process consumes. */
   private readonly allowances = new Map<string, Allowance>();
 
@@ -32,7 +32,7 @@ export class KafkaPatience {
   ) {}
 
   /** None at all for an event that is to be dropped at once. */
-  of(message: MessageContext, isLimitShared: boolean): Patience {
+  of(message: MessageContext, isLimitShared: boolean): WaitPolicy {
     const allowance = isLimitShared ? undefined : this.allowanceOf(message);
     const maxWaitMs = Math.max(0, allowance?.leftMs() ?? this.maxWaitMs);
     const heartbeat = message.getHeartbeat!();

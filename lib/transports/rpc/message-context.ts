@@ -1,5 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
 import { isUtf8 } from 'node:buffer';
+import { EVENT, HANDLER_TYPE, MESSAGE_PATTERN } from '../../requests/nest-metadata.js';
 
 /** The socket below a TCP connection of Nest. */
 export interface PeerSocket {
@@ -18,8 +19,8 @@ export interface RmqChannel {
 }
 
 /**
- * What Nest tells about a message, by what its contexts can do. Their classes are not asked for:
- * that would need the package of every broker.
+ * The context of a message in Nest, by its methods. Their classes are not looked at: that would need the
+ * package of every broker.
  */
 export interface MessageContext {
   readonly user?: unknown;
@@ -54,7 +55,7 @@ export function messageContextOf(host: ArgumentsHost): MessageContext {
   return host.getArgByIndex<MessageContext | undefined>(1) ?? NOTHING_KNOWN;
 }
 
-/** What a message is about: its topic, subject, channel or pattern. */
+/** The subject of a message: its topic, subject, channel or pattern. */
 export function subjectNameOf(context: MessageContext): string | undefined {
   return (
     context.getPattern?.() ??
@@ -64,7 +65,7 @@ export function subjectNameOf(context: MessageContext): string | undefined {
   );
 }
 
-/** Only TCP has a peer; whoever sent a message through a broker is far away behind it. */
+/** Only TCP has a peer; the sender of a message through a broker is far away behind it. */
 export function socketOf(context: MessageContext): PeerSocket | undefined {
   return context.getSocketRef?.()?.netSocket;
 }
@@ -77,7 +78,7 @@ export function isRmq(context: MessageContext): boolean {
   return context.getChannelRef !== undefined;
 }
 
-/** The message itself says that no answer is wanted. Undefined where it does not tell. */
+/** Whether the message itself wants no answer. Undefined where it does not show. */
 export function wantsNoReply(context: MessageContext): boolean | undefined {
   const message = context.getMessage?.();
   if (isRmq(context)) return message?.properties?.replyTo === undefined;
@@ -89,18 +90,10 @@ export function wantsNoReply(context: MessageContext): boolean | undefined {
   return !id || !topic;
 }
 
-/** Where Nest keeps what a handler listens to, and whether for messages or for events. */
-const PATTERNS = 'microservices:pattern';
-const HANDLER_TYPE = 'microservices:handler_type';
-const EVENT = 2;
-
-/** A function; its own type says nothing about how it is called. */
-type Handler = object;
-
-const patterns = new WeakMap<Handler, readonly string[]>();
+const patterns = new WeakMap<object, readonly string[]>();
 
 /** True for what `@EventPattern` stands on. */
-export function isEventHandler(handler: Handler): boolean {
+export function isEventHandler(handler: object): boolean {
   return Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT;
 }
 
@@ -108,15 +101,15 @@ export function isEventHandler(handler: Handler): boolean {
  * The pattern that a handler was declared with. Not the topic of the message: with wildcards there
  * are as many of these as senders think of, and consumption is counted for each name.
  */
-export function patternOf(handler: Handler, subject: string | undefined): string {
+export function patternOf(handler: object, subject: string | undefined): string {
   let declared = patterns.get(handler);
   if (declared === undefined) patterns.set(handler, (declared = declaredPatterns(handler)));
   if (subject !== undefined && declared.includes(subject)) return subject;
   return declared[0] ?? 'message';
 }
 
-function declaredPatterns(handler: Handler): string[] {
-  const declared = Reflect.getMetadata(PATTERNS, handler) as unknown[] | undefined;
+function declaredPatterns(handler: object): string[] {
+  const declared = Reflect.getMetadata(MESSAGE_PATTERN, handler) as unknown[] | undefined;
   return (declared ?? []).map((pattern) =>
     typeof pattern === 'object' && pattern !== null && !(pattern instanceof RegExp)
       ? JSON.stringify(pattern)

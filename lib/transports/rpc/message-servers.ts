@@ -1,7 +1,7 @@
 import { type Observable } from 'rxjs';
 import { type MessageContext, type RmqChannel } from './message-context.js';
 
-/** What is read of Nest's server for RabbitMQ. */
+/** Nest's server for RabbitMQ, as far as it is read here. */
 interface RmqServer {
   readonly noAck: boolean;
   /** Wraps the channel that messages come with, which is another one after a reconnect. */
@@ -16,7 +16,7 @@ interface RmqServer {
 export class RmqReceipts {
   private readonly servers: RmqServer[] = [];
 
-  /** `started` tells of the servers of all microservices of the application. */
+  /** `started` emits the servers of all microservices of the application. */
   constructor(started: Observable<unknown>) {
     started.subscribe((server) => {
       if (isRmqServer(server)) this.servers.push(server);
@@ -49,16 +49,16 @@ function isRmqServer(server: unknown): server is RmqServer {
   return typeof noAck === 'boolean';
 }
 
-/** What is read of Nest's servers for messages. */
+/** Nest's servers for messages, as far as they are read here. */
 interface MessageServer {
   getHandlerByPattern(pattern: string): { readonly isEventHandler?: boolean } | null;
 }
 
-/** Knows what events are called: a filter is not told which handler it stands behind. */
+/** Knows the patterns of events: a filter does not know which handler it stands behind. */
 export class EventPatterns {
   private readonly servers: MessageServer[] = [];
 
-  /** `started` tells of the servers of all microservices of the application. */
+  /** `started` emits the servers of all microservices of the application. */
   constructor(started: Observable<unknown>) {
     started.subscribe((server) => {
       if (isMessageServer(server)) this.servers.push(server);

@@ -1,26 +1,31 @@
-import { Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
 import {
   RateLimitedException,
   RefusedException,
   type RefusedBody,
+  type UnansweredBody,
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import {
   CallerGone,
-  type Patience,
+  type HeaderNames,
   type RouteFacts,
+  type Substitutes,
   type Transport,
+  type WaitPolicy,
 } from '../../requests/transport.js';
 import { ownValueAt, valueAtPlace } from '../shared/requests.js';
+import { isServerFault, PayloadSubstitutes } from '../shared/substitutes.js';
 import { type DroppedEvents } from './dropped-events.js';
-import { type KafkaPatience } from './kafka-waiting.js';
+import { type KafkaWaiting } from './kafka-waiting.js';
 import {
   isEventHandler,
   isKafka,
   isRmq,
   messageContextOf,
+  messageHeaderNames,
   messageHeaderOf,
   patternOf,
   socketOf,
@@ -30,10 +35,10 @@ import {
 } from './message-context.js';
 import { type EventPatterns, type RmqReceipts } from './message-servers.js';
 
-/** What Nest makes of errors that are not for callers. */
+/** The answer of Nest to errors that are not for callers. */
 const FAILED = { status: 'error', message: 'Internal server error' };
 
-/** An event was denied; its filter has nobody to tell. */
+/** An event was denied; its filter has no caller to answer. */
 class DeniedEvent extends RateLimitedException {
   constructor(
     decision: Decision,
@@ -43,7 +48,7 @@ class DeniedEvent extends RateLimitedException {
   }
 }
 
-/** The same of an event that asks for what cannot be. */
+/** The same of an event that was refused. */
 class RefusedEvent extends RefusedException {
   constructor(
     body: RefusedBody,
@@ -55,6 +60,7 @@ class RefusedEvent extends RefusedException {
 
 /** Messages and events of TCP, Redis, NATS, MQTT, RabbitMQ and Kafka. */
 export class MessageTransport implements Transport {
+  readonly substitutes: Substitutes = new MessageSubstitutes();
   private readonly hangUps = new HangUps();
   private readonly logger = new Logger('RateLimitModule');
 
@@ -62,7 +68,7 @@ export class MessageTransport implements Transport {
     private readonly dropped: DroppedEvents,
     private readonly receipts: RmqReceipts,
     private readonly events: EventPatterns,
-    private readonly kafka: KafkaPatience,
+    private readonly kafka: KafkaWaiting,
   ) {}
 
   addressOf(context: ExecutionContext): string | undefined {
@@ -79,7 +85,7 @@ export class MessageTransport implements Transport {
     return messageHeaderOf(messageContextOf(context), name);
   }
 
-  /** What a guard has put into the context goes before what the message says of itself. */
+  /** The user that a guard has put into the context goes before the one in the message. */
   userOf(context: ExecutionContext): unknown {
     return messageContextOf(context).user ?? this.valueAt(context, ['user']);
   }
@@ -123,12 +129,8 @@ export class MessageTransport implements Transport {
     return isEventHandler(context.getHandler()) || wantsNoReply(messageContextOf(context)) === true;
   }
 
-  takesHandOver(context: ExecutionContext): boolean {
-    return !this.isOneWay(context);
-  }
-
   /**
-   * A request is told its error. An event ends like one that was handled, and with a value: Kafka
+   * A request gets its error. An event ends like one that was handled, and with a value: Kafka
    * takes an error, or no value at all, for a reason to deliver the event again and again.
    */
   answer(
@@ -155,13 +157,13 @@ export class MessageTransport implements Transport {
   }
 
   /** Undefined where events may not wait at all, and for everything that is no event of Kafka. */
-  patienceOf(context: ExecutionContext, isLimitShared: boolean): Patience | undefined {
+  waitPolicyOf(context: ExecutionContext, isLimitShared: boolean): WaitPolicy | undefined {
     const message = messageContextOf(context);
     if (!isKafka(message) || !this.isOneWay(context)) return undefined;
     return this.kafka.of(message, isLimitShared);
   }
 
-  /** Who sends an event may well hang up right after it. */
+  /** The sender of an event may well hang up right after it. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
     const socket = socketOf(messageContextOf(context));
     if (socket === undefined || this.isOneWay(context)) return () => undefined;
@@ -172,6 +174,55 @@ export class MessageTransport implements Transport {
     const message = messageContextOf(host);
     const pattern = subjectNameOf(message);
     return wantsNoReply(message) ?? (pattern !== undefined && this.events.has(pattern));
+  }
+}
+
+/** Messages that want an answer, answered in the place of their handler. */
+class MessageSubstitutes extends PayloadSubstitutes {
+  /** Nobody would read the answer; and Kafka takes an error for a wish to see the message again. */
+  takes(host: ArgumentsHost): boolean {
+    return wantsNoReply(messageContextOf(host)) !== true;
+  }
+
+  hasCredentials(context: ExecutionContext, known: HeaderNames): boolean {
+    return messageHeaderNames(messageContextOf(context)).some((name) => known.has(name));
+  }
+
+  /** The user that a guard has found. A sender may call itself anything. */
+  trustedUserOf(context: ExecutionContext): unknown {
+    return messageContextOf(context).user;
+  }
+
+  varyingHeaderOf(context: ExecutionContext, name: string): string | undefined {
+    return messageHeaderOf(messageContextOf(context), name);
+  }
+
+  protected callOf(context: ExecutionContext): object {
+    return messageContextOf(context);
+  }
+
+  protected placeOf(context: ExecutionContext): string | undefined {
+    return subjectNameOf(messageContextOf(context));
+  }
+
+  /** A broker does not show who has gone; and a request over TCP may as well be finished. */
+  isAborted(): boolean {
+    return false;
+  }
+
+  isFailure(error: unknown): boolean {
+    if (error instanceof HttpException) return isServerFault(error);
+    const { getError } = error as { getError?: () => unknown };
+    const status = typeof getError === 'function' ? getError.call(error) : undefined;
+    const { statusCode } = (status ?? {}) as { statusCode?: unknown };
+    return typeof statusCode !== 'number' || statusCode >= 500;
+  }
+
+  /** There is no place for it but in the answer itself: see `field`. */
+  mark(): void {}
+
+  answerWithout(body: UnansweredBody): Observable<unknown> {
+    return throwError(() => body);
   }
 }
 

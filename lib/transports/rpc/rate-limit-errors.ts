@@ -44,7 +44,7 @@ export function isUnavailableError(
   return status === 'error' && UNAVAILABLE.has(code) && isWait;
 }
 
-/** After how long a service wants to be asked again, by its error; undefined if it has not said so. */
+/** The wait that a service asks for with its error; undefined if it does not. */
 export function retryAfterMsOf(error: unknown): number | undefined {
   const status = servedStatusOf(error);
   if (status !== undefined) return status.retryAfterMs;
@@ -55,7 +55,7 @@ export function retryAfterMsOf(error: unknown): number | undefined {
 export class RetryAfterOptions {
   /** How often a request is sent again. */
   retries = 3;
-  /** Longer than this nobody waits: the error is passed on at once. */
+  /** For a longer wait the error is passed on at once. */
   maxWait: Duration = '30s';
   /** Up to this part is added to each wait, so that callers do not all come back together. */
   jitter = 0.2;
@@ -86,7 +86,7 @@ export function retryAfter<T>(input: Partial<RetryAfterOptions> = {}): MonoTypeO
     delay: (error: unknown) => {
       const namedMs = retryAfterMsOf(error);
       if (namedMs === undefined || namedMs > maxWaitMs) return throwError(() => error);
-      // Never at once, whatever the service says: the same answer would come back.
+      // Never at once, even for a wait of 0: the same answer would come back.
       const waitMs = Math.max(1, namedMs);
       return timer(Math.ceil(waitMs + waitMs * jitter * Math.random()), scheduler);
     },

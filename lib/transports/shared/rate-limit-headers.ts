@@ -14,7 +14,7 @@ export class HeaderOptions {
 
 /**
  * Writes the headers of draft-ietf-httpapi-ratelimit-headers-10, and the usual ones before it. Only
- * policies are told: the figures of a quota are those of the whole service.
+ * policies are shown: the figures of a quota are those of the whole service.
  */
 export class RateLimitHeaders {
   /** By name, and by the limit of each of its tiers. */

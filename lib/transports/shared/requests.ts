@@ -1,7 +1,7 @@
 import { type HttpAdapterHost } from '@nestjs/core';
 import { CallerGone } from '../../requests/transport.js';
 
-/** What Express and Fastify requests have in common, as far as limits look at them. */
+/** A request of Express or Fastify, as far as limits look at it. */
 export interface HttpRequest {
   readonly method: string;
   readonly ip?: string;
@@ -54,7 +54,7 @@ export function headerOf(
   return typeof value === 'string' ? value : value?.join(',');
 }
 
-/** A value by path, of own properties only: `params.__proto__` is nobody's value. */
+/** A value by path, of own properties only: `params.__proto__` is no value of a caller. */
 export function valueAt(from: unknown, path: readonly string[]): unknown {
   let value = from;
   for (const [depth, name] of path.entries()) {
@@ -95,7 +95,7 @@ export function trustProxyOf(adapterHost: HttpAdapterHost | undefined): TrustPro
   return typeof trust === 'function' ? (trust as TrustProxy) : undefined;
 }
 
-/** The address nearest to the client that was told by a trusted peer; `peer` if it is not trusted. */
+/** The address nearest to the client that a trusted peer has named; `peer` if it is not trusted. */
 export function clientBehind(
   peer: string,
   forwardedFor: string | undefined,
@@ -116,7 +116,7 @@ export function waitSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/** A value of a message by path, of own properties only: nobody has sent `__proto__` or `toString`. */
+/** A value of a message by path, of own properties only: no caller has sent `__proto__` or `toString`. */
 export function ownValueAt(from: unknown, path: readonly string[]): unknown {
   let value = from;
   for (const name of path) {
@@ -127,7 +127,7 @@ export function ownValueAt(from: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** What a message carries at a place: of a list its elements, and anything else is the first. */
+/** The value of a message at a place: of a list its elements, and anything else is the first. */
 export function valueAtPlace(payload: unknown, place: number): unknown {
   if (Array.isArray(payload)) return payload[place] as unknown;
   return place === 0 ? payload : undefined;

@@ -1,43 +1,77 @@
-import { type ExecutionContext } from '@nestjs/common';
+import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { CALL } from '../../limits/route-place.js';
+import { type UnansweredBody } from '../../requests/rejections.js';
 import {
   type AnswerFacts,
-  type Asked,
-  type DegradeMark,
-} from '../../degradation/degrade-transport.js';
-import { CALL } from '../../limits/route-place.js';
+  type HeaderNames,
+  type RequestIdentity,
+  type RequestParts,
+  type SubstituteMark,
+  type Substitutes,
+} from '../../requests/transport.js';
 
-/** What an answer of HTTP would be: there is nothing else to say of one that came back. */
+/** The facts of an answer that came back, in terms of HTTP. */
 const FINE: AnswerFacts = {
-  ...{ status: 200, setCookie: false },
-  ...{ cacheControl: undefined, vary: undefined, contentType: undefined },
+  status: 200,
+  setCookie: false,
+  cacheControl: undefined,
+  vary: undefined,
+  contentType: undefined,
 };
 
-/** What calls and messages have in common: a payload, and no method or status that says more. */
-export abstract class PayloadDegrade {
+/** Calls and messages alike: a payload, and no verb or status. */
+export abstract class PayloadSubstitutes implements Substitutes {
   /** Neither a method's name nor a pattern tells whether its handler only reads. */
   isRead(): boolean {
     return false;
   }
 
-  questionOf(context: ExecutionContext): string {
+  fingerprintOf(context: ExecutionContext): string {
     return JSON.stringify(context.getArgByIndex(0)) ?? '';
   }
 
-  askedOf(context: ExecutionContext): Asked {
+  identityOf(context: ExecutionContext): RequestIdentity {
     const body: unknown = context.getArgByIndex(0);
     return { verb: CALL, place: this.placeOf(context), params: undefined, query: undefined, body };
+  }
+
+  partsOf(context: ExecutionContext): RequestParts {
+    const body: unknown = context.getArgByIndex(0);
+    return { request: this.callOf(context), params: undefined, query: undefined, body };
   }
 
   factsOf(): AnswerFacts {
     return FINE;
   }
 
+  abstract takes(host: ArgumentsHost): boolean;
+  abstract hasCredentials(context: ExecutionContext, known: HeaderNames): boolean;
+  abstract trustedUserOf(context: ExecutionContext): unknown;
+  abstract varyingHeaderOf(context: ExecutionContext, name: string): string | undefined;
+  abstract isAborted(context: ExecutionContext): boolean;
+  abstract isFailure(error: unknown): boolean;
+  abstract mark(context: ExecutionContext, mark: SubstituteMark): void;
+  abstract answerWithout(body: UnansweredBody, host: ArgumentsHost): unknown;
+  /** The call of gRPC, the context of a message. */
+  protected abstract callOf(context: ExecutionContext): object;
   /** The method or pattern that was called. */
   protected abstract placeOf(context: ExecutionContext): string | undefined;
 }
 
-/** What an answer says of itself in a header or trailer, which take ASCII alone. */
-export function markText({ level, reason, notice }: Omit<DegradeMark, 'ageMs' | 'ttlMs'>): string {
+/** The first status that is the server's own fault. */
+const SERVER_ERROR = 500;
+
+/** A caller's mistake says nothing about the service. Anything else that is thrown does. */
+export function isServerFault(error: unknown): boolean {
+  return error instanceof HttpException ? error.getStatus() >= SERVER_ERROR : true;
+}
+
+/** The mark of a substitute in a header or trailer, which take ASCII alone. */
+export function markText({
+  level,
+  reason,
+  notice,
+}: Omit<SubstituteMark, 'ageMs' | 'ttlMs'>): string {
   const text = `level=${level}; reason=${reason}`;
   return notice === undefined ? text : `${text}; notice*=UTF-8''${extended(notice)}`;
 }

@@ -1,6 +1,6 @@
 import { type UpgradeRequest } from '../shared/requests.js';
 
-/** What the sockets of socket.io and of `ws` have to do with limits. */
+/** A socket of socket.io or of `ws`, as far as limits look at it. */
 export interface Socket {
   /** Where applications keep who a client is. */
   readonly data?: { readonly user?: unknown };
@@ -19,7 +19,7 @@ export interface Socket {
   disconnect?(close: boolean): unknown;
 }
 
-/** socket.io: what a client said when it connected. */
+/** socket.io: the request that a client connected with. */
 export interface Handshake {
   readonly address?: string;
   readonly headers?: UpgradeRequest['headers'];
@@ -28,7 +28,7 @@ export interface Handshake {
 /** Of the states that the WebSocket API numbers. */
 const OPEN = 1;
 
-/** `ws` sockets have an `emit` as well, which the client never hears of. */
+/** `ws` sockets have an `emit` as well, which does not reach the client. */
 export function isPlainWebSocket(socket: Socket): boolean {
   return typeof socket.readyState === 'number' && typeof socket.send === 'function';
 }

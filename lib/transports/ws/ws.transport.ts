@@ -1,6 +1,6 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
-import { keepWordlessDecision } from '../../limits/charges.js';
+import { keepPrimitiveDecision } from '../../limits/charges.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -17,17 +17,15 @@ import {
   type TrustProxy,
 } from '../shared/requests.js';
 import { closeSocket, isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
+import { SOCKET_MESSAGE } from '../../requests/nest-metadata.js';
 
-/** Where Nest keeps the event that a handler subscribes to. */
-const EVENT = 'message';
-
-/** What a client is told, as Nest tells it of other exceptions, with more to it. */
+/** The event that a client gets, as Nest sends it for other exceptions, with more to it. */
 export interface WsRejection {
   readonly status: 'error';
   readonly code: RateLimitedBody['code'] | RefusedBody['code'] | UnavailableBody['code'];
   readonly message: string;
   readonly policy?: string;
-  /** Absent if nobody knows. */
+  /** Absent if it is not known. */
   readonly retryAfterMs?: number;
   /** Without the payload, which Nest would send back: a flood must not be answered by one. */
   readonly cause: { readonly pattern: unknown };
@@ -73,12 +71,12 @@ export class WsTransport implements Transport {
   }
 
   methodOf(context: ExecutionContext): string {
-    const event: unknown = Reflect.getMetadata(EVENT, context.getHandler());
-    return typeof event === 'string' ? event : (JSON.stringify(event) ?? EVENT);
+    const event: unknown = Reflect.getMetadata(SOCKET_MESSAGE, context.getHandler());
+    return typeof event === 'string' ? event : (JSON.stringify(event) ?? SOCKET_MESSAGE);
   }
 
   decided(context: ExecutionContext, decision: Decision): void {
-    keepWordlessDecision(context, decision);
+    keepPrimitiveDecision(context, decision);
     this.violations.decided(socketOf(context), decision);
   }
 
@@ -152,7 +150,7 @@ export class Violations {
     if (count !== this.closeAfter) return;
     const [code, reason] =
       tier === 'cluster' ? [TRY_AGAIN_LATER, 'OVERLOADED'] : [POLICY_VIOLATION, 'RATE_LIMITED'];
-    // The filter has not answered yet, and a client should hear why before it is gone.
+    // The filter has not answered yet, and a client should get the reason before the end.
     setImmediate(closeSocket, socket, code, reason);
   }
 }
