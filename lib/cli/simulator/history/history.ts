@@ -1,6 +1,6 @@
 import { seededRandom } from '../engine/seeded-random.js';
 import { drawFaults, type FaultEvent } from './faults.js';
-import { drawPlan, type HistoryPlan } from './plan.js';
+import { drawPlan, withMorePolicies, type HistoryPlan } from './plan.js';
 
 /** Something that callers or operators do. */
 export type UseEvent =
@@ -8,6 +8,15 @@ export type UseEvent =
       readonly kind: 'ask';
       readonly process: number;
       readonly limit: number;
+      readonly key: string;
+      readonly cost: number;
+      readonly count: number;
+    }
+  | {
+      /** Several policies at once: all of them, or none. */
+      readonly kind: 'list';
+      readonly process: number;
+      readonly limits: readonly number[];
       readonly key: string;
       readonly cost: number;
       readonly count: number;
@@ -46,15 +55,22 @@ const MOST_AT_ONCE = 5;
 const BUNCHED_EVERY = 4;
 const BUNCH_MS = 400;
 const RUSH_PART = 0.1;
+/** In one history of so many this part of the requests asks for several policies at once. */
+const LISTED_EVERY = 3;
+const LISTED_PART = 0.5;
 
 /** The history of a seed. */
 export function historyOf(seed: number, events = EVENTS): History {
   const random = seededRandom(seed);
-  const plan = drawPlan(random);
+  const drawn = drawPlan(random);
+  const isListed = seed % LISTED_EVERY === 1;
+  const ofLists = seededRandom(seed + 3);
+  const plan = isListed ? withMorePolicies(drawn, ofLists) : drawn;
   const untilMs = events * MEAN_GAP_MS;
   const faults = drawFaults(plan, untilMs, random);
-  const drawn = drawUses(plan, untilMs, events - faults.length, random);
-  const uses = seed % BUNCHED_EVERY === 0 ? drawn.map(bunched) : drawn;
+  let uses = drawUses(plan, untilMs, events - faults.length, random);
+  if (isListed) uses = uses.map((use) => listed(use, plan, ofLists));
+  if (seed % BUNCHED_EVERY === 0) uses = uses.map(bunched);
   const all = [...faults, ...uses].sort((a, b) => a.atMs - b.atMs);
   return { seed, plan, events: all };
 }
@@ -64,6 +80,17 @@ function bunched(event: HistoryEvent): HistoryEvent {
   const within = event.atMs % BUNCH_MS;
   const atMs = event.atMs - within + within * RUSH_PART;
   return { ...event, atMs: Math.round(atMs * 100) / 100 };
+}
+
+/** Policies beside the one that is asked for; they follow it in the list. */
+function listed(event: HistoryEvent, { policies }: HistoryPlan, random: () => number): HistoryEvent {
+  if (event.kind !== 'ask' || event.limit >= policies.length) return event;
+  if (random() >= LISTED_PART) return event;
+  const { limit, ...rest } = event;
+  const others = [...policies.keys()].filter((one) => one !== limit);
+  if (random() < 0.5) others.reverse();
+  const limits = [limit, ...others.slice(0, 1 + Math.floor(random() * others.length))];
+  return { ...rest, kind: 'list', limits };
 }
 
 function drawUses(

@@ -48,7 +48,7 @@ export class Liveness {
       for (const slot of run.slots) {
         for (let limit = 0; limit < limits; limit++) {
           slot?.ask(
-            limit,
+            [limit],
             policies[limit]?.kind === 'rare' ? OTHER_KEY : 'k0',
             this.unitOf(limit),
             1,
@@ -85,13 +85,13 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (let limit = 0; limit < limits; limit++) {
         if (plan.policies[limit]?.kind === 'rare') {
-          if (ms === 0) for (const slot of run.slots) slot?.ask(limit, RARE_KEY, 1, 1);
+          if (ms === 0) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
           continue;
         }
         const unit = this.unitOf(limit);
         owed[limit]! += (this.rateOf(limit) * ASKED_FOR * STEP_MS) / 1000;
         for (; owed[limit]! >= unit; owed[limit]! -= unit) {
-          run.slots[turn++ % run.slots.length]?.ask(limit, 'k0', unit, 1);
+          run.slots[turn++ % run.slots.length]?.ask([limit], 'k0', unit, 1);
         }
       }
     }

@@ -46,6 +46,7 @@ const KINDS: readonly PolicyPlan['kind'][] = [
 ];
 const SUB_WINDOWS = 10;
 const LARGE_UNIT = 10;
+const LISTED_RATES = 60;
 /** A limit that takes hours to recover: only a reset helps. */
 const RARE = { rate: 6, burst: 6, periodMs: 3_600_000 };
 
@@ -56,16 +57,30 @@ export function drawPlan(random: () => number): HistoryPlan {
   const hasQuota = random() < 0.45;
   const count = hasQuota ? pick(2) : 1 + pick(2);
   const policies = Array.from({ length: count }, (_, index) => {
-    const kind = KINDS[pick(KINDS.length)]!;
-    const rate = 20 + pick(hasQuota || count > 1 ? 60 : 120);
-    const burst = 5 + pick(random() < 0.5 ? 10 : 30);
-    const figures = kind === 'rare' ? RARE : { rate, burst, periodMs: 1000 };
-    const failureMode = random() < 0.3 ? ('closed' as const) : ('local' as const);
-    return { name: `p${index}`, kind, failureMode, ...figures };
+    return drawPolicy(index, hasQuota || count > 1 ? 60 : 120, random);
   });
   const maxCost = 1 + pick(3);
   const quota = hasQuota ? drawQuota(random) : undefined;
   return { processes, decisionTimeoutMs, policies, quota, maxCost, changes: random() < 0.15 };
+}
+
+function drawPolicy(index: number, rates: number, random: () => number): PolicyPlan {
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const kind = KINDS[pick(KINDS.length)]!;
+  const rate = 20 + pick(rates);
+  const burst = 5 + pick(random() < 0.5 ? 10 : 30);
+  const figures = kind === 'rare' ? RARE : { rate, burst, periodMs: 1000 };
+  const failureMode = random() < 0.3 ? ('closed' as const) : ('local' as const);
+  return { name: `p${index}`, kind, failureMode, ...figures };
+}
+
+/** Two or three policies, so that they can be asked for together. */
+export function withMorePolicies(plan: HistoryPlan, random: () => number): HistoryPlan {
+  const count = 2 + Math.floor(random() * 2);
+  const policies = Array.from({ length: count }, (_, index) => {
+    return plan.policies[index] ?? drawPolicy(index, LISTED_RATES, random);
+  });
+  return { ...plan, policies };
 }
 
 function drawQuota(random: () => number): QuotaPlan {

@@ -14,6 +14,8 @@ interface KeyCount {
   readonly inAll: Need;
   /** Tokens given back of which it is not known whether they have arrived. */
   refunding: number;
+  /** The same by process, of which the store has not heard. */
+  readonly announced: Map<string, number>;
   /** By process: granted by the store, less what came back and what was used. */
   readonly left: Map<string, number>;
 }
@@ -90,7 +92,32 @@ export class PolicyBounds {
   refundBegun(process: string, key: string, tokens: number): void {
     const count = this.countOf(key);
     count.refunding += tokens;
+    count.announced.set(process, (count.announced.get(process) ?? 0) + tokens);
     count.left.set(process, (count.left.get(process) ?? 0) + tokens);
+  }
+
+  /**
+   * The store has tokens back. A caller gave them back, or a list was denied for which a process had
+   * used tokens on lease: then they were never admitted, and whoever is next may have them.
+   */
+  refundHeard(process: string, key: string, tokens: number, second: number): void {
+    this.granted(process, key, -tokens);
+    const { announced, fromStore, inAll } = this.countOf(key);
+    const known = announced.get(process) ?? 0;
+    announced.set(process, Math.max(0, known - tokens));
+    if (known >= tokens) return;
+    for (const need of [fromStore, inAll]) need.allow(tokens - known, second);
+  }
+
+  /** Tokens that a process was granted and has neither used nor given back, if that is told at once. */
+  unused(process: string): string | undefined {
+    const { name, kind } = this.policy;
+    if (kind === 'leased' || kind === 'auto') return undefined;
+    for (const [key, { left }] of this.keys) {
+      const tokens = left.get(process) ?? 0;
+      if (tokens > 0) return `${name} ${kind} ${key}: ${tokens} granted to ${process} for nothing`;
+    }
+    return undefined;
   }
 
   /**
@@ -204,6 +231,7 @@ export class PolicyBounds {
       count = {
         ...{ fromStore: need(), byShare: need(), inAll: need(), inWindow },
         refunding: 0,
+        announced: new Map(),
         left: new Map(),
       };
       this.keys.set(key, count);

@@ -58,7 +58,9 @@ export class HistoryRun implements Observer, Stage {
     this.random = seededRandom(seed + 1);
     const network = new Network(this.time, seededRandom(seed + 2), plan.decisionTimeoutMs);
     this.server = new VirtualRedis(this.time, {
-      bucket: (process, key, tokens) => this.bucketMoved(process, key, tokens),
+      bucket: (process, key, tokens, isRefund) => {
+        this.bucketMoved(process, key, tokens, isRefund);
+      },
       quota: (process, app, tokens) => this.quota?.granted(process, app, tokens),
       nodes: (process, nodes, of) => this.fleet.told(process, nodes, of),
     });
@@ -80,6 +82,7 @@ export class HistoryRun implements Observer, Stage {
         this.happen(event);
       }
       if (this.broken === undefined) await new Liveness(this, this.faults.lastEndMs).check();
+      if (this.broken === undefined) this.checkUnused();
     } catch (error) {
       // What nobody catches ends the process.
       this.fail('error', error instanceof Error ? String(error.stack) : String(error));
@@ -107,7 +110,9 @@ export class HistoryRun implements Observer, Stage {
   private happen(event: HistoryEvent): void {
     switch (event.kind) {
       case 'ask':
-        return this.slots[event.process]?.ask(event.limit, event.key, event.cost, event.count);
+        return this.slots[event.process]?.ask([event.limit], event.key, event.cost, event.count);
+      case 'list':
+        return this.slots[event.process]?.ask(event.limits, event.key, event.cost, event.count);
       case 'acquire':
         return this.slots[event.process]?.acquire(event.limit, event.key, event.timeoutMs);
       case 'refund':
@@ -234,6 +239,17 @@ export class HistoryRun implements Observer, Stage {
     view.isOffline = isOffline;
   }
 
+  /** A process that has had every answer has used what it was granted, or given it back. */
+  private checkUnused(): void {
+    for (const slot of this.slots) {
+      if (slot === undefined || slot.hasMissed) continue;
+      for (const bounds of this.policies) {
+        const unused = bounds.unused(slot.view.name);
+        if (unused !== undefined) this.fail('unused', unused);
+      }
+    }
+  }
+
   /** Up to now the processes were those that there are. */
   private passBounds(): void {
     const now = this.time.seconds();
@@ -242,9 +258,10 @@ export class HistoryRun implements Observer, Stage {
   }
 
   /** A bucket's name in Redis ends with policy, tier, algorithm and key. */
-  private bucketMoved(process: string, name: string, tokens: number): void {
+  private bucketMoved(process: string, name: string, tokens: number, isRefund: boolean): void {
     const [key, , , policy] = name.split(':').reverse();
     const index = this.history.plan.policies.findIndex((one) => one.name === policy);
-    this.policies[index]?.granted(process, key!, tokens);
+    if (isRefund) this.policies[index]?.refundHeard(process, key!, -tokens, this.time.seconds());
+    else this.policies[index]?.granted(process, key!, tokens);
   }
 }

@@ -1,7 +1,7 @@
 import { createRateLimiter } from '../../../limiter/weir-rate-limiter.js';
 import { type Decision } from '../../../limiter/decision.js';
 import { type LimitsChange } from '../../../limiter/limits-change.js';
-import { type AcquireRequest, type RateLimiter } from '../../../limiter/rate-limiter.js';
+import { type Acquire, type AcquireRequest, type RateLimiter } from '../../../limiter/rate-limiter.js';
 import { Machine } from '../engine/machine.js';
 import { type VirtualTime } from '../engine/virtual-time.js';
 import { virtualDriver } from '../redis/virtual-client.js';
@@ -10,7 +10,7 @@ import { type ProcessView } from './fleet-view.js';
 
 /** Told of everything that can be seen of a process from outside. */
 export interface Observer {
-  decided(process: SimulatedProcess, limit: number, decision: Decision): void;
+  decided(): void;
   admitted(
     process: SimulatedProcess,
     limit: number,
@@ -53,7 +53,7 @@ export interface ProcessWorld {
 }
 
 interface Taken {
-  readonly limit: number;
+  readonly limits: readonly number[];
   readonly key: string;
   readonly tokens: number;
   readonly begun: number;
@@ -70,6 +70,8 @@ export class SimulatedProcess {
   fallbacks = 0;
   /** Calls that have not come back. */
   pending = 0;
+  /** The store did not answer it once, or not in time. */
+  hasMissed = false;
   /** Those in line, by limit. */
   private readonly waiting: number[] = [];
   private isLeaving = false;
@@ -100,13 +102,17 @@ export class SimulatedProcess {
       },
     });
     if (revision > 0) this.limiter.prepare(limits)();
-    this.limiter.on('store', ({ state }) => observer.storeSwitched(this, state === 'down'));
+    this.limiter.on('store', ({ state }) => {
+      this.hasMissed = true;
+      observer.storeSwitched(this, state === 'down');
+    });
     this.limiter.on('mode', ({ mode }) => observer.quotaSwitched(this, mode === 'offline'));
   }
 
-  ask(limit: number, key: string, cost: number, count: number): void {
+  /** One limit, or several policies at once. */
+  ask(limits: readonly number[], key: string, cost: number, count: number): void {
     this.machine.run('arrival', () => {
-      for (let i = 0; i < count; i++) this.askOnce(limit, key, cost);
+      for (let i = 0; i < count; i++) this.askOnce(limits, key, cost);
     });
   }
 
@@ -121,7 +127,7 @@ export class SimulatedProcess {
         (decision) => {
           this.pending--;
           this.waiting[limit]!--;
-          this.decided(limit, key, 1, decision, begun);
+          this.decided([limit], key, 1, decision, begun);
         },
         () => {
           this.pending--;
@@ -135,18 +141,23 @@ export class SimulatedProcess {
   /** Gives the latest of what was taken of that limit back; every other time it says what that was. */
   refund(limit: number, key: string): void {
     this.machine.run('arrival', () => {
-      const index = this.taken.findLastIndex((one) => one.limit === limit && one.key === key);
+      const index = this.taken.findLastIndex((one) => one.limits[0] === limit && one.key === key);
       if (index < 0) return;
-      const [{ tokens, begun, decision }] = this.taken.splice(index, 1) as [Taken];
+      const [{ limits, tokens, begun, decision }] = this.taken.splice(index, 1) as [Taken];
       const since = this.world.time.seconds();
-      this.observer.refundBegun(this, limit, key, tokens);
+      for (const one of limits) this.observer.refundBegun(this, one, key, tokens);
       const told = this.taken.length % 2 === 0 ? decision : undefined;
-      const done = this.limiter.refund(this.request(limit, key, tokens), told);
+      const done = this.limiter.refund(this.requests(limits, key, tokens), told);
       const settled = (): void => {
         // One that the store has not answered in time may reach it later, or never.
         const waitedMs = (this.world.time.seconds() - since) * 1000;
-        if (waitedMs >= this.decisionTimeoutMs) return;
-        this.observer.refundDone(limit, key, tokens, begun, told !== undefined);
+        if (waitedMs >= this.decisionTimeoutMs) {
+          this.hasMissed = true;
+          return;
+        }
+        for (const one of limits) {
+          this.observer.refundDone(one, key, tokens, begun, told !== undefined);
+        }
       };
       if (done instanceof Promise) done.then(settled, () => {});
       else settled();
@@ -194,16 +205,16 @@ export class SimulatedProcess {
     });
   }
 
-  private askOnce(limit: number, key: string, cost: number): void {
+  private askOnce(limits: readonly number[], key: string, cost: number): void {
     const begun = this.world.time.seconds();
     try {
-      const answer = this.limiter.tryAcquire(this.request(limit, key, cost));
-      if (!(answer instanceof Promise)) return this.decided(limit, key, cost, answer, begun);
+      const answer = this.limiter.tryAcquire(this.requests(limits, key, cost));
+      if (!(answer instanceof Promise)) return this.decided(limits, key, cost, answer, begun);
       this.pending++;
       answer.then(
         (decision) => {
           this.pending--;
-          this.decided(limit, key, cost, decision, begun);
+          this.decided(limits, key, cost, decision, begun);
         },
         (error: unknown) => this.observer.fail('error', String(error)),
       );
@@ -213,22 +224,37 @@ export class SimulatedProcess {
   }
 
   private decided(
-    limit: number,
+    limits: readonly number[],
     key: string,
     cost: number,
     decision: Decision,
     begun: number,
   ): void {
     if (!this.machine.isAlive) return;
-    this.observer.decided(this, limit, decision);
-    if (decision.source === 'fallback') this.fallbacks++;
+    const parts = decision.decisions ?? [decision];
+    const isByShare = parts.some(({ source }) => source === 'fallback');
+    this.observer.decided();
+    if (isByShare) {
+      this.fallbacks++;
+      this.hasMissed = true;
+    }
     if (!decision.allowed) {
+      const [limit] = limits as [number];
       const waiting = this.waiting[limit] ?? 0;
       return this.observer.denied(this, limit, cost, decision.source, waiting);
     }
-    this.observer.admitted(this, limit, key, cost, decision.source, begun);
-    if (decision.source !== 'fallback')
-      this.taken.push({ limit, key, tokens: cost, begun, decision });
+    for (const limit of limits) {
+      // A list says of each of its policies how it was decided.
+      const { source } = parts.length === 1 ? decision : partOf(parts, limit);
+      this.observer.admitted(this, limit, key, cost, source, begun);
+    }
+    if (!isByShare) this.taken.push({ limits, key, tokens: cost, begun, decision });
+  }
+
+  private requests(limits: readonly number[], key: string, cost: number): Acquire {
+    const [first] = limits as [number];
+    if (limits.length === 1) return this.request(first, key, cost);
+    return limits.map((limit) => this.request(limit, key, cost));
   }
 
   private request(limit: number, key: string, cost: number): AcquireRequest {
@@ -236,4 +262,8 @@ export class SimulatedProcess {
     if (app !== undefined) return { app, cost };
     return { policy: `p${limit}`, key, cost };
   }
+}
+
+function partOf(parts: readonly Decision[], limit: number): Decision {
+  return parts.find(({ policy }) => policy === `p${limit}`)!;
 }

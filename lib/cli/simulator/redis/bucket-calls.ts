@@ -7,8 +7,8 @@ type Argument = string | number | Buffer;
 const LIMIT_SIZE = 8;
 const REVISION_STEP = 10;
 
-/** Told of every token that a call was given, or brought back. */
-export type TokensMoved = (key: string, tokens: number) => void;
+/** Told of every token that a call was given, or brought back; a refund is of tokens that were used. */
+export type TokensMoved = (key: string, tokens: number, isRefund: boolean) => void;
 
 interface Call {
   readonly now: number;
@@ -81,7 +81,7 @@ export class BucketCalls {
       const number = plan[at + 2 * index]!;
       const cost = plan[at + 2 * index + 1]!;
       const isBack = kind === CallKind.Refund || kind === CallKind.LateRefund;
-      if (isBack) moved(call.keys[number - 1]!, -cost);
+      if (isBack) moved(call.keys[number - 1]!, -cost, kind === CallKind.Refund);
       return this.one(call, kind, number, cost, plan[at - 1]!);
     });
   }
@@ -114,7 +114,7 @@ export class BucketCalls {
       const cost = plan[at + 2 * index + 1]!;
       const [key, caller, twin] = this.bucket(call, plan[at + 2 * index]!);
       if (isGranted) {
-        moved(key, cost);
+        moved(key, cost, false);
         return twin.take(caller, key, cost, now, false);
       }
       if (!verdict.allowed) return verdict;
@@ -130,7 +130,7 @@ export class BucketCalls {
     const [key, caller, twin] = this.bucket(call, number);
     const report = { generation, used, returned, olderUsed, olderReturned };
     const grant = twin.lease(caller, key, report, want, call.now);
-    moved(key, grant.granted - returned - olderReturned);
+    moved(key, grant.granted - returned - olderReturned, false);
     return [grant.level, grant.granted, grant.generation];
   }
 

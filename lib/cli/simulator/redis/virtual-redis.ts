@@ -16,7 +16,7 @@ export interface ServerCall {
 
 /** Told of every token that a process was given or brought back, by key of a bucket or by app. */
 export interface TokenWatch {
-  bucket(process: string, key: string, tokens: number): void;
+  bucket(process: string, key: string, tokens: number, isRefund: boolean): void;
   quota(process: string, app: string, tokens: number): void;
   /** How many nodes a process was told to share with. */
   nodes(process: string, nodes: number, of: 'policies' | 'quotas'): void;
@@ -122,7 +122,9 @@ export class VirtualRedis {
     const now = this.now();
     switch (command) {
       case 'weirBuckets':
-        return buckets.settle(args, now, (key, tokens) => this.watch.bucket(from, key, tokens));
+        return buckets.settle(args, now, (key, tokens, isRefund) => {
+          this.watch.bucket(from, key, tokens, isRefund);
+        });
       case 'weirLease':
         return leases.settle(args, now, String(this.run), (app, tokens) =>
           this.watch.quota(from, app, tokens),
