@@ -83,7 +83,11 @@ function bunched(event: HistoryEvent): HistoryEvent {
 }
 
 /** Policies beside the one that is asked for; they follow it in the list. */
-function listed(event: HistoryEvent, { policies }: HistoryPlan, random: () => number): HistoryEvent {
+function listed(
+  event: HistoryEvent,
+  { policies }: HistoryPlan,
+  random: () => number,
+): HistoryEvent {
   if (event.kind !== 'ask' || event.limit >= policies.length) return event;
   if (random() >= LISTED_PART) return event;
   const { limit, ...rest } = event;

@@ -42,11 +42,11 @@ export async function runHistories(
   return { histories: count, decisions, admitted, events, broken };
 }
 
-/** What `node scripts/histories.mjs [count] [first seed]` does; returns the exit code. */
+/** What `node scripts/run-histories.mjs [count] [first seed]` does; returns the exit code. */
 export async function histories(args: readonly string[], output: Output): Promise<number> {
   const [count, firstSeed] = [Number(args[0] ?? 1000), Number(args[1] ?? 1)];
   if (!Number.isSafeInteger(count) || count < 1 || !Number.isSafeInteger(firstSeed)) {
-    output.error('usage: node scripts/histories.mjs [how many, 1000] [first seed, 1]');
+    output.error('usage: node scripts/run-histories.mjs [how many, 1000] [first seed, 1]');
     return 1;
   }
   const { decisions, admitted, events, broken } = await runHistories(firstSeed, count, output);

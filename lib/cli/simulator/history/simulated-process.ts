@@ -1,7 +1,11 @@
 import { createRateLimiter } from '../../../limiter/weir-rate-limiter.js';
 import { type Decision } from '../../../limiter/decision.js';
 import { type LimitsChange } from '../../../limiter/limits-change.js';
-import { type Acquire, type AcquireRequest, type RateLimiter } from '../../../limiter/rate-limiter.js';
+import {
+  type Acquire,
+  type AcquireRequest,
+  type RateLimiter,
+} from '../../../limiter/rate-limiter.js';
 import { Machine } from '../engine/machine.js';
 import { type VirtualTime } from '../engine/virtual-time.js';
 import { virtualDriver } from '../redis/virtual-client.js';
