@@ -44,17 +44,17 @@ describe('the quota that the README tries on thirty nodes', () => {
     expect(stdout).toMatch(/^(\d+) of \1 bars met, 0 MISSED\.$/m);
     expect(stdout).not.toContain('not promised here');
     expect(code).toBe(0);
-  }, 120_000);
+  });
 });
 
 describe('any quota', () => {
   it('meets all bars', async () => {
-    // Some draws still miss a bar, above all moving hotspots of many apps, whose local part is up to 0.03
-    // short: `npm run simulate -- --random 300` finds them. Until none do, the draws are the same each time.
-    const { code, stdout } = await runBuilt('--random', '8', '--seed', '4985812');
-    expect(stdout).toContain('8 of 8 quotas met all bars');
+    // Others each day, the same all day long; what was missed is named in the output, seed and all.
+    const seed = process.env.ANY_QUOTA_SEED ?? String(10 * Math.floor(Date.now() / 86_400_000));
+    const { code, stdout } = await runBuilt('--random', '10', '--seed', seed);
+    expect(stdout).toContain('10 of 10 quotas met all bars');
     expect(code).toBe(0);
-  }, 120_000);
+  });
 
   it('has bars for all but one in twenty', () => {
     const outside = Array.from({ length: 300 }, (_, seed) => {
@@ -98,6 +98,11 @@ describe('quotas that missed a bar once', () => {
   it.each([
     ['skew-overload', 4_985_800],
     ['low-limit', 5042],
+    ['hotspot', 900_051],
+    ['hotspot', 900_076],
+    ['low-limit', 900_112],
+    ['hotspot', 900_161],
+    ['churn', 900_203],
   ])('drawn at random, %s with seed %d', async (name, seed) => {
     const { rows } = await runOnRandomQuota(seed, named(name));
     expect(missed(rows)).toEqual([]);
@@ -115,12 +120,16 @@ describe('what is promised', () => {
   it('is all of it where every app has enough on every node', () => {
     expect(notPromised(ground({ large }, 10))).toEqual([]);
     expect(localBar(ground({ large }, 10))).toBe(0.95);
+    expect(localBar(ground({ large }, 10), 0.08)).toBeCloseTo(0.87);
     expect(callsBar(ground({ large }, 10), 2)).toBe(200);
   });
 
   it('leaves requests of an app that has too few of them to the store', () => {
     const both = ground({ large, small }, 10);
     expect(callsBar(both, 2)).toBeCloseTo(200 + 2 * 100);
+    const middle = { guaranteed: 50, burst: 300 };
+    // t is 1.5 and a little: of its requests one in 6 has no stock.
+    expect(callsBar(ground({ large, middle }, 10), 2)).toBeCloseTo(200 + 2 * (10 / (4 * 0.05)));
     expect(localBar(both)).toBeCloseTo(0.95 * 0.99 + 0.5 * 0.01, 5);
   });
 

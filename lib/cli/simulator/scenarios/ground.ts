@@ -38,6 +38,8 @@ export function oneApp(capacity = 10_000, guaranteedPart = 0.5): CheckedQuota {
 export class Ground {
   readonly quota: CheckedQuota;
   readonly nodes: number;
+  /** The scenario's own quota, and not one of the user's. */
+  readonly isOwn: boolean;
   /** Tokens per request: one, or so many that a large cluster's traffic can be gone through. */
   readonly cost: number;
 
@@ -46,6 +48,7 @@ export class Ground {
     own: OwnFigures,
   ) {
     const quota = setting.quota ?? own.quota;
+    this.isOwn = setting.quota === undefined;
     this.nodes = setting.nodes ?? own.nodes;
     this.cost = Math.ceil(reachOf(quota.figures) / MOST_REQUESTS_PER_SECOND);
     const maxCost = Math.max(quota.figures.maxCost, this.cost);

@@ -12,21 +12,29 @@ const PACES_IN_BURST = 4;
 /** Apps with fewer than this have stock that often lies idle; as much is lost where all are so small. */
 const REQUESTS_FOR_USE = 5;
 const LOST_WHERE_SMALL = 0.08;
+/** Bursts, costs and priorities of any size leave a few tokens for a pace where no request needs them. */
+const LOST_ON_ANY_FIGURES = 0.02;
 
-/** The least utilisation that is promised, if any is: a little less by the part of small apps. */
+/**
+ * The least utilisation that is promised, if any is: less by the part of small apps, and a little less on
+ * figures that are not the scenario's own.
+ */
 export function utilisationBar(ground: Ground, bar: number): number | undefined {
   if (reasonAgainstUtilisation(ground) !== undefined) return undefined;
   const rates = ground.requestRates();
   const small = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_USE);
-  // The scenarios' own quota has one app, and is held to the whole bar on any number of nodes.
-  return rates.length === 1 ? bar : bar - (LOST_WHERE_SMALL * sum(small)) / sum(rates);
+  if (ground.isOwn) return bar;
+  const lost = LOST_ON_ANY_FIGURES + (LOST_WHERE_SMALL * sum(small)) / sum(rates);
+  return bar - lost;
 }
 
 /**
  * The part of local decisions that is promised whatever the load: of each app 1 − 1 / 4t, where t are
- * the requests that a node has of it within a horizon, because each has a lease of its own.
+ * the requests that a node has of it within a horizon, because each has a lease of its own. `moved` is the
+ * part of all requests that comes to another node within its first pace there, before the store knows of
+ * its demand: on figures that are not the scenario's own these may all wait for the store.
  */
-export function localBar(ground: Ground): number | undefined {
+export function localBar(ground: Ground, moved = 0): number | undefined {
   const all = sum(ground.requestRates());
   const promised = sum(
     ground.requestRates().map((rate) => {
@@ -35,20 +43,26 @@ export function localBar(ground: Ground): number | undefined {
       );
     }),
   );
-  return promised > 0 ? promised : undefined;
+  const waiting = ground.isOwn ? 0 : moved;
+  return promised > waiting ? promised - waiting : undefined;
 }
 
 /**
- * The most calls per second while there is a shortage: one per node and pace, and one for each request
- * of apps that have too few of them to keep a stock. `load` is that of the run, as a part.
+ * The most calls per second while there is a shortage: one per node and pace; one for each request of apps
+ * that have too few of them to keep a stock; and one for each miss, 1 in 4t, of apps whose stock is small.
+ * `load` is that of the run, as a part.
  */
 export function callsBar(ground: Ground, load: number): number {
   const paced = ground.nodes / ground.paceSeconds;
   const rates = ground.requestRates();
   // An app that is alone is the one that is short, and keeps the pace itself.
   if (rates.length === 1) return paced;
-  const direct = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_STOCK);
-  return paced + load * sum(direct);
+  const urgent = rates.map((rate) => {
+    const requests = perHorizon(ground, rate);
+    if (requests < REQUESTS_FOR_STOCK) return rate;
+    return requests < REQUESTS_FOR_USE ? rate / (4 * requests) : 0;
+  });
+  return paced + load * sum(urgent);
 }
 
 /** What is not promised on this ground, and why: a line for each. */

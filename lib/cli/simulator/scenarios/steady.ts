@@ -55,9 +55,12 @@ export const HOTSPOT: Scenario = {
   about: 'four fifths of the demand on one node, another one every half second',
   run(setting) {
     const ground = new Ground(setting, { quota: oneApp(), nodes: 20 });
-    const plan = ground.plan(SECONDS, ground.rates(0.9), movingHotspot(ground.nodes, 0.5, 0.8));
+    const [moveSeconds, hot] = [0.5, 0.8];
+    const slot = movingHotspot(ground.nodes, moveSeconds, hot);
+    const plan = ground.plan(SECONDS, ground.rates(0.9), slot);
     const utilisation = utilisationBar(ground, 0.99);
-    return contest(this, setting, ground, plan, { utilisation, local: localBar(ground) });
+    const local = localBar(ground, (hot * ground.paceSeconds) / moveSeconds);
+    return contest(this, setting, ground, plan, { utilisation, local });
   },
 };
 
