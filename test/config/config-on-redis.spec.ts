@@ -214,6 +214,50 @@ describe('a configuration in Redis', () => {
     await expect(store.read()).rejects.toEqual(errorWith({ code: 'STORE_UNAVAILABLE' }));
   });
 
+  describe('that was staged', () => {
+    let stepped: RedisProcess;
+
+    beforeEach(async () => {
+      stepped = await startRedis({ clock: 'stepped' });
+    });
+
+    const kinds = async ({ config }: { readonly config: VersionedConfig }): Promise<string[]> =>
+      (await config.history()).map(({ kind }) => kind).reverse();
+
+    it('takes effect at its time, once, though the next poll is far off', async () => {
+      const [a, b] = [await open('a', stepped.url), await open('b', stepped.url)];
+      const effectiveAt = Date.now() + HOUR_MS;
+      await a.config.update(limitOf(200), { effectiveAt, by: 'ann' });
+      stepped.stepClock(HOUR_MS - 300);
+      // From here on both know what time it is.
+      await Promise.all([a.config.staged(), b.config.staged()]);
+      await until(() => a.rate() === '200/s' && b.rate() === '200/s');
+      expect([a.config.current().revision, b.config.current().revision]).toEqual([3, 3]);
+      expect(a.config.current()).not.toHaveProperty('staged');
+      expect(await kinds(a)).toEqual(['code', 'stage', 'update']);
+      const [settled] = await b.config.history(1);
+      expect(settled).toMatchObject({ by: 'ann', effectiveAtMs: effectiveAt, about: { id: 2 } });
+      expect(settled!.atMs).toBeGreaterThanOrEqual(effectiveAt);
+    });
+
+    it('takes effect by the clock of Redis, whatever those of the processes say', async () => {
+      const a = await open('a', stepped.url, QUICK_MS);
+      const b = await open('b', stepped.url, QUICK_MS);
+      const reads = [countReads(a.store), countReads(b.store)];
+      await a.config.update(limitOf(200), { effectiveAt: Date.now() + HOUR_MS });
+      await until(() => reads.every((count) => count() >= 2));
+      expect([a.rate(), b.rate()]).toEqual(['100/s', '100/s']);
+      stepped.stepClock(HOUR_MS);
+      await until(() => a.rate() === '200/s' && b.rate() === '200/s');
+      // A clock that goes back behind its time does not bring it back.
+      stepped.stepClock(-2 * HOUR_MS);
+      await b.config.update({ policies: { other: { rate: 7 } } });
+      await until(() => a.config.current().revision === 4);
+      expect([a.rate(), b.rate()]).toEqual(['200/s', '200/s']);
+      expect(await kinds(a)).toEqual(['code', 'stage', 'update', 'update']);
+    });
+  });
+
   it('comes back after FLUSHALL, with all updates', async () => {
     const [a, b] = [await open('a', server.url, QUICK_MS), await open('b', server.url, QUICK_MS)];
     const { revision } = await a.config.update(limitOf(200));
