@@ -1,4 +1,4 @@
-// Runs the simulator; arguments are its own.
+// `weir simulate` of this clone; arguments are its own.
 import { ensureLibrary } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
@@ -7,8 +7,7 @@ import { main } from './support/step.mjs';
 await main(async () => {
   await ensureInstall();
   await ensureLibrary();
-  const { code } = await runNode(['scripts/run-simulator.mjs', ...process.argv.slice(2)], {
-    inherit: true,
-  });
+  const args = ['bin/weir.mjs', 'simulate', ...process.argv.slice(2)];
+  const { code } = await runNode(args, { inherit: true });
   return code;
 });

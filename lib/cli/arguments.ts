@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { UsageError } from './simulator/command/usage-error.js';
+import { UsageError } from './command.js';
 
 interface Option {
   readonly type: 'string' | 'boolean';
@@ -45,10 +45,17 @@ function parsed(args: readonly string[], options: Options) {
   }
 }
 
-export function wholeOption(name: string, text: string | undefined, least = 0): number | undefined {
+export function wholeOption(
+  name: string,
+  text: string | undefined,
+  least = 0,
+  most = Infinity,
+): number | undefined {
   if (text === undefined) return undefined;
-  if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
-  const from = least === 0 ? '' : ` from ${least}`;
+  const isWhole = /^\d{1,15}$/.test(text);
+  if (isWhole && Number(text) >= least && Number(text) <= most) return Number(text);
+  const to = most === Infinity ? '' : ` to ${most}`;
+  const from = least === 0 && to === '' ? '' : ` from ${least}${to}`;
   throw new UsageError(`${name} must be a whole number${from}; got '${text}'.`);
 }
 

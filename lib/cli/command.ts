@@ -1,3 +1,5 @@
+import { RateLimitError } from '../common/errors.js';
+
 /** Where a command says what it found, and what is wrong. */
 export interface Output {
   log(text: string): void;
@@ -26,3 +28,13 @@ export const DONE = 0;
 export const FAILED = 1;
 /** It could not make sense of what it was asked for. */
 export const MISUSED = 2;
+
+/** A mistake in the arguments: told together with how the command is used. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The command was understood, and cannot be done: told in one line, without how to use it. */
+export class CommandFailedError extends RateLimitError {
+  readonly code = 'COMMAND_FAILED';
+}

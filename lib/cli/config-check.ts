@@ -3,7 +3,7 @@ import { checkDocument, checkLayer } from '../config/schema/check.js';
 import { ConfigSyntaxError } from '../config/sources/parse-text.js';
 import { readArguments } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
-import { readDocument } from './read-document.js';
+import { readDocument } from './documents.js';
 
 /** What is wrong in one file. */
 interface Verdict {

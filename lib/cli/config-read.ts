@@ -6,13 +6,18 @@ import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { pastRevisions } from '../config/past-revisions.js';
 import { type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
-import { DONE, FAILED, type Command, type Output } from './command.js';
-import { CommandFailedError } from './errors.js';
-import { atPath, insteadOf, pathOf } from './document-path.js';
-import { RunningQuotas } from './running-quotas.js';
+import { DONE, FAILED, type Command, type Output, CommandFailedError } from './command.js';
+import { atPath, insteadOf, pathOf } from './documents.js';
+import {
+  RunningQuotas,
+  documentIn,
+  documentNamed,
+  isRevision,
+  laidOver,
+  readStored,
+} from './stored-config.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
-import { documentIn, documentNamed, isRevision, laidOver, readStored } from './stored-config.js';
-import { inLine, inTime, table } from './table.js';
+import { inLine, isoTime, table } from './table.js';
 
 export const configGet: Command = {
   name: 'config get',
@@ -35,7 +40,7 @@ export const configGet: Command = {
       }
       output.log(`# ${headline(holding, profile)}`);
       for (const { id, effectiveAtMs } of holding?.staged ?? []) {
-        output.log(`# update ${id} takes effect at ${inTime(effectiveAtMs)}`);
+        output.log(`# update ${id} takes effect at ${isoTime(effectiveAtMs)}`);
       }
       output.log(dump(part, { lineWidth: -1, noRefs: true }).trimEnd());
       return DONE;
@@ -53,7 +58,7 @@ function partOf(document: object, path: string): unknown {
 function headline(record: ConfigRecord | undefined, profile: string): string {
   if (record === undefined) return 'nothing is stored';
   const { revision, kind, by, atMs } = record;
-  return `revision ${revision}, profile ${profile}: ${kind} by ${inOneLine(by)} at ${inTime(atMs)}`;
+  return `revision ${revision}, profile ${profile}: ${kind} by ${inOneLine(by)} at ${isoTime(atMs)}`;
 }
 
 export const configDiff: Command = {
@@ -121,10 +126,10 @@ export const configHistory: Command = {
 
 function toRow({ revision, kind, by, atMs, diff, about, reason }: PastRevision) {
   const why = reason === undefined ? '' : `: ${reason}`;
-  const update = about && `update ${about.id} for ${inTime(about.effectiveAtMs)}${why}`;
+  const update = about && `update ${about.id} for ${isoTime(about.effectiveAtMs)}${why}`;
   const changes = diff === undefined ? '' : changedPaths(diff);
   const told = [update, changes].filter((text) => text !== undefined && text !== '').join('; ');
-  return [revision, kind, by, inTime(atMs), told];
+  return [revision, kind, by, isoTime(atMs), told];
 }
 
 export function changedPaths({ added, removed, changed }: ConfigDiff): string {

@@ -7,7 +7,7 @@ import { changedPaths } from './config-read.js';
 import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { prospectsOf, readStored } from './stored-config.js';
-import { inTime, table } from './table.js';
+import { isoTime, table } from './table.js';
 
 export const configStaged: Command = {
   name: 'config staged',
@@ -38,7 +38,7 @@ function waitingIn(record: ConfigRecord | undefined): Waiting[] {
 
 function toRow({ id, effectiveAtMs, by, diff, fault }: Waiting): unknown[] {
   const changes = fault === undefined ? changedPaths(diff) : `does not fit: ${fault}`;
-  return [String(id), inTime(effectiveAtMs), by, changes];
+  return [String(id), isoTime(effectiveAtMs), by, changes];
 }
 
 export const configCancel: Command = {

@@ -1,11 +1,9 @@
 import { type ConfigLayer } from '../config/schema/check.js';
-import { UsageError } from './simulator/command/usage-error.js';
+import { UsageError, type Command } from './command.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
-import { type Command } from './command.js';
-import { patchAt, pathOf } from './document-path.js';
+import { patchAt, pathOf, readDocument } from './documents.js';
 import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
 import { mustBeMeant } from './meant.js';
-import { readDocument } from './read-document.js';
 
 export const configSet: Command = {
   name: 'config set',

@@ -2,11 +2,9 @@ import { nearest } from '../common/nearest.js';
 import { canonicalJson } from '../config/document/canonical.js';
 import { type ConfigLayer } from '../config/schema/check.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
-import { UsageError } from './simulator/command/usage-error.js';
+import { UsageError, type Command, type Output, CommandFailedError } from './command.js';
 import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
-import { type Command, type Output } from './command.js';
-import { CommandFailedError } from './errors.js';
 import {
   changeFleet,
   WRITE_HELP,

@@ -4,21 +4,20 @@ import { ConfigConflictError } from '../config/config-errors.js';
 import { diff, type ConfigDiff } from '../config/document/diff.js';
 import { type ConfigSnapshot } from '../config/rate-limit-config.js';
 import { VersionedConfig } from '../config/versioned-config.js';
-import { type ConfigRecord, type ConfigStore, type StagedUpdate } from '../stores/config-store.js';
+import {
+  type ConfigRecord,
+  type ConfigStore,
+  type NodeAck,
+  type StagedUpdate,
+} from '../stores/config-store.js';
 import { wholeOption } from './arguments.js';
 import { DONE, FAILED, type Output } from './command.js';
 import { tellDiff } from './config-read.js';
-import {
-  answerOfFleet,
-  isRefusedByAll,
-  processes,
-  refusalIn,
-  type FleetAnswer,
-} from './fleet-answer.js';
-import { RunningQuotas } from './running-quotas.js';
+import { RunningQuotas, changesBy, documentIn, readStored } from './stored-config.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type StoreValues } from './store-options.js';
-import { changesBy, documentIn, readStored } from './stored-config.js';
-import { inTime } from './table.js';
+import { isoTime } from './table.js';
+import { type Clock } from '../common/clock.js';
+import { StoreUnavailableError } from '../common/errors.js';
 
 export const WRITE_OPTIONS = {
   ...STORE_OPTIONS,
@@ -170,9 +169,9 @@ function whatOf(record: ConfigRecord | undefined): string {
   const { kind, about } = record ?? {};
   if (about === undefined) return '';
   if (kind === 'cancel')
-    return `: update ${about.id} for ${inTime(about.effectiveAtMs)} is cancelled`;
+    return `: update ${about.id} for ${isoTime(about.effectiveAtMs)} is cancelled`;
   const way = `weir config cancel ${about.id} takes it back until then`;
-  return ` takes effect at ${inTime(about.effectiveAtMs)}; ${way}`;
+  return ` takes effect at ${isoTime(about.effectiveAtMs)}; ${way}`;
 }
 
 /** What a rollback does to updates that wait. */
@@ -182,7 +181,7 @@ function tellWaiting(record: ConfigRecord | undefined, before: ConfigRecord | un
   const missing = (from: typeof was, those: typeof was): typeof was =>
     from.filter(({ id }) => those.every((one) => one.id !== id));
   const named = ({ id, effectiveAtMs }: StagedUpdate): string =>
-    `update ${id} for ${inTime(effectiveAtMs)}`;
+    `update ${id} for ${isoTime(effectiveAtMs)}`;
   return [
     ...missing(was, is).map((update) => `${named(update)} is cancelled`),
     ...missing(is, was).map((update) => `${named(update)} waits again`),
@@ -196,3 +195,66 @@ export function yourName(): string {
     return 'weir';
   }
 }
+
+/** What the running processes have said of a revision. */
+export interface FleetAnswer {
+  readonly nodes: number;
+  readonly refused: readonly NodeAck[];
+  /** Those that have not said anything yet: cut off, busy, or gone without a word. */
+  readonly silent: readonly NodeAck[];
+}
+
+/** They say it 20 ms after they have heard of it; whoever has not heard of it does at its next poll. */
+const PATIENCE_MS = 1000;
+const PAUSE_MS = 25;
+
+const NOBODY: FleetAnswer = { nodes: 0, refused: [], silent: [] };
+
+/** Waits a moment for all of them; what has been written stays, whatever they say. */
+export async function answerOfFleet(
+  store: ConfigStore,
+  clock: Clock,
+  revision: number,
+): Promise<FleetAnswer> {
+  const until = clock.now() + PATIENCE_MS * 1000;
+  try {
+    for (;;) {
+      const answer = answerIn(await store.acknowledgements(), revision);
+      if (answer.silent.length === 0 || clock.now() >= until) return answer;
+      await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
+    }
+  } catch (error) {
+    if (error instanceof StoreUnavailableError) return NOBODY;
+    throw error;
+  }
+}
+
+function answerIn(nodes: readonly NodeAck[], wanted: number): FleetAnswer {
+  const isSilent = ({ revision, about = 0 }: NodeAck): boolean =>
+    Math.max(revision, about) < wanted;
+  const isRefusal = ({ status, about }: NodeAck): boolean =>
+    status === 'refused' && about === wanted;
+  return {
+    nodes: nodes.length,
+    refused: nodes.filter(isRefusal),
+    silent: nodes.filter(isSilent),
+  };
+}
+
+/** Undefined if none has refused it. */
+export function refusalIn({ nodes, refused }: FleetAnswer): string | undefined {
+  if (refused.length === 0) return undefined;
+  const reasons = [...new Set(refused.map(({ reason }) => reason ?? 'it does not say why'))];
+  const isOne = refused.length === 1;
+  return [
+    `refused by ${refused.length} of ${processes(nodes)}, which ${isOne ? 'stays' : 'stay'} on what was:`,
+    ...reasons.map((reason) => `  ${reason}`),
+  ].join('\n');
+}
+
+/** Where none runs, nobody has refused it. */
+export const isRefusedByAll = ({ nodes, refused }: FleetAnswer): boolean =>
+  nodes > 0 && refused.length === nodes;
+
+export const processes = (count: number): string =>
+  count === 1 ? '1 process' : `${count} processes`;

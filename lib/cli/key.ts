@@ -10,10 +10,8 @@ import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/weir-rate-limiter.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { leasedTokens } from '../stores/redis/leased-tokens.js';
-import { UsageError } from './simulator/command/usage-error.js';
+import { UsageError, DONE, type Command, type Output, CommandFailedError } from './command.js';
 import { readArguments } from './arguments.js';
-import { DONE, type Command, type Output } from './command.js';
-import { CommandFailedError } from './errors.js';
 import {
   STORE_HELP,
   STORE_OPTIONS,

@@ -6,8 +6,8 @@ import { prospects } from '../config/staged-updates.js';
 import { pathText } from '../config/document/path.js';
 import { joined, NO_LAYERS, patched } from '../config/layers.js';
 import { type ConfigLayers, type ConfigRecord } from '../stores/config-store.js';
-import { atPath } from './document-path.js';
-import { CommandFailedError } from './errors.js';
+import { atPath } from './documents.js';
+import { CommandFailedError } from './command.js';
 
 interface Meant {
   /** Policies that are not there yet are no mistake. */

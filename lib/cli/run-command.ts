@@ -1,9 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
-import { libraryVersion } from '../config/library-version.js';
 import { nearest } from '../common/nearest.js';
-import { UsageError } from './simulator/command/usage-error.js';
-import { DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
+import { UsageError, DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
 import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';
 import { configCancel, configStaged } from './config-staged.js';
@@ -131,4 +130,14 @@ function unknown(args: readonly string[], group: readonly Command[]): string {
   const others = group.length > 0 ? there : '';
   const hint = meant === undefined ? others : ` Did you mean '${meant}'?`;
   return `There is no command '${asked}'.${hint} Try weir --help.`;
+}
+
+/** The version of this library; empty if its package.json is not there, as in a bundle. */
+function libraryVersion(): string {
+  try {
+    const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+    return (JSON.parse(file) as { version: string }).version;
+  } catch {
+    return '';
+  }
 }

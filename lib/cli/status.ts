@@ -5,11 +5,11 @@ import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
 import { DONE, type Command, type Output } from './command.js';
-import { processes } from './fleet-answer.js';
+import { processes } from './fleet-change.js';
 import { heldResources, type HeldResource } from './degrade.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { documentIn, readStored } from './stored-config.js';
-import { inTime, table } from './table.js';
+import { isoTime, table } from './table.js';
 import { ordersOf, tellOrders } from './warm.js';
 
 const TIMEOUT_MS = 5000;
@@ -74,7 +74,7 @@ function tellNodes(
       : `configuration: revision ${holding.revision}, profile ${profile}`,
   );
   for (const { id, by, effectiveAtMs } of holding?.staged ?? []) {
-    output.log(`update ${id} by ${by} takes effect at ${inTime(effectiveAtMs)}`);
+    output.log(`update ${id} by ${by} takes effect at ${isoTime(effectiveAtMs)}`);
   }
   if (nodes.length === 0) return output.log('no process has said which revision it is on');
   const behind = nodes.filter(({ revision }) => revision !== (holding?.revision ?? 0)).length;
@@ -84,7 +84,7 @@ function tellNodes(
       : `${behind} of ${processes(nodes.length)} ${behind === 1 ? 'is' : 'are'} not on it`,
   );
   const rows = nodes.map(({ node, revision, status, reason, atMs }) => {
-    return [node, revision, status, inTime(atMs), reason];
+    return [node, revision, status, isoTime(atMs), reason];
   });
   output.log(`\n${table(['node', 'revision', 'status', 'heard of', 'why'], rows)}`);
 }
@@ -92,7 +92,7 @@ function tellNodes(
 function tellHeld(held: readonly HeldResource[], output: Output): void {
   if (held.length === 0) return;
   const rows = held.map(({ resource, mode, level, untilMs }) => {
-    return [resource, mode, level, untilMs === undefined ? undefined : inTime(untilMs)];
+    return [resource, mode, level, untilMs === undefined ? undefined : isoTime(untilMs)];
   });
   output.log(`\n${table(['resource', 'held as', 'level', 'until'], rows)}`);
 }
@@ -101,7 +101,7 @@ function tellQuota(clusterId: string, quota: QuotaStatus | undefined, output: Ou
   if (quota === undefined) return output.log(`\ncluster ${clusterId}: no quota`);
   const { capacity, level, depth, outstanding, demand, nodes, overloaded, asOfMs } = quota;
   output.log(
-    `\ncluster ${clusterId}: ${overloaded ? 'OVERLOADED' : 'not overloaded'}, as of ${inTime(asOfMs)}\n` +
+    `\ncluster ${clusterId}: ${overloaded ? 'OVERLOADED' : 'not overloaded'}, as of ${isoTime(asOfMs)}\n` +
       table(
         ['capacity/s', 'demand/s', 'tokens', 'of', 'leased', 'nodes'],
         [[capacity, demand, level, depth, outstanding, nodes]],

@@ -1,7 +1,7 @@
 import { unescape } from 'node:querystring';
 import { SystemClock } from '../common/clock.js';
 import { StoreUnavailableError, withoutSecrets } from '../common/errors.js';
-import { UsageError } from './simulator/command/usage-error.js';
+import { UsageError } from './command.js';
 import { RedisStoreOptions } from '../limiter/options.js';
 import {
   connectRedis,

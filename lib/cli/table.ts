@@ -34,4 +34,4 @@ export function inLine(value: unknown): string {
 }
 
 /** Milliseconds since 1970, as everybody reads them. */
-export const inTime = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
+export const isoTime = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');

@@ -3,13 +3,18 @@ import { type OpenOrder, type OrderClaim } from '../stores/order-store.js';
 import { RedisOrders } from '../stores/redis/redis-orders.js';
 import { type Clock } from '../common/clock.js';
 import { dateOption, readArguments, wholeOption } from './arguments.js';
-import { DONE, FAILED, type Command, type Output } from './command.js';
+import {
+  CommandFailedError,
+  DONE,
+  FAILED,
+  UsageError,
+  type Command,
+  type Output,
+} from './command.js';
 import { unknownResource } from './degrade.js';
-import { CommandFailedError } from './errors.js';
-import { UsageError } from './simulator/command/usage-error.js';
 import { yourName } from './fleet-change.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
-import { inTime, table } from './table.js';
+import { isoTime, table } from './table.js';
 
 const TIMEOUT_MS = 5000;
 const PAUSE_MS = 50;
@@ -61,7 +66,7 @@ export const warm: Command = {
       }
       const told = { id, atMs: at.getTime(), services };
       if (isJson) output.log(JSON.stringify(told, null, 2));
-      else output.log(`warm order ${id} for ${inTime(at.getTime())}: ${services.join(', ')}`);
+      else output.log(`warm order ${id} for ${isoTime(at.getTime())}: ${services.join(', ')}`);
       return DONE;
     });
   },
@@ -105,7 +110,7 @@ async function mustBeAhead({ config }: OpenStore, at: Date | undefined): Promise
   const { nowMs } = await config.read();
   if (at === undefined || at.getTime() > nowMs) return;
   throw new CommandFailedError(
-    `--at ${inTime(at.getTime())} is past: the clock of Redis says ${inTime(nowMs)}; leave it out for now`,
+    `--at ${isoTime(at.getTime())} is past: the clock of Redis says ${isoTime(nowMs)}; leave it out for now`,
   );
 }
 
@@ -194,7 +199,7 @@ function rowsOf(service: string, claim: OrderClaim | undefined): unknown[][] {
 
 export function tellOrders(orders: readonly OpenOrder[], output: Output): void {
   for (const { id, by, atMs, resource = 'all', claims } of orders) {
-    output.log(`\nwarm order ${id} by ${by} at ${inTime(atMs)}: ${resource}`);
+    output.log(`\nwarm order ${id} by ${by} at ${isoTime(atMs)}: ${resource}`);
     const rows = [...claims].flatMap(([service, claim]) => rowsOf(service, claim));
     if (rows.length > 0) output.log(table(WARM_HEAD, rows));
   }

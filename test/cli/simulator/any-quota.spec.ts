@@ -22,7 +22,7 @@ const named = (name: string): Scenario => SCENARIOS.find((one) => one.name === n
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 const runBuilt = (...args: string[]): Promise<Finished> =>
-  runToEnd(process.execPath, [join(root, 'scripts/run-simulator.mjs'), ...args], { cwd: root });
+  runToEnd(process.execPath, [join(root, 'bin/weir.mjs'), 'simulate', ...args], { cwd: root });
 
 describe('the quota that the README tries on thirty nodes', () => {
   let dir: string;
@@ -38,7 +38,7 @@ describe('the quota that the README tries on thirty nodes', () => {
     writeFileSync(config, /```json\n(.*?)```/s.exec(section)![1]!);
     const names = ['skew-overload', 'hotspot', 'low-limit', 'outage'];
     const { code, stdout } = await runBuilt(
-      ...['--config', config, '--nodes', '30'],
+      ...[config, '--nodes', '30'],
       ...names.flatMap((name) => ['--scenario', name]),
     );
     expect(stdout).toMatch(/^(\d+) of \1 bars met, 0 MISSED\.$/m);

@@ -1,4 +1,4 @@
-import { type Output } from '../command/simulate.js';
+import { type Output } from '../../command.js';
 import { EVENTS, historyOf } from './history.js';
 import { runHistory } from './run-history.js';
 import { describeHistory, shrink } from './shrink.js';
