@@ -1,37 +1,35 @@
 import { type Provider } from '@nestjs/common';
 import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { type VersionedConfig } from './config/versioned-config.js';
-import { ConfigLife, openConfig, openOrders } from './config.life.js';
+import { ConfigLifecycle, openConfig, openOrders } from './config/config.lifecycle.js';
 import { DegradeParts } from './degradation/degradation.providers.js';
 import { RoutePolicies } from './limits/route-policies.js';
 import { RouteTable } from './limits/route-table.js';
 import { Degradation } from './degradation/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
-import { LimitsConsumer } from './limits.consumer.js';
+import { LimitsConsumer } from './config/limits.consumer.js';
 import { Protection } from './protection/protection.js';
 import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONS, provide } from './requests/module-tokens.js';
-import { RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
 
 /** What changes while the service runs, and who has to know. */
 export const configProviders: Provider[] = [
   provide(
     LimitsConsumer,
-    [OPTIONS, RateLimiter, RoutePolicies, RouteTable, RateLimitHeaders],
+    [OPTIONS, RateLimiter, RoutePolicies, RouteTable],
     (
       { app }: RateLimitModuleOptions,
       limiter: RateLimiter,
       routePolicies: RoutePolicies,
       routes: RouteTable,
-      headers: RateLimitHeaders,
     ) => {
       const fixed = typeof app === 'string' ? app : undefined;
-      return new LimitsConsumer(limiter, routePolicies, routes, headers, fixed);
+      return new LimitsConsumer(limiter, routePolicies, routes, fixed);
     },
   ),
   provide(RateLimitConfig, [OPTIONS, RateLimiter], openConfig),
   provide(
-    ConfigLife,
+    ConfigLifecycle,
     [
       RateLimitConfig,
       OPTIONS,
@@ -60,7 +58,7 @@ export const configProviders: Provider[] = [
       };
       const consumers = [limits, resources, degradation];
       const orders = openOrders(options, config, limiter, operations, degradation);
-      return new ConfigLife(config, options, limiter, routePolicies, consumers, orders);
+      return new ConfigLifecycle(config, options, limiter, routePolicies, consumers, orders);
     },
   ),
 ];

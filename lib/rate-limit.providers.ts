@@ -175,9 +175,12 @@ export const providers: Provider[] = [
   provide(MessageTransport, [OPTIONS, DroppedEvents, ModulesContainer], messageTransport),
   provide(
     RateLimitHeaders,
-    [OPTIONS],
-    ({ headers }: RateLimitModuleOptions) =>
-      new RateLimitHeaders(Object.assign(new HeaderOptions(), headers)),
+    [OPTIONS, RouteTable],
+    (options: RateLimitModuleOptions, routes: RouteTable) => {
+      const headers = new RateLimitHeaders(Object.assign(new HeaderOptions(), options.headers));
+      routes.onNewFigures(() => headers.forgetFigures());
+      return headers;
+    },
   ),
   provide(
     Transports,

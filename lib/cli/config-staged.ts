@@ -1,4 +1,4 @@
-import { inWords } from '../config/config-errors.js';
+import { errorText } from '../common/errors.js';
 import { type ConfigDiff } from '../config/document/diff.js';
 import { type ConfigRecord, type StagedUpdate } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
@@ -32,7 +32,7 @@ function waitingIn(record: ConfigRecord | undefined): Waiting[] {
   if (record === undefined) return [];
   return prospectsOf(record).map(({ update, changes, fault }) => ({
     ...{ ...update, diff: changes },
-    ...(fault !== undefined && { fault: inWords(fault) }),
+    ...(fault !== undefined && { fault: errorText(fault) }),
   }));
 }
 

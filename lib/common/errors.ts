@@ -291,3 +291,6 @@ function asJson(value: object | null): string | undefined {
     return undefined;
   }
 }
+
+export const errorText = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
+import { errorText } from '../common/errors.js';
 import { Subject } from 'rxjs';
 import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
 import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/config-store.js';
-import { inWords } from './config-errors.js';
 import { configUpdates } from './config-updates.js';
 import { diff, type ConfigDiff } from './document/diff.js';
 import {
@@ -10,9 +10,9 @@ import {
   type ConfigRefusal,
   type ConfigSnapshot,
 } from './rate-limit-config.js';
-import { type Report } from './report.js';
+import { type Report } from '../common/report.js';
 import { snapshotOf } from './snapshot.js';
-import { inWordsOf, prospects } from './staged-updates.js';
+import { updateText, prospects } from './staged-updates.js';
 
 /** What the store has, as it was read. */
 export interface Adoption {
@@ -83,7 +83,7 @@ export class AppliedConfig {
     try {
       this.useOwn(layers);
     } catch (error) {
-      this.refuse({ revision: 0, kind: 'invalid', reason: inWords(error), error });
+      this.refuse({ revision: 0, kind: 'invalid', reason: errorText(error), error });
     }
   }
 
@@ -110,7 +110,7 @@ export class AppliedConfig {
 
   /** What this process brings along is of no use; that it is left out is told elsewhere. */
   refuseOwn(kind: ConfigRefusal['kind'], error: unknown): void {
-    this.refusals.next({ revision: 0, kind, reason: inWords(error), error });
+    this.refusals.next({ revision: 0, kind, reason: errorText(error), error });
   }
 
   nodeReport(node: string): NodeReport {
@@ -162,7 +162,7 @@ export class AppliedConfig {
     this.warned = new Set();
     for (const { update, fault } of all) {
       if (fault === undefined) continue;
-      const reason = `${inWordsOf(update)} does not fit: ${inWords(fault)}`;
+      const reason = `${updateText(update)} does not fit: ${errorText(fault)}`;
       this.warned.add(reason);
       if (before.has(reason)) continue;
       if (kind === 'stage' && update.id === about?.id)
@@ -180,7 +180,7 @@ export class AppliedConfig {
         this.prepare(snapshotOf(record, revision, { allowEmpty: true, known: this.applied }))
       );
     } catch (error) {
-      this.refuse({ revision, kind: 'invalid', reason: inWords(error), error });
+      this.refuse({ revision, kind: 'invalid', reason: errorText(error), error });
       return undefined;
     }
   }
@@ -211,7 +211,7 @@ export class AppliedConfig {
   private tell({ revision }: ConfigSnapshot, record: ConfigRecord | undefined): void {
     const { kind, about, by = 'this process', reason = '' } = record ?? {};
     if (about === undefined) return this.report.info(`revision ${revision} by ${by} is in use`);
-    const update = inWordsOf(about);
+    const update = updateText(about);
     if (kind === 'stage') return this.report.info(`revision ${revision}: ${update} is staged`);
     if (kind === 'cancel')
       return this.report.info(`revision ${revision}: ${by} cancelled ${update}`);
@@ -227,7 +227,7 @@ export class AppliedConfig {
     try {
       commit();
     } catch (error) {
-      this.report.error(`a part could not change over, which is a bug: ${inWords(error)}`);
+      this.report.error(`a part could not change over, which is a bug: ${errorText(error)}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { RateLimitError } from '../common/errors.js';
+import { errorText, RateLimitError } from '../common/errors.js';
 import { type StagedName } from '../stores/config-store.js';
 
 /** Somebody else has changed the configuration in the meantime. Read it again, and decide again. */
@@ -47,7 +47,7 @@ export class ConfigRefusedError extends RateLimitError {
   readonly code = 'CONFIG_REFUSED';
 
   constructor(cause: unknown) {
-    super(`the configuration was refused: ${inWords(cause)}`, { cause });
+    super(`the configuration was refused: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -75,6 +75,3 @@ export class UnknownRevisionError extends RateLimitError {
     super(`revision ${revision} is not in the history${there}`);
   }
 }
-
-export const inWords = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -8,7 +8,7 @@ import {
   type RollbackOptions,
   type UpdateOptions,
 } from './rate-limit-config.js';
-import { type Report } from './report.js';
+import { type Report } from '../common/report.js';
 
 export interface ConfigSettings extends OwnConfig {
   readonly store: ConfigStore;

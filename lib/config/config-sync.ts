@@ -1,3 +1,4 @@
+import { errorText } from '../common/errors.js';
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
 import { deepFreeze } from '../common/immutable.js';
@@ -13,7 +14,6 @@ import {
   type StoredConfig,
 } from '../stores/config-store.js';
 import { type AppliedConfig } from './applied-config.js';
-import { inWords } from './config-errors.js';
 import { shared } from './document/shared.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
@@ -198,7 +198,7 @@ export class ConfigSync {
       };
     } catch (error) {
       if (next !== undefined && overdueMs < GRACE_MS) return undefined;
-      const said = { staged, about, reason: inWords(error) };
+      const said = { staged, about, reason: errorText(error) };
       return { draft: this.draft(this.layers, 'drop', this.newest!.hash, said) };
     }
   }
@@ -240,7 +240,7 @@ export class ConfigSync {
       const draft = this.draft(layers, kind, next.hash);
       return { draft, written: () => this.own.published(publication) };
     } catch (error) {
-      this.own.withdrawn(inWords(error));
+      this.own.withdrawn(errorText(error));
       this.applied.refuseOwn('invalid', error);
       return undefined;
     }

@@ -14,7 +14,7 @@ import {
   type LayerName,
 } from './layers.js';
 import { type OwnLayer } from './rate-limit-config.js';
-import { type Report } from './report.js';
+import { type Report } from '../common/report.js';
 import { checkLayer } from './schema/check.js';
 
 const NAMES: readonly LayerName[] = ['code', 'file'];

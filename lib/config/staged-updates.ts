@@ -46,7 +46,7 @@ export const nameOf = ({ id, by, effectiveAtMs }: StagedName): StagedName => ({
   ...{ id, by, effectiveAtMs },
 });
 
-export const inWordsOf = ({ id, by, effectiveAtMs }: StagedName): string =>
+export const updateText = ({ id, by, effectiveAtMs }: StagedName): string =>
   `update ${id} by ${by} for ${new Date(effectiveAtMs).toISOString()}`;
 
 /** What becomes of an update that waits, as things stand. */

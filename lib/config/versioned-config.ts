@@ -1,5 +1,10 @@
 import { type Cancel } from '../common/clock.js';
-import { InvalidConfigError, StoreUnavailableError, type ConfigIssue } from '../common/errors.js';
+import {
+  errorText,
+  InvalidConfigError,
+  StoreUnavailableError,
+  type ConfigIssue,
+} from '../common/errors.js';
 import { later } from '../common/later.js';
 import { MOST_REVISIONS } from '../stores/config-record.js';
 import {
@@ -12,7 +17,7 @@ import {
 import { Acknowledger } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
-import { inWords, spanOf, UnknownRevisionError } from './config-errors.js';
+import { spanOf, UnknownRevisionError } from './config-errors.js';
 import {
   checkRevision,
   checkRollbackOptions,
@@ -198,7 +203,7 @@ export class VersionedConfig extends RateLimitConfig {
       return [];
     } catch (error) {
       if (error instanceof InvalidConfigError) return error.issues;
-      const message = inWords(error);
+      const message = errorText(error);
       return [
         { path: '', value: undefined, expected: 'a configuration that can be used', message },
       ];
@@ -306,7 +311,7 @@ export class VersionedConfig extends RateLimitConfig {
     const { revision } = this.current();
     const kept = revision === 0 ? 'what this process brings along' : `revision ${revision}`;
     this.settings.report.warn(
-      `the configuration cannot be read, ${kept} stays in use: ${inWords(error)}`,
+      `the configuration cannot be read, ${kept} stays in use: ${errorText(error)}`,
     );
   }
 

@@ -39,6 +39,7 @@ export interface RouteTableSettings {
 export class RouteTable {
   private readonly plans = new ByHandler((type, handler) => this.makePlan(type, handler));
   /** All of them, and what parts each. */
+  private readonly figureListeners: (() => void)[] = [];
   private readonly all = new Map<RoutePlan, () => void>();
   /** Of those whose requests have names, and no places. */
   private readonly named = new Map<RoutePlan, ParamNames>();
@@ -64,6 +65,12 @@ export class RouteTable {
       plan.forgetFigures();
       part();
     }
+    for (const listener of this.figureListeners) listener();
+  }
+
+  /** Calls back whenever limits have changed: headers, for one, remember figures as text. */
+  onNewFigures(listener: () => void): void {
+    this.figureListeners.push(listener);
   }
 
   /**

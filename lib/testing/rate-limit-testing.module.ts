@@ -61,6 +61,7 @@ function unlimitedRoutes(limiter: RateLimiter): Pick<RouteTable, keyof RouteTabl
       planOf: () => unlimited,
       checkApplied: nothing,
       forgetFigures: nothing,
+      onNewFigures: nothing,
       checkKeys: nothing,
     },
     prepareCosts: () => nothing,

@@ -1,9 +1,9 @@
-import { type Cancel, type Clock } from './common/clock.js';
-import { later } from './common/later.js';
-import { inWords } from './config/config-errors.js';
-import { type Report } from './config/report.js';
-import { type WarmedResource } from './degradation/route-warming.js';
-import { type OpenOrder, type OrderResult, type OrderStore } from './stores/order-store.js';
+import { errorText } from '../common/errors.js';
+import { type Cancel, type Clock } from '../common/clock.js';
+import { later } from '../common/later.js';
+import { type Report } from '../common/report.js';
+import { type WarmedResource } from './route-warming.js';
+import { type OpenOrder, type OrderResult, type OrderStore } from '../stores/order-store.js';
 
 export interface WarmOrdersSettings {
   readonly store: OrderStore;
@@ -98,8 +98,8 @@ export class WarmOrders {
       const all = warmed.map((one) => `${one.resource} ${one.warmed} warmed, ${one.failed} failed`);
       report.info(`${name}: ${all.join('; ')}`);
     } catch (error) {
-      result = { error: inWords(error) };
-      report.error(`${name} failed: ${inWords(error)}`);
+      result = { error: errorText(error) };
+      report.error(`${name} failed: ${errorText(error)}`);
     } finally {
       stop();
     }

@@ -1,18 +1,16 @@
-import { type ConfigConsumer, type ConfigSnapshot } from './config/rate-limit-config.js';
-import { limitsOf } from './config/schema/limits-of.js';
-import { UnknownAppError } from './common/errors.js';
-import { type RoutePolicies } from './limits/route-policies.js';
-import { type RouteTable } from './limits/route-table.js';
-import { type RateLimiter } from './limiter/rate-limiter.js';
-import { type RateLimitHeaders } from './transports/shared/rate-limit-headers.js';
+import { type ConfigConsumer, type ConfigSnapshot } from './rate-limit-config.js';
+import { limitsOf } from './schema/limits-of.js';
+import { UnknownAppError } from '../common/errors.js';
+import { type RoutePolicies } from '../limits/route-policies.js';
+import { type RouteTable } from '../limits/route-table.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
 
-/** Brings limits into force: what they are, how they are applied, and what callers are told of them. */
+/** Brings limits into force: their figures, how they are applied to requests, and the costs of routes. */
 export class LimitsConsumer implements ConfigConsumer {
   constructor(
     private readonly limiter: RateLimiter,
     private readonly routePolicies: RoutePolicies,
     private readonly routes: RouteTable,
-    private readonly headers: RateLimitHeaders,
     /** The app that all requests are charged to, if it is one. */
     private readonly app: string | undefined,
   ) {}
@@ -37,7 +35,6 @@ export class LimitsConsumer implements ConfigConsumer {
       commitCosts();
       commitPolicies();
       this.routes.forgetFigures();
-      this.headers.forgetFigures();
     };
   }
 }

@@ -1,28 +1,41 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { type ConfigConsumer, type OwnLayer } from './config/rate-limit-config.js';
-import { type Report } from './config/report.js';
-import { type ConfigLayer } from './config/schema/check.js';
-import { documentOf } from './config/schema/limits-of.js';
-import { type ConfigSource } from './config/sources/config-source.js';
-import { FileSource } from './config/sources/file-source.js';
-import { SourceLayer } from './config/sources/source-layer.js';
-import { VersionedConfig } from './config/versioned-config.js';
-import { SystemClock } from './common/clock.js';
-import { durationMs } from './common/duration.js';
-import { RateLimitError } from './common/errors.js';
-import { newNodeId } from './common/ids.js';
-import { inOneLine } from './common/quoted.js';
-import { withoutUndefined } from './common/validate.js';
-import { ConfigOptions } from './config/config.options.js';
-import { type DegradeParts } from './degradation/degradation.providers.js';
-import { type RoutePolicies } from './limits/route-policies.js';
-import { type Degradation } from './degradation/degradation.js';
-import { type RateLimiter } from './limiter/rate-limiter.js';
-import { type RateLimitModuleOptions } from './rate-limit.options.js';
-import { MemoryConfig } from './stores/memory/memory-config.js';
-import { RedisConfig } from './stores/redis/redis-config.js';
-import { RedisOrders } from './stores/redis/redis-orders.js';
-import { WarmOrders } from './warm-orders.js';
+import { type ConfigConsumer, type OwnLayer } from './rate-limit-config.js';
+import { type Report } from '../common/report.js';
+import { type ConfigLayer } from './schema/check.js';
+import { documentOf } from './schema/limits-of.js';
+import { type ConfigSource } from './sources/config-source.js';
+import { FileSource } from './sources/file-source.js';
+import { SourceLayer } from './sources/source-layer.js';
+import { VersionedConfig } from './versioned-config.js';
+import { SystemClock, type Clock } from '../common/clock.js';
+import { durationMs } from '../common/duration.js';
+import { RateLimitError } from '../common/errors.js';
+import { newNodeId } from '../common/ids.js';
+import { inOneLine } from '../common/quoted.js';
+import { withoutUndefined } from '../common/validate.js';
+import { ConfigOptions } from './config.options.js';
+import { type RoutePolicies } from '../limits/route-policies.js';
+import { type Degradation } from '../degradation/degradation.js';
+import { type DegradeModuleInput } from '../degradation/degrade-module-options.js';
+import { type QuotaOptions } from '../limiter/quota-options.js';
+import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type ResourcesInput } from '../protection/resource-options.js';
+import { MemoryConfig } from '../stores/memory/memory-config.js';
+import { RedisConfig } from '../stores/redis/redis-config.js';
+import { RedisOrders } from '../stores/redis/redis-orders.js';
+import { WarmOrders } from '../degradation/warm-orders.js';
+
+/** The module's options, as far as the configuration reads them. */
+export interface ConfigModuleOptions {
+  readonly config: Partial<ConfigOptions>;
+  readonly configVersion?: number;
+  readonly service?: string;
+  readonly nodeId?: string;
+  readonly clock?: Clock;
+  readonly quota?: QuotaOptions;
+  readonly protection: ResourcesInput;
+  readonly degradation: DegradeModuleInput;
+}
 
 /** Of an application without a name. */
 const DEFAULT_SERVICE = 'default';
@@ -34,7 +47,7 @@ const STORE_TIMEOUT_MS = 1000;
 const MOST_NAMES = 200;
 
 /** The configuration of an application, on the store that its limiter has. */
-export function openConfig(options: RateLimitModuleOptions, limiter: RateLimiter): VersionedConfig {
+export function openConfig(options: ConfigModuleOptions, limiter: RateLimiter): VersionedConfig {
   const { nodeId = newNodeId(), clock = new SystemClock(), config } = options;
   const { service = DEFAULT_SERVICE } = options;
   const { redis } = limiter;
@@ -60,11 +73,11 @@ function reportTo(logger: Logger): Report {
 
 /** Has this process tell what operators can name, and carry out their orders; on Redis only. */
 export function openOrders(
-  { service = DEFAULT_SERVICE, clock = new SystemClock() }: RateLimitModuleOptions,
+  { service = DEFAULT_SERVICE, clock = new SystemClock() }: ConfigModuleOptions,
   config: VersionedConfig,
   { redis }: RateLimiter,
   degradation: Degradation,
-  parts: DegradeParts,
+  parts: { readonly resources: readonly string[] },
 ): WarmOrders | undefined {
   if (redis === undefined) return undefined;
   const names = (): string[] => (parts.resources.length === 0 ? [] : degradation.warmable());
@@ -86,13 +99,13 @@ export function openOrders(
  * Starts the configuration when all policies of the code are known, and ends it when no request is
  * on its way any more.
  */
-export class ConfigLife implements OnApplicationBootstrap, OnApplicationShutdown {
+export class ConfigLifecycle implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('RateLimitConfig');
   private layer: SourceLayer | undefined;
 
   constructor(
     private readonly config: VersionedConfig,
-    private readonly options: RateLimitModuleOptions,
+    private readonly options: ConfigModuleOptions,
     private readonly limiter: RateLimiter,
     private readonly routePolicies: RoutePolicies,
     private readonly consumers: readonly ConfigConsumer[],
@@ -167,7 +180,7 @@ function layerOf({ version, ...document }: ConfigLayer): OwnLayer {
 function plainParts({
   protection,
   degradation,
-}: Pick<RateLimitModuleOptions, 'protection' | 'degradation'>): object {
+}: Pick<ConfigModuleOptions, 'protection' | 'degradation'>): object {
   const { probes: _functions, credentialHeaders: _ofCode, ...figures } = degradation;
   const parts = { protection, degradation: figures };
   const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
