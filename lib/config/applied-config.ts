@@ -14,18 +14,10 @@ import { type Report } from '../common/report.js';
 import { snapshotOf } from './snapshot.js';
 import { updateText, prospects } from './staged-updates.js';
 
-/** What the store has, as it was read. */
-export interface Adoption {
-  readonly current: ConfigRecord;
-  readonly previous?: ConfigRecord | undefined;
-}
-
-/** A snapshot that everything has prepared for, as things stood then. */
+/** A snapshot that every consumer has prepared for. */
 interface Prepared {
   readonly next: ConfigSnapshot;
-  /** Of each consumer that there was. */
   readonly commits: readonly (() => void)[];
-  readonly from: ConfigSnapshot | undefined;
 }
 
 /**
@@ -39,7 +31,6 @@ export class AppliedConfig {
   private readonly consumers = new Set<ConfigConsumer>();
   private applied: ConfigSnapshot | undefined;
   private refusal: ConfigRefusal | undefined;
-  private ready: Prepared | undefined;
   /** What was said of updates that wait. */
   private warned = new Set<string>();
   /** The record that is applied; none for revision 0. */
@@ -58,15 +49,9 @@ export class AppliedConfig {
 
   /** Throws if a part of this process cannot work with it; changes nothing. */
   prepare(next: ConfigSnapshot): Prepared {
-    return (this.ready = this.mustSuit(next));
-  }
-
-  /** The same for what is not about to be used. */
-  mustSuit(next: ConfigSnapshot): Prepared {
-    const from = this.applied;
     const commits: (() => void)[] = [];
-    for (const consumer of this.consumers) commits.push(consumer.prepare(next, from));
-    return { next, commits, from };
+    for (const consumer of this.consumers) commits.push(consumer.prepare(next, this.applied));
+    return { next, commits };
   }
 
   /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
@@ -88,7 +73,7 @@ export class AppliedConfig {
   }
 
   /** Takes what the store has, unless it is known or older. */
-  adopt({ current, previous }: Adoption): void {
+  adopt(current: ConfigRecord, previous?: ConfigRecord): void {
     if (!this.isNews(current)) return;
     this.apply(current);
     // Who has nothing yet is better off with the last revision than with none of the fleet's.
@@ -156,7 +141,7 @@ export class AppliedConfig {
   private lookAhead({ staged, kind, about, revision, ...layers }: ConfigRecord): void {
     const known = this.applied;
     const all = prospects(layers, staged, (then, { allowEmpty }) => {
-      this.mustSuit(snapshotOf(then, revision + 1, { allowEmpty, known }));
+      this.prepare(snapshotOf(then, revision + 1, { allowEmpty, known }));
     });
     const before = this.warned;
     this.warned = new Set();
@@ -174,29 +159,15 @@ export class AppliedConfig {
   private prepared(record: ConfigRecord): Prepared | undefined {
     const { revision } = record;
     try {
-      const ready = this.readyFor(record);
-      return (
-        ready ??
-        this.prepare(snapshotOf(record, revision, { allowEmpty: true, known: this.applied }))
-      );
+      return this.prepare(snapshotOf(record, revision, { allowEmpty: true, known: this.applied }));
     } catch (error) {
       this.refuse({ revision, kind: 'invalid', reason: errorText(error), error });
       return undefined;
     }
   }
 
-  /** Who writes a revision has prepared for it before. */
-  private readyFor({ revision, hash }: ConfigRecord): Prepared | undefined {
-    const { ready, applied, consumers } = this;
-    const isFor = ready?.next.revision === revision && ready.next.hash === hash;
-    return isFor && ready.from === applied && ready.commits.length === consumers.size
-      ? ready
-      : undefined;
-  }
-
   private swap({ commits, next }: Prepared, record: ConfigRecord | undefined): void {
     const from = this.applied;
-    this.ready = undefined;
     for (const commit of commits) this.commit(commit);
     const staged = record?.staged ?? [];
     const to = staged.length === 0 ? next : Object.freeze({ ...next, staged });

@@ -13,8 +13,8 @@ import { type ConfigSnapshot, type RollbackOptions } from './rate-limit-config.j
 import { snapshotOf } from './snapshot.js';
 import { prospects } from './staged-updates.js';
 
-/** What a change is made to. */
-export interface Ground {
+/** The state that a change is made to. */
+export interface ChangeBase {
   readonly layers: ConfigLayers;
   readonly staged: readonly StagedUpdate[];
   /** The revision that it would have. */
@@ -23,8 +23,8 @@ export interface Ground {
   readonly nowMs: number;
 }
 
-/** What a change makes of it. */
-export interface Result {
+/** The state that a change makes of it. */
+export interface ChangeResult {
   readonly kind: RevisionKind;
   readonly layers: ConfigLayers;
   readonly staged: readonly StagedUpdate[];
@@ -35,13 +35,11 @@ export interface Change {
   readonly allowEmpty: boolean;
   readonly options: RollbackOptions;
   /** Throws if there is no way. */
-  over(ground: Ground): Result;
-  /** Throws if it is wrong in itself, whatever it is laid over. */
-  mustBeSound?(): void;
+  over(base: ChangeBase): ChangeResult;
 }
 
-/** A change as it would be written, and what follows from it. */
-interface Made {
+/** A change as it would be written, and the snapshot that follows from it. */
+interface Candidate {
   readonly draft: ConfigDraft;
   readonly next: ConfigSnapshot;
 }
@@ -57,33 +55,15 @@ export class ConfigChanges {
   ) {}
 
   async write(change: Change): Promise<ConfigSnapshot> {
-    const early = this.madeWithoutReading(change);
-    if (early !== undefined && (await this.sync.change(early.draft))) {
-      return this.written(early);
-    }
     for (let races = 0; races < MOST_RACES; races++) {
       await this.sync.run();
-      const made = this.made(change);
-      if (await this.sync.change(made.draft)) return this.written(made);
+      const candidate = this.candidateOf(change);
+      if (await this.sync.change(candidate.draft)) return this.written(candidate);
     }
     throw new ConfigConflictError(change.options.expectedRevision ?? 0, this.sync.revision);
   }
 
-  /**
-   * What is known here is nearly always what is stored, and the store takes nothing if it is not.
-   * Only a refusal has to be about what is stored: for that it is read.
-   */
-  private madeWithoutReading(change: Change): Made | undefined {
-    try {
-      if (this.sync.isCurrent) return this.made(change);
-    } catch {
-      // Found out below, or once it is read.
-    }
-    change.mustBeSound?.();
-    return undefined;
-  }
-
-  private made(change: Change): Made {
+  private candidateOf(change: Change): Candidate {
     const { options } = change;
     this.mustBeExpected(options);
     const { layers, staged, nextRevision: revision, nowMs } = this.sync;
@@ -93,11 +73,11 @@ export class ConfigChanges {
     const next = snapshotOf(result.layers, revision, { allowEmpty, known });
     this.mustFit(next);
     if (result.kind === 'stage') this.mustFitThen(result, revision);
-    const said = { by: options.by, staged: result.staged, about: result.about };
-    return { next, draft: this.sync.draft(result.layers, result.kind, next.hash, said) };
+    const fields = { by: options.by, staged: result.staged, about: result.about };
+    return { next, draft: this.sync.draft(result.layers, result.kind, next.hash, fields) };
   }
 
-  private written({ next, draft: { staged } }: Made): ConfigSnapshot {
+  private written({ next, draft: { staged } }: Candidate): ConfigSnapshot {
     const { revision } = this.sync;
     return Object.freeze({ ...next, revision, ...(staged.length > 0 && { staged }) });
   }
@@ -108,23 +88,19 @@ export class ConfigChanges {
     throw new ConfigConflictError(expectedRevision, revision);
   }
 
-  private mustFit(
-    next: ConfigSnapshot,
-    fits: () => unknown = () => this.applied.prepare(next),
-  ): void {
+  private mustFit(next: ConfigSnapshot): void {
     try {
-      fits();
+      this.applied.prepare(next);
     } catch (error) {
       throw error instanceof InvalidConfigError ? error : new ConfigRefusedError(error);
     }
   }
 
   /** What is staged is checked as it will be, over all that comes into force before it. */
-  private mustFitThen({ layers, staged, about }: Result, revision: number): void {
+  private mustFitThen({ layers, staged, about }: ChangeResult, revision: number): void {
     const known = this.applied.snapshot;
     const all = prospects(layers, staged, (then, { allowEmpty }) => {
-      const next = snapshotOf(then, revision, { allowEmpty, known });
-      this.mustFit(next, () => this.applied.mustSuit(next));
+      this.mustFit(snapshotOf(then, revision, { allowEmpty, known }));
     });
     const fault = all.find(({ update }) => update.id === about?.id)?.fault;
     if (fault !== undefined) throw fault as Error;

@@ -1,7 +1,6 @@
 import { errorText } from '../common/errors.js';
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
-import { deepFreeze } from '../common/immutable.js';
 import { HIGHEST_REVISION, shortened } from '../stores/config-record.js';
 import {
   type ConfigDraft,
@@ -14,7 +13,6 @@ import {
   type StoredConfig,
 } from '../stores/config-store.js';
 import { type AppliedConfig } from './applied-config.js';
-import { shared } from './document/shared.js';
 import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
@@ -31,8 +29,8 @@ export const GRACE_MS = 1000;
 /** And so long a tool leaves it to the processes that run. */
 const VISITOR_GRACE_MS = 2000;
 
-/** What is said of a draft beside its layers; what waits stays as it is if nothing is said of it. */
-interface Said {
+/** The fields of a draft beside its layers; `staged` stays as it is unless given. */
+interface DraftFields {
   readonly by?: string | undefined;
   readonly effectiveAtMs?: number;
   readonly staged?: readonly StagedUpdate[];
@@ -110,13 +108,6 @@ export class ConfigSync {
     return revision > this.stored;
   }
 
-  /** Whether what is known here is, as far as anybody has told, what is stored. */
-  get isCurrent(): boolean {
-    const [due] = this.staged;
-    if (due !== undefined && due.effectiveAtMs <= this.nowMs) return false;
-    return this.newest?.revision === this.stored && this.heardOf <= this.stored;
-  }
-
   async run(): Promise<void> {
     for (let races = 0; races < MOST_RACES;) {
       const intent = this.intentOn(await this.read());
@@ -140,7 +131,7 @@ export class ConfigSync {
     { code, file, patch }: ConfigLayers,
     kind: RevisionKind,
     hash: string,
-    { by = this.nodeId, effectiveAtMs = 0, staged = this.staged, about, reason }: Said = {},
+    { by = this.nodeId, effectiveAtMs = 0, staged = this.staged, about, reason }: DraftFields = {},
   ): ConfigDraft {
     return {
       ...{ id: randomUUID(), kind, by, effectiveAtMs, hash },
@@ -168,12 +159,11 @@ export class ConfigSync {
     return this.settling(stored.nowMs) ?? this.publishing();
   }
 
-  private learn(stored?: ConfigRecord, previous?: ConfigRecord): void {
-    if (stored === undefined) return;
-    const current = this.onKnownGround(stored);
+  private learn(current?: ConfigRecord, previous?: ConfigRecord): void {
+    if (current === undefined) return;
     this.own.restored(this.newest, current);
     this.newest = current;
-    this.applied.adopt({ current, previous });
+    this.applied.adopt(current, previous);
   }
 
   /**
@@ -198,18 +188,9 @@ export class ConfigSync {
       };
     } catch (error) {
       if (next !== undefined && overdueMs < GRACE_MS) return undefined;
-      const said = { staged, about, reason: errorText(error) };
-      return { draft: this.draft(this.layers, 'drop', this.newest!.hash, said) };
+      const fields = { staged, about, reason: errorText(error) };
+      return { draft: this.draft(this.layers, 'drop', this.newest!.hash, fields) };
     }
-  }
-
-  /** Code and file hardly ever change: they are joined once, as long as they are the same objects. */
-  private onKnownGround(record: ConfigRecord): ConfigRecord {
-    const { newest } = this;
-    if (newest?.code === record.code && newest.file === record.file) return record;
-    const code = deepFreeze(shared(this.newest?.code, record.code));
-    const file = deepFreeze(shared(this.newest?.file, record.file));
-    return { ...record, code, file };
   }
 
   /** Revisions only grow: a lower one, or another of the same number, was written after a loss. */

@@ -1,20 +1,13 @@
-import { deepFreeze, remembered } from '../common/immutable.js';
-import {
-  type ConfigLayers,
-  type JsonObject,
-  type LayersByService,
-  type VersionedLayer,
-} from '../stores/config-store.js';
+import { type ConfigLayers, type JsonObject, type VersionedLayer } from '../stores/config-store.js';
 import { hashOf } from './document/canonical.js';
 import { mergePatch, mergePatches } from './document/merge-patch.js';
-import { isObject, own } from './document/json.js';
 import { patchBetween } from './patch-between.js';
 import { type ConfigLayer } from './schema/check.js';
 
 export type LayerName = 'code' | 'file';
 
-/** What a process does with a layer of its own that it finds in the store or does not. */
-export interface Verdict {
+/** Whether a process publishes a layer of its own. */
+export interface PublishDecision {
   readonly publish: boolean;
   readonly warning?: string;
 }
@@ -26,14 +19,9 @@ export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
 
 /** The document that follows from layers, the profile not yet applied. */
 export function joined({ code, file, patch }: ConfigLayers): JsonObject {
-  return mergePatch(below(code, file), patch) as JsonObject;
-}
-
-/** Updates leave it as it is. */
-const below = remembered((code: LayersByService, file: LayersByService): JsonObject => {
   const documents = [...byName(code), ...byName(file)].map(({ document }) => document ?? {});
-  return deepFreeze(documents.reduce<unknown>(mergePatch, {}) as JsonObject);
-});
+  return [...documents, patch].reduce<unknown>(mergePatch, {}) as JsonObject;
+}
 
 /** In an order that is the same everywhere. */
 function byName(layers: ConfigLayers['code']): VersionedLayer[] {
@@ -50,19 +38,9 @@ function byName(layers: ConfigLayers['code']): VersionedLayer[] {
 export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers {
   const { code, file } = layers;
   const both = mergePatches(layers.patch, patch) as JsonObject;
-  if (saysAll(layers.patch, patch)) return { code, file, patch: both };
   const wanted = mergePatch(joined(layers), patch);
   const rest = patchBetween(joined({ code, file, patch: both }), wanted);
   return { code, file, patch: mergePatches(both, rest) as JsonObject };
-}
-
-/** Whether two patches as one do what both do in a row: not where fields are set on what is removed. */
-function saysAll(first: JsonObject, second: ConfigLayer): boolean {
-  return Object.keys(second).every((name) => {
-    const [before, part] = [own(first, name), second[name]];
-    if (before === undefined || !isObject(part)) return true;
-    return isObject(before) && saysAll(before as JsonObject, part);
-  });
 }
 
 /**
@@ -70,8 +48,8 @@ function saysAll(first: JsonObject, second: ConfigLayer): boolean {
  * that starts with them does not undo it; if they have changed since, the patch makes up for it.
  */
 export function rolledBack(layers: ConfigLayers, to: ConfigLayers): ConfigLayers {
-  const ground = ({ code, file }: ConfigLayers): string => hashOf({ code, file });
-  if (ground(layers) === ground(to)) return { ...layers, patch: to.patch };
+  const baseHash = ({ code, file }: ConfigLayers): string => hashOf({ code, file });
+  if (baseHash(layers) === baseHash(to)) return { ...layers, patch: to.patch };
   const patch = patchBetween(joined({ ...layers, patch: {} }), joined(to)) as JsonObject;
   return { ...layers, patch };
 }
@@ -116,9 +94,13 @@ export const saysTheSame = (a: VersionedLayer, b: VersionedLayer): boolean =>
 
 /**
  * Whether a process that starts, or whose file has changed, replaces the fleet's layer by its own.
- * It is asked once, so that processes of two versions of the code never take turns.
+ * A process decides once, so that processes of two versions of the code never take turns.
  */
-export function verdictOn(name: LayerName, own: VersionedLayer, stored: VersionedLayer): Verdict {
+export function decidePublish(
+  name: LayerName,
+  own: VersionedLayer,
+  stored: VersionedLayer,
+): PublishDecision {
   const [mine, theirs] = [own.version ?? -Infinity, stored.version ?? -Infinity];
   if (saysTheSame(own, stored)) return { publish: mine > theirs };
   if (stored.document === null) return { publish: true };

@@ -9,7 +9,7 @@ import {
   layerOf,
   NO_LAYERS,
   saysTheSame,
-  verdictOn,
+  decidePublish,
   withLayer,
   type LayerName,
 } from './layers.js';
@@ -63,7 +63,7 @@ export class OwnLayers {
     for (const name of NAMES.filter((one) => this.pending.has(one))) {
       const own = this.layers.get(name)!;
       const held = layerOf(stored, name, this.service);
-      const { publish, warning } = verdictOn(name, own, held);
+      const { publish, warning } = decidePublish(name, own, held);
       if (saysTheSame(own, held)) this.known.set(name, held);
       if (publish) names.push(name);
       else this.pending.delete(name);

@@ -42,7 +42,7 @@ import {
   type UpdateOptions,
   type ValidateOptions,
 } from './rate-limit-config.js';
-import { checkLayer, plainLayer, type ConfigLayer } from './schema/check.js';
+import { checkLayer, type ConfigLayer } from './schema/check.js';
 import { snapshotOf } from './snapshot.js';
 import { isAhead, nameOf, stagedWith, waitingAgain, withStaged } from './staged-updates.js';
 import { StoreTime } from './store-time.js';
@@ -136,7 +136,7 @@ export class VersionedConfig extends RateLimitConfig {
     checkUpdate(patch, options);
     const effectiveAtMs = effectiveAtMsOf(options);
     const { allowEmpty = false } = options;
-    const given = plainLayer(patch, 'patch');
+    const given = checkLayer(patch, { allowEmpty: true, name: 'patch' });
     return this.change({
       ...{ allowEmpty, options },
       over: ({ layers, staged, revision: id, nowMs }) => {
@@ -147,8 +147,6 @@ export class VersionedConfig extends RateLimitConfig {
         const update = { ...{ id, by, effectiveAtMs, allowEmpty }, patch: given as JsonObject };
         return { kind: 'stage', layers, staged: withStaged(staged, update), about: nameOf(update) };
       },
-      // All that it says is in the document that follows from it, and is checked there.
-      mustBeSound: () => void checkLayer(given, { allowEmpty: true, name: 'patch' }),
     });
   }
 

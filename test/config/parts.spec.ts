@@ -41,7 +41,7 @@ describe('the configuration in use', () => {
   });
 
   it('never goes back', () => {
-    for (const revision of [3, 2, 3, 5, 4, 1]) applied.adopt({ current: record(revision) });
+    for (const revision of [3, 2, 3, 5, 4, 1]) applied.adopt(record(revision));
     expect(used).toEqual([3, 5]);
   });
 
@@ -57,17 +57,17 @@ describe('the configuration in use', () => {
         () =>
           used.push(-revision),
     });
-    applied.adopt({ current: record(1) });
+    applied.adopt(record(1));
     expect(used).toEqual([1, -1]);
     expect(applied.snapshot!.revision).toBe(1);
     expect(errors).toEqual([expect.stringContaining('oh no')]);
   });
 
   it('says at once of what is staged that it could not be used', () => {
-    applied.adopt({ current: record(1) });
+    applied.adopt(record(1));
     const about = { id: 2, by: 'ann', effectiveAtMs: 10 };
     const update = { ...about, allowEmpty: false, patch: { policies: { api: { rate: '0/s' } } } };
-    applied.adopt({ current: record(2, { kind: 'stage', staged: [update], about }) });
+    applied.adopt(record(2, { kind: 'stage', staged: [update], about }));
     expect(applied.nodeReport('a')).toMatchObject({ revision: 2, status: 'refused', about: 2 });
     expect(used).toEqual([1, 2]);
   });

@@ -84,7 +84,7 @@ describe('snapshotOf', () => {
           known = snapshotOf(layers, revision, { known });
         });
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 

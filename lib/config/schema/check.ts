@@ -35,13 +35,6 @@ export function checkLayer(value: unknown, options: CheckOptions = {}): ConfigLa
   return checked(value, options, layerIssues) as ConfigLayer;
 }
 
-/** A copy of a layer, as plain JSON: nobody has looked at its form. */
-export function plainLayer(value: unknown, name: string): ConfigLayer {
-  const { copy, issues } = plainJson(value);
-  if (issues.length > 0) throw new InvalidConfigError(issues, name);
-  return copy as ConfigLayer;
-}
-
 type FindIssues = (copy: unknown, options: CheckOptions) => ConfigIssue[];
 
 function checked(value: unknown, options: CheckOptions, find: FindIssues): unknown {
