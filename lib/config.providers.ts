@@ -1,7 +1,12 @@
 import { type Provider } from '@nestjs/common';
 import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config.js';
 import { type VersionedConfig } from './config/versioned-config.js';
-import { ConfigLifecycle, openConfig, openOrders } from './config/config.lifecycle.js';
+import {
+  ConfigLifecycle,
+  openConfig,
+  openOrders,
+  type ConfigModuleOptions,
+} from './config/config.lifecycle.js';
 import { DegradeParts } from './degradation/degradation.providers.js';
 import { RoutePolicies } from './limits/route-policies.js';
 import { RouteTable } from './limits/route-table.js';
@@ -9,7 +14,6 @@ import { Degradation } from './degradation/degradation.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { LimitsConsumer } from './config/limits.consumer.js';
 import { Protection } from './protection/protection.js';
-import { type RateLimitModuleOptions } from './rate-limit.options.js';
 import { OPTIONS, provide } from './requests/module-tokens.js';
 
 /** What changes while the service runs, and who has to know. */
@@ -18,7 +22,7 @@ export const configProviders: Provider[] = [
     LimitsConsumer,
     [OPTIONS, RateLimiter, RoutePolicies, RouteTable],
     (
-      { app }: RateLimitModuleOptions,
+      { app }: { readonly app?: unknown },
       limiter: RateLimiter,
       routePolicies: RoutePolicies,
       routes: RouteTable,
@@ -42,7 +46,7 @@ export const configProviders: Provider[] = [
     ],
     (
       config: VersionedConfig,
-      options: RateLimitModuleOptions,
+      options: ConfigModuleOptions,
       limiter: RateLimiter,
       routePolicies: RoutePolicies,
       limits: LimitsConsumer,

@@ -74,7 +74,7 @@ export {
   type ProfileDocument,
   type ProtectionDocument,
 } from './config/schema/document.schema.js';
-export { type ConfigSource } from './config/sources/config-source.js';
+export { type ConfigSource } from './config/sources/source-layer.js';
 export { FileSource, FileSourceOptions } from './config/sources/file-source.js';
 export { ConfigSyntaxError, type TextFormat } from './config/sources/parse-text.js';
 export { ConfigOptions } from './config/config.options.js';

@@ -1,9 +1,8 @@
-import { durationMs } from './common/duration.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { isPlanned, NOT_AVAILABLE } from './common/not-available.js';
 import { isAsyncFunction } from './common/promises.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
-import { ConfigOptions } from './config/config.options.js';
+import { checkConfigOptions } from './config/config.options.js';
 import { NOT_ASYNC } from './limits/key-resolver.js';
 import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
@@ -18,7 +17,6 @@ const KNOWN_OPTIONS = [
   ...['store', 'quota', 'app', 'apply', 'user', 'rejection', 'problemBase', 'nodeId', 'clock'],
   ...['configVersion', 'service'],
 ];
-const KNOWN_CONFIG = ['file', 'source', ...Object.keys(new ConfigOptions())];
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
@@ -48,7 +46,8 @@ export function checkOptions(
   }
   if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
   options.service = serviceOf(options);
-  checkConfig(options);
+  options.config = checkConfigOptions(options.config);
+  checkVersion(options.configVersion);
   options.headers = checkHeaders(options.headers);
   options.grpc = filled('grpc', options.grpc, new GrpcOptions());
   options.kafka = filled('kafka', options.kafka, new KafkaOptions());
@@ -78,27 +77,10 @@ function serviceOf({ service, app }: RateLimitModuleOptions): string | undefined
   return service ?? (typeof app === 'string' ? app : undefined);
 }
 
-function checkConfig(options: RateLimitModuleOptions): void {
-  const { config, configVersion } = options;
-  plainObject('config', config, 'an object');
-  rejectUnknown('config', config, KNOWN_CONFIG);
-  const { file, source, poll, filePoll } = filledConfig(config);
-  if (file !== undefined) nameOf('config.file', file);
-  if (source !== undefined && typeof source?.read !== 'function') {
-    throw new InvalidArgumentError('config.source', source, 'an object with a function read');
-  }
-  if (file !== undefined && source !== undefined) {
-    throw new InvalidArgumentError('config.source', source, "not to be there beside 'config.file'");
-  }
-  durationMs(poll, 'config.poll');
-  durationMs(filePoll, 'config.filePoll');
-  if (configVersion !== undefined && !(Number.isSafeInteger(configVersion) && configVersion >= 0)) {
-    throw new InvalidArgumentError('configVersion', configVersion, 'a whole number from 0 on');
-  }
+function checkVersion(version: number | undefined): void {
+  if (version === undefined || (Number.isSafeInteger(version) && version >= 0)) return;
+  throw new InvalidArgumentError('configVersion', version, 'a whole number from 0 on');
 }
-
-const filledConfig = (config: Partial<ConfigOptions>): ConfigOptions =>
-  Object.assign(new ConfigOptions(), withoutUndefined(config));
 
 function nameOf(at: string, value: unknown): void {
   if (typeof value === 'string' && value !== '') return;

@@ -11,7 +11,7 @@ import { main } from './support/step.mjs';
 await main(async () => {
   await ensureInstall();
   await ensureLibrary();
-  const { editorSchema } = await import('../dist/config/schema/editor-schema.js');
+  const { editorSchema } = await import('../dist/config/schema/document.schema.js');
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });
   await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 2)}\n`);

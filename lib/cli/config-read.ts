@@ -3,7 +3,7 @@ import { inOneLine } from '../common/quoted.js';
 import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
-import { pastRevisions } from '../config/past-revisions.js';
+import { pastRevisions } from '../config/snapshot.js';
 import { type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
 import { DONE, FAILED, type Command, type Output, CommandFailedError } from './command.js';

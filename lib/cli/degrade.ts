@@ -1,5 +1,5 @@
 import { nearest } from '../common/nearest.js';
-import { canonicalJson } from '../config/document/canonical.js';
+import { canonicalJson } from '../config/document/json.js';
 import { type ConfigLayer } from '../config/schema/check.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { UsageError, type Command, type Output, CommandFailedError } from './command.js';

@@ -1,5 +1,5 @@
 import { nearest } from '../common/nearest.js';
-import { pathText } from '../config/document/path.js';
+import { pathText } from '../config/document/json.js';
 import { UsageError } from './command.js';
 import { readText } from '../config/sources/file-source.js';
 import { parseText, tooLarge } from '../config/sources/parse-text.js';

@@ -3,7 +3,7 @@ import { NORMAL_PROFILE } from '../config/document/effective.js';
 import { checkLayer, type ConfigLayer } from '../config/schema/check.js';
 import { snapshotOf } from '../config/snapshot.js';
 import { prospects } from '../config/staged-updates.js';
-import { pathText } from '../config/document/path.js';
+import { pathText } from '../config/document/json.js';
 import { joined, NO_LAYERS, patched } from '../config/layers.js';
 import { type ConfigLayers, type ConfigRecord } from '../stores/config-store.js';
 import { atPath } from './documents.js';

@@ -2,7 +2,6 @@ import { type Cancel } from '../common/clock.js';
 import { later } from '../common/later.js';
 import { type NodeReport } from '../stores/config-store.js';
 import { type ConfigSettings } from './config-settings.js';
-import { type Turns } from './turns.js';
 
 /** A node counts for so many polls after it was last heard of. */
 const POLLS_TO_LIVE = 4;
@@ -50,5 +49,21 @@ export class Acknowledger {
   close(): void {
     this.closed = true;
     this.cancel();
+  }
+}
+
+/** Runs tasks one after another, in the order in which they came. */
+export class Turns {
+  private last: Promise<unknown> = Promise.resolve();
+
+  take<T>(task: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(task);
+    this.last = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Resolves when everything that was begun or waits is over. */
+  async over(): Promise<void> {
+    await this.last;
   }
 }

@@ -2,7 +2,6 @@ import { errorText } from '../common/errors.js';
 import { Subject } from 'rxjs';
 import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
 import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/config-store.js';
-import { configUpdates } from './config-updates.js';
 import { diff, type ConfigDiff } from './document/diff.js';
 import {
   type ConfigChange,
@@ -13,6 +12,7 @@ import {
 import { type Report } from '../common/report.js';
 import { snapshotOf } from './snapshot.js';
 import { updateText, prospects } from './staged-updates.js';
+import { type AppDocument } from './schema/document.schema.js';
 
 /** A snapshot that every consumer has prepared for. */
 interface Prepared {
@@ -221,4 +221,23 @@ function changeOf(
       return (updates ??= configUpdates(from, to, record));
     },
   };
+}
+
+/** The messages that a change amounts to: one for each app that has other figures from now on. */
+export function configUpdates(
+  { document: { apps: before = {} } }: ConfigSnapshot,
+  { revision, document: { apps: after = {} } }: ConfigSnapshot,
+  record: ConfigRecord | undefined,
+): readonly ConfigUpdate[] {
+  const effectiveAtMs = record === undefined ? 0 : record.effectiveAtMs || record.atMs;
+  return Object.keys(after).flatMap((app): ConfigUpdate[] => {
+    const { guaranteed, burst } = figuresOf(after[app]!);
+    const old = Object.hasOwn(before, app) ? figuresOf(before[app]!) : undefined;
+    if (old?.guaranteed === guaranteed && old.burst === burst) return [];
+    return [{ type: 'config_update', app, guaranteed, burst, effectiveAtMs, revision }];
+  });
+}
+
+function figuresOf({ guaranteed = 0, burst = guaranteed }: AppDocument) {
+  return { guaranteed, burst };
 }

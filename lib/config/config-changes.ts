@@ -38,12 +38,6 @@ export interface Change {
   over(base: ChangeBase): ChangeResult;
 }
 
-/** A change as it would be written, and the snapshot that follows from it. */
-interface Candidate {
-  readonly draft: ConfigDraft;
-  readonly next: ConfigSnapshot;
-}
-
 /**
  * Writes changes to what is stored. The result is checked as a whole first, by this process for all;
  * and if somebody else was faster, the change is made to what they wrote.
@@ -58,12 +52,14 @@ export class ConfigChanges {
     for (let races = 0; races < MOST_RACES; races++) {
       await this.sync.run();
       const candidate = this.candidateOf(change);
-      if (await this.sync.change(candidate.draft)) return this.written(candidate);
+      if (await this.sync.change(candidate.draft))
+        return this.written(candidate.next, candidate.draft);
     }
     throw new ConfigConflictError(change.options.expectedRevision ?? 0, this.sync.revision);
   }
 
-  private candidateOf(change: Change): Candidate {
+  /** The change as it would be written, and the snapshot that follows from it. */
+  private candidateOf(change: Change): { draft: ConfigDraft; next: ConfigSnapshot } {
     const { options } = change;
     this.mustBeExpected(options);
     const { layers, staged, nextRevision: revision, nowMs } = this.sync;
@@ -77,7 +73,7 @@ export class ConfigChanges {
     return { next, draft: this.sync.draft(result.layers, result.kind, next.hash, fields) };
   }
 
-  private written({ next, draft: { staged } }: Candidate): ConfigSnapshot {
+  private written(next: ConfigSnapshot, { staged }: ConfigDraft): ConfigSnapshot {
     const { revision } = this.sync;
     return Object.freeze({ ...next, revision, ...(staged.length > 0 && { staged }) });
   }

@@ -1,4 +1,4 @@
-import { errorText } from '../common/errors.js';
+import { errorText, StoreUnavailableError } from '../common/errors.js';
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
 import { HIGHEST_REVISION, shortened } from '../stores/config-record.js';
@@ -8,12 +8,11 @@ import {
   type ConfigRecord,
   type ConfigStore,
   type RevisionKind,
-  type StagedName,
   type StagedUpdate,
   type StoredConfig,
+  type WrittenConfig,
 } from '../stores/config-store.js';
 import { type AppliedConfig } from './applied-config.js';
-import { writeOnce } from './config-writer.js';
 import { NO_LAYERS } from './layers.js';
 import { type OwnLayers } from './own-layers.js';
 import { type ConfigSnapshot } from './rate-limit-config.js';
@@ -30,13 +29,9 @@ export const GRACE_MS = 1000;
 const VISITOR_GRACE_MS = 2000;
 
 /** The fields of a draft beside its layers; `staged` stays as it is unless given. */
-interface DraftFields {
-  readonly by?: string | undefined;
-  readonly effectiveAtMs?: number;
-  readonly staged?: readonly StagedUpdate[];
-  readonly about?: StagedName | undefined;
-  readonly reason?: string;
-}
+type DraftFields = Partial<
+  Pick<ConfigDraft, 'by' | 'effectiveAtMs' | 'staged' | 'about' | 'reason'>
+>;
 
 /** Something to be written, and what to do when it is. */
 interface Intent {
@@ -231,5 +226,30 @@ export class ConfigSync {
   private refuse({ revision, previous }: StoredConfig, reason: string): undefined {
     if (previous !== undefined && this.newest === undefined) this.learn(previous);
     this.applied.refuse({ revision, kind: 'unreadable', reason });
+  }
+}
+
+/** So many others may have written before a lost answer is looked into. */
+const LOOK_BACK = 50;
+
+/**
+ * Writes a draft once. If the answer is lost, the history tells what became of it; if it is not
+ * there, the same draft is sent again, which a store never takes twice.
+ */
+export async function writeOnce(
+  store: ConfigStore,
+  draft: ConfigDraft,
+  expectedRevision: number,
+  above: number,
+): Promise<WrittenConfig> {
+  try {
+    return await store.write(draft, expectedRevision, above);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    const found = (await store.history(LOOK_BACK)).find(({ id }) => id === draft.id);
+    if (found !== undefined) {
+      return { written: true, revision: found.revision, nowMs: found.atMs };
+    }
+    return store.write(draft, expectedRevision, above);
   }
 }

@@ -3,9 +3,8 @@ import { type ConfigConsumer, type OwnLayer } from './rate-limit-config.js';
 import { type Report } from '../common/report.js';
 import { type ConfigLayer } from './schema/check.js';
 import { documentOf } from './schema/limits-of.js';
-import { type ConfigSource } from './sources/config-source.js';
 import { FileSource } from './sources/file-source.js';
-import { SourceLayer } from './sources/source-layer.js';
+import { SourceLayer, type ConfigSource } from './sources/source-layer.js';
 import { VersionedConfig } from './versioned-config.js';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
@@ -13,7 +12,7 @@ import { RateLimitError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { inOneLine } from '../common/quoted.js';
 import { withoutUndefined } from '../common/validate.js';
-import { ConfigOptions } from './config.options.js';
+import { type ConfigOptions } from './config.options.js';
 import { type RoutePolicies } from '../limits/route-policies.js';
 import { type Degradation } from '../degradation/degradation.js';
 import { type DegradeModuleInput } from '../degradation/degrade-module-options.js';
@@ -27,7 +26,8 @@ import { WarmOrders } from '../degradation/warm-orders.js';
 
 /** The module's options, as far as the configuration reads them. */
 export interface ConfigModuleOptions {
-  readonly config: Partial<ConfigOptions>;
+  /** Checked, with its defaults. */
+  readonly config: ConfigOptions;
   readonly configVersion?: number;
   readonly service?: string;
   readonly nodeId?: string;
@@ -56,11 +56,8 @@ export function openConfig(options: ConfigModuleOptions, limiter: RateLimiter): 
       ? new MemoryConfig(clock)
       : new RedisConfig({ ...redis, timeoutMs: STORE_TIMEOUT_MS }, clock);
   const report = reportTo(new Logger('RateLimitConfig'));
-  const { poll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
-  return new VersionedConfig({
-    ...{ store, nodeId, clock, report, service },
-    pollMs: durationMs(poll, 'config.poll'),
-  });
+  const pollMs = durationMs(config.poll, 'config.poll');
+  return new VersionedConfig({ store, nodeId, clock, report, service, pollMs });
 }
 
 function reportTo(logger: Logger): Report {
@@ -160,7 +157,7 @@ export class ConfigLifecycle implements OnApplicationBootstrap, OnApplicationShu
 
   private source(): ConfigSource | undefined {
     const { config, clock } = this.options;
-    const { file, source, filePoll } = Object.assign(new ConfigOptions(), withoutUndefined(config));
+    const { file, source, filePoll } = config;
     if (file === undefined) return source;
     return new FileSource(file, withoutUndefined({ pollInterval: filePoll, clock }));
   }

@@ -1,5 +1,7 @@
-import { type ConfigSource } from './sources/config-source.js';
-import { type Duration } from '../common/duration.js';
+import { type ConfigSource } from './sources/source-layer.js';
+import { durationMs, type Duration } from '../common/duration.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import { plainObject, rejectUnknown, withoutUndefined } from '../common/validate.js';
 
 /** How limits change while the service runs. The initial values are the defaults. */
 export class ConfigOptions {
@@ -11,4 +13,26 @@ export class ConfigOptions {
   filePoll: Duration = '2s';
   /** How often the store is asked, though it tells of changes by itself; ±20 %. */
   poll: Duration = '5s';
+}
+
+const KNOWN = ['file', 'source', ...Object.keys(new ConfigOptions())];
+
+/** The options with their defaults; throws for those that make no sense. */
+export function checkConfigOptions(input: Partial<ConfigOptions>): ConfigOptions {
+  plainObject('config', input, 'an object');
+  rejectUnknown('config', input, KNOWN);
+  const options = Object.assign(new ConfigOptions(), withoutUndefined(input));
+  const { file, source, poll, filePoll } = options;
+  if (file !== undefined && (typeof file !== 'string' || file === '')) {
+    throw new InvalidArgumentError('config.file', file, 'a text that is not empty');
+  }
+  if (source !== undefined && typeof source?.read !== 'function') {
+    throw new InvalidArgumentError('config.source', source, 'an object with a function read');
+  }
+  if (file !== undefined && source !== undefined) {
+    throw new InvalidArgumentError('config.source', source, "not to be there beside 'config.file'");
+  }
+  durationMs(poll, 'config.poll');
+  durationMs(filePoll, 'config.filePoll');
+  return options;
 }

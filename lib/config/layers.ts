@@ -1,7 +1,6 @@
 import { type ConfigLayers, type JsonObject, type VersionedLayer } from '../stores/config-store.js';
-import { hashOf } from './document/canonical.js';
-import { mergePatch, mergePatches } from './document/merge-patch.js';
-import { patchBetween } from './patch-between.js';
+import { hashOf } from './document/json.js';
+import { mergePatch, mergePatches, patchBetween } from './document/merge-patch.js';
 import { type ConfigLayer } from './schema/check.js';
 
 export type LayerName = 'code' | 'file';

@@ -1,12 +1,13 @@
 import { deepFreeze } from '../common/immutable.js';
-import { type ConfigLayers } from '../stores/config-store.js';
-import { hashOf } from './document/canonical.js';
+import { type ConfigLayers, type ConfigRecord } from '../stores/config-store.js';
+import { hashOf } from './document/json.js';
 import { effective, NORMAL_PROFILE } from './document/effective.js';
 import { shared } from './document/shared.js';
 import { joined } from './layers.js';
-import { type ConfigSnapshot } from './rate-limit-config.js';
+import { type ConfigSnapshot, type PastRevision } from './rate-limit-config.js';
 import { checkDocument, type CheckOptions } from './schema/check.js';
 import { type ConfigDocument } from './schema/document.schema.js';
+import { diff } from './document/diff.js';
 
 export interface SnapshotOptions extends CheckOptions {
   /** A snapshot from before: what is still the same is taken from it. */
@@ -38,4 +39,15 @@ function snapshot(
   const laid = effective(joint);
   const document = laid === joint ? joint : deepFreeze(shared(known?.document, laid));
   return Object.freeze({ revision, profile, document, hash: hashOf(document) });
+}
+
+/** Each with what it changed; for that the one before it is needed, so bring one more. */
+export function pastRevisions(records: readonly ConfigRecord[], count: number): PastRevision[] {
+  const documents = records.map((record) => effective(joined(record) as ConfigDocument));
+  return records.slice(0, count).map((record, index) => {
+    const isFirst = record.revision === 1;
+    const before = isFirst ? {} : documents[index + 1];
+    if (before === undefined) return record;
+    return { ...record, diff: diff(before, documents[index]) };
+  });
 }

@@ -14,7 +14,7 @@ import {
   type NodeReport,
   type StagedUpdate,
 } from '../stores/config-store.js';
-import { Acknowledger } from './acknowledger.js';
+import { Acknowledger, Turns } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
 import { spanOf, UnknownRevisionError } from './config-errors.js';
@@ -30,7 +30,6 @@ import {
 import { ConfigSync, GRACE_MS } from './config-sync.js';
 import { NO_LAYERS, patched, rolledBack } from './layers.js';
 import { OwnLayers } from './own-layers.js';
-import { pastRevisions } from './past-revisions.js';
 import {
   RateLimitConfig,
   type ConfigConsumer,
@@ -43,10 +42,9 @@ import {
   type ValidateOptions,
 } from './rate-limit-config.js';
 import { checkLayer, type ConfigLayer } from './schema/check.js';
-import { snapshotOf } from './snapshot.js';
+import { snapshotOf, pastRevisions } from './snapshot.js';
 import { isAhead, nameOf, stagedWith, waitingAgain, withStaged } from './staged-updates.js';
 import { StoreTime } from './store-time.js';
-import { Turns } from './turns.js';
 
 const JITTER = 0.2;
 /** All processes know when an update is due: one comes first, and saves the others the attempt. */

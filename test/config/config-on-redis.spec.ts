@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../lib/common/clock.js';
-import { hashOf } from '../../lib/config/document/canonical.js';
+import { hashOf } from '../../lib/config/document/json.js';
 import { type ConfigRefusal } from '../../lib/config/rate-limit-config.js';
 import { VersionedConfig } from '../../lib/config/versioned-config.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';

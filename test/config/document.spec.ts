@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { deepFreeze } from '../../lib/common/immutable.js';
-import { canonicalJson, hashOf } from '../../lib/config/document/canonical.js';
+import { canonicalJson, hashOf } from '../../lib/config/document/json.js';
 import { diff, isEmptyDiff, type ConfigDiff } from '../../lib/config/document/diff.js';
 import { effective } from '../../lib/config/document/effective.js';
 import { mergePatch, mergePatches } from '../../lib/config/document/merge-patch.js';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { checkDocument } from '../../lib/config/schema/check.js';
-import { jsonFault } from '../../lib/config/sources/json-fault.js';
-import { ConfigSyntaxError, parseText } from '../../lib/config/sources/parse-text.js';
+import { ConfigSyntaxError, parseText, jsonFault } from '../../lib/config/sources/parse-text.js';
 
 async function faultOf(text: string, name: string): Promise<string> {
   try {

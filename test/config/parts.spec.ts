@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { AppliedConfig } from '../../lib/config/applied-config.js';
-import { mergePatch } from '../../lib/config/document/merge-patch.js';
+import { mergePatch, patchBetween } from '../../lib/config/document/merge-patch.js';
 import { joined, NO_LAYERS, patched } from '../../lib/config/layers.js';
-import { patchBetween } from '../../lib/config/patch-between.js';
 import { StoreTime } from '../../lib/config/store-time.js';
 import { type ConfigRecord } from '../../lib/stores/config-store.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -1,5 +1,4 @@
-import { type ConfigSource } from '../../lib/config/sources/config-source.js';
-import { SourceLayer } from '../../lib/config/sources/source-layer.js';
+import { SourceLayer, type ConfigSource } from '../../lib/config/sources/source-layer.js';
 import { settle } from '../support/manual-clock.js';
 
 const policy = (rate: number) => ({ policies: { api: { rate } } });

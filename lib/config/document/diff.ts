@@ -1,6 +1,4 @@
-import { canonicalJson } from './canonical.js';
-import { isObject, namesOf, own } from './json.js';
-import { pathText } from './path.js';
+import { isObject, namesOf, own, canonicalJson, pathText } from './json.js';
 
 /** What is different in a second document. */
 export interface ConfigDiff {

@@ -1,9 +1,5 @@
-/** A value that JSON can carry. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-
-export interface JsonObject {
-  readonly [name: string]: Json;
-}
+import { hash } from 'node:crypto';
+import { remembered } from '../../common/immutable.js';
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -22,3 +18,41 @@ export function own(object: Readonly<Record<string, unknown>>, name: string): un
 /** The names of an object's fields, without those that are none. */
 export const namesOf = (object: object): string[] =>
   Object.keys(object).filter((name) => !isForbidden(name));
+
+/** JSON with the fields of objects in order, so that equal documents are equal texts. */
+export function canonicalJson(value: unknown): string {
+  if (isObject(value)) return objectText(value);
+  if (Array.isArray(value)) return `[${value.map((one) => canonicalJson(one) ?? null).join(',')}]`;
+  return JSON.stringify(value);
+}
+
+const objectText = remembered((object: Record<string, unknown>): string => {
+  let fields = '';
+  for (const name of Object.keys(object).sort()) {
+    const value = object[name];
+    if (value === undefined) continue;
+    if (fields !== '') fields += ',';
+    fields += `${JSON.stringify(name)}:${canonicalJson(value)}`;
+  }
+  return `{${fields}}`;
+});
+
+/** The sha256 of a document, in hex: the same for documents that say the same. */
+export function hashOf(value: unknown): string {
+  return hash('sha256', canonicalJson(value));
+}
+
+export type PathSegment = string | number;
+
+const PLAIN_NAME = /^[A-Za-z_$][\w$-]*$/;
+
+/** `apps.checkout.burst`, `steps[2]`; a name with dots in it stands in brackets. */
+export function pathText(segments: readonly PathSegment[]): string {
+  let text = '';
+  for (const segment of segments) {
+    if (typeof segment === 'number') text += `[${segment}]`;
+    else if (!PLAIN_NAME.test(segment)) text += `[${JSON.stringify(segment)}]`;
+    else text += text === '' ? segment : `.${segment}`;
+  }
+  return text;
+}

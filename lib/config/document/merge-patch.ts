@@ -1,4 +1,4 @@
-import { isForbidden, isObject, own } from './json.js';
+import { isForbidden, isObject, own, canonicalJson } from './json.js';
 
 /**
  * JSON merge patch, RFC 7396: what the patch names is set, null removes it, objects are joined field
@@ -38,3 +38,20 @@ function copyOf(object: Readonly<Record<string, unknown>>): Record<string, unkno
   for (const name of Object.keys(object)) if (!isForbidden(name)) copy[name] = object[name];
   return copy;
 }
+
+/** The merge patch that makes the second of the first. Neither may hold nulls. */
+export function patchBetween(before: unknown, after: unknown): unknown {
+  if (!isObject(before) || !isObject(after)) return after;
+  const patch: Record<string, unknown> = {};
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) patch[name] = null;
+  for (const [name, value] of Object.entries(after)) {
+    const old = Object.hasOwn(before, name) ? before[name] : undefined;
+    if (old === value) continue;
+    const part = patchBetween(old, value);
+    const isSame = isObject(old) ? isEmpty(part) : canonicalJson(old) === canonicalJson(value);
+    if (!isSame) patch[name] = part;
+  }
+  return patch;
+}
+
+const isEmpty = (part: unknown): boolean => isObject(part) && Object.keys(part).length === 0;

@@ -1,5 +1,4 @@
-import { canonicalJson } from './canonical.js';
-import { isObject, own } from './json.js';
+import { isObject, own, canonicalJson } from './json.js';
 
 /**
  * A value that says the same as the given one, made of the parts of a known one wherever these say

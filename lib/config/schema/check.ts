@@ -1,8 +1,7 @@
 import { InvalidConfigError, type ConfigIssue } from '../../common/errors.js';
 import { deepFreeze, isImmutable } from '../../common/immutable.js';
 import { effective, NORMAL_PROFILE } from '../document/effective.js';
-import { isObject } from '../document/json.js';
-import { type PathSegment } from '../document/path.js';
+import { isObject, type PathSegment } from '../document/json.js';
 import { SECTIONS, type ConfigDocument } from './document.schema.js';
 import { issue, unknownName } from './issue.js';
 import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';

@@ -1,4 +1,4 @@
-import { type z } from 'zod';
+import { z } from 'zod';
 import { degradationSchema } from '../../degradation/degradation.schema.js';
 import { field, group, named, text, whole } from '../../common/schema-fields.js';
 import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
@@ -37,3 +37,15 @@ export type ProtectionDocument = z.infer<typeof protectionSchema>;
 
 /** The names of the document's parts that configure something. */
 export const SECTIONS = Object.keys(sections) as readonly (keyof ProfileDocument)[];
+
+/** The document's JSON Schema, by which editors check and complete a file. */
+export function editorSchema(): Record<string, unknown> {
+  const { $schema, properties, ...rest } = z.toJSONSchema(documentSchema);
+  return {
+    $schema,
+    title: 'nestjs-weir',
+    description: 'The configuration of nestjs-weir',
+    ...rest,
+    properties: { $schema: { type: 'string' }, ...properties },
+  };
+}

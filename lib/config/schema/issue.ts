@@ -1,6 +1,6 @@
 import { describe, type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
-import { pathText, type PathSegment } from '../document/path.js';
+import { pathText, type PathSegment } from '../document/json.js';
 
 /** A name that is not there, and which of those that are was meant by it. */
 export function unknownName(

@@ -1,6 +1,5 @@
 import { type ConfigIssue } from '../../common/errors.js';
-import { isForbidden, isObject } from '../document/json.js';
-import { type PathSegment } from '../document/path.js';
+import { isForbidden, isObject, type PathSegment } from '../document/json.js';
 import { issue } from './issue.js';
 
 /** Larger documents are refused. */

@@ -1,12 +1,10 @@
-import { type z } from 'zod';
+import { z } from 'zod';
 import { type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
 import { isPlanned, NOT_AVAILABLE } from '../../common/not-available.js';
-import { isObject, own } from '../document/json.js';
-import { type PathSegment } from '../document/path.js';
+import { isObject, own, type PathSegment } from '../document/json.js';
 import { documentSchema } from './document.schema.js';
 import { issue } from './issue.js';
-import { fieldsAt } from './schema-fields.js';
 
 type Path = readonly PathSegment[];
 
@@ -94,4 +92,32 @@ function onePerPlace(found: readonly LocatedIssue[]): LocatedIssue[] {
     if (!byPath.has(one.issue.path)) byPath.set(one.issue.path, one);
   }
   return [...byPath.values()];
+}
+
+/** The fields that the schema knows at a place of the document; none where it is not an object. */
+export function fieldsAt(path: readonly PathSegment[]): string[] {
+  let here: z.ZodType[] = [documentSchema];
+  for (const segment of path) here = here.flatMap(forms).flatMap((one) => below(one, segment));
+  return [...new Set(here.flatMap(forms).flatMap(namesIn))];
+}
+
+/** What a schema can be: the alternatives of a union, without what only wraps them. */
+export function forms(schema: z.ZodType): z.ZodType[] {
+  if (schema instanceof z.ZodOptional) return forms(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodUnion) {
+    return (schema.options as readonly z.ZodType[]).flatMap(forms);
+  }
+  return [schema];
+}
+
+function below(schema: z.ZodType, segment: PathSegment): z.ZodType[] {
+  if (schema instanceof z.ZodRecord) return [schema.valueType as z.ZodType];
+  if (schema instanceof z.ZodArray) return [schema.element as z.ZodType];
+  if (!(schema instanceof z.ZodObject)) return [];
+  const field = (schema.shape as Record<string, z.ZodType | undefined>)[segment];
+  return field === undefined ? [] : [field];
+}
+
+function namesIn(schema: z.ZodType): string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { SystemClock, type Clock } from '../../common/clock.js';
 import { durationMs, type Duration } from '../../common/duration.js';
 import { MOST_BYTES } from '../schema/plain-json.js';
-import { type ConfigSource } from './config-source.js';
+import { type ConfigSource } from './source-layer.js';
 import { ConfigSyntaxError, formatOf, parseText, tooLarge, type TextFormat } from './parse-text.js';
 
 /** The initial values are the defaults. */

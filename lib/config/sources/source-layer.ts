@@ -1,6 +1,13 @@
-import { hashOf } from '../document/canonical.js';
+import { hashOf } from '../document/json.js';
 import { checkLayer, type ConfigLayer } from '../schema/check.js';
-import { type ConfigSource } from './config-source.js';
+
+/** Where a layer of the configuration comes from: a file, a configuration service, a database… */
+export interface ConfigSource {
+  /** The layer as it is now, as plain JSON. Rejects if it cannot be read; the last good one stays. */
+  read(): Promise<unknown>;
+  /** Calls `changed` when it may be worth reading again. Returns a function that ends this. */
+  watch?(changed: () => void): () => void;
+}
 
 export interface SourceLayerOptions {
   /** What the source is called in messages. */
