@@ -5,7 +5,7 @@ import { readArguments } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { readDocument } from './documents.js';
 
-/** What is wrong in one file. */
+/** The faults of one file. */
 interface Verdict {
   readonly file: string;
   readonly ok: boolean;

@@ -45,7 +45,7 @@ async function patchOf(words: readonly string[], file: string | undefined): Prom
   return patchAt(pathOf(words[0]!), valueOf(words[1]!)) as ConfigLayer;
 }
 
-/** JSON where it is JSON, else a text: so that nobody needs quotes for 100/min. */
+/** JSON where it is JSON, else a text: `100/min` needs no quotes. */
 function valueOf(word: string): unknown {
   try {
     return JSON.parse(word) as unknown;

@@ -106,7 +106,7 @@ function change(resource: string, mode: Mode, values: Values, output: Output): P
   return changeFleet(values, output, make);
 }
 
-/** A name that nobody has is one that an operator has misspelt. */
+/** A name that no process knows is one that an operator has misspelt. */
 async function mustBeKnown(
   resource: string,
   stored: ConfigRecord | undefined,

@@ -7,13 +7,13 @@ import { MOST_BYTES } from '../config/schema/plain-json.js';
 
 const INPUT = 'the input';
 
-/** What stands in a file; `-` is the standard input. */
+/** The content of a file; `-` is the standard input. */
 export async function readDocument(file: string): Promise<unknown> {
   if (file === '-') return parseText(await readInput(), INPUT);
   return parseText(await readText(file, file), file);
 }
 
-/** No further than is allowed: what is piped in need not end. */
+/** Bounded: a pipe need not end. */
 async function readInput(): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
@@ -49,7 +49,7 @@ export function atPath(document: unknown, names: readonly string[]): unknown {
 
 const MOST_NAMES = 8;
 
-/** What there is instead of a path where nothing is. */
+/** The end of a message about a path that is not there: a near one, or the names that exist. */
 export function insteadOf(document: object, names: readonly string[]): string {
   if (Object.keys(document).length === 0) return ': the configuration is empty';
   const meant = nearest(pathText(names), [...pathsIn(document)]);

@@ -40,7 +40,7 @@ export interface WriteValues extends StoreValues {
   readonly keep?: boolean;
 }
 
-/** What is said of each change: who makes it, and to which revision. */
+/** The author of a change, and the revision that it expects. */
 export interface Said {
   readonly by: string;
   readonly expectedRevision: number | undefined;
@@ -59,13 +59,13 @@ interface Outcome {
   readonly staged: ConfigSnapshot['staged'];
   readonly diff: ConfigDiff;
   readonly answer: FleetAnswer;
-  /** What every process refused was taken back by this revision. */
+  /** The revision that took back a change which every process had refused. */
   readonly takenBack?: number;
   /** Or could not be, for this reason. */
   readonly notTakenBack?: string;
 }
 
-/** Visits the fleet, without code or file of its own, and tells what came of it. */
+/** Changes the configuration as a visitor, without layers of its own, and prints the outcome. */
 export function changeFleet(values: WriteValues, output: Output, make: Make): Promise<number> {
   const said = {
     by: values.by ?? yourName(),
@@ -107,7 +107,7 @@ async function lastTwo(
 /** So many others may have written meanwhile. */
 const LOOK_BACK = 50;
 
-/** What a revision changes, or will change when its time comes. */
+/** The changes of a revision, or those of the update that it stages. */
 function diffOf(record: ConfigRecord | undefined, before: ConfigRecord | undefined): ConfigDiff {
   if (record?.kind === 'stage' && record.about) return changesBy(record, record.about.id);
   return diff(documentIn(before), documentIn(record));
@@ -174,7 +174,7 @@ function whatOf(record: ConfigRecord | undefined): string {
   return ` takes effect at ${isoTime(about.effectiveAtMs)}; ${way}`;
 }
 
-/** What a rollback does to updates that wait. */
+/** The effect of a rollback on staged updates. */
 function tellWaiting(record: ConfigRecord | undefined, before: ConfigRecord | undefined): string[] {
   if (record?.kind !== 'rollback') return [];
   const [was, is] = [before?.staged ?? [], record.staged];
@@ -196,21 +196,21 @@ export function yourName(): string {
   }
 }
 
-/** What the running processes have said of a revision. */
+/** The answers of the running processes to a revision. */
 export interface FleetAnswer {
   readonly nodes: number;
   readonly refused: readonly NodeAck[];
-  /** Those that have not said anything yet: cut off, busy, or gone without a word. */
+  /** Nodes without an answer yet: cut off, busy, or gone. */
   readonly silent: readonly NodeAck[];
 }
 
-/** They say it 20 ms after they have heard of it; whoever has not heard of it does at its next poll. */
+/** A node answers 20 ms after the change, or after its next poll if it has missed it. */
 const PATIENCE_MS = 1000;
 const PAUSE_MS = 25;
 
 const NOBODY: FleetAnswer = { nodes: 0, refused: [], silent: [] };
 
-/** Waits a moment for all of them; what has been written stays, whatever they say. */
+/** Waits a moment for all nodes; the revision stays, whatever they answer. */
 export async function answerOfFleet(
   store: ConfigStore,
   clock: Clock,
@@ -252,7 +252,7 @@ export function refusalIn({ nodes, refused }: FleetAnswer): string | undefined {
   ].join('\n');
 }
 
-/** Where none runs, nobody has refused it. */
+/** Where no process runs, none has refused it. */
 export const isRefusedByAll = ({ nodes, refused }: FleetAnswer): boolean =>
   nodes > 0 && refused.length === nodes;
 

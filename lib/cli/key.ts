@@ -34,7 +34,7 @@ const MORE: readonly string[] = [
   'for callers without one), and for a list of keys as many words as it has.',
 ];
 
-/** What a bucket holds. */
+/** The content of a bucket. */
 interface TierState {
   readonly tier: string;
   /** Whether anything is kept of it; else it is as full as it can be. */
@@ -111,7 +111,7 @@ async function ofKey(
       return await work({ store, limiter, policy, key, isJson: values.json ?? false });
     } finally {
       await limiter.close();
-      // Who only looks is no process that shares the limits.
+      // A tool that only looks is no node that shares the limits.
       await client.zrem(new RedisKeys(store.prefix).nodes(), nodeId);
     }
   });

@@ -17,7 +17,7 @@ interface Meant {
 }
 
 /**
- * Two changes that are valid and hardly ever meant: a policy that nobody asks for because its name is
+ * Two changes that are valid and hardly ever meant: a policy that no route uses because its name is
  * misspelt, and a field that makes no difference because the profile in force also sets it.
  */
 export function mustBeMeant(
@@ -26,14 +26,14 @@ export function mustBeMeant(
   effectiveAt: Date | undefined,
   { isNew = false, isBase = false }: Meant,
 ): void {
-  // What is misspelt within it is told first.
+  // Misspelt fields are reported first.
   checkLayer(patch, { allowEmpty: true, name: 'patch' });
   const holding = stored === undefined ? NO_LAYERS : holdingAt(stored, effectiveAt?.getTime());
   if (!isNew) mustBeThere(patch, joined(holding));
   if (!isBase) mustBeSeen(patch, holding);
 }
 
-/** What holds when the patch is laid over it, as far as is known. */
+/** The layers below the patch at that time, as far as is known. */
 function holdingAt(stored: ConfigRecord, atMs = 0): ConfigLayers {
   const before = stored.staged.filter(({ effectiveAtMs }) => effectiveAtMs <= atMs);
   const all = prospects(stored, before, (layers, { allowEmpty }) => {

@@ -33,7 +33,7 @@ export const COMMANDS: readonly Command[] = [
 ];
 
 /**
- * What `npx weir` does; resolves to the exit code. Names and values come from whoever has written to the
+ * Runs `npx weir`; resolves to the exit code. Names and values come from any writer to the
  * store, so nothing is printed that steers a terminal.
  */
 export function runCommand(args: readonly string[], output: Output): Promise<number> {

@@ -75,7 +75,7 @@ function connect(url: string, isCluster: boolean): RedisConnection {
   return connectRedis(isCluster ? { cluster: clusterAt(url) } : { url });
 }
 
-/** What an address says of a node holds for all of them. */
+/** The settings in the address of one node hold for all of them. */
 export function clusterAt(url: string): NonNullable<RedisConnectionOptions['cluster']> {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -87,7 +87,7 @@ export function clusterAt(url: string): NonNullable<RedisConnectionOptions['clus
   return { nodes: [{ host, port: Number(port || 6379) }], options: { redisOptions } };
 }
 
-/** What the connection complained about tells more than that there was no answer. */
+/** The connection's own error is more use than a timeout. */
 function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
   const why = lastError?.message || error.message.replace(/^store unavailable: /, '');
   return new StoreUnavailableError(`${withoutSecrets(url)}: ${why}${hintTo(why)}`, {

@@ -31,7 +31,7 @@ export interface Foreseen extends Prospect {
   readonly changes: ConfigDiff;
 }
 
-/** What the updates that wait will change, each over those before it; what does not fit, nothing. */
+/** The changes of the staged updates, each over those before it; none for one that does not fit. */
 export function prospectsOf(record: ConfigRecord): Foreseen[] {
   let before: ConfigLayers = record;
   const all = prospects(record, record.staged, (layers, { allowEmpty }) => {
@@ -62,7 +62,7 @@ export async function documentNamed(store: ConfigStore, word: string): Promise<C
   return documentIn(record);
 }
 
-/** What would hold if the file were set as a patch. */
+/** The document that would follow if the file were set as a patch. */
 export async function laidOver(
   holding: ConfigRecord | undefined,
   file: string,
@@ -90,7 +90,7 @@ export class RunningQuotas implements ConfigConsumer {
     return new RunningQuotas(new Set(applied.map((record) => clusterIdIn(documentIn(record)))));
   }
 
-  /** In the words of the processes; undefined if one of them could follow, or none runs. */
+  /** The error of the processes; undefined if one of them could follow, or none runs. */
   objectionTo(document: ConfigDocument): RestartNeededError | undefined {
     const id = clusterIdIn(document);
     if (this.ids.size === 0 || this.ids.has(id)) return undefined;
@@ -101,7 +101,7 @@ export class RunningQuotas implements ConfigConsumer {
     return new RestartNeededError('quota.clusterId', id, wanted);
   }
 
-  /** What is stored already is not disputed: it may be what is to be taken back. */
+  /** The stored revision is not disputed: it may be the one to take back. */
   prepare({ document }: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void {
     const objection = previous && this.objectionTo(document);
     if (objection !== undefined) throw objection;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { durationMs, parseRate } from './duration.js';
 import { A_NAME, NAME } from './validate.js';
 
-/** Of what the document is made. The message of each check is what would be right. */
+/** The building blocks of schemas. The message of each check is the expectation. */
 
 /** Larger figures would lose exactness long before they mean anything. */
 const LARGEST_FIGURE = 1e12;
@@ -33,7 +33,7 @@ export function choice<const T extends string>(...choices: readonly T[]) {
 const A_DURATION =
   "a duration from 1 ms to 365 days: milliseconds or a text like '250ms', '60s', '5m', '1h', '1d'";
 const UNITS = 'ms|s|m|h|d|(?:sec|second|min|minute|hour|day)s?';
-/** What editors can check of a duration; its range is checked by the parser. */
+/** The form of a duration, for editors; the parser checks its range. */
 export const DURATION_PATTERN = `^(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 
@@ -81,8 +81,9 @@ function someOf(names: readonly string[]): string {
 }
 
 /**
- * A field that may be left out: a layer, a patch and a profile say only what they change. What must
- * be there in the end is the affair of the rules. `byDefault` is told to people, and fills in nothing.
+ * A field that may be left out: a layer, a patch and a profile have only the fields that they change.
+ * The rules check the fields that a whole document needs. `byDefault` is documentation, and fills in
+ * nothing.
  */
 export function field<T extends z.ZodType>(of: T, description: string, byDefault?: unknown) {
   const meta = byDefault === undefined ? { description } : { description, default: byDefault };

@@ -3,7 +3,7 @@ import { later } from '../common/later.js';
 import { type NodeReport } from '../stores/config-store.js';
 import { type ConfigSettings } from './config-settings.js';
 
-/** A node counts for so many polls after it was last heard of. */
+/** A node counts for so many polls after its last report. */
 const POLLS_TO_LIVE = 4;
 /** Measured as in quota-node.ts: at once it seems to make the last later, but runs differ as much. */
 export const ACKNOWLEDGED_AFTER_MS = 20;
@@ -32,7 +32,7 @@ export class Acknowledger {
     });
   }
 
-  /** Only what is new is said, unless the node would be forgotten otherwise. */
+  /** A report that has not changed is left out, unless the node would be forgotten without it. */
   async now({ again = false } = {}): Promise<void> {
     const { store, isVisitor } = this.settings;
     const report = this.report();
@@ -42,7 +42,7 @@ export class Acknowledger {
       await store.acknowledge(report, POLLS_TO_LIVE * this.pollMs);
       this.said = text;
     } catch {
-      // The next poll says it again.
+      // The next poll sends the report again.
     }
   }
 

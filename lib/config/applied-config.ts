@@ -31,7 +31,7 @@ export class AppliedConfig {
   private readonly consumers = new Set<ConfigConsumer>();
   private applied: ConfigSnapshot | undefined;
   private refusal: ConfigRefusal | undefined;
-  /** What was said of updates that wait. */
+  /** Warnings about staged updates that were logged already. */
   private warned = new Set<string>();
   /** The record that is applied; none for revision 0. */
   record: ConfigRecord | undefined;
@@ -54,7 +54,7 @@ export class AppliedConfig {
     return { next, commits };
   }
 
-  /** What this process brought along, while it knows of nothing else. Throws if it is of no use. */
+  /** The process's own layers, while it knows of no revision. Throws if they cannot be used. */
   useOwn(layers: ConfigLayers): void {
     const prepared = this.prepare(snapshotOf(layers, 0));
     const ofFleet =
@@ -63,7 +63,7 @@ export class AppliedConfig {
     this.refusal = ofFleet;
   }
 
-  /** The same for what has changed later: it may be of no use, then what was stays. */
+  /** Own layers that have changed later: if they cannot be used, the earlier ones stay. */
   tryOwn(layers: ConfigLayers): void {
     try {
       this.useOwn(layers);
@@ -76,12 +76,12 @@ export class AppliedConfig {
   adopt(current: ConfigRecord, previous?: ConfigRecord): void {
     if (!this.isNews(current)) return;
     this.apply(current);
-    // Who has nothing yet is better off with the last revision than with none of the fleet's.
+    // A process without any revision is better off with the last one than with none of the fleet's.
     if (this.applied === undefined && previous) this.applyInstead(previous);
     if (this.record === current) this.lookAhead(current);
   }
 
-  /** The last good one stays, and that is told once. */
+  /** The last good revision stays; each refusal is logged once. */
   refuse(refusal: ConfigRefusal): void {
     const { revision, kind, reason } = refusal;
     const isKnown = this.refusal?.revision === revision && this.refusal.reason === reason;
@@ -93,7 +93,7 @@ export class AppliedConfig {
     this.refusals.next(refusal);
   }
 
-  /** What this process brings along is of no use; that it is left out is told elsewhere. */
+  /** The process's own layer cannot be used; its owner logs that it is left out. */
   refuseOwn(kind: ConfigRefusal['kind'], error: unknown): void {
     this.refusals.next({ revision: 0, kind, reason: errorText(error), error });
   }
@@ -123,7 +123,7 @@ export class AppliedConfig {
     if (prepared !== undefined) this.swap(prepared, record);
   }
 
-  /** For one that was refused: that is what there is to be told, whatever becomes of the other. */
+  /** In place of a revision that was refused: that refusal stays the node's report. */
   private applyInstead(record: ConfigRecord): void {
     const { refusal } = this;
     try {

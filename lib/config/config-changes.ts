@@ -40,7 +40,7 @@ export interface Change {
 
 /**
  * Writes changes to what is stored. The result is checked as a whole first, by this process for all;
- * and if somebody else was faster, the change is made to what they wrote.
+ * and if another process was faster, the change is made to its revision.
  */
 export class ConfigChanges {
   constructor(
@@ -92,7 +92,7 @@ export class ConfigChanges {
     }
   }
 
-  /** What is staged is checked as it will be, over all that comes into force before it. */
+  /** A staged update is checked as it will be, over all updates that come into force before it. */
   private mustFitThen({ layers, staged, about }: ChangeResult, revision: number): void {
     const known = this.applied.snapshot;
     const all = prospects(layers, staged, (then, { allowEmpty }) => {

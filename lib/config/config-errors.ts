@@ -1,7 +1,7 @@
 import { errorText, RateLimitError } from '../common/errors.js';
 import { type StagedName } from '../stores/config-store.js';
 
-/** Somebody else has changed the configuration in the meantime. Read it again, and decide again. */
+/** Another change came first. Read the configuration again, and decide again. */
 export class ConfigConflictError extends RateLimitError {
   readonly code = 'CONFIG_CONFLICT';
 

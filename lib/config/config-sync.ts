@@ -20,7 +20,7 @@ import { snapshotOf } from './snapshot.js';
 import { laidOver, nameOf } from './staged-updates.js';
 import { type StoreTime } from './store-time.js';
 
-/** Each lost race means that somebody else got through. After so many the next poll goes on. */
+/** Each lost race means that another process got through. After so many the next poll goes on. */
 export const MOST_RACES = 16;
 
 /** So long others may bring into force what a part of this process cannot work with. */
@@ -50,7 +50,7 @@ export class ConfigSync {
   private stored = 0;
   /** Whether the last look found orders. */
   hasOrders = false;
-  /** The highest revision that others have told of. */
+  /** The highest revision that others have mentioned. */
   private heardOf = 0;
   /** The same when the last look began: what it finds is no older. */
   private heardBefore = 0;
@@ -75,7 +75,7 @@ export class ConfigSync {
     return this.newest ?? this.own.all();
   }
 
-  /** What waits for its time, in order of time. */
+  /** Updates that wait for their time, in order of time. */
   get staged(): readonly StagedUpdate[] {
     return this.newest?.staged ?? [];
   }
@@ -95,7 +95,7 @@ export class ConfigSync {
 
   /**
    * Others, such as the ledger of the quota, keep the revision too. Whether it is worth a look: only
-   * once for each, as a revision that is gone would be told of again and again.
+   * once for each, as a revision that is gone would be mentioned again and again.
    */
   noticed(revision: number): boolean {
     if (!(revision > this.heardOf && revision <= HIGHEST_REVISION)) return false;
@@ -112,7 +112,7 @@ export class ConfigSync {
     }
   }
 
-  /** Writes a draft over the stored revision; false if somebody else was faster. */
+  /** Writes a draft over the stored revision; false if another process was faster. */
   async change(draft: ConfigDraft): Promise<boolean> {
     const answer = await writeOnce(this.store, draft, this.stored, this.above);
     if (!answer.written) return false;
@@ -146,7 +146,7 @@ export class ConfigSync {
     return stored;
   }
 
-  /** Takes what was read, and says what is to be written, if anything. */
+  /** Adopts the stored record, and returns the draft that has to be written, if any. */
   private intentOn(stored: StoredConfig): Intent | undefined {
     if (this.isLost(stored)) return this.restoring(stored);
     if (stored.damage !== undefined) return this.refuse(stored, stored.damage);
@@ -222,7 +222,7 @@ export class ConfigSync {
     }
   }
 
-  /** Whoever has nothing yet takes the revision before it. */
+  /** A process without any revision takes the one before the damaged one. */
   private refuse({ revision, previous }: StoredConfig, reason: string): undefined {
     if (previous !== undefined && this.newest === undefined) this.learn(previous);
     this.applied.refuse({ revision, kind: 'unreadable', reason });

@@ -39,9 +39,9 @@ export interface ConfigModuleOptions {
 
 /** Of an application without a name. */
 const DEFAULT_SERVICE = 'default';
-/** What a source other than a file is called in messages. */
+/** The name of a source other than a file, in messages. */
 const SOURCE = 'config.source';
-/** Nobody's request waits for it. */
+/** No request waits for the configuration. */
 const STORE_TIMEOUT_MS = 1000;
 /** Of resources that a process names with each poll; an operator can name others, too. */
 const MOST_NAMES = 200;
@@ -68,7 +68,7 @@ function reportTo(logger: Logger): Report {
   };
 }
 
-/** Has this process tell what operators can name, and carry out their orders; on Redis only. */
+/** Reports the resources of this process to operators, and carries out their orders; on Redis only. */
 export function openOrders(
   { service = DEFAULT_SERVICE, clock = new SystemClock() }: ConfigModuleOptions,
   config: VersionedConfig,
@@ -163,7 +163,7 @@ export class ConfigLifecycle implements OnApplicationBootstrap, OnApplicationShu
   }
 }
 
-/** A failed `fetch` says why only there. */
+/** A failed `fetch` has its reason only in `cause`. */
 function withCause({ message, cause }: Error): string {
   if (!(cause instanceof Error)) return message;
   const why = cause.message || (cause as NodeJS.ErrnoException).code;

@@ -11,7 +11,7 @@ export class ConfigOptions {
   source?: ConfigSource;
   /** How often the file is looked at. */
   filePoll: Duration = '2s';
-  /** How often the store is asked, though it tells of changes by itself; ±20 %. */
+  /** How often the store is read although it announces changes; ±20 %. */
   poll: Duration = '5s';
 }
 

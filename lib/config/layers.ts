@@ -11,7 +11,7 @@ export interface PublishDecision {
   readonly warning?: string;
 }
 
-/** A service that has not said anything. */
+/** The layer of a service that has published none. */
 const SILENT: VersionedLayer = { document: null, version: null };
 
 export const NO_LAYERS: ConfigLayers = { code: {}, file: {}, patch: {} };
@@ -30,9 +30,9 @@ function byName(layers: ConfigLayers['code']): VersionedLayer[] {
 }
 
 /**
- * The layers with one more patch. It is joined to the patches before it, so that what they say also
- * holds over the next code. What two patches in a row can do and one cannot, such as replacing an
- * object, is said field by field.
+ * The layers with one more patch. It is joined to the patches before it, so that all of them also
+ * hold over the next code. Where two patches in a row do more than one can, such as replacing an
+ * object, the fields are patched one by one.
  */
 export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers {
   const { code, file } = layers;
@@ -66,7 +66,7 @@ export function withLayer(
   return { ...layers, [name]: { ...layers[name], [service]: layer } };
 }
 
-/** Policies of which the code of another service says something else: only one of them can hold. */
+/** Policies that the code of another service defines differently: only one of them can hold. */
 export function clashes({ code }: ConfigLayers, service: string): string[] {
   const own = policiesOf(code[service]);
   return Object.keys(code)

@@ -23,17 +23,17 @@ const NAMES: readonly LayerName[] = ['code', 'file'];
 export interface Publication {
   readonly layers: ConfigLayers;
   readonly kind: LayerName;
-  /** What is to be said once it is published. */
+  /** Warnings to log once it is published. */
   readonly warnings: readonly string[];
 }
 
 /**
- * What this process brings along. Each layer is put before the fleet once, when the process starts
+ * The layers of this process. Each is put before the fleet once, when the process starts
  * or the file changes: what becomes of it then is not disputed again.
  */
 export class OwnLayers {
   private readonly layers = new Map<LayerName, VersionedLayer>();
-  /** What the fleet last had of this process, or in the same words. */
+  /** The last layers of the fleet that were equal to this process's. */
   private readonly known = new Map<LayerName, VersionedLayer>();
   private readonly pending = new Set<LayerName>();
 
@@ -56,7 +56,7 @@ export class OwnLayers {
     return this.over(NO_LAYERS, NAMES);
   }
 
-  /** What is to be published over these layers, if anything; what is not is settled with that. */
+  /** The layers to publish over the stored ones, if any; a layer that is not published is settled. */
   publication(stored: ConfigLayers): Publication | undefined {
     const names: LayerName[] = [];
     const warnings: string[] = [];
@@ -92,7 +92,7 @@ export class OwnLayers {
 
   /**
    * Only a store that was lost and written anew can have put aside a layer of ours that held: then
-   * it was this process that changed it last, and says so again.
+   * it was this process that changed it last, and publishes it again.
    */
   restored(before: ConfigRecord | undefined, now: ConfigRecord): void {
     if (before === undefined || now.kind !== 'restore') return;
@@ -102,7 +102,7 @@ export class OwnLayers {
     }
   }
 
-  /** Whoever edits a file replaces what the same file said before, and nobody else's. */
+  /** An edited file replaces its own earlier content, not the layer of another process. */
   private isKnown(name: LayerName, held: VersionedLayer): boolean {
     const known = this.known.get(name);
     return known !== undefined && saysTheSame(known, held);

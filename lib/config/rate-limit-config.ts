@@ -8,7 +8,7 @@ import { type ConfigDocument } from './schema/document.schema.js';
 
 /** The configuration at one moment: frozen, and valid as a whole. */
 export interface ConfigSnapshot {
-  /** 0: what this process brought along, before it has heard of any other. */
+  /** 0: the process's own layers, before it knows of any revision. */
   readonly revision: number;
   /** All layers joined, with the active profile laid on top. */
   readonly document: ConfigDocument;
@@ -70,14 +70,14 @@ export interface UpdateOptions extends RollbackOptions {
 }
 
 export interface ValidateOptions {
-  /** What is given: something to lay over the current configuration, or all of it. */
+  /** Whether the input is laid over the current configuration, or is all of it. */
   readonly as?: 'patch' | 'document';
 }
 
 /**
  * The configuration that the whole fleet works with, and the way to change it while it runs.
  *
- * All processes apply the same document, whatever their own code says: code, file and updates are
+ * All processes apply the same document, whatever their own code has: code, file and updates are
  * layers of one record with one revision, in the store. A revision is applied whole or not at all,
  * and the applied one never goes back.
  */
@@ -90,7 +90,7 @@ export abstract class RateLimitConfig {
   /**
    * Lays a merge patch (RFC 7396: null deletes) over what holds, for the whole fleet. Resolves to
    * the new revision's snapshot once it is written and applied here. With a time to come the patch is
-   * `staged` in that revision, keeps nobody from other updates, and is laid over what holds then.
+   * `staged` in that revision, blocks no other update, and is laid over the configuration of that time.
    */
   abstract update(patch: ConfigLayer, options?: UpdateOptions): Promise<ConfigSnapshot>;
   /** The updates that wait, in order of time, as the store has them. */
@@ -107,16 +107,16 @@ export abstract class RateLimitConfig {
    */
   abstract rollback(revision: number, options?: RollbackOptions): Promise<ConfigSnapshot>;
 
-  /** What each living process says of the configuration. */
+  /** The report of each living process. */
   abstract nodes(): Promise<NodeAck[]>;
   /** Whether every living process works with exactly that revision. */
   abstract isEveryoneOn(revision: number): Promise<boolean>;
 
   /** Adds a part that works with the configuration, and gives it the current one. */
   abstract consume(consumer: ConfigConsumer): void;
-  /** Somebody has heard of a revision: read it, if it is new; the next one is above it in any case. */
+  /** A revision was mentioned elsewhere: it is read if it is new, and the next one is above it. */
   abstract noticed(revision: number): void;
-  /** The file of this process says something else now; null if there is none any more. */
+  /** The file of this process has another content; null if there is no file any more. */
   abstract replaceFile(layer: OwnLayer): void;
 
   /** Begins with what this process brings along, and follows the fleet from then on. */
@@ -126,13 +126,13 @@ export abstract class RateLimitConfig {
 
 /** A layer that this process brings along. */
 export interface OwnLayer {
-  /** Null: this process says that there should be none. */
+  /** Null: there should be none. */
   readonly document: ConfigLayer | null;
   /** Of two layers with versions the higher one holds. */
   readonly version?: number;
 }
 
-/** What a process brings along: what its code says, and its file. Without one it has no opinion. */
+/** The layers of a process: its code and its file. A layer that is left out stays as the fleet has it. */
 export interface OwnConfig {
   readonly code?: OwnLayer;
   readonly file?: OwnLayer;

@@ -10,11 +10,11 @@ import { type ConfigDocument } from './schema/document.schema.js';
 import { diff } from './document/diff.js';
 
 export interface SnapshotOptions extends CheckOptions {
-  /** A snapshot from before: what is still the same is taken from it. */
+  /** The snapshot before: parts that are the same are the same objects. */
   readonly known?: ConfigSnapshot | undefined;
 }
 
-/** What follows from layers; throws an InvalidConfigError if that is not valid as a whole. */
+/** The snapshot of layers; throws an InvalidConfigError if they are not valid as a whole. */
 export function snapshotOf(
   layers: ConfigLayers,
   revision: number,

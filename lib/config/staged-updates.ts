@@ -12,7 +12,7 @@ import { patched } from './layers.js';
 /** A time that is a little past means at once: clocks differ, and commands take their time. */
 const AT_ONCE_MS = 60_000;
 
-/** False if it is to be done at once. Throws for a time that nobody can have meant. */
+/** False if the time means at once. Throws for a time so long past that it must be a mistake. */
 export function isAhead(effectiveAtMs: number, nowMs: number): boolean {
   if (effectiveAtMs > nowMs) return true;
   if (effectiveAtMs === 0 || nowMs - effectiveAtMs <= AT_ONCE_MS) return false;
@@ -36,7 +36,7 @@ export function stagedWith(staged: readonly StagedUpdate[], id: number): StagedU
   return found;
 }
 
-/** What waits after a rollback: what waited then, unless its time has passed meanwhile. */
+/** Updates that wait after a rollback: those that waited then, unless their time has passed. */
 export const waitingAgain = (
   staged: readonly StagedUpdate[],
   nowMs: number,
@@ -49,10 +49,10 @@ export const nameOf = ({ id, by, effectiveAtMs }: StagedName): StagedName => ({
 export const updateText = ({ id, by, effectiveAtMs }: StagedName): string =>
   `update ${id} by ${by} for ${new Date(effectiveAtMs).toISOString()}`;
 
-/** What becomes of an update that waits, as things stand. */
+/** The outcome of a staged update, as things stand. */
 export interface Prospect {
   readonly update: StagedUpdate;
-  /** What holds from then on. */
+  /** The layers from then on. */
   readonly layers: ConfigLayers;
   /** Why it would be refused; then `layers` are those without it. */
   readonly fault?: unknown;

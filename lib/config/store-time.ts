@@ -4,8 +4,8 @@ import { type Clock } from '../common/clock.js';
 const TRUSTED_MICROS = 60_000_000;
 
 /**
- * The store's clock, as far as an answer of it tells: it was read somewhere between the question and
- * the answer. The quickest answer says it best.
+ * The store's clock, estimated from its answers: it was read somewhere between request and answer, so
+ * the quickest answer is the most exact.
  */
 export class StoreTime {
   private atMicros = -Infinity;

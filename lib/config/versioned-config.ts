@@ -51,7 +51,7 @@ const JITTER = 0.2;
 const SETTLING_SPREAD_MS = 20;
 const DEFAULT_HISTORY = 20;
 
-/** The configuration of one process of the fleet: whatever it does with the store is done in turn. */
+/** The configuration of one process of the fleet: its calls to the store run one after another. */
 export class VersionedConfig extends RateLimitConfig {
   private readonly applied: AppliedConfig;
   private readonly own: OwnLayers;
@@ -104,7 +104,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.own.set('code', own.code);
     this.own.set('file', own.file);
     snapshotOf(this.own.all(), 0);
-    // First listen, then read: what is written in between is heard.
+    // Subscribed before the first read, so that no revision falls in between.
     this.unsubscribe = await this.settings.store.subscribe((revision) => this.hinted(revision));
     await this.turns.take(() => this.look());
     try {
@@ -210,7 +210,7 @@ export class VersionedConfig extends RateLimitConfig {
     return pastRevisions(await this.settings.store.history(count + 1), count);
   }
 
-  /** What this process has still to say comes first: whoever has just made a change looks for it. */
+  /** The pending report of this process goes first: the author of a change looks for it. */
   async nodes(): Promise<NodeAck[]> {
     await this.turns.take(() => this.acks.now());
     return this.settings.store.acknowledgements();
@@ -225,12 +225,12 @@ export class VersionedConfig extends RateLimitConfig {
     return this.settings.nodeId;
   }
 
-  /** What is said of this process beside its revision. */
+  /** Adds facts to the report of this process. */
   describe(facts: () => NodeFacts): void {
     this.facts = facts;
   }
 
-  /** Calls back when somebody may have left an order for the processes. */
+  /** Calls back when the store may hold an order for the processes. */
   whenOrdered(ordered: () => void): void {
     this.ordered = ordered;
   }
@@ -249,7 +249,7 @@ export class VersionedConfig extends RateLimitConfig {
     this.lookSoon();
   }
 
-  /** The file cannot be read or is wrong: what it said before stays. */
+  /** The file cannot be read or is wrong: its last good content stays. */
   refuseFile(fault: Error): void {
     this.applied.refuseOwn(fault instanceof InvalidConfigError ? 'invalid' : 'unreadable', fault);
   }
@@ -266,7 +266,7 @@ export class VersionedConfig extends RateLimitConfig {
     if (revision === undefined || revision !== this.sync.revision) this.lookSoon();
   }
 
-  /** Whatever comes while a look waits for its turn is seen by it too. */
+  /** Changes that come while a look waits for its turn are seen by that look. */
   private lookSoon(): void {
     if (this.closed || this.lookIsDue) return;
     this.lookIsDue = true;
@@ -283,7 +283,7 @@ export class VersionedConfig extends RateLimitConfig {
 
   /**
    * A change comes to all processes at the same moment: those that have it leave the machine to the
-   * others before they acknowledge it. A poll says it again, whether anything has changed or not.
+   * others before they acknowledge it. A poll repeats the report, whether anything has changed or not.
    */
   private async look(acknowledge: 'now' | 'soon' | 'again' = 'now'): Promise<void> {
     this.lookIsDue = false;
@@ -317,7 +317,7 @@ export class VersionedConfig extends RateLimitConfig {
     return Promise.resolve();
   }
 
-  /** What was due when the store was looked at last could not be settled: it is tried again. */
+  /** An update that was due at the last look and could not be settled is tried again. */
   private settleLater(): void {
     this.cancelSettling();
     const [first] = this.sync.staged;

@@ -1,6 +1,6 @@
 import { isObject, namesOf, own, canonicalJson, pathText } from './json.js';
 
-/** What is different in a second document. */
+/** The differences of a second document. */
 export interface ConfigDiff {
   readonly added: readonly { readonly path: string; readonly after: unknown }[];
   readonly removed: readonly { readonly path: string; readonly before: unknown }[];
@@ -13,7 +13,7 @@ export interface ConfigDiff {
 
 type Open<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : never };
 
-/** Field by field; lists are compared as a whole. What came or went with all it holds is one entry. */
+/** Field by field; lists are compared as a whole. An object that came or went whole is one entry. */
 export function diff(before: unknown, after: unknown): ConfigDiff {
   const found: Open<ConfigDiff> = { added: [], removed: [], changed: [] };
   compare([], before, after, found);

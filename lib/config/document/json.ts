@@ -37,7 +37,7 @@ const objectText = remembered((object: Record<string, unknown>): string => {
   return `{${fields}}`;
 });
 
-/** The sha256 of a document, in hex: the same for documents that say the same. */
+/** The sha256 of a document, in hex; equal documents have equal ones. */
 export function hashOf(value: unknown): string {
   return hash('sha256', canonicalJson(value));
 }

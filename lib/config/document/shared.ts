@@ -1,9 +1,9 @@
 import { isObject, own, canonicalJson } from './json.js';
 
 /**
- * A value that says the same as the given one, made of the parts of a known one wherever these say
- * what is wanted. So what has not changed is the same object, and whoever has worked with it before
- * can tell by that. Neither argument is changed.
+ * A value equal to the given one, made of the parts of a known value wherever these are equal. So a
+ * part that has not changed is the same object, by which its users recognise it. Neither argument is
+ * changed.
  */
 export function shared<T>(known: unknown, value: T): T {
   if (known === value) return value;

@@ -11,7 +11,7 @@ import { shapeIssues, type LocatedIssue } from './shape-issues.js';
 export interface CheckOptions {
   /** A document that configures nothing is refused unless this is set. */
   readonly allowEmpty?: boolean;
-  /** What the document is called in the message of the error. */
+  /** The name of the document in the message of the error. */
   readonly name?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ type FindIssues = (copy: unknown, options: CheckOptions) => ConfigIssue[];
 function checked(value: unknown, options: CheckOptions, find: FindIssues): unknown {
   const { copy, issues, isComplete } = isImmutable(value) ? asItIs(value) : plainJson(value ?? {});
   const left = new Set(issues.map(({ path }) => path));
-  // What is no JSON is not in the copy, and must not be missed there a second time.
+  // A value that is no JSON is not in the copy, and must not be reported as missing as well.
   const found = isComplete ? find(copy, options).filter(({ path }) => !left.has(path)) : [];
   if (issues.length + found.length > 0) {
     throw new InvalidConfigError([...issues, ...found], options.name);

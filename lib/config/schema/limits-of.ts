@@ -3,7 +3,7 @@ import { type PolicyInput } from '../../limiter/policy-options.js';
 import { type LocalOptions, type QuotaOptions } from '../../limiter/quota-options.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
 
-/** What a limiter has to know of a document. */
+/** The part of a document that a limiter needs. */
 export interface Limits {
   readonly policies: Readonly<Record<string, PolicyInput>>;
   /** Only where there are apps. */
@@ -71,7 +71,7 @@ export function documentOf(code: {
   const named: ConfigDocument['policies'] = {};
   for (const [name, one] of Object.entries(policies)) named[name] = withoutFunctions(one);
   const { cluster, clusterId, apps, maxCost, local } = quota ?? {};
-  // What a process serves is its own affair, and what it assumes before it has heard of the others.
+  // The apps that a process serves, and the nodes that it assumes at first, are its own affair.
   const { apps: _served, nodes: _nodes, ...ofAll } = local ?? {};
   const clusterPart = present({ id: clusterId, ...cluster, maxCost, ...ofAll });
   return present({

@@ -136,7 +136,7 @@ function degradationIssues(input: NonNullable<ConfigDocument['degradation']>): C
 
 interface OptionsCheck<T> {
   readonly check: (input: T) => unknown;
-  /** What the names of fields begin with in errors of the check. */
+  /** The beginning of the names of fields in errors of the check. */
   readonly prefix: string;
   /** Where the options stand in the document. */
   readonly at: Path;

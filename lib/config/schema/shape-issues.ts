@@ -8,7 +8,7 @@ import { issue } from './issue.js';
 
 type Path = readonly PathSegment[];
 
-/** A fault, and where it is, for those who must know which part is sound. */
+/** A fault and its path, by which the sound parts are known. */
 export interface LocatedIssue {
   readonly at: Path;
   readonly issue: ConfigIssue;
@@ -48,7 +48,7 @@ function closest(
   if (typeof value !== 'object' || value === null) return undefined;
   const within = branches.filter((branch) => branch.every(isInside));
   const [first, ...others] = within.sort((a, b) => a.length - b.length);
-  // Two forms that are as near as each other: better to tell all that there are.
+  // Two forms are equally near: the message names all forms.
   return others[0]?.length === first?.length ? undefined : first;
 }
 
@@ -101,7 +101,7 @@ export function fieldsAt(path: readonly PathSegment[]): string[] {
   return [...new Set(here.flatMap(forms).flatMap(namesIn))];
 }
 
-/** What a schema can be: the alternatives of a union, without what only wraps them. */
+/** The alternatives of a union, without wrappers; any other schema is its only form. */
 export function forms(schema: z.ZodType): z.ZodType[] {
   if (schema instanceof z.ZodOptional) return forms(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodUnion) {

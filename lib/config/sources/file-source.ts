@@ -16,7 +16,7 @@ export class FileSourceOptions {
   clock: Clock = new SystemClock();
 }
 
-/** A new content must be the same after this time: else somebody is still writing it. */
+/** A new content must be the same after this time: else it is still being written. */
 const SETTLE_MS = 50;
 const MOST_READS = 40;
 
@@ -27,9 +27,9 @@ const MOST_READS = 40;
 export class FileSource implements ConfigSource {
   private readonly options: FileSourceOptions;
   private readonly pollMs: number;
-  /** In full, so that messages tell where it was looked for. */
+  /** The full path, for messages. */
   private readonly place: string;
-  /** What was read last: a hash, or why it could not be read. */
+  /** The hash of the last content, or why it could not be read. */
   private seen: string | undefined;
   private isLooking = false;
   private reads = 0;
@@ -63,7 +63,7 @@ export class FileSource implements ConfigSource {
   }
 
   private async look(changed: () => void): Promise<void> {
-    // Who is reading will see it.
+    // The read under way will see it.
     if (this.isLooking || this.reads > 0) return;
     this.isLooking = true;
     try {
@@ -74,7 +74,7 @@ export class FileSource implements ConfigSource {
     }
   }
 
-  /** What stands in the file once nobody writes to it. */
+  /** The content of the file once it is no longer being written. */
   private async steadyText(): Promise<string> {
     let text = await this.text();
     for (let reads = 1; reads < MOST_READS; reads++) {
@@ -95,7 +95,7 @@ export class FileSource implements ConfigSource {
   }
 }
 
-/** What stands in a file, if it is one and not too large. `name` is what it is called in messages. */
+/** The content of a file, if it is one and not too large. `name` stands in messages. */
 export async function readText(path: string, name: string): Promise<string> {
   try {
     const found = await stat(path);

@@ -5,7 +5,7 @@ import { MOST_BYTES, MOST_KEYS } from '../schema/plain-json.js';
 
 export type TextFormat = 'json' | 'yaml';
 
-/** A text that is no JSON or YAML; says where. */
+/** A text that is no JSON or YAML, and where it is broken. */
 export class ConfigSyntaxError extends RateLimitError {
   readonly code = 'CONFIG_SYNTAX';
 
@@ -44,7 +44,7 @@ export async function parseText(
 const MOST_LEVELS = 200;
 const LIST_IN_LIST = new RegExp(`(?:[-?:][ \\t]+){${MOST_LEVELS}}`);
 
-/** Brackets in texts are counted as well; nobody has so many of them open. */
+/** Brackets in strings are counted as well; no document has so many of them open. */
 function isBottomless(text: string): boolean {
   let level = 0;
   for (let i = 0; i < text.length && level <= MOST_LEVELS; i++) {
@@ -82,7 +82,7 @@ function placeOf(text: string, offset: number): [line: number, column: number] {
   return [before.length, before.at(-1)!.length + 1];
 }
 
-/** What the worker answers. */
+/** The answer of the worker. */
 type YamlReading =
   | { readonly value: unknown; readonly fault?: undefined }
   | {
@@ -132,7 +132,7 @@ function readYaml(text: string): Promise<YamlReading> {
 /** `workers/` lies beside lib/, dist/ and dist-cjs/ alike. */
 const READ_YAML = new URL('../../../workers/read-yaml.mjs', import.meta.url);
 
-/** Where editors find the schema is said in the file, and is no part of the configuration. */
+/** `$schema` is for editors, and no part of the configuration. */
 function withoutSchema(value: unknown): unknown {
   if (!isObject(value)) return value;
   const { $schema: _schema, ...rest } = value;
@@ -152,7 +152,7 @@ const SCALAR = new RegExp(
   'uy',
 );
 
-/** JSON.parse does not say on every Node where a text is broken; this does nothing else. */
+/** JSON.parse does not report on every Node where a text is broken; this does nothing else. */
 export function jsonFault(text: string): JsonFault | undefined {
   const scan = new Scan(text);
   return scan.value() && scan.end() ? undefined : scan.fault;

@@ -10,17 +10,17 @@ export interface ConfigSource {
 }
 
 export interface SourceLayerOptions {
-  /** What the source is called in messages. */
+  /** The name of the source in messages. */
   readonly name?: string;
-  /** Whether a source that says nothing is to be believed. */
+  /** Whether an empty source is taken at its word. */
   readonly allowEmpty?: boolean;
-  /** A layer that says something new. */
+  /** A layer with another content. */
   readonly onChange?: (layer: ConfigLayer) => void;
-  /** The source cannot be read, or what it says is wrong. Once for each fault that is new. */
+  /** The source cannot be read, or its layer is wrong. Once for each fault that is new. */
   readonly onFault?: (fault: Error) => void;
 }
 
-/** What a source last said that was right. */
+/** The last good layer of a source. */
 export class SourceLayer {
   private layer: ConfigLayer | undefined;
   private hash: string | undefined;
