@@ -70,7 +70,7 @@ describe('the command line', () => {
 describe('a config file', () => {
   it.each([
     ['is not there', undefined, 'cannot be read'],
-    ['is not JSON', '{ cluster: ', 'line 1, column 3'],
+    ['is not JSON', '{ cluster: ', 'not JSON'],
     ['is a list', [], 'expected an object with'],
     ['has no apps', { cluster: { capacity: 10 } }, 'apps: expected at least one app'],
     ['has no cluster', { apps: { a: { guaranteed: 1 } } }, 'cluster.capacity and apps are needed'],
@@ -89,7 +89,7 @@ describe('a config file', () => {
     const file = content === undefined ? join(dir, name) : fileOf(name, content);
     const { code, out, err } = await command(file, '--scenario', 'failover');
     expect([code, out]).toEqual([1, '']);
-    expect(err).toContain(`${file}: `);
+    expect(err).toContain(file);
     expect(err).toContain(message);
   });
 
@@ -140,7 +140,7 @@ describe('weir simulate, as it is built', () => {
     const config = fileOf('broken.json', '{');
     const { code, stdout, stderr } = await runBuilt(config);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^.*broken\.json: .*\n$/);
+    expect(stderr).toMatch(/^.*broken\.json:1:2: not JSON: .*\n$/);
   });
 
   it('ends with 1 and says so where it cannot write', async () => {
