@@ -9,7 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { configProviders } from './config.providers.js';
+import { configProviders } from './config/config.providers.js';
 import { degradationProviders } from './degradation/degradation.providers.js';
 import { InvalidArgumentError, ModuleMissingError } from './common/errors.js';
 import { RateLimitConfig } from './config/rate-limit-config.js';

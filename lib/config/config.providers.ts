@@ -1,20 +1,20 @@
 import { type Provider } from '@nestjs/common';
-import { RateLimitConfig, type ConfigSnapshot } from './config/rate-limit-config.js';
-import { type VersionedConfig } from './config/versioned-config.js';
+import { RateLimitConfig, type ConfigSnapshot } from './rate-limit-config.js';
+import { type VersionedConfig } from './versioned-config.js';
 import {
   ConfigLifecycle,
   openConfig,
   openOrders,
   type ConfigModuleOptions,
-} from './config/config.lifecycle.js';
-import { DegradeParts } from './degradation/degradation.providers.js';
-import { RoutePolicies } from './limits/route-policies.js';
-import { RouteTable } from './limits/route-table.js';
-import { Degradation } from './degradation/degradation.js';
-import { RateLimiter } from './limiter/rate-limiter.js';
-import { LimitsConsumer } from './config/limits.consumer.js';
-import { Protection } from './protection/protection.js';
-import { OPTIONS, provide } from './requests/module-tokens.js';
+} from './config.lifecycle.js';
+import { DegradeParts } from '../degradation/degradation.providers.js';
+import { RoutePolicies } from '../limits/route-policies.js';
+import { RouteTable } from '../limits/route-table.js';
+import { Degradation } from '../degradation/degradation.js';
+import { RateLimiter } from '../limiter/rate-limiter.js';
+import { LimitsConsumer } from './limits.consumer.js';
+import { Protection } from '../protection/protection.js';
+import { OPTIONS, provide } from '../requests/module-tokens.js';
 
 /** What changes while the service runs, and who has to know. */
 export const configProviders: Provider[] = [
