@@ -57,6 +57,46 @@ export function wrongImports(files: readonly SourceFile[]): string[] {
   });
 }
 
+/**
+ * One sentence for each group of files that import each other, directly or by way of others: none of them
+ * can be read, tested or moved without the rest.
+ */
+export function fileCycles(files: readonly SourceFile[]): string[] {
+  const known = new Set(files.map(({ path }) => path));
+  const imports = new Map(
+    files.map(({ path, text }) => {
+      const targets = importsOf(text)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'));
+      return [path, targets.filter((target) => known.has(target))] as const;
+    }),
+  );
+  const reached = new Map([...imports.keys()].map((path) => [path, reachedFrom(path, imports)]));
+  const told = new Set<string>();
+  return [...imports.keys()].sort().flatMap((path) => {
+    if (told.has(path) || !reached.get(path)!.has(path)) return [];
+    const group = [...reached.get(path)!].filter((other) => reached.get(other)!.has(path)).sort();
+    for (const one of group) told.add(one);
+    return [group.join(' ⇄ ')];
+  });
+}
+
+/** The files that a file imports, and those that they import, and so on. */
+function reachedFrom(
+  path: string,
+  imports: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  const open = [...imports.get(path)!];
+  while (open.length > 0) {
+    const next = open.pop()!;
+    if (found.has(next)) continue;
+    found.add(next);
+    open.push(...imports.get(next)!);
+  }
+  return found;
+}
+
 export const importsOf = (text: string): string[] =>
   ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
 
