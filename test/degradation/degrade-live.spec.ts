@@ -134,7 +134,7 @@ describe('the deadlines of routes, when the configuration changes', () => {
       '@Degrade on Pages.patient.slow: expected less than the deadline, 600 ms, got "700ms"',
     );
     await expect(change({ slow: '3s' })).rejects.toThrow(
-      'degradation.deadline: expected more than slow (3s), got "2s"',
+      'degradation.slow: expected less than the deadline, 2000 ms, got "3s"',
     );
     expect(deadlinesOf('plain')).toEqual([900, 2000]);
   });
