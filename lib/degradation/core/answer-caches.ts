@@ -9,7 +9,7 @@ import {
   type SharedCacheStats,
 } from '../../stores/shared-cache.js';
 import { type AnswerStore, type FallbackLevels, type WarmUpReport } from './contract.js';
-import { type DegradationFigures } from './options.js';
+import { type DegradationSettings } from './options.js';
 import { isPlainData } from './plain-data.js';
 import { ProcessCache } from './process-cache.js';
 import { SharedLevel, type SharedLevelStats } from './shared-level.js';
@@ -68,7 +68,7 @@ export class AnswerCaches implements AnswerStore {
   private readonly local = { hits: 0, misses: 0 };
 
   constructor(
-    private figures: DegradationFigures,
+    private figures: DegradationSettings,
     private readonly clock: Clock,
     shared?: SharedCache,
   ) {
@@ -133,8 +133,8 @@ export class AnswerCaches implements AnswerStore {
     return cached;
   }
 
-  /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
-  prepare(figures: DegradationFigures): () => void {
+  /** Settings that were checked: the result puts them into force, and cannot fail. */
+  prepare(figures: DegradationSettings): () => void {
     return () => {
       const { maxEntries } = this.figures;
       this.figures = figures;

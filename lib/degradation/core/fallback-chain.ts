@@ -12,7 +12,7 @@ import {
   type Fallbacks,
 } from './contract.js';
 import { FallbackRunner, type FallbackFault } from './fallback-runner.js';
-import { type DegradationFigures } from './options.js';
+import { type DegradationSettings } from './options.js';
 import { isPlainData } from './plain-data.js';
 
 /** The runners of a route's functions. */
@@ -36,7 +36,7 @@ export class FallbackChain implements Fallbacks {
   onFault: (resource: string | undefined, level: DegradeLevel, error: unknown) => void = () => {};
 
   constructor(
-    private figures: DegradationFigures,
+    private figures: DegradationSettings,
     private readonly caches: AnswerCaches,
     private readonly clock: Clock,
   ) {}
@@ -58,8 +58,8 @@ export class FallbackChain implements Fallbacks {
     this.counts.gaveMessage(reason, wasAsked);
   }
 
-  /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
-  prepare(figures: DegradationFigures): () => void {
+  /** Settings that were checked: the result puts them into force, and cannot fail. */
+  prepare(figures: DegradationSettings): () => void {
     return () => (this.figures = figures);
   }
 

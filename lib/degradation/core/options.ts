@@ -42,7 +42,7 @@ export class RecoveryOptions {
 }
 
 /** The figures of a recovery, checked. */
-export interface RecoveryFigures {
+export interface RecoverySettings {
   readonly windowMs: number;
   readonly minCalls: number;
   readonly errorRate: number;
@@ -67,7 +67,7 @@ export const MOST_RATE = 2;
 export const A_RATE = 'a part of the calls: above 0, and 1 for all of them';
 export const A_TOLERANCE = 'a part of the calls from 0 on, below 1';
 
-export function checkRecovery(input: Partial<RecoveryOptions>, at: string): RecoveryFigures {
+export function checkRecovery(input: Partial<RecoveryOptions>, at: string): RecoverySettings {
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, KNOWN_RECOVERY);
   const options = Object.assign(new RecoveryOptions(), withoutUndefined(input));
@@ -162,17 +162,17 @@ export class DegradationOptions {
 
 export type DegradationInput = Partial<DegradationOptions>;
 
-export interface ResourceFigures {
+export interface DegradedResourceSettings {
   readonly mode: ResourceMode;
   readonly level: DegradeLevel | undefined;
   readonly level1TtlMs: number | undefined;
   readonly level2TtlMs: number | undefined;
   readonly coreFields: readonly string[] | undefined;
-  readonly recovery: RecoveryFigures;
+  readonly recovery: RecoverySettings;
 }
 
 /** The options, checked. */
-export interface DegradationFigures {
+export interface DegradationSettings {
   readonly level1TtlMs: number;
   readonly level2TtlMs: number;
   readonly level1TimeoutMs: number;
@@ -182,8 +182,8 @@ export interface DegradationFigures {
   readonly maxReads: number;
   readonly maxFallbacks: number;
   readonly coreFields: readonly string[] | undefined;
-  readonly recovery: RecoveryFigures;
-  readonly resources: ReadonlyMap<string, ResourceFigures>;
+  readonly recovery: RecoverySettings;
+  readonly resources: ReadonlyMap<string, DegradedResourceSettings>;
 }
 
 const KNOWN = [...Object.keys(new DegradationOptions()), 'coreFields'];
@@ -199,7 +199,7 @@ export const MOST_AT_ONCE = 100_000;
 export function checkDegradation(
   input: DegradationInput = {},
   at = 'degradation',
-): DegradationFigures {
+): DegradationSettings {
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, KNOWN);
   const options = Object.assign(new DegradationOptions(), withoutUndefined(input));
@@ -229,7 +229,7 @@ export function checkDegradation(
 function checkResources(
   { resources, recovery }: DegradationOptions,
   at: string,
-): ReadonlyMap<string, ResourceFigures> {
+): ReadonlyMap<string, DegradedResourceSettings> {
   plainObject(`${at}.resources`, resources, 'an object of resources by name');
   const names = Object.keys(resources);
   if (names.length > MOST_RESOURCES || names.includes('')) {
@@ -239,7 +239,7 @@ function checkResources(
       `up to ${MOST_RESOURCES} names`,
     );
   }
-  const checked = new Map<string, ResourceFigures>();
+  const checked = new Map<string, DegradedResourceSettings>();
   for (const [name, resource] of Object.entries(resources)) {
     const path = `${at}.resources.${name}`;
     if (!NAME.test(name)) throw new InvalidArgumentError(path, name, A_NAME);
@@ -252,7 +252,7 @@ function checkResource(
   input: ResourceOptions,
   recovery: Partial<RecoveryOptions>,
   at: string,
-): ResourceFigures {
+): DegradedResourceSettings {
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, KNOWN_RESOURCE);
   const { mode = DEFAULT_MODE, level, level1Ttl, level2Ttl } = input;

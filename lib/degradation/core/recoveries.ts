@@ -2,15 +2,19 @@ import { type Cancel, type Clock } from '../../common/clock.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import { EventHub } from '../../common/event-hub.js';
 import { type HealthProbe, type RecoveryChange, type RecoveryStats } from './contract.js';
-import { MOST_RESOURCES, type DegradationFigures, type ResourceFigures } from './options.js';
-import { Recovery, type RecoverySettings } from './recovery.js';
+import {
+  MOST_RESOURCES,
+  type DegradationSettings,
+  type DegradedResourceSettings,
+} from './options.js';
+import { Recovery, type RecoveryDeps } from './recovery.js';
 
 /** The one that names beyond the bound share. */
 export const OTHER_RESOURCES = '(other)';
 const TICK_MS = 250;
 
-export type RecoveriesSettings = Pick<RecoverySettings, 'nodeId' | 'lease' | 'jitter'> & {
-  readonly figures: DegradationFigures;
+export type RecoveriesDeps = Pick<RecoveryDeps, 'nodeId' | 'lease' | 'jitter'> & {
+  readonly figures: DegradationSettings;
 };
 
 interface RecoveryEvents {
@@ -22,12 +26,12 @@ export class Recoveries {
   private readonly byName = new Map<string, Recovery>();
   private readonly active = new Set<Recovery>();
   private readonly events = new EventHub<RecoveryEvents>(['state']);
-  private figures: DegradationFigures;
+  private figures: DegradationSettings;
   private stopTicker: Cancel | undefined;
   private closed = false;
 
   constructor(
-    private readonly settings: RecoveriesSettings,
+    private readonly settings: RecoveriesDeps,
     private readonly clock: Clock,
   ) {
     this.figures = settings.figures;
@@ -61,8 +65,8 @@ export class Recoveries {
     return [...this.byName.values()].map((recovery) => recovery.stats());
   }
 
-  /** Figures that were checked: what comes back puts them into effect, and cannot fail. */
-  prepare(figures: DegradationFigures): () => void {
+  /** Settings that were checked: the result puts them into force, and cannot fail. */
+  prepare(figures: DegradationSettings): () => void {
     return () => {
       const before = this.figures;
       this.figures = figures;
@@ -93,7 +97,7 @@ export class Recoveries {
     return recovery;
   }
 
-  private figuresOf(name: string): ResourceFigures['recovery'] {
+  private figuresOf(name: string): DegradedResourceSettings['recovery'] {
     return this.figures.resources.get(name)?.recovery ?? this.figures.recovery;
   }
 
@@ -120,8 +124,8 @@ export class Recoveries {
 /** Only what the options say anew: an operator's word by hand outlives a change of something else. */
 function setMode(
   recovery: Recovery,
-  before: ResourceFigures | undefined,
-  after: ResourceFigures | undefined,
+  before: DegradedResourceSettings | undefined,
+  after: DegradedResourceSettings | undefined,
 ): void {
   const [was, is] = [before?.mode ?? 'auto', after?.mode ?? 'auto'];
   if (was === is && before?.level === after?.level) return;

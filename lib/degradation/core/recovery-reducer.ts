@@ -5,7 +5,7 @@ import {
   type RecoveryPhase,
   type TripCause,
 } from './contract.js';
-import { type RecoveryFigures } from './options.js';
+import { type RecoverySettings } from './options.js';
 
 /** Where a resource is on its way back. All instants are microseconds. */
 export interface RecoveryState {
@@ -44,7 +44,7 @@ export type RecoveryEvent =
   | { readonly type: 'force'; readonly level: DegradeLevel | undefined }
   | { readonly type: 'disable' | 'observe' | 'resume' };
 
-export interface RecoveryRules extends RecoveryFigures {
+export interface RecoveryRules extends RecoverySettings {
   /** The factor on the interval before a probe, by its number. */
   readonly jitter: (turn: number) => number;
 }
@@ -63,14 +63,14 @@ export function initialState(now: number): RecoveryState {
 }
 
 /** The part of the requests that reaches the handler. */
-export function percentOf({ phase, stage }: RecoveryState, { steps }: RecoveryFigures): number {
+export function percentOf({ phase, stage }: RecoveryState, { steps }: RecoverySettings): number {
   if (phase === 'normal' || phase === 'disabled') return WHOLE;
   // Steps may become fewer while a ramp is under way.
   return phase === 'ramp' ? steps[Math.min(stage, steps.length - 1)]! : 0;
 }
 
 /** Whether the ramp lets the next request through; the event `request` then counts it. */
-export function lets(state: RecoveryState, rules: RecoveryFigures): boolean {
+export function lets(state: RecoveryState, rules: RecoverySettings): boolean {
   return state.owed + percentOf(state, rules) >= WHOLE;
 }
 
@@ -79,14 +79,14 @@ export function isProbeDue({ phase, permit, nextProbeAt }: RecoveryState, now: n
 }
 
 /** From when on the event `time` may change something. */
-export function timeMatters(state: RecoveryState, rules: RecoveryFigures): number {
+export function timeMatters(state: RecoveryState, rules: RecoverySettings): number {
   if (state.phase === 'probing' && state.permit !== 0) return state.permitUntil;
   if (state.phase !== 'ramp' || state.samples === 0) return Infinity;
   const { stageMinMs, stageMaxMs, minSamples } = rules;
   return state.since + (state.samples >= minSamples ? stageMinMs : stageMaxMs) * 1000;
 }
 
-export function leaseMs({ probeTimeoutMs }: RecoveryFigures): number {
+export function leaseMs({ probeTimeoutMs }: RecoverySettings): number {
   return probeTimeoutMs * LEASE_FACTOR;
 }
 

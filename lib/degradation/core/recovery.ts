@@ -14,7 +14,7 @@ import {
 } from './contract.js';
 import { jitterOf } from './jitter.js';
 import { ProbeTurn } from './probe-turn.js';
-import { type RecoveryFigures } from './options.js';
+import { type RecoverySettings } from './options.js';
 import {
   initialState,
   isProbeDue,
@@ -28,9 +28,9 @@ import {
   type RecoveryState,
 } from './recovery-reducer.js';
 
-export interface RecoverySettings {
+export interface RecoveryDeps {
   readonly resource: string;
-  readonly figures: RecoveryFigures;
+  readonly figures: RecoverySettings;
   /** Nodes with different names do not probe in step. */
   readonly nodeId: string;
   readonly lease?: ProbeLease;
@@ -57,7 +57,7 @@ export class Recovery implements ResourceRecovery {
   private stopProbe: (() => void) | undefined;
 
   constructor(
-    { resource, figures, nodeId, lease = SOLE_PROBER, onChange, jitter }: RecoverySettings,
+    { resource, figures, nodeId, lease = SOLE_PROBER, onChange, jitter }: RecoveryDeps,
     private readonly clock: Clock,
   ) {
     this.resource = resource;
@@ -148,7 +148,7 @@ export class Recovery implements ResourceRecovery {
     if (permit !== undefined) this.runProbe(this.probe, permit);
   }
 
-  use(figures: RecoveryFigures): void {
+  use(figures: RecoverySettings): void {
     const { windowMs } = this.rules;
     this.rules = { ...figures, jitter: this.jitter };
     if (figures.windowMs !== windowMs) this.window = new TimeWindow(figures.windowMs * 1000);
