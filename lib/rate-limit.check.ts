@@ -20,7 +20,7 @@ const KNOWN_OPTIONS = [
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
 
-/** What the limiter and Protection look at is checked there; everything else is checked here. */
+/** The limiter and Protection check their own options; all others are checked here. */
 export function checkOptions(
   given: RateLimitModuleInput,
   overrides: RateLimitModuleInput = {},
@@ -65,7 +65,7 @@ function rejectPlanned(input: object): void {
   throw new InvalidArgumentError(field, undefined, 'nothing', `${field}: ${NOT_AVAILABLE}`);
 }
 
-/** What was given, over what holds by default; nothing that does not exist. */
+/** The given options over the defaults; unknown ones are an error. */
 function filled<T extends object>(at: string, input: Partial<T>, defaults: T): T {
   plainObject(at, input, 'an object');
   rejectUnknown(at, input, Object.keys(defaults));

@@ -40,7 +40,7 @@ import { providers, RATE_LIMIT_INPUT } from './rate-limit.providers.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
 import { EarlyLimits } from './transports/http/early-limits.js';
 
-/** What guards in other modules are put together from. */
+/** The parts of guards, filters and interceptors that are bound in other modules. */
 const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[RoutePolicies, RouteTable, RequestBuilder, Transports, Waiting, DroppedEvents, RequestFaults],

@@ -16,7 +16,7 @@ import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 import { KafkaOptions } from './transports/rpc/kafka-waiting.js';
 import { WebsocketOptions } from './transports/ws/ws.transport.js';
 
-/** Everything that the module can be told. The initial values are the defaults. */
+/** All options of the module. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
   /** The rules by name, and how they are applied to requests. */
   policies: Record<string, RoutePolicy> = {};
@@ -52,21 +52,21 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
    * the usual one. What a policy says by itself goes before.
    */
   rejection?: Rejection;
-  /** What protects the resources that this service uses, by name. */
+  /** The protection of the resources that this service uses, by name. */
   protection: ResourcesInput = {};
   /** Which headers tell HTTP callers about their limits. */
   headers: Partial<HeaderOptions> = new HeaderOptions();
-  /** How gRPC callers are told about their limits. */
+  /** How gRPC callers learn of their limits. */
   grpc: Partial<GrpcOptions> = new GrpcOptions();
-  /** What becomes of Kafka's events that are over their limit. */
+  /** The fate of Kafka's events that are over their limit. */
   kafka: Partial<KafkaOptions> = new KafkaOptions();
   /** How gateways treat their clients. */
   websocket: Partial<WebsocketOptions> = new WebsocketOptions();
-  /** What holds for `@Degrade`, and how resources recover. */
+  /** The options of all `@Degrade`, and how resources recover. */
   degradation: Partial<DegradeModuleOptions> = {};
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
-  /** What the types of problem+json answers begin with. */
+  /** The beginning of the types of problem+json answers. */
   problemBase?: string;
   /** The name of this process in the fleet. */
   nodeId?: RateLimiterOptions['nodeId'];

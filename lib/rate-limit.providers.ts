@@ -53,7 +53,7 @@ import { HeaderOptions, RateLimitHeaders } from './transports/shared/rate-limit-
 import { trustProxyOf } from './transports/shared/requests.js';
 import { Violations, WsTransport } from './transports/ws/ws.transport.js';
 
-/** What forRoot was given, or the factory of forRootAsync has made. */
+/** The options of forRoot, or those that the factory of forRootAsync has made. */
 export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 /** Options that stand over those of the application, in its tests. */
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');

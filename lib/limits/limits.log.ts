@@ -19,7 +19,7 @@ export interface LimitsLogOptions {
 const MOST_NAMES = 5;
 const LONGEST_REASON = 200;
 
-/** Redis lost and found, apps that do without it, and overload: told when it begins and when it is over. */
+/** Redis lost and found, apps that do without it, and overload: a line when it begins and one when it is over. */
 export class LimitsLog implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('RateLimitModule');
   private readonly states: StateLog;

@@ -37,7 +37,7 @@ export class RequestFaults {
     this.add(`${policy}: no key`, text);
   }
 
-  /** @internal Somebody has credentials, but no name yet. */
+  /** @internal The caller has credentials, but no name yet. */
   beforeAuthentication(policy: string): void {
     this.once(
       `Policy '${policy}': a request with credentials has no user: it was limited before authentication, by its ` +

@@ -328,7 +328,7 @@ describe.each(HTTP_WIRES)('hostile callers on %s', (name) => {
     await ask('/by-token', question('alice'));
     expect((await whenDown('/by-token', question('mallory'))).status).toBe(500);
     expect((await ask('/by-token', question('alice'))).json).toEqual({ token: 'alice' });
-    // One that is no part of the question still says that it is somebody's.
+    // A header that is no part of the key still marks the request as a caller's own.
     const both = { headers: { 'x-auth-token': 'alice', authorization: 'Bearer x' } };
     expect((await ask('/by-token', both)).status).toBe(500);
   });

@@ -34,7 +34,7 @@ interface AnyRequest {
   user?: unknown;
 }
 
-/** Knows callers by a header; whoever has a wrong one does not come in. */
+/** Knows callers by a header; a caller with a wrong one does not come in. */
 @Injectable()
 class FakeAuth implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -288,7 +288,7 @@ describe.each(PLATFORMS)('@Degrade on %s', (platform) => {
       const { status, headers } = await http.get('/guarded');
       expect([status, headers.get('x-degraded')]).toEqual([200, 'level=4; reason=limited']);
       expect(headers.get('ratelimit')).toContain('"closed";r=0');
-      // It is an answer: nobody has to come back for it.
+      // It is an answer: the caller need not come back for it.
       expect(headers.get('retry-after')).toBeNull();
     });
   });

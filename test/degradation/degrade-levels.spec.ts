@@ -60,7 +60,7 @@ const NAME_OF: Readonly<Record<Offer, (reason: string) => string | undefined>> =
   nothing: () => undefined,
 };
 
-/** What callers are told who cannot be helped: words, or what would have been without `@Degrade`. */
+/** The answers without a substitute: a message, or the answer as it would be without `@Degrade`. */
 const FAILED: Readonly<Record<string, Record<'words' | 'nothing', Record<string, unknown>>>> = {
   http: {
     words: { limited: 429, failed: 503, open: 503, slow: 503, forced: 503 },

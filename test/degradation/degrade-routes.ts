@@ -27,7 +27,7 @@ export const OFFERS = {
 export type Offer = keyof typeof OFFERS;
 export const OFFERED = Object.keys(OFFERS) as Offer[];
 
-/** Nothing is left of it from the start, so whoever is asked to take from it is denied. */
+/** Nothing is left of it from the start, so every request that is charged to it is denied. */
 const CLOSED = { rate: 1, period: '1d', key: 'global' } as const;
 
 export function moduleOptions(stage: Stage, more: RateLimitModuleInput = {}): RateLimitModuleInput {

@@ -1,6 +1,6 @@
 import { type ManualClock } from '../support/manual-clock.js';
 
-/** What handlers do next, and how often they were asked: one for each application. */
+/** The next results of handlers, and how often they were called: one for each application. */
 export class Stage {
   calls = 0;
   /** Whether the requests that come are over their limit. */

@@ -34,7 +34,7 @@ export interface DegradeWire {
   readonly app: INestApplicationContext;
   /** `name` is what the question is about. */
   ask(offer: Offer, name?: string): Promise<Answer>;
-  /** An error that tells callers that they have asked for what is not there. */
+  /** The error of a caller that has asked for something that does not exist. */
   readonly notFound: { readonly error: Error; readonly failed: string | number };
   close(): Promise<void>;
 }

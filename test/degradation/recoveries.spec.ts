@@ -219,7 +219,7 @@ describe('a probe of the user', () => {
   });
 });
 
-/** A lease for several nodes, as a store would keep it; answers late if it is told to. */
+/** A lease for several nodes, as a store would keep it; replies late if `isLate` is set. */
 class FleetLease {
   holder: string | undefined;
   isLate = false;

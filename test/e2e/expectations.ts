@@ -5,7 +5,7 @@ import { passed, type Outcome } from './outcome.js';
 
 let visitors = 0;
 
-/** Somebody whom no application has seen before. */
+/** A caller that no application has seen before. */
 export class Visitor {
   private readonly key = `visitor-${visitors++}`;
 
@@ -22,7 +22,7 @@ export class Visitor {
     return outcomes;
   }
 
-  /** A name that nobody else has. */
+  /** A name that no other caller has. */
   named(name: string): Partial<Caller> {
     return { name: `${name} of ${this.key}` };
   }
@@ -36,7 +36,7 @@ export class Visitor {
     expect(await this.call('advance', { advanceMs: ms })).toEqual(OK);
   }
 
-  /** How often the authentication of the application was asked so far. */
+  /** How often the authentication of the application ran so far. */
   async asked(): Promise<number> {
     return Number((await this.call('asked')).text);
   }
@@ -137,7 +137,7 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     await one.advance(60_000);
     expect(await one.calls(['quota', 'quota'], small)).toEqual([OK, OK]);
     const late = await one.another().call('quota', small);
-    // Whose quota it was is nobody's business.
+    // The name of the app is none of a caller's business.
     expect(late).toEqual(denied(undefined, expect.any(Number) as number));
     expect(await one.call('quota')).toEqual(OK);
     await one.advance(late.retryAfterMs!);

@@ -1,4 +1,4 @@
-/** What a caller was told, in the same words for every transport. */
+/** The answer to a caller, in the same form for every transport. */
 export interface Outcome {
   readonly allowed: boolean;
   /** Of a call that passed. */

@@ -15,7 +15,7 @@ export interface Connection {
   close(): void;
 }
 
-/** A connection for each caller: who somebody is, is known of the socket. */
+/** A connection for each caller: the socket has its name. */
 export function callSocket(connect: () => Promise<Connection>): {
   readonly call: Call;
   readonly close: () => void;

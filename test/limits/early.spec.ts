@@ -28,7 +28,7 @@ import { startRedis, stopAll } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
 
-/** Lets nobody in, and counts how often it had to say so. A 429 came from before it. */
+/** Lets no request in, and counts them. A 429 came from before it. */
 @Injectable()
 class Bouncer implements CanActivate {
   static asked = 0;

@@ -3,7 +3,7 @@ import { RateLimit, RateLimitModule, SkipRateLimit, type RateLimitModuleInput } 
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp, type Platform } from '../support/nest/http-apps.js';
 
-// Applications as docs/migrating-from-throttler.md makes them, asked at the instants at which
+// Applications as docs/migrating-from-throttler.md makes them, with requests at the instants at which
 // users of the throttler know the answer.
 
 const WINDOW = { algorithm: 'sliding-window' } as const;

@@ -44,7 +44,7 @@ class Log {
     });
   }
 
-  /** What nobody may cause, whatever is sent. */
+  /** Answers that no caller may cause, whatever it sends. */
   stop(): unknown[] {
     process.off('unhandledRejection', this.onRejection);
     Logger.overrideLogger(false);

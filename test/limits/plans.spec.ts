@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('a tier of figures, on %s', (platform) => {
       expect(await statuses(3, path, two)).toEqual([200, 200, 429]);
       expect(await statuses(2, path)).toEqual([200, 429]);
       expect(await statuses(4, path, plan({ rate: '3/h' }))).toEqual([200, 200, 200, 429]);
-      // Two plans of one size: each is told with the time that its own bucket takes.
+      // Two plans of one size: each has the time that its own bucket takes.
       const told = async (figures: unknown): Promise<string | null> =>
         (await http.get(path, plan(figures))).headers.get('ratelimit-policy');
       expect(await told({ rate: 5, burst: 60 })).toBe('"plan";q=60;w=720');

@@ -50,7 +50,7 @@ class Shop {
 }
 Reflect.defineMetadata('design:paramtypes', [Stock], Shop);
 
-/** Nobody listens there: whoever connects would say so. */
+/** No server listens there: a connection would fail and be logged. */
 const NOWHERE = { type: 'redis', url: 'redis://127.0.0.1:1' } as const;
 
 const OPTIONS: RateLimitModuleInput = {

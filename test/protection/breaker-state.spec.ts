@@ -158,7 +158,7 @@ describe('whatever happens to a breaker', () => {
         const history = new History(rulesOf(over));
         for (const step of all) history.take(step);
         const { rules } = history;
-        // Leases that nobody reports run out, then the longest open time passes.
+        // Leases without a report run out, then the longest open time passes.
         history.take({ do: 'wait', ms: rules.leaseMicros / 1000 });
         history.take({ do: 'ask' });
         history.take({ do: 'wait', ms: 1.2 * (rules.openMicros / 1000) });

@@ -3,7 +3,7 @@ import { type Outcome } from '../../lib/protection/breaker-state.js';
 import { compileResource } from '../../lib/protection/resource-options.js';
 import { type BreakerOptions } from 'nestjs-weir';
 
-/** A breaker with a clock of its own, and what it has told. */
+/** A breaker with a clock of its own, and the changes it has emitted. */
 class Subject {
   nowMs = 0;
   readonly told: string[] = [];

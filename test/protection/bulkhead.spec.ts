@@ -76,7 +76,7 @@ describe('a bulkhead', () => {
           expect(bulkhead.inFlight).toBe(inState(callers, 'in'));
           expect(bulkhead.waiting).toBe(inState(callers, 'waiting'));
           expect(bulkhead.waiting).toBeLessThanOrEqual(6);
-          // Nobody waits beside a free slot.
+          // No call waits beside a free slot.
           if (bulkhead.waiting > 0) expect(bulkhead.inFlight).toBeGreaterThanOrEqual(size);
         }
         expect(order).toEqual([...order].sort((a, b) => a - b));

@@ -104,7 +104,7 @@ describe('a fallback', () => {
 });
 
 describe('firstOf', () => {
-  /** A step that says what it is told to, and remembers what it was given to keep. */
+  /** A step with a given answer, which remembers the values it had to keep. */
   const place = (resource: string | undefined, find: () => unknown) => {
     const kept: unknown[] = [];
     const state = { asked: 0 };
@@ -157,7 +157,7 @@ describe('firstOf', () => {
     expect(await protection.firstOf(steps(marked, db))).toBe(big);
     await settle();
     expect([marked.kept, protection.stats().cache]).toMatchObject([[], { bigValues: 1 }]);
-    // What nobody knows is not taken for absent.
+    // An unknown value is not taken for absent.
     expect(
       await protection.firstOf(
         steps(

@@ -138,7 +138,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const denied = await http.get('/one');
     expect([denied.status, await denied.json()]).toEqual([429, { error: 'slow down: one' }]);
     expect(denied.headers.get('retry-after')).toBe('60');
-    // Names of methods are nobody's business.
+    // Names of methods are none of a caller's business.
     await http.get('/tier');
     const { error } = (await (await http.get('/tier')).json()) as { error: string };
     expect(error).toMatch(/^slow down: limit-[0-9a-f]{8}$/);

@@ -186,7 +186,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect((await http.get('/other-inline')).status).toBe(200);
     const denied = await http.get('/inline');
     expect(denied.status).toBe(429);
-    // Callers are told no names of classes and methods.
+    // Callers learn no names of classes and methods.
     expect(denied.headers.get('ratelimit-policy')).toMatch(/^"limit-[0-9a-f]{8}";q=1;w=60$/);
   });
 

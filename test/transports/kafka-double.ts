@@ -107,7 +107,7 @@ export class KafkaDouble extends ServerKafka {
   };
 }
 
-/** `made` is told of each server, for those who want to look into it. */
+/** `made` is called with each server, for tests that look into it. */
 export async function kafkaWire(made: (server: KafkaDouble) => void = () => {}): Promise<Wire> {
   let server: KafkaDouble;
   return {

@@ -4,7 +4,7 @@ import { type ExecutionContext } from '@nestjs/common';
 export interface Caller {
   /** Whose tokens are taken. */
   readonly key: string;
-  /** The name that authentication finds; nobody without one is let in. */
+  /** The name that authentication finds; no caller without one is let in. */
   readonly name?: string;
   readonly isVip?: boolean;
   /** Whether the policy of all routes is to count this request. */

@@ -3,7 +3,7 @@ import { EventPattern, MessagePattern } from '@nestjs/microservices';
 import { DroppedEvents, RateLimit } from 'nestjs-weir';
 import { type Caller } from './caller.js';
 
-/** Events, which only messages have: nobody is told what became of one. */
+/** Events, which only messages have: no sender learns what became of one. */
 @Controller()
 export class Events {
   private readonly seen: string[] = [];

@@ -25,7 +25,7 @@ export const limits = (clock: ManualClock): RateLimitModuleInput => ({
     watched: perMinute(1, { shadow: true }),
     everywhere: perMinute(2, { skipIf: (context) => callerOf(context).isCounted !== true }),
   },
-  // Nobody is let through, as if an operator had said so.
+  // No request is let through, as an operator might set it.
   protection: { closed: { breaker: { mode: 'forced', openFor: '7s' } } },
   apply: ['everywhere'],
   quota: { apps: { small: { guaranteed: 2 }, large: { guaranteed: 100_000 } } },

@@ -36,7 +36,7 @@ const http = (adapter: ExpressAdapter | FastifyAdapter): Promise<string> =>
     NestFactory.create(moduleOf([HTTP], 'controllers', [], [fallbacksOf(HTTP)]), adapter, QUIET),
   );
 
-/** What only some Nests have is only asked for when it is wanted. */
+/** Packages that only some Nests have are loaded when they are needed. */
 async function start(name: string, options: MicroserviceOptions): Promise<string> {
   switch (name) {
     case 'express':

@@ -35,7 +35,7 @@ export const ROUTES = [
 
 export type RouteName = (typeof ROUTES)[number];
 
-/** Lets in whoever has a name, and counts how often it was asked. */
+/** Lets in callers with a name, and counts its calls. */
 class Auth implements CanActivate {
   asked = 0;
 
