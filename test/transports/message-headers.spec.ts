@@ -1,5 +1,11 @@
 import { messageHeaderOf } from '../../lib/transports/rpc/message-context.js';
 
+function nested(levels: number): unknown {
+  let value: unknown = 'one';
+  for (let i = 0; i < levels; i++) value = [value];
+  return value;
+}
+
 describe('a header of a message', () => {
   it.each([
     ['a text', { 'X-Client': 'one' }, 'one'],
@@ -9,6 +15,9 @@ describe('a header of a message', () => {
     ['a number', { 'x-client': 1 }, '1'],
     ['sent twice', { 'x-client': ['one', 'two'] }, 'one,two'],
     ['an object, which is no key', { 'x-client': { a: 1 } }, undefined],
+    ['a list with an object in it', { 'x-client': ['one', { a: 1 }] }, undefined],
+    ['a list of lists', { 'x-client': [['one'], ['two']] }, undefined],
+    ['5,000 lists in each other', { 'x-client': nested(5000) }, undefined],
     ['not there', { 'x-other': 'one' }, undefined],
   ])('may be %s', (_what, headers, expected) => {
     const kafka = { getMessage: () => ({ headers }) };

@@ -161,11 +161,19 @@ function isTable(headers: object): headers is HeaderTable {
   return typeof keys === 'function' && typeof get === 'function';
 }
 
-/** A header that was sent several times counts as one, in the order they came. */
+/**
+ * A header that was sent several times counts as one, in the order they came. Lists of lists are no header:
+ * senders nest them deeper than a stack goes.
+ */
 function textOf(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return plainTextOf(value);
+  const texts = value.map(plainTextOf);
+  return texts.includes(undefined) ? undefined : texts.join(',');
+}
+
+function plainTextOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);
-  if (Buffer.isBuffer(value))
-    return isUtf8(value) ? value.toString() : NO_TEXT + value.toString('base64');
-  return Array.isArray(value) ? value.map(textOf).join(',') : undefined;
+  if (!Buffer.isBuffer(value)) return undefined;
+  return isUtf8(value) ? value.toString() : NO_TEXT + value.toString('base64');
 }
