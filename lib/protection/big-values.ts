@@ -28,7 +28,8 @@ export function bytesAbove(value: unknown, maxBytes: number): number | undefined
     return value.byteLength > maxBytes ? value.byteLength : undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  return textAbove(jsonOf(value), maxBytes);
+  const text = jsonOf(value);
+  return text === undefined ? Infinity : textAbove(text, maxBytes);
 }
 
 function textAbove(text: string, maxBytes: number): number | undefined {
@@ -37,13 +38,18 @@ function textAbove(text: string, maxBytes: number): number | undefined {
   return bytes > maxBytes ? bytes : undefined;
 }
 
-/** Objects are measured as JSON, which is how they are nearly always sent. */
-function jsonOf(value: object): string {
+/**
+ * Objects are measured as JSON, which is how they are nearly always sent. Undefined: too deep or too long to
+ * be written.
+ */
+function jsonOf(value: object): string | undefined {
   try {
     // `toJSON` may answer with nothing.
     const text: unknown = JSON.stringify(value);
     return typeof text === 'string' ? text : '';
-  } catch {
+  } catch (error) {
+    // How deep it is may be a caller's choice, and no mistake of the program.
+    if (error instanceof RangeError) return undefined;
     throw new InvalidArgumentError('value', typeof value, 'bytes, a text, or what JSON can hold');
   }
 }

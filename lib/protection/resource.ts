@@ -1,5 +1,7 @@
 import { type Clock } from '../common/clock.js';
 import { type EventHub } from '../common/event-hub.js';
+import { isStrayPromise } from '../common/promises.js';
+import { quotedError } from '../common/quoted.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { refuseBigValue } from './big-values.js';
 import { type Outcome } from './breaker-state.js';
@@ -292,6 +294,7 @@ function newBulkhead({ bulkhead }: ResourceSettings): Bulkhead | undefined {
 }
 
 const MAX_LABEL = 200;
+const NO_TEXT = '(no label: not a text)';
 
 /** Emits events of calls that take long, each of them once in each way. */
 export class CallLog {
@@ -325,11 +328,12 @@ const inMs = (micros: number): number => Math.round(micros / 1000);
 function labelOf({ options }: Run, longest: number): string | undefined {
   const label = options?.label;
   try {
-    const text = typeof label === 'function' ? label() : label;
+    const text: unknown = typeof label === 'function' ? label() : label;
     if (text === undefined) return undefined;
+    if (typeof text !== 'string') return isStrayPromise(text) ? '(no label: a promise)' : NO_TEXT;
     return text.length > longest ? `${text.slice(0, longest)}…` : text;
   } catch (error) {
-    return `(no label: ${String(error)})`;
+    return `(no label: ${quotedError(error)})`;
   }
 }
 
@@ -338,11 +342,14 @@ function labelOf({ options }: Run, longest: number): string | undefined {
  * nothing: a pool that is full is not a server that is down.
  */
 export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure']): Outcome {
-  if (error instanceof ProtectionRejectedError || error instanceof BigValueError) return 'neutral';
-  if (isFailure === undefined) return isAbort(error) ? 'neutral' : 'failure';
+  // An error need not be one: even its name may throw, and the slot of its call would never be free again.
   try {
+    if (error instanceof ProtectionRejectedError || error instanceof BigValueError)
+      return 'neutral';
+    if (isFailure === undefined) return isAbort(error) ? 'neutral' : 'failure';
     const verdict = isFailure(error);
     if (verdict === 'neutral') return 'neutral';
+    if (isStrayPromise(verdict)) return 'failure';
     return verdict ? 'failure' : 'success';
   } catch {
     return 'failure';

@@ -182,13 +182,13 @@ export class Run extends Alarm implements RunContext, Waiter {
   /** Begins the work. Whatever that does, it comes back to `end` once. */
   begin(): void {
     this.phase = Phase.Running;
-    let result: unknown;
+    let result: Promise<unknown>;
     try {
-      result = this.work(this);
+      result = Promise.resolve(this.work(this));
     } catch (error) {
       return this.failed(error);
     }
-    Promise.resolve(result).then(
+    result.then(
       (value) => this.succeeded(value),
       (error: unknown) => this.failed(error),
     );

@@ -139,6 +139,6 @@ describe('slow calls', () => {
     await bench.advance(300);
     await call.succeed('value');
     expect(call.value).toBe('value');
-    expect(bench.told).toMatchObject([{ slow: { label: '(no label: Error: no text)' } }]);
+    expect(bench.told).toMatchObject([{ slow: { label: '(no label: "no text")' } }]);
   });
 });
