@@ -11,7 +11,7 @@ import { levelsOf, type Controllers } from './route-levels.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-options.js';
 import { DegradeRoute } from './degrade-route.js';
-import { RouteAnswers, type RouteAnswersParts } from './route-answers.js';
+import { LongQuestions, RouteAnswers, type RouteAnswersParts } from './route-answers.js';
 import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
 
 export interface DegradeRoutesParts extends RouteAnswersParts {
@@ -48,6 +48,7 @@ export interface AnswerOwner {
 export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
+  private readonly long = new LongQuestions();
   private queues: DeadlineQueues | undefined;
   private usual: DefaultDeadlines | undefined;
 
@@ -124,7 +125,7 @@ export class DegradeRoutes {
       clock: parts.clock,
       controller: () => parts.controllers.apart(type),
       hidden: parts.hidden,
-      answers: new RouteAnswers(id, keys, levels.usual, parts),
+      answers: new RouteAnswers(id, keys, levels.usual, parts, this.long),
       deadlines: this.queues.of(at, options, this.usual ?? parts.deadlines),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });

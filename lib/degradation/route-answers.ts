@@ -1,5 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { isPlainKey, ownText } from '../common/ids.js';
 import { type AnswerFacts, type Substitutes } from '../requests/transport.js';
 import { type AnswerKeys } from './answer-keys.js';
@@ -27,7 +27,7 @@ const LOOK_EVERY_MICROS = 1_000_000;
 
 /** Fills the caches with the answers of a route's handler. */
 export class RouteAnswers {
-  private readonly due = new DueAnswers(MOST_QUESTIONS);
+  private readonly due: DueAnswers;
   private readonly isKept: boolean;
 
   constructor(
@@ -35,7 +35,9 @@ export class RouteAnswers {
     private readonly keys: AnswerKeys,
     private readonly levels: FallbackLevels,
     private readonly parts: RouteAnswersParts,
+    long: LongQuestions,
   ) {
+    this.due = new DueAnswers(MOST_QUESTIONS, route, long);
     this.isKept = levels.level1 !== false || levels.level2 !== false;
   }
 
@@ -65,7 +67,7 @@ export class RouteAnswers {
   }
 }
 
-/** Places for them on a route; the caches hold 10,000 answers of all routes by default. */
+/** Places for those of all routes; the caches hold 10,000 answers of all routes by default. */
 const LONG_QUESTIONS = 16_384;
 
 /**
@@ -78,16 +80,16 @@ const LONG_QUESTIONS = 16_384;
 export class DueAnswers {
   private young = new Map<string, number>();
   private old = new Map<string, number>();
-  private long: LongQuestions | undefined;
 
-  constructor(private readonly most: number) {}
+  constructor(
+    private readonly most: number,
+    private readonly route: string,
+    private readonly long: LongQuestions,
+  ) {}
 
   /** True at most once in `everyMicros` for a question, as long as it is remembered. */
   isDue(question: string, nowMicros: number, everyMicros: number): boolean {
-    if (!isPlainKey(question)) {
-      this.long ??= new LongQuestions();
-      return this.long.isDue(question, nowMicros, everyMicros);
-    }
+    if (!isPlainKey(question)) return this.long.isDue(this.route, question, nowMicros, everyMicros);
     const next = this.young.get(question) ?? this.fromOld(question);
     if (next !== undefined && nowMicros < next) return false;
     this.remember(question, nowMicros + everyMicros);
@@ -110,21 +112,28 @@ export class DueAnswers {
 }
 
 /**
- * The same for questions that are too long to be remembered: 192 KB, whatever is asked. Their digest tells a
- * place and a mark; a question that finds another's mark takes the place, and who has lost it is stored early.
+ * The same for questions that are too long to be remembered, of all routes: 192 KB, whatever is asked. A digest
+ * tells a place and a mark; a question that finds another's mark takes the place, and who has lost it is stored
+ * early. The salt keeps callers from aiming at somebody's place.
  */
-class LongQuestions {
-  private readonly marks = new Int32Array(LONG_QUESTIONS);
-  private readonly next = new Float64Array(LONG_QUESTIONS);
+export class LongQuestions {
+  private readonly salt = randomBytes(16);
+  private places: { readonly marks: Int32Array; readonly next: Float64Array } | undefined;
 
-  isDue(question: string, nowMicros: number, everyMicros: number): boolean {
+  isDue(route: string, question: string, nowMicros: number, everyMicros: number): boolean {
+    this.places ??= {
+      marks: new Int32Array(LONG_QUESTIONS),
+      next: new Float64Array(LONG_QUESTIONS),
+    };
+    const { marks, next } = this.places;
     // Over UTF-16, where texts that UTF-8 cannot tell apart (lone surrogates) still differ.
-    const digest = createHash('sha256').update(question, 'utf16le').digest();
+    const hash = createHash('sha256').update(this.salt).update(`${route}\0`, 'utf16le');
+    const digest = hash.update(question, 'utf16le').digest();
     const place = digest.readUInt32LE(0) % LONG_QUESTIONS;
     const mark = digest.readInt32LE(4);
-    if (this.marks[place] === mark && nowMicros < this.next[place]!) return false;
-    this.marks[place] = mark;
-    this.next[place] = nowMicros + everyMicros;
+    if (marks[place] === mark && nowMicros < next[place]!) return false;
+    marks[place] = mark;
+    next[place] = nowMicros + everyMicros;
     return true;
   }
 }

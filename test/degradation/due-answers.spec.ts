@@ -1,22 +1,23 @@
 import { serialize } from 'node:v8';
-import { DueAnswers } from '../../lib/degradation/route-answers.js';
+import { DueAnswers, LongQuestions } from '../../lib/degradation/route-answers.js';
 
 const EVERY = 1000;
+const dueAnswers = (route = 'a', long = new LongQuestions()) => new DueAnswers(10, route, long);
 
 describe('an answer', () => {
   it('is due once in its time', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     const seen = [0, 1, 999, 1000, 1001, 1999, 2000].map((now) => due.isDue('q', now, EVERY));
     expect(seen).toEqual([true, false, false, true, false, false, true]);
   });
 
   it('is due by itself, whatever is with others', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     expect([due.isDue('a', 0, EVERY), due.isDue('b', 0, EVERY)]).toEqual([true, true]);
   });
 
   it('is remembered while it is asked for, however many others there are', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     due.isDue('hot', 0, EVERY);
     let again = 0;
     for (let i = 0; i < 500; i++) {
@@ -27,7 +28,7 @@ describe('an answer', () => {
   });
 
   it('of a long question is due once in its time, too', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     const long = 'x'.repeat(100_000);
     const seen = [0, 1, 999, 1000].map((now) => [1, 2].map((n) => due.isDue(long + n, now, EVERY)));
     expect(seen).toEqual([
@@ -39,7 +40,7 @@ describe('an answer', () => {
   });
 
   it('of long questions without end takes no memory of theirs', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     const long = 'x'.repeat(200);
     let isDue = 0;
     for (let i = 0; i < 40_000; i++) if (due.isDue(long + i, 0, EVERY)) isDue++;
@@ -47,8 +48,23 @@ describe('an answer', () => {
     expect(serialize(due).length).toBeLessThan(200_000);
   });
 
+  it('of a long question to one route is due by itself, whatever is asked of others', () => {
+    const long = new LongQuestions();
+    const [a, b] = ['a', 'b'].map((route) => dueAnswers(route, long));
+    const question = 'x'.repeat(200);
+    const seen = [a, b, a, b].map((route) => route!.isDue(question, 0, EVERY));
+    expect(seen).toEqual([true, true, false, false]);
+  });
+
+  it('of long questions to 100 routes takes the memory of one', () => {
+    const long = new LongQuestions();
+    const routes = Array.from({ length: 100 }, (_, i) => dueAnswers(`route-${i}`, long));
+    for (const route of routes) route.isDue('x'.repeat(200), 0, EVERY);
+    expect(serialize(routes).length).toBeLessThan(220_000);
+  });
+
   it('of questions without end takes the memory of two generations', () => {
-    const due = new DueAnswers(10);
+    const due = dueAnswers();
     for (let i = 0; i < 10_000; i++) due.isDue(`q-${i}`, 0, EVERY);
     const { young, old } = due as unknown as Record<'young' | 'old', Map<string, number>>;
     expect(young.size + old.size).toBeLessThanOrEqual(20);
