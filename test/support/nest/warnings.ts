@@ -48,8 +48,9 @@ export class LogLines {
       void this.lines.push(`${level} ${String(text)}`);
     const error = (text: unknown, stack: unknown): void => {
       this.lines.push(`error ${String(text)}`);
-      // Nest puts the logger's own name last.
-      if (typeof stack === 'string' && stack.includes('\n')) this.stacks.push(stack);
+      // Nest gives what was thrown itself, or its stack beside its words and before the logger's own name.
+      const told = text instanceof Error ? text.stack : stack;
+      if (typeof told === 'string' && told.includes('\n')) this.stacks.push(told);
     };
     Logger.overrideLogger({ log: line('log'), warn: line('warn'), error });
   }
