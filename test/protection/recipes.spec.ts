@@ -59,7 +59,9 @@ describe('ioredis', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    redis = new Redis(server.adminUrl, { ...CLIENT_OPTIONS, lazyConnect: true });
+    // Of a connection that is gone already, ioredis waits for the end, by default for two seconds.
+    const options = { ...CLIENT_OPTIONS, lazyConnect: true, disconnectTimeout: 10 };
+    redis = new Redis(server.adminUrl, options);
     redis.on('error', () => undefined);
     closeAtEnd(async () => redis.disconnect());
     await redis.connect();
