@@ -41,6 +41,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
 const MOST_KINDS = 3;
 const MOST_FAULTS = 10;
 const FLAKY_PART = 0.5;
+const STORM_PART = 0.2;
 
 /** A few kinds of faults per history, so that it is known what each of them may cost. */
 export function drawFaults(
@@ -53,7 +54,11 @@ export function drawFaults(
     { length: pick(MOST_KINDS + 1) },
     () => FAULT_KINDS[pick(FAULT_KINDS.length)]!,
   );
-  if (kinds.length === 0) return random() < FLAKY_PART ? flaky(plan, untilMs, random) : [];
+  if (kinds.length === 0) {
+    const draw = random();
+    if (draw < STORM_PART) return storm(untilMs, random);
+    return draw < STORM_PART + FLAKY_PART ? flaky(plan, untilMs, random) : [];
+  }
   return Array.from({ length: 1 + pick(MOST_FAULTS) }, () => {
     const atMs = Math.round(random() * untilMs * 100) / 100;
     return { atMs, ...drawFault(kinds[pick(kinds.length)]!, plan, random) };
@@ -71,6 +76,30 @@ function flaky(
   const forMs = Math.round(plan.decisionTimeoutMs * (0.3 + 0.5 * random()));
   return Array.from({ length: Math.floor(untilMs / every) }, (_, index) => {
     return { atMs: index * every, kind: 'late', process: -1, ms, forMs };
+  });
+}
+
+/** Connections are lost again and again; each time they are back before a bucket is full. */
+function storm(untilMs: number, random: () => number): ({ readonly atMs: number } & FaultEvent)[] {
+  const every = 80 + Math.floor(random() * 300);
+  return Array.from({ length: Math.floor(untilMs / every) }, (_, index) => {
+    return { atMs: index * every, kind: 'drop', process: -1 };
+  });
+}
+
+/** What happens again and again: late answers to all, lost connections, or answers to one that come with the next rush. */
+export function drawTroubles(
+  plan: HistoryPlan,
+  untilMs: number,
+  rushEveryMs: number,
+  random: () => number,
+): ({ readonly atMs: number } & FaultEvent)[] {
+  const draw = random();
+  if (draw < 0.3) return flaky(plan, untilMs, random);
+  if (draw < 0.6) return storm(untilMs, random);
+  return Array.from({ length: Math.floor(untilMs / rushEveryMs / 2) }, (_, index) => {
+    const ms = rushEveryMs + Math.round(random() * 40);
+    return { atMs: (2 * index + 1) * rushEveryMs, kind: 'late', process: 0, ms, forMs: 30 };
   });
 }
 

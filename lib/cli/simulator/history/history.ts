@@ -1,6 +1,6 @@
 import { seededRandom } from '../engine/seeded-random.js';
-import { drawFaults, type FaultEvent } from './faults.js';
-import { drawPlan, withMorePolicies, type HistoryPlan } from './plan.js';
+import { drawFaults, drawTroubles, type FaultEvent } from './faults.js';
+import { drawPlan, drawScarcePlan, withMorePolicies, type HistoryPlan } from './plan.js';
 
 /** Something that callers or operators do. */
 export type UseEvent =
@@ -58,9 +58,12 @@ const RUSH_PART = 0.1;
 /** In one history of so many this part of the requests asks for several policies at once. */
 const LISTED_EVERY = 3;
 const LISTED_PART = 0.5;
+/** One history of so many is that of a quota of which more is asked for than there is. */
+const SCARCE_EVERY = 8;
 
 /** The history of a seed. */
 export function historyOf(seed: number, events = EVENTS): History {
+  if (seed % SCARCE_EVERY === SCARCE_EVERY - 1) return scarceHistory(seed, events);
   const random = seededRandom(seed);
   const drawn = drawPlan(random);
   const isListed = seed % LISTED_EVERY === 1;
@@ -73,6 +76,22 @@ export function historyOf(seed: number, events = EVENTS): History {
   if (seed % BUNCHED_EVERY === 0) uses = uses.map(bunched);
   const all = [...faults, ...uses].sort((a, b) => a.atMs - b.atMs);
   return { seed, plan, events: all };
+}
+
+/** Nobody gives anything back, so that the bound is as close as it gets. */
+function scarceHistory(seed: number, count: number): History {
+  const random = seededRandom(seed);
+  const plan = drawScarcePlan(random);
+  const untilMs = count * MEAN_GAP_MS;
+  const faults = drawTroubles(plan, untilMs, BUNCH_MS, random);
+  const isBunched = random() < 0.5;
+  const uses = drawUses(plan, untilMs, count - faults.length, random).map((use): HistoryEvent => {
+    const { atMs } = isBunched ? bunched(use) : use;
+    if (use.kind === 'ask') return { ...use, atMs };
+    const [process, cost] = [Math.floor(random() * plan.processes), plan.quota!.unit];
+    return { atMs, kind: 'ask', process, limit: 0, key: 'k0', cost, count: MOST_AT_ONCE };
+  });
+  return { seed, plan, events: [...faults, ...uses].sort((a, b) => a.atMs - b.atMs) };
 }
 
 /** Rest and rush: buckets fill up, and then all is asked for at once. */

@@ -83,6 +83,23 @@ export function withMorePolicies(plan: HistoryPlan, random: () => number): Histo
   return { ...plan, policies };
 }
 
+/** One app that asks for more than there is, so that nothing but the cluster is in its way. */
+export function drawScarcePlan(random: () => number): HistoryPlan {
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const capacity = (100 + pick(100)) * LARGE_UNIT;
+  // Much may pass by share, or next to nothing: what is asked for is refused then.
+  const guaranteed = Math.floor(capacity * (random() < 0.5 ? 0.85 : 0.05));
+  const app = { name: 'a0', guaranteed, burst: 3 * capacity, priority: 0 as const };
+  return {
+    processes: 1 + pick(4),
+    decisionTimeoutMs: [20, 50, 100][pick(3)]!,
+    policies: [],
+    quota: { capacity, unit: LARGE_UNIT, apps: [app] },
+    maxCost: 1 + pick(3),
+    changes: false,
+  };
+}
+
 function drawQuota(random: () => number): QuotaPlan {
   const drawn = 60 + Math.floor(random() * 140);
   const unit = drawn % 2 === 0 ? LARGE_UNIT : 1;

@@ -1,6 +1,7 @@
 import { Need, SpanSum } from '../measure/need.js';
 import { type FleetView, type ProcessView } from './fleet-view.js';
 import { type PolicyPlan } from './plan.js';
+import { Untold } from './untold.js';
 
 /** Sums of floats; no check is about so little. */
 const EDGE_TOKENS = 1e-6;
@@ -12,6 +13,9 @@ interface KeyCount {
   readonly inWindow: SpanSum;
   readonly byShare: Need;
   readonly inAll: Need;
+  readonly untold: Untold;
+  /** By process: when the store answered for the key, after something had passed without it. */
+  readonly answeredAt: Map<string, number>;
   /** Tokens given back of which it is not known whether they have arrived. */
   refunding: number;
   /** The same by process, of which the store has not heard. */
@@ -35,7 +39,6 @@ export class PolicyBounds {
   private joinedDepth = 0;
   /** By how much answers were late at most. */
   private latestSeconds = 0;
-  private last = 0;
 
   constructor(
     private readonly policy: PolicyPlan,
@@ -62,7 +65,7 @@ export class PolicyBounds {
   }
 
   change(rate: number, burst: number, second: number): void {
-    this.pass(second);
+    this.pass();
     this.added += 2 * Math.max(burst, this.burst);
     this.rate = rate;
     this.burst = burst;
@@ -71,17 +74,18 @@ export class PolicyBounds {
     }
   }
 
-  /** A process goes on without the store from now on, or is back. */
-  switches(process: ProcessView, isOpen: boolean, second: number): void {
-    this.pass(second);
-    if (isOpen) this.allowBesides(this.depthOf(process), second);
-    // Meanwhile the bucket in the store has filled up.
-    else if (this.isAllOpen()) this.allowBesides(this.burst, second);
-  }
-
-  /** Tokens that shares may add on top of what the store grants, for spans that have begun by then. */
-  private allowBesides(tokens: number, second: number): void {
-    if (tokens > 0) for (const { inAll } of this.keys.values()) inAll.allow(tokens, second);
+  /**
+   * The store answers for a key: the process tells it what passed. The next question goes the same way,
+   * so with the answer to that it has heard.
+   */
+  answered(process: string, key: string, begun: number, second: number): void {
+    const { untold, answeredAt } = this.countOf(key);
+    const before = answeredAt.get(process);
+    if (before === undefined) answeredAt.set(process, second);
+    else if (begun > before) {
+      untold.tell(process, before, this.rate, this.burst, second);
+      answeredAt.set(process, second);
+    }
   }
 
   granted(process: string, key: string, tokens: number): void {
@@ -144,9 +148,9 @@ export class PolicyBounds {
     begun: number,
     second: number,
   ): string | undefined {
-    this.pass(second);
+    this.pass();
     const count = this.countOf(key);
-    if (source === 'fallback') return this.admittedByShare(count, key, tokens, second);
+    if (source === 'fallback') return this.admittedByShare(process, count, key, tokens, second);
     const left = (count.left.get(process) ?? 0) - tokens;
     count.left.set(process, left);
     if (left < 0) return `${this.policy.name} ${key}: ${-left} more than ${process} was granted`;
@@ -163,6 +167,7 @@ export class PolicyBounds {
   }
 
   private admittedByShare(
+    process: string,
     count: KeyCount,
     key: string,
     tokens: number,
@@ -181,6 +186,7 @@ export class PolicyBounds {
     const used = count.byShare.add(tokens, second, second);
     const most = this.shareDepth + this.joinedDepth + this.added;
     if (used > most + EDGE_TOKENS) return this.exceeds(`${key} by share`, used, most);
+    count.untold.pass(process, tokens, second);
     return this.checkAll(count, key, tokens, second, second);
   }
 
@@ -197,7 +203,7 @@ export class PolicyBounds {
     // Of late answers: what passed by share, and what flowed in before the store said no
     // (docs/histories.md has the proof).
     const byShare = this.shareDepth + 2 * this.joinedDepth + this.rate * this.latestSeconds;
-    const most = fromStore + byShare;
+    const most = fromStore + Math.max(byShare, count.untold.most(this.rate, second));
     return used > most + EDGE_TOKENS ? this.exceeds(`${key} in all`, used, most) : undefined;
   }
 
@@ -205,18 +211,10 @@ export class PolicyBounds {
     return `${this.policy.name} ${this.policy.kind} ${what}: ${used.toFixed(2)} of ${most.toFixed(2)}`;
   }
 
-  /** While some do without the store, their shares come on top; while all do, there is nothing else. */
-  pass(second: number): void {
-    const open = this.fleet.parts(({ isOpen }) => isOpen);
-    const onTop = this.isAllOpen() ? Math.max(0, open - 1) : open;
-    this.allowBesides(this.rate * onTop * (second - this.last), second);
-    this.last = second;
+  /** The processes have been those that there are. */
+  pass(): void {
     const depth = this.fleet.alive.reduce((sum, process) => sum + this.depthOf(process), 0);
     this.shareDepth = Math.max(this.shareDepth, depth);
-  }
-
-  private isAllOpen(): boolean {
-    return this.fleet.alive.every(({ isOpen }) => isOpen);
   }
 
   private depthOf({ nodes }: ProcessView): number {
@@ -227,9 +225,11 @@ export class PolicyBounds {
     let count = this.keys.get(key);
     if (count === undefined) {
       const need = (): Need => new Need(this.rate);
+      const inAll = need();
       const inWindow = new SpanSum((this.policy.periodMs / 1000) * WINDOW_PART - EDGE_TOKENS);
       count = {
-        ...{ fromStore: need(), byShare: need(), inAll: need(), inWindow },
+        ...{ fromStore: need(), byShare: need(), inAll, inWindow },
+        ...{ untold: new Untold(inAll), answeredAt: new Map<string, number>() },
         refunding: 0,
         announced: new Map(),
         left: new Map(),

@@ -1,7 +1,8 @@
 import { clusterDepth } from '../../../algorithms/quota/quota-limits.js';
 import { checkQuota, type QuotaOptions } from '../../../limiter/quota-options.js';
 import { Need } from '../measure/need.js';
-import { type FleetView, type ProcessView } from './fleet-view.js';
+import { type FleetView } from './fleet-view.js';
+import { Untold } from './untold.js';
 
 const EDGE_TOKENS = 1e-6;
 /** The part of the guarantees that processes share while the store is away. */
@@ -38,7 +39,8 @@ export class QuotaBounds {
   private losses = 0;
   private refunded = 0;
   private started = 0;
-  private last = 0;
+  private readonly untold: Untold;
+  private readonly calledAt = new Map<string, number>();
   private readonly shares = new Map<string, LeastShare>();
   private hasChanged = false;
 
@@ -51,6 +53,7 @@ export class QuotaBounds {
   ) {
     this.fromStore = new Need(0);
     this.inAll = new Need(0);
+    this.untold = new Untold(this.inAll);
     this.set(options, 0);
   }
 
@@ -65,7 +68,6 @@ export class QuotaBounds {
   }
 
   change(options: QuotaOptions, second: number): void {
-    this.pass(second);
     this.hasChanged = true;
     const before = this.depth;
     this.set(options, second);
@@ -73,9 +75,14 @@ export class QuotaBounds {
     this.added += 2 * Math.max(before, this.depth);
   }
 
-  switches(_process: ProcessView, isOffline: boolean, second: number): void {
-    this.pass(second);
-    if (!isOffline && this.isAllOffline()) this.inAll.allow(this.depth, second);
+  /**
+   * A process has made another call, after it had the answer to the one before: so the store has heard
+   * of all that had passed when it got that one.
+   */
+  called(process: string, second: number): void {
+    const before = this.calledAt.get(process);
+    this.calledAt.set(process, second);
+    if (before !== undefined) this.untold.tell(process, before, this.capacity, this.depth, second);
   }
 
   granted(process: string, app: string, tokens: number): void {
@@ -96,10 +103,10 @@ export class QuotaBounds {
     begun: number,
     second: number,
   ): string | undefined {
-    this.pass(second);
     const own = this.apps.get(app)!;
     if (source === 'fallback') {
       this.shareOf(process, app, second).level -= tokens;
+      this.untold.pass(process, tokens, second);
       return this.admittedByShare(own, app, tokens, second);
     }
     this.usedOtherwise(process, app, second);
@@ -167,21 +174,8 @@ export class QuotaBounds {
   private checkAll(tokens: number, begun: number, second: number): string | undefined {
     const used = this.inAll.add(tokens, begun, second);
     const fromStore = this.depth + this.added + this.refunded;
-    const shares = PART * this.depth + this.apps.size * this.started * this.maxCost;
-    const most = fromStore + shares;
+    const most = fromStore + this.untold.most(this.capacity, second);
     return used > most + EDGE_TOKENS ? exceeds('cluster in all', used, most) : undefined;
-  }
-
-  pass(second: number): void {
-    const alive = this.fleet.alive.length;
-    const offline = this.fleet.alive.filter(({ isOffline }) => isOffline).length;
-    const onTop = alive === 0 || offline === alive ? 0 : offline / alive;
-    if (onTop > 0) this.inAll.allow(PART * this.capacity * onTop * (second - this.last), second);
-    this.last = second;
-  }
-
-  private isAllOffline(): boolean {
-    return this.fleet.alive.every(({ isOffline }) => isOffline);
   }
 
   private set(options: QuotaOptions, second: number): void {

@@ -62,6 +62,7 @@ export class HistoryRun implements Observer, Stage {
         this.bucketMoved(process, key, tokens, isRefund);
       },
       quota: (process, app, tokens) => this.quota?.granted(process, app, tokens),
+      called: (process) => this.quota?.called(process, this.time.seconds()),
       nodes: (process, nodes, of) => this.fleet.told(process, nodes, of),
     });
     this.links = new VirtualLinks(this.time, network, this.server);
@@ -219,6 +220,10 @@ export class HistoryRun implements Observer, Stage {
     if (broken !== undefined) this.fail('share', broken);
   }
 
+  answered({ view }: SimulatedProcess, limit: number, key: string, begun: number): void {
+    this.policies[limit]?.answered(view.name, key, begun, this.time.seconds());
+  }
+
   gaveUp({ view }: SimulatedProcess, limit: number): void {
     const app = this.appOf(limit);
     if (app !== undefined) this.quota!.usedOtherwise(view.name, app, this.time.seconds());
@@ -229,13 +234,10 @@ export class HistoryRun implements Observer, Stage {
   }
 
   storeSwitched({ view }: SimulatedProcess, isOpen: boolean): void {
-    for (const bounds of this.policies) bounds.switches(view, isOpen, this.time.seconds());
     view.isOpen = isOpen;
   }
 
   quotaSwitched({ view }: SimulatedProcess, isOffline: boolean): void {
-    if (view.isOffline === isOffline) return;
-    this.quota?.switches(view, isOffline, this.time.seconds());
     view.isOffline = isOffline;
   }
 
@@ -252,9 +254,7 @@ export class HistoryRun implements Observer, Stage {
 
   /** Up to now the processes were those that there are. */
   private passBounds(): void {
-    const now = this.time.seconds();
-    for (const bounds of this.policies) bounds.pass(now);
-    this.quota?.pass(now);
+    for (const bounds of this.policies) bounds.pass();
   }
 
   /** A bucket's name in Redis ends with policy, tier, algorithm and key. */

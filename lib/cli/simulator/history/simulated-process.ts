@@ -34,6 +34,8 @@ export interface Observer {
     source: string,
     waiting: number,
   ): void;
+  /** The store has decided. */
+  answered(process: SimulatedProcess, limit: number, key: string, begun: number): void;
   /** Nobody waits any more for what was asked for; it may yet be taken, and then goes back. */
   gaveUp(process: SimulatedProcess, limit: number): void;
   /** It is about to be no more. */
@@ -238,6 +240,10 @@ export class SimulatedProcess {
     const parts = decision.decisions ?? [decision];
     const isByShare = parts.some(({ source }) => source === 'fallback');
     this.observer.decided();
+    for (const limit of limits) {
+      if (partOf(parts, limit, limits)?.source !== 'store') continue;
+      this.observer.answered(this, limit, key, begun);
+    }
     if (isByShare) {
       this.fallbacks++;
       this.hasMissed = true;
@@ -248,8 +254,7 @@ export class SimulatedProcess {
       return this.observer.denied(this, limit, cost, decision.source, waiting);
     }
     for (const limit of limits) {
-      // A list says of each of its policies how it was decided.
-      const { source } = parts.length === 1 ? decision : partOf(parts, limit);
+      const { source } = partOf(parts, limit, limits)!;
       this.observer.admitted(this, limit, key, cost, source, begun);
     }
     if (!isByShare) this.taken.push({ limits, key, tokens: cost, begun, decision });
@@ -268,6 +273,11 @@ export class SimulatedProcess {
   }
 }
 
-function partOf(parts: readonly Decision[], limit: number): Decision {
-  return parts.find(({ policy }) => policy === `p${limit}`)!;
+/** A list says of each of its policies how it was decided; a denied one only of those that denied. */
+function partOf(
+  parts: readonly Decision[],
+  limit: number,
+  limits: readonly number[],
+): Decision | undefined {
+  return limits.length === 1 ? parts[0] : parts.find(({ policy }) => policy === `p${limit}`);
 }

@@ -22,8 +22,11 @@ export class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-/** Told of every token that a lease was given, or brought back. */
-export type LeaseMoved = (app: string, tokens: number) => void;
+/** Told of every token that a lease was given, or brought back, and of calls that are new. */
+export interface LeaseWatch {
+  moved(app: string, tokens: number): void;
+  called(): void;
+}
 
 const SHORTAGES = ['none', 'app', 'cluster'];
 /** How often the ledger looks at the limits and at the server. */
@@ -71,7 +74,7 @@ export class LeaseCalls {
     return [1, revision, this.record.namesText, call];
   }
 
-  settle(args: readonly Argument[], serverNow: number, runId: string, moved: LeaseMoved): Buffer {
+  settle(args: readonly Argument[], serverNow: number, runId: string, watch: LeaseWatch): Buffer {
     const [, , , , nameText, packed, injected] = args;
     const name = String(nameText);
     const figures = doublesOf(packed as Buffer);
@@ -82,8 +85,11 @@ export class LeaseCalls {
     const reply = ledger.settle(now, call);
     const isFirst = call.seq > (this.heardSeq.get(name) ?? 0);
     this.heardSeq.set(name, Math.max(call.seq, this.heardSeq.get(name) ?? 0));
-    const tell = (app: number, tokens: number): void => moved(names[app]!, tokens);
-    if (isFirst) tellBack(call, tell);
+    const tell = (app: number, tokens: number): void => watch.moved(names[app]!, tokens);
+    if (isFirst) {
+      tellBack(call, tell);
+      watch.called();
+    }
     if (!this.told.has(reply)) {
       tellGranted(call, reply, tell);
       this.told.set(reply, call.seq);

@@ -18,6 +18,8 @@ export interface ServerCall {
 export interface TokenWatch {
   bucket(process: string, key: string, tokens: number, isRefund: boolean): void;
   quota(process: string, app: string, tokens: number): void;
+  /** A process has made a call for its quotas that it had not made before. */
+  called(process: string): void;
   /** How many nodes a process was told to share with. */
   nodes(process: string, nodes: number, of: 'policies' | 'quotas'): void;
 }
@@ -126,9 +128,10 @@ export class VirtualRedis {
           this.watch.bucket(from, key, tokens, isRefund);
         });
       case 'weirLease':
-        return leases.settle(args, now, String(this.run), (app, tokens) =>
-          this.watch.quota(from, app, tokens),
-        );
+        return leases.settle(args, now, String(this.run), {
+          moved: (app, tokens) => this.watch.quota(from, app, tokens),
+          called: () => this.watch.called(from),
+        });
       case 'weirSeedLimits':
         return leases.seed(args);
       case 'weirHeartbeat':
