@@ -17,6 +17,7 @@ class Stand {
   readonly server = new VirtualRedis(this.time, {
     bucket: () => {},
     quota: () => {},
+    called: () => {},
     nodes: () => {},
   });
   readonly network = new Network(this.time, seededRandom(2), 20);

@@ -85,7 +85,10 @@ export class FaultInjector {
         for (const one of links.of(this.nameOf(event.process))) one.isDeaf = true;
         return;
       case 'reply':
-        for (const one of links.of(this.nameOf(event.process))) one.nextReply = event.fault;
+        for (const one of links.of(this.nameOf(event.process))) {
+          one.nextReply = event.fault;
+          one.faultOf = event.of;
+        }
         return;
       case 'flush':
         this.stage.lost(0);

@@ -8,7 +8,13 @@ export type FaultEvent =
   | { readonly kind: 'down'; readonly forMs: number }
   | { readonly kind: 'drop'; readonly process: number }
   | { readonly kind: 'half-open'; readonly process: number }
-  | { readonly kind: 'reply'; readonly process: number; readonly fault: ReplyFault }
+  | {
+      readonly kind: 'reply';
+      readonly process: number;
+      readonly fault: ReplyFault;
+      /** Only the reply to this command; else the next one. */
+      readonly of?: string;
+    }
   | { readonly kind: 'flush' }
   | { readonly kind: 'lag' }
   | {
@@ -38,6 +44,8 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   ...(['crash', 'leave', 'stall'] as const),
 ];
 
+/** Those that come so rarely that a fault of the next reply hardly ever meets them. */
+const COMMANDS = ['weirSeedLimits', 'weirHeartbeat', 'weirForgetBucket', 'info'];
 const MOST_KINDS = 3;
 const MOST_FAULTS = 10;
 const FLAKY_PART = 0.5;
@@ -127,6 +135,7 @@ function drawFault(kind: FaultKind, plan: HistoryPlan, random: () => number): Fa
         kind,
         process: one,
         fault: (['doubled', 'skipped', 'cut', 'lost'] as const)[pick(4)]!,
+        ...(random() < 0.5 && { of: COMMANDS[pick(COMMANDS.length)]! }),
       };
     case 'flush':
     case 'lag':

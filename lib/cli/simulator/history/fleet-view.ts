@@ -7,9 +7,6 @@ export interface ProcessView {
   nodes: number;
   /** The same of quotas. */
   quotaNodes: number;
-  /** Its policies do without the store; its quotas do. */
-  isOpen: boolean;
-  isOffline: boolean;
 }
 
 /** The processes of a history, as an observer sees them. */
@@ -20,7 +17,7 @@ export class FleetView {
   /** `planned`: among how many quotas are shared before the store was heard. */
   join(name: string, planned: number): ProcessView {
     const shares = { nodes: 1, quotaNodes: planned };
-    const process = { name, isAlive: true, ...shares, isOpen: false, isOffline: false };
+    const process = { name, isAlive: true, ...shares };
     this.latest.set(process, { policies: 1, quotas: planned });
     this.all.push(process);
     return process;

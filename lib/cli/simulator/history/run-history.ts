@@ -233,14 +233,6 @@ export class HistoryRun implements Observer, Stage {
     this.passBounds();
   }
 
-  storeSwitched({ view }: SimulatedProcess, isOpen: boolean): void {
-    view.isOpen = isOpen;
-  }
-
-  quotaSwitched({ view }: SimulatedProcess, isOffline: boolean): void {
-    view.isOffline = isOffline;
-  }
-
   /** A process that has had every answer has used what it was granted, or given it back. */
   private checkUnused(): void {
     for (const slot of this.slots) {

@@ -40,8 +40,6 @@ export interface Observer {
   gaveUp(process: SimulatedProcess, limit: number): void;
   /** It is about to be no more. */
   gone(process: SimulatedProcess): void;
-  storeSwitched(process: SimulatedProcess, isOpen: boolean): void;
-  quotaSwitched(process: SimulatedProcess, isOffline: boolean): void;
   fail(check: string, detail: string): void;
   appOf(limit: number): string | undefined;
 }
@@ -108,11 +106,7 @@ export class SimulatedProcess {
       },
     });
     if (revision > 0) this.limiter.prepare(limits)();
-    this.limiter.on('store', ({ state }) => {
-      this.hasMissed = true;
-      observer.storeSwitched(this, state === 'down');
-    });
-    this.limiter.on('mode', ({ mode }) => observer.quotaSwitched(this, mode === 'offline'));
+    this.limiter.on('store', () => (this.hasMissed = true));
   }
 
   /** One limit, or several policies at once. */

@@ -75,6 +75,8 @@ export class Connection {
   isDeaf = false;
   /** What happens to the next reply. */
   nextReply: ReplyFault | undefined;
+  /** The command whose reply that is, if not just the next. */
+  faultOf: string | undefined;
   /** A reply that comes twice: the second time in front of the next one, where it does most harm. */
   private again: (() => void) | undefined;
   private isOpen = true;
@@ -93,7 +95,7 @@ export class Connection {
     const from = this.machine.nodeId;
     time.at(this.lastSent, () => {
       if (this.isDeaf || this.links.isDown) return;
-      server.receive({ from, command, args, answer: (reply) => this.answer(reply) });
+      server.receive({ from, command, args, answer: (reply) => this.answer(command, reply) });
     });
   }
 
@@ -120,10 +122,11 @@ export class Connection {
     });
   }
 
-  private answer(reply: Reply): void {
+  private answer(command: string, reply: Reply): void {
     if (this.isDeaf) return;
-    const fault = this.nextReply;
-    this.nextReply = undefined;
+    const isMet = this.faultOf === undefined || this.faultOf === command;
+    const fault = isMet ? this.nextReply : undefined;
+    if (isMet) this.nextReply = undefined;
     if (fault === 'lost') return this.drop();
     if (fault === 'skipped') return;
     const told = fault === 'cut' ? cut(reply) : reply;
