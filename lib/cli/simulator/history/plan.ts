@@ -95,7 +95,7 @@ export function drawScarcePlan(random: () => number): HistoryPlan {
     decisionTimeoutMs: [20, 50, 100][pick(3)]!,
     policies: [],
     quota: { capacity, unit: LARGE_UNIT, apps: [app] },
-    maxCost: [1, 3, 8][pick(3)]!,
+    maxCost: 1 + pick(3),
     changes: false,
   };
 }
