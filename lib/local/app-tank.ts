@@ -311,14 +311,14 @@ export class AppTank {
   }
 
   /** The store knows nothing of what this node held: it was lost, or the lease had ended. */
-  forget(): void {
+  forget(hadHeard: boolean): void {
     this.drop();
     this.stale = 0;
     this.used = 0;
     this.refunded = 0;
     this.late = 0;
-    // A store that begins anew begins empty, which makes good for more than that.
-    this.passedAway = 0;
+    // A store that begins anew begins empty, which makes good for more than that; a new one is full.
+    if (hadHeard) this.passedAway = 0;
     this.generation++;
     this.isKnown = false;
   }

@@ -49,7 +49,7 @@ export class ReplyIntake {
   private takeIn(reply: QuotaReply): void {
     const { tanks, events } = this.node;
     const hadEpoch = this.writer.epoch;
-    if (!this.writer.hear(reply)) for (const tank of tanks) tank.forget();
+    if (!this.writer.hear(reply)) for (const tank of tanks) tank.forget(hadEpoch !== 0);
     if (hadEpoch !== 0 && reply.epoch !== hadEpoch) events.epoch?.(reply.epoch);
     if (reply.overloaded === this.overloaded) return;
     this.overloaded = reply.overloaded;
