@@ -97,15 +97,18 @@ async function ofKey(
   const { values, words } = readArguments(args, KEY_OPTIONS, [2, Infinity], 'POLICY or KEY');
   const [name, ...parts] = words as [string, ...string[]];
   return withStore(values as StoreValues, async (store) => {
-    const document = documentIn(await readStored(store.config));
+    const record = await readStored(store.config);
+    const document = documentIn(record);
     const policy = policyIn(document, name);
     const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts);
     const { client } = store.connection;
     const nodeId = `weir-${newIncarnation()}`;
     const limiter = createRateLimiter({
       store: { type: 'redis', client, prefix: store.prefix, decisionTimeout: TIMEOUT },
-      ...{ policies: limitsOf(document).policies, nodeId },
+      nodeId,
     });
+    // With their revision: a bucket that nobody has used since a change is told by the limits in force.
+    limiter.prepare({ revision: record?.revision ?? 0, policies: limitsOf(document).policies })();
     try {
       await limiter.ready();
       return await work({ store, limiter, policy, key, isJson: values.json ?? false });

@@ -99,6 +99,19 @@ describe('operators', () => {
     });
   });
 
+  it('look at a key by the limits in force, before anybody has asked by them', async () => {
+    for (let i = 0; i < 5; i++) await limiter().tryAcquire({ policy: 'ip', key: 'changing' });
+    const before = await json<{ tiers: object[] }>('key', 'get', 'ip', '--raw', 'changing');
+    expect(before.tiers).toMatchObject([{ limit: 5, remaining: 0 }]);
+    await weir('config', 'set', 'policies.ip.rate', '100/min');
+    const { tiers } = await json<{ tiers: { resetMs: number; retryAfterMs: number }[] }>(
+      ...['key', 'get', 'ip', '--raw', 'changing'],
+    );
+    // One of a hundred in 0.6 s; of five it was twelve.
+    expect(tiers[0]!.retryAfterMs).toBeLessThanOrEqual(600);
+    await weir('config', 'set', 'policies.ip.rate', '5/min');
+  });
+
   it('look at windows, addresses of IPv6, lists, long keys, and keys as they are', async () => {
     const take = (policy: string, key: string) => limiter().tryAcquire({ policy, key });
     const left = async (...args: string[]) =>
