@@ -47,10 +47,13 @@ export async function makeApp(tarball: Tarball, type: 'module' | 'commonjs'): Pr
   return fillApp(mkdtempSync(join(cache, 'app-')), tarball, type);
 }
 
-/** An app elsewhere: it has what every user must have, and none of the optional packages. */
-export async function makeBareApp(tarball: Tarball): Promise<string> {
+/** An app elsewhere: it has what every user must have, and none of the optional packages but these. */
+export async function makeBareApp(
+  tarball: Tarball,
+  others: readonly string[] = [],
+): Promise<string> {
   const dir = await fillApp(makeTempDir(), tarball, 'module');
-  linkPackages(dir, join(root, 'node_modules'), requiredPeers());
+  linkPackages(dir, join(root, 'node_modules'), [...requiredPeers(), ...others]);
   return dir;
 }
 
