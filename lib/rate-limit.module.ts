@@ -69,6 +69,7 @@ export class RateLimitModule implements NestModule, OnModuleInit {
 
   /** Policies that a feature brings along; their names are known everywhere. */
   static forFeature(policies: Readonly<Record<string, RoutePolicy>>): DynamicModule {
+    rejectModuleOptions(policies);
     const defined = {
       provide: Symbol('RATE_LIMIT_FEATURE'),
       inject: [{ token: RoutePolicies, optional: true }],
@@ -110,6 +111,17 @@ class RateLimitFeatureModule implements OnModuleInit {
     if (this.routePolicies === undefined)
       throw new ModuleMissingError('RateLimitModule.forFeature');
   }
+}
+
+/** `{ policies: { … } }`, as forRoot takes it, where the policies themselves are wanted. */
+function rejectModuleOptions(given: object): void {
+  const { policies } = given as { policies?: object };
+  if (typeof policies !== 'object' || policies === null) return;
+  const [name] = Object.keys(policies);
+  const isPolicy = ['rate', 'tiers', 'algorithm'].some((option) => Object.hasOwn(policies, option));
+  if (isPolicy || name === undefined) return;
+  const expectation = `the policies themselves, by name: forFeature({ ${name}: … })`;
+  throw new InvalidArgumentError('RateLimitModule.forFeature', given, expectation);
 }
 
 function moduleWith(input: Provider[]): DynamicModule {

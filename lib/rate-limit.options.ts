@@ -76,6 +76,16 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
 
 export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;
 
+/** What stands over the application's own options while it is tested. */
+export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies'> {
+  /** Fields of policies by name, of the root and of features; of a decorator's own by `Class.method`. */
+  policies?: Readonly<Record<string, Partial<RoutePolicy>>>;
+  /** Default: a clock that nobody moves, so that no token comes back. */
+  clock?: RateLimitModuleInput['clock'];
+  /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
+  store?: RateLimitModuleInput['store'];
+}
+
 /** A class that makes the options: what `useClass` and `useExisting` name. */
 export interface RateLimitOptionsFactory {
   createRateLimitOptions(): RateLimitModuleInput | Promise<RateLimitModuleInput>;

@@ -33,7 +33,11 @@ import { Waiting } from './limits/waiting.js';
 import { checkNest } from './nest-version.js';
 import { checkOptions } from './rate-limit.check.js';
 import { LimitsLog } from './limits/limits.log.js';
-import { type RateLimitModuleInput, type RateLimitModuleOptions } from './rate-limit.options.js';
+import {
+  type RateLimitModuleInput,
+  type RateLimitModuleOptions,
+  type RateLimitOverrides,
+} from './rate-limit.options.js';
 import { HandlerExplorer } from './requests/handlers.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { Transports } from './requests/transport.js';
@@ -75,7 +79,7 @@ export const providers: Provider[] = [
     [RATE_LIMIT_INPUT, RATE_LIMIT_OVERRIDES, ModulesContainer],
     (
       input: RateLimitModuleInput,
-      overrides: RateLimitModuleInput,
+      { policies: _, ...overrides }: RateLimitOverrides,
       modules: ModulesContainer,
     ): RateLimitModuleOptions => {
       checkNest(modules);
@@ -118,12 +122,22 @@ export const providers: Provider[] = [
   }),
   provide(
     RoutePolicies,
-    [RateLimiter, OPTIONS, AwaitedValues],
-    (limiter: RateLimiter, options: RateLimitModuleOptions, awaited: AwaitedValues) => {
+    [RateLimiter, OPTIONS, AwaitedValues, RATE_LIMIT_OVERRIDES],
+    (
+      limiter: RateLimiter,
+      options: RateLimitModuleOptions,
+      awaited: AwaitedValues,
+      overrides: RateLimitOverrides,
+    ) => {
       const { user: lookUp, ipv6Prefix, policies, rejection } = options;
       const user =
         lookUp && ((context: ExecutionContext) => awaited.read(undefined, lookUp, context));
-      const routePolicies = new RoutePolicies(limiter, { user, ipv6Prefix }, rejection);
+      const routePolicies = new RoutePolicies(
+        limiter,
+        { user, ipv6Prefix },
+        rejection,
+        overrides.policies,
+      );
       routePolicies.define(policies);
       return routePolicies;
     },

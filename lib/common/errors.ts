@@ -39,9 +39,12 @@ export function mustStay(field: string, who: string): InvalidArgumentError {
 export class UnknownOptionError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_OPTION';
 
-  constructor(field: string, known: readonly string[]) {
+  constructor(
+    field: string,
+    known: readonly string[],
+    hint: string = didYouMean(field.slice(field.lastIndexOf('.') + 1), known),
+  ) {
     const expectation = `one of ${known.join(', ')}`;
-    const hint = didYouMean(field.slice(field.lastIndexOf('.') + 1), known);
     super(
       field,
       undefined,

@@ -1,6 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { durationMs, type Duration } from '../common/duration.js';
-import { InvalidArgumentError } from '../common/errors.js';
+import { InvalidArgumentError, UnknownOptionError } from '../common/errors.js';
 import {
   oneOf,
   plainObject,
@@ -86,6 +86,7 @@ export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | R
   // The driver is for tests: it is taken, but nobody is told of it.
   const listed: Partial<RedisStoreOptions> | Partial<MemoryStoreOptions> = { ...given };
   if ('driver' in listed && isRedis) delete listed.driver;
+  if (isRedis) checkAddress(listed as Partial<RedisStoreOptions>);
   rejectUnknown('store', listed, isRedis ? KNOWN_REDIS : KNOWN_MEMORY);
   const defaults = isRedis ? new RedisStoreOptions() : new MemoryStoreOptions();
   const options = Object.assign(defaults, withoutUndefined(given));
@@ -98,6 +99,24 @@ export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | R
   }
   return options;
 }
+
+/** Where Redis is, in words that are not ours or have no value. */
+function checkAddress(given: Partial<RedisStoreOptions>): void {
+  const foreign = OF_IOREDIS.find((name) => Object.hasOwn(given, name));
+  if (foreign !== undefined) {
+    const hint = ` options of ioredis stand in 'options': { type: 'redis', options: { ${foreign}: … } };`;
+    throw new UnknownOptionError(`store.${foreign}`, KNOWN_REDIS, hint);
+  }
+  const { url, client, options, cluster } = given;
+  if ('url' in given && (url ?? client ?? options ?? cluster) === undefined) {
+    const expectation = "an address such as 'redis://localhost:6379'";
+    const message = `store.url: expected ${expectation}, got undefined: is the variable set that it comes from?`;
+    throw new InvalidArgumentError('store.url', undefined, expectation, message);
+  }
+}
+
+/** What people write beside `type` first. */
+const OF_IOREDIS = ['host', 'port', 'username', 'password', 'db', 'tls', 'sentinels', 'name'];
 
 export function checkLimiterOptions(options: RateLimiterOptions): void {
   plainObject('options', options, 'an object');

@@ -6,14 +6,17 @@ import {
   FILTERS,
   GATEWAY_MESSAGE,
   GRAPHQL,
+  GRAPHQL_OPTIONS,
   GUARDS,
   INTERCEPTORS,
   IS_GATEWAY,
   MESSAGE_PATTERN,
+  OBJECT_FIELD,
   PATH,
   PIPES,
   type Class,
 } from '../requests/nest-metadata.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
 import { entriesOf, skipOf } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { type RouteTable } from './route-table.js';
@@ -38,7 +41,10 @@ export class RateLimitExplorer implements OnModuleInit {
       if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
       if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
-    new UnmetLimits(this.found).check(this.logger);
+    const unmet = new UnmetLimits(this.found);
+    unmet.check(this.logger);
+    if (!this.appliesToAll) unmet.warnOfIdleGuards(this.logger);
+    this.routes.checkOverrides();
     this.warnOfHybrid([...unnamed]);
   }
 
@@ -101,6 +107,7 @@ class UnmetLimits {
     for (const limited of this.limitedMethods()) {
       const { type, name } = limited;
       const handler = (type.prototype as Record<string, object>)[name]!;
+      if (this.isIdleField(handler)) throw idleField(`${type.name}.${name}`);
       if (isMet(limited, handler)) continue;
       const foreign = foreignMetadata(type, name, handler);
       if (foreign.length === 0) throw unmet(`${type.name}.${name}`);
@@ -110,6 +117,34 @@ class UnmetLimits {
       );
     }
     for (const { type } of this.limitedServices()) throw unmet(type.name);
+  }
+
+  /** A guard that somebody has bound by hand, where nothing says what to limit: as @nestjs/throttler wants it. */
+  warnOfIdleGuards(logger: Pick<Logger, 'warn'>): void {
+    const warn = (where: string): void =>
+      logger.warn(
+        `RateLimitGuard ${where} limits nothing, as nothing says what to limit: write @RateLimit('name'), which ` +
+          "brings its guard along, or apply: ['name'] in forRoot for all routes.",
+      );
+    for (const { isGlobalGuard, type } of this.explorer.providers()) {
+      if (isGlobalGuard && type === RateLimitGuard) warn('as APP_GUARD');
+    }
+    for (const { type, handler, name } of this.explorer.handlers()) {
+      if (!this.explorer.serves(handler) || entriesOf(type).length + entriesOf(handler).length > 0)
+        continue;
+      if (isGuarded(type) || isGuarded(handler)) warn(`on ${type.name}.${name}`);
+    }
+  }
+
+  /** A field of an object, and no driver of GraphQL runs guards for those. */
+  private isIdleField(handler: object): boolean {
+    if (!Reflect.hasMetadata(OBJECT_FIELD, handler)) return false;
+    const drivers = [...this.explorer.providers()].filter(({ token }) => token === GRAPHQL_OPTIONS);
+    const runsGuards = drivers.some(({ instance }) => {
+      const options = instance as { fieldResolverEnhancers?: readonly string[] } | undefined;
+      return options?.fieldResolverEnhancers?.includes('guards');
+    });
+    return drivers.length > 0 && !runsGuards;
   }
 
   private *limitedMethods(): Iterable<Limited> {
@@ -148,6 +183,11 @@ class UnmetLimits {
   }
 }
 
+function isGuarded(target: object): boolean {
+  const guards = (Reflect.getMetadata(GUARDS, target) ?? []) as unknown[];
+  return guards.includes(RateLimitGuard);
+}
+
 function classOf(instance: unknown): Class | undefined {
   if (typeof instance !== 'object' || instance === null) return undefined;
   const prototype: unknown = Object.getPrototypeOf(instance);
@@ -173,6 +213,17 @@ function foreignMetadata(type: Class, name: string, handler: object): string[] {
     typeof key === 'symbol' ? (key.description ?? '') : String(key),
   );
   return names.filter((one) => !ENHANCERS.includes(one) && !OWN_METADATA.test(one));
+}
+
+function idleField(where: string): InvalidArgumentError {
+  const expectation = "fieldResolverEnhancers: ['guards'] in the options of GraphQLModule";
+  return new InvalidArgumentError(
+    `@RateLimit on ${where}`,
+    where,
+    expectation,
+    `@RateLimit on ${where} limits nothing: Nest guards fields of objects only with ${expectation}. Or put it on ` +
+      'the query that gives the object',
+  );
 }
 
 function unmet(where: string): InvalidArgumentError {

@@ -11,6 +11,7 @@ import { callerOf, type KeySettings } from './key-resolver.js';
 import { type RequestReader } from '../requests/transport.js';
 import {
   checkNames,
+  checkTier,
   splitPolicy,
   type AppliedPolicy,
   type Rejection,
@@ -39,12 +40,18 @@ export class RoutePolicies {
     private readonly settings: KeySettings,
     /** That of the application, for all policies without one of their own. */
     private readonly rejection?: Rejection,
+    /** What a test lays over policies, by name. */
+    private readonly overrides: Readonly<Record<string, Partial<RoutePolicy>>> = {},
   ) {}
 
-  define(policies: Readonly<Record<string, RoutePolicy>>): void {
+  define(given: Readonly<Record<string, RoutePolicy>>): void {
+    const policies = Object.fromEntries(
+      Object.entries(given).map(([name, input]) => [name, this.overridden(name, input)]),
+    );
     const limits: Record<string, PolicyInput> = {};
     const applied = Object.entries(policies).map(([name, input]) => {
       checkNames(`policies.${name}`, input);
+      checkTier(`policies.${name}.tier`, input);
       const parts = splitPolicy(name, input, this.settings);
       limits[name] = parts.limit;
       return parts.applied;
@@ -64,6 +71,15 @@ export class RoutePolicies {
     this.inline.add(name);
     this.publicNames.set(name, publicName);
     return this.use(name, `@RateLimit on ${name}`);
+  }
+
+  /** Throws if a test overrides a policy that nobody has defined. */
+  checkOverrides(): void {
+    for (const name of Object.keys(this.overrides)) this.get(name, 'overrideRateLimits');
+  }
+
+  private overridden(name: string, input: RoutePolicy): RoutePolicy {
+    return Object.hasOwn(this.overrides, name) ? { ...input, ...this.overrides[name] } : input;
   }
 
   readonly publicNameOf = (policy: string): string => this.publicNames.get(policy) ?? policy;
@@ -176,13 +192,12 @@ export class RoutePolicies {
 
   unknown(name: string, where: string): InvalidArgumentError {
     const known = [...this.policies.keys()].filter((one) => !this.inline.has(one)).sort();
-    if (known.length === 0) {
-      const none = "a policy, but there are none: the option 'policies' defines them";
-      return new InvalidArgumentError(where, name, none);
-    }
-    const expectation = `one of the policies ${known.join(', ')}`;
+    const expectation =
+      known.length === 0
+        ? "a policy, but there are none: the option 'policies' defines them"
+        : `one of the policies ${known.join(', ')}`;
     // A choice is a function of the application, and may say anything.
-    const hint = typeof name === 'string' ? didYouMean(name, known) : '';
+    const hint = typeof name === 'string' ? hintFor(name, where, known) : '';
     const message = `${where}: expected ${expectation}, got ${describe(name)}`;
     return new InvalidArgumentError(where, name, expectation, message + (hint && `;${hint}`));
   }
@@ -207,6 +222,18 @@ export class RoutePolicies {
     );
   }
 }
+
+/** What was meant by a name that no policy has. */
+function hintFor(name: string, where: string, known: readonly string[]): string {
+  if (RATE.test(name)) return ` for a limit of its own write @RateLimit({ rate: '${name}' })`;
+  if (name === 'quota' && where === 'apply') {
+    return " policies charge the quota as well, so leave it out of the list, or write apply: 'quota' for it alone";
+  }
+  return didYouMean(name, known);
+}
+
+/** No name of a policy has a slash. */
+const RATE = /^\d+\/\w+$/;
 
 const PUBLIC_NAME = /^[\w.-]{1,64}$/;
 

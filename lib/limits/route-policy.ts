@@ -1,5 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { InvalidArgumentError } from '../common/errors.js';
+import { describe, didYouMean, InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import {
@@ -100,6 +100,18 @@ export function checkNames(at: string, input: RoutePolicy): void {
   plainObject(at, input, 'an object with at least a rate');
   const { name: _, ...options } = input;
   rejectUnknown(at, options, KNOWN);
+}
+
+/** A tier that all requests have must be one; later a document may take it away, and they have the default one. */
+export function checkTier(at: string, { tier, tiers }: RoutePolicy): void {
+  if (typeof tier !== 'string' || tier === 'default') return;
+  const known = Object.keys(tiers ?? {});
+  if (known.includes(tier)) return;
+  const expectation =
+    known.length === 0 ? "no tier without 'tiers'" : `one of the tiers ${known.join(', ')}`;
+  const hint = didYouMean(tier, known);
+  const message = `${at}: expected ${expectation}, got ${describe(tier)}${hint && `;${hint}`}`;
+  throw new InvalidArgumentError(at, tier, expectation, message);
 }
 
 /** The limit of a policy, for the limiter, and how it is applied to requests. */

@@ -89,6 +89,11 @@ export class RouteTable {
     }
   }
 
+  /** After all routes were seen, which bring policies of their own. */
+  checkOverrides(): void {
+    this.routePolicies.checkOverrides();
+  }
+
   /** Policies of `apply` must exist, even if no handler has been seen yet. */
   checkApplied(): void {
     const entries = this.appliedToAll();

@@ -92,7 +92,8 @@ export class ProtectionMissingError extends RateLimitError {
   constructor(resource: string, method: string) {
     super(
       `@Protect('${resource}') on ${method}: this object is no provider of an application that ` +
-        'imports RateLimitModule. Let Nest make it, or call protection.run yourself.',
+        'imports RateLimitModule. Let Nest make it, or call protection.run yourself. In a unit ' +
+        'test import RateLimitTestingModule of nestjs-weir/testing.',
     );
   }
 }

@@ -22,6 +22,9 @@ export interface FoundHandler extends NamedHandler {
 export interface FoundProvider {
   readonly module: Class;
   readonly isController: boolean;
+  readonly token: unknown;
+  /** Bound to all routes by APP_GUARD. */
+  readonly isGlobalGuard: boolean;
   /** Its class; a factory or a value has none. */
   readonly type: Class | undefined;
   /** Undefined before Nest has made it. */
@@ -41,11 +44,13 @@ export class HandlerExplorer {
   *providers(): Iterable<FoundProvider> {
     for (const { metatype: module, controllers, providers } of this.modules.values()) {
       for (const wrappers of [controllers, providers]) {
-        for (const { metatype, instance, inject, isNotMetatype } of [...wrappers.values()]) {
+        for (const [token, wrapper] of [...wrappers]) {
+          const { metatype, instance, inject, isNotMetatype, subtype } = wrapper;
           const type = typeof metatype === 'function' ? (metatype as unknown as Class) : undefined;
           const isController = wrappers === controllers;
           const isMadeElsewhere = !isController && (Array.isArray(inject) || isNotMetatype);
-          yield { module, isController, type, instance, isMadeElsewhere };
+          const isGlobalGuard = subtype === 'guard';
+          yield { module, isController, token, isGlobalGuard, type, instance, isMadeElsewhere };
         }
       }
     }

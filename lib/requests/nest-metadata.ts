@@ -25,6 +25,9 @@ export const SOCKET_MESSAGE = 'message';
 export const GRAPHQL = 'graphql:';
 export const RESOLVER_TYPE = 'graphql:resolver_type';
 export const RESOLVER_FIELD = 'graphql:resolver_name';
+/** On fields of objects, which Nest guards by option only; and the token of those options. */
+export const OBJECT_FIELD = 'graphql:resolve_property';
+export const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
 /** Guards, filters, interceptors and pipes of a class or a method, the outermost first. */
 export const GUARDS = '__guards__';

@@ -1,14 +1,8 @@
-import { type RateLimitModuleInput } from '../rate-limit.options.js';
+import { type RateLimitOverrides } from '../rate-limit.options.js';
 import { RATE_LIMIT_OVERRIDES } from '../rate-limit.providers.js';
 import { ManualClock } from './manual-clock.js';
 
-/** What stands over the application's own options while it is tested. */
-export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies'> {
-  /** Default: a clock that nobody moves, so that no token comes back. */
-  clock?: RateLimitModuleInput['clock'];
-  /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
-  store?: RateLimitModuleInput['store'];
-}
+export { type RateLimitOverrides } from '../rate-limit.options.js';
 
 /** What it takes of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
 export interface OverridableModule {
@@ -17,7 +11,8 @@ export interface OverridableModule {
 
 /**
  * Makes the limits of an application deterministic: they live in memory, and their time is a clock
- * that the test moves. Policies, decorators and keys stay what they are.
+ * that the test moves. Policies, decorators and keys stay what they are,
+ * but for the fields that `policies` names.
  *
  *     const clock = new ManualClock();
  *     const builder = Test.createTestingModule({ imports: [AppModule] });

@@ -63,6 +63,7 @@ function unlimitedRoutes(limiter: RateLimiter): Pick<RouteTable, keyof RouteTabl
       forgetFigures: nothing,
       onNewFigures: nothing,
       checkKeys: nothing,
+      checkOverrides: nothing,
     },
     prepareCosts: () => nothing,
   };

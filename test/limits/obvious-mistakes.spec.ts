@@ -1,10 +1,21 @@
-import { Controller, Get, Injectable, Module, SetMetadata, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  SetMetadata,
+  UseGuards,
+  type Type,
+} from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ResolveField, Resolver } from '@nestjs/graphql';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
   Degrade,
   Protect,
   RateLimit,
+  RateLimitGuard,
   RateLimitModule,
   SkipRateLimit,
   type RateLimitModuleInput,
@@ -107,6 +118,13 @@ describe('a module that is missing, or there too often', () => {
     );
   });
 
+  it('options of the module in forFeature', () => {
+    expect(() => RateLimitModule.forFeature({ policies: HELLO } as never)).toThrow(
+      'RateLimitModule.forFeature: expected the policies themselves, by name: forFeature({ hello: … })',
+    );
+    expect(() => RateLimitModule.forFeature({ policies: { rate: '1/h' } })).not.toThrow();
+  });
+
   it('Nest 10', () => {
     expect(() => checkNest({})).toThrow(
       'nestjs-weir needs Nest 11 or later, and this application runs on an older one: ' +
@@ -166,6 +184,40 @@ describe('a name that is misspelt', () => {
     expect(await failure(root({}), HelloController)).toBe(
       "@RateLimit on HelloController.hello: expected a policy, but there are none: the option 'policies' " +
         'defines them, got "hello"',
+    );
+  });
+
+  it('of a tier that a policy always has', async () => {
+    const hello = { rate: 1, tiers: { vip: 5 }, tier: 'vpi' };
+    expect(await failure(root({ policies: { hello } }))).toBe(
+      `policies.hello.tier: expected one of the tiers vip, got "vpi"; did you mean 'vip'?`,
+    );
+    const isThere = { ...hello, tier: 'vip' };
+    expect(await failure(root({ policies: { hello: isThere } }))).toBeUndefined();
+  });
+
+  it('a rate in the place of a name', async () => {
+    @Controller()
+    class Rated {
+      @Get()
+      @RateLimit('10/min')
+      get(): string {
+        return '';
+      }
+    }
+    const hint = "; for a limit of its own write @RateLimit({ rate: '10/min' })";
+    expect(await failure(root(), Rated)).toBe(
+      `@RateLimit on Rated.get: expected one of the policies hello, got "10/min"${hint}`,
+    );
+    expect(await failure(root({}), Rated)).toMatch(hint);
+  });
+
+  it("the quota among the policies of 'apply'", async () => {
+    const quota = { apps: { shop: { guaranteed: 5 } } };
+    const options = { policies: HELLO, quota, app: 'shop', apply: ['hello', 'quota'] };
+    expect(await failure(root(options))).toBe(
+      'apply: expected one of the policies hello, got "quota"; policies charge the quota as well, so leave it out ' +
+        "of the list, or write apply: 'quota' for it alone",
     );
   });
 
@@ -270,6 +322,18 @@ describe('a store', () => {
   ])('%j', async (store, message) => {
     expect(await failure(root({ store }))).toBe(`store: expected ${message}`);
   });
+
+  it('at an address from a variable that is not set', async () => {
+    expect(await failure(root({ store: { type: 'redis', url: undefined } }))).toBe(
+      "store.url: expected an address such as 'redis://localhost:6379', got undefined: is the variable set that it comes from?",
+    );
+  });
+
+  it('with options of ioredis beside its own', async () => {
+    expect(await failure(root({ store: { type: 'redis', host: 'h', port: 1 } }))).toMatch(
+      /^store\.host: no such option; options of ioredis stand in 'options': \{ type: 'redis', options: \{ host: … \} \}; expected one of type, /,
+    );
+  });
 });
 
 describe("@nestjs/throttler's words", () => {
@@ -361,6 +425,30 @@ describe('@RateLimit where no guard runs', () => {
     expect(await failure(root(), Gateway)).toBe(nothing('Gateway.handleConnection'));
   });
 
+  it.each([
+    [undefined, false],
+    [['filters'], false],
+    [['guards'], true],
+  ])('on a field of an object, with enhancers %j', async (fieldResolverEnhancers, isMet) => {
+    @Resolver('Book')
+    class Books {
+      @ResolveField('blurb')
+      @RateLimit('hello')
+      blurb(): string {
+        return '';
+      }
+    }
+    const options = { provide: 'GqlModuleOptions', useValue: { fieldResolverEnhancers } };
+    @Module({ imports: [], providers: [options] })
+    class Graphql {}
+    expect(await failure(root(), Graphql, Books)).toBe(
+      isMet
+        ? undefined
+        : "@RateLimit on Books.blurb limits nothing: Nest guards fields of objects only with fieldResolverEnhancers: ['guards'] " +
+            'in the options of GraphQLModule. Or put it on the query that gives the object',
+    );
+  });
+
   it('is only warned of on a method that another framework calls', async () => {
     @Injectable()
     class Jobs {
@@ -377,6 +465,68 @@ describe('@RateLimit where no guard runs', () => {
     expect(warnings.texts).toEqual([
       "@RateLimit on Jobs.tick holds only if what calls it (SCHEDULER_TYPE) runs Nest's guards, which most do not: " +
         'to be sure, ask the RateLimiter there.',
+    ]);
+  });
+});
+
+describe('RateLimitGuard where nothing is limited', () => {
+  async function warningsOf(controller: Type, options: object, providers: object[] = []) {
+    const warnings = new Warnings();
+    const imports = [root(options) as never];
+    const builder = Test.createTestingModule({
+      imports,
+      controllers: [controller],
+      providers: providers as never,
+    });
+    const app = (await builder.compile()).createNestApplication();
+    warnings.listen(app);
+    await app.init();
+    await app.close();
+    return warnings.texts;
+  }
+  const idle = (where: string): string =>
+    `RateLimitGuard ${where} limits nothing, as nothing says what to limit: write @RateLimit('name'), which ` +
+    "brings its guard along, or apply: ['name'] in forRoot for all routes.";
+  const GLOBAL = [{ provide: APP_GUARD, useClass: RateLimitGuard }];
+
+  @Controller()
+  class Plain {
+    @Get()
+    get(): string {
+      return '';
+    }
+  }
+
+  it('for all routes, as @nestjs/throttler wants it', async () => {
+    expect(await warningsOf(Plain, { policies: HELLO }, GLOBAL)).toEqual([idle('as APP_GUARD')]);
+    expect(await warningsOf(Plain, { policies: HELLO, apply: ['hello'] }, GLOBAL)).toEqual([]);
+    expect(await warningsOf(HelloController, { policies: HELLO })).toEqual([]);
+  });
+
+  it('on a method or a class', async () => {
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Guarded {
+      @Get()
+      get(): string {
+        return '';
+      }
+
+      @Get('other')
+      @UseGuards(RateLimitGuard)
+      other(): string {
+        return '';
+      }
+
+      @Get('limited')
+      @RateLimit('hello')
+      limited(): string {
+        return '';
+      }
+    }
+    expect(await warningsOf(Guarded, { policies: HELLO })).toEqual([
+      idle('on Guarded.get'),
+      idle('on Guarded.other'),
     ]);
   });
 });

@@ -53,6 +53,19 @@ describe('overrideRateLimits', () => {
     expect([first.status, first.headers.get('ratelimit')]).toEqual([200, '"reports";r=1;t=30']);
   });
 
+  it('overrides fields of policies, wherever they are defined', async () => {
+    const get = await start({ policies: { reports: { rate: '1/min' } } });
+    const statuses = [(await get()).status, (await get()).status];
+    expect(statuses).toEqual([200, 429]);
+  });
+
+  it('wants the policies that it overrides to be there', async () => {
+    app = { close: () => Promise.resolve() } as INestApplication;
+    await expect(start({ policies: { report: { rate: '1/min' } } })).rejects.toThrow(
+      `overrideRateLimits: expected one of the policies reports, got "report"; did you mean 'reports'?`,
+    );
+  });
+
   it('overrides other options as well', async () => {
     const get = await start({ headers: { draft: 'off', legacy: true } });
     const { headers } = await get();
