@@ -18,7 +18,11 @@ import { toJavaScript, typeErrors } from './markdown-code.js';
 import { tableBelow, typescriptBlocks } from './readme.js';
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const blocks = typescriptBlocks(readme);
+/** Pages whose code is whole, beside the README. */
+const PAGES = ['README.md', 'docs/users-and-tiers.md', 'docs/testing.md'];
+const blocks = PAGES.flatMap((page) =>
+  typescriptBlocks(readFileSync(join(root, page), 'utf8')).map((block) => ({ page, ...block })),
+);
 
 let redis: RedisProcess;
 
@@ -28,30 +32,35 @@ beforeAll(async () => {
 }, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 
-describe('the code in the README', () => {
+describe('the code in the README and its pages', () => {
   it('is there', () => {
     expect(blocks.length).toBeGreaterThan(5);
     expect(blocks.filter(({ runs }) => runs).length).toBeGreaterThan(3);
   });
 
   it('has the right types', () => {
-    const files = blocks.map(({ line, code }) => [`readme-line-${line}.ts`, code] as const);
+    const files = blocks.map(
+      ({ page, line, code }) => [`${page.replace(/\W/g, '-')}-line-${line}.ts`, code] as const,
+    );
     expect(typeErrors(new Map(files))).toEqual([]);
   });
 
-  it.each(blocks.filter(({ runs }) => runs))('runs (line $line)', async ({ code, prints }) => {
-    // From the root the package finds itself by name, as it is built.
-    const { code: exitCode, ...written } = await runToEnd(
-      process.execPath,
-      ['--input-type=module', '-'],
-      { cwd: root, env: { REDIS_URL: redis.url }, input: toJavaScript(code) },
-    );
-    expect({ exitCode, stdout: written.stdout, stderr: written.stderr }).toEqual({
-      exitCode: 0,
-      stdout: prints,
-      stderr: '',
-    });
-  });
+  it.each(blocks.filter(({ runs }) => runs))(
+    'runs ($page, line $line)',
+    async ({ code, prints }) => {
+      // From the root the package finds itself by name, as it is built.
+      const { code: exitCode, ...written } = await runToEnd(
+        process.execPath,
+        ['--input-type=module', '-'],
+        { cwd: root, env: { REDIS_URL: redis.url }, input: toJavaScript(code) },
+      );
+      expect({ exitCode, stdout: written.stdout, stderr: written.stderr }).toEqual({
+        exitCode: 0,
+        stdout: prints,
+        stderr: '',
+      });
+    },
+  );
 });
 
 /** Options that are groups of options. */
