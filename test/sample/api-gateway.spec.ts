@@ -93,6 +93,30 @@ describe('the API gateway', () => {
     expect(reviews.headers.get('ratelimit-policy')).toContain('"non-core";q=20;w=1');
   });
 
+  it('tells callers of other tiers their own figures', async () => {
+    const vip = {
+      'x-user': 'ivy',
+      'x-user-tier': 'vip',
+      'x-merchant': 'big',
+      'x-merchant-tier': 'S',
+    };
+    const told = (await get(DETAIL, vip)).headers.get('ratelimit-policy');
+    expect(told).toContain('"user";q=50;w=1');
+    expect(told).toContain('"merchant";q=1000;w=1');
+  });
+
+  it('refuses in the name of the limit that was used up', async () => {
+    const one = { 'x-user': 'ona', 'x-user-tier': 'normal' };
+    let refused = await get(DETAIL, one);
+    const until = performance.now() + 30_000;
+    while (refused.status === 200 && performance.now() < until) {
+      const lot = await Promise.all(Array.from({ length: 30 }, () => get(DETAIL, one)));
+      refused = lot.find(({ status }) => status !== 200) ?? lot[0]!;
+    }
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({ 'violated-policies': ['user'] });
+  });
+
   it('gives each merchant its own part of an interface', async () => {
     const reviews = '/api/product/reviews?id=2';
     const of = (merchant: string) => (id: number) => ({
