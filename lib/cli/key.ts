@@ -1,3 +1,4 @@
+import { type Limit } from '../algorithms/limit.js';
 import { clientAddress } from '../common/address.js';
 import { newIncarnation } from '../common/ids.js';
 import { nearest } from '../common/nearest.js';
@@ -5,6 +6,7 @@ import { type ConfigDocument, type PolicyDocument } from '../config/schema/docum
 import { limitsOf } from '../config/schema/limits-of.js';
 import { limitId } from '../limiter/bound-limit.js';
 import { type Decision } from '../limiter/decision.js';
+import { givenLimit, type LimitInput } from '../limiter/given-limits.js';
 import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/weir-rate-limiter.js';
@@ -22,9 +24,15 @@ import {
 import { documentIn, readStored } from './stored-config.js';
 import { table } from './table.js';
 
-const KEY_OPTIONS = { ...STORE_OPTIONS, raw: { type: 'boolean' } } as const;
+const KEY_OPTIONS = {
+  ...STORE_OPTIONS,
+  raw: { type: 'boolean' },
+  limit: { type: 'string', multiple: true },
+} as const;
 
 const KEY_HELP: readonly string[] = [
+  '--limit RATE[:BURST]  also the tokens under these figures, which the code gave as a value (100/min:20);',
+  '                  may be given several times',
   '--raw             KEY is the key as the limiter has it: as decisions and your key function give it',
   ...STORE_HELP,
 ];
@@ -33,6 +41,17 @@ const MORE: readonly string[] = [
   "KEY is whose tokens are meant: an address for a policy by 'ip', a name for one by 'user' (anonymous:KEY",
   'for callers without one), and for a list of keys as many words as it has.',
 ];
+
+/** A tier of the policy, or figures in the place of one. */
+interface AskedLimit {
+  /** As it is shown. */
+  readonly shown: string;
+  /** As the limiter is asked. */
+  readonly ask: { readonly tier: string } | { readonly limit: LimitInput };
+  /** Of its buckets in the store. */
+  readonly id: string;
+  readonly limit: Limit;
+}
 
 /** The content of a bucket. */
 interface TierState {
@@ -70,10 +89,8 @@ export const keyReset: Command = {
   more: MORE,
   run: (args, output) =>
     ofKey(args, async (question) => {
-      const { limiter, policy, key, isJson } = question;
-      for (const tier of policy.limits.keys()) {
-        await limiter.reset({ policy: policy.name, key, tier });
-      }
+      const { limiter, policy, key, limits, isJson } = question;
+      for (const { ask } of limits) await limiter.reset({ policy: policy.name, key, ...ask });
       if (isJson) output.log(JSON.stringify({ policy: policy.name, key, reset: true }, null, 2));
       else output.log(`policy ${policy.name}, key ${key}: starts anew\n${FOLLOW}`);
       return DONE;
@@ -87,6 +104,7 @@ interface Question {
   readonly limiter: RateLimiter;
   readonly policy: CheckedPolicy;
   readonly key: string;
+  readonly limits: readonly AskedLimit[];
   readonly isJson: boolean;
 }
 
@@ -101,6 +119,7 @@ async function ofKey(
     const document = documentIn(record);
     const policy = policyIn(document, name);
     const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts);
+    const limits = limitsAsked(policy, values.limit ?? []);
     const { client } = store.connection;
     const nodeId = `weir-${newIncarnation()}`;
     const limiter = createRateLimiter({
@@ -111,7 +130,7 @@ async function ofKey(
     limiter.prepare({ revision: record?.revision ?? 0, policies: limitsOf(document).policies })();
     try {
       await limiter.ready();
-      return await work({ store, limiter, policy, key, isJson: values.json ?? false });
+      return await work({ store, limiter, policy, key, limits, isJson: values.json ?? false });
     } finally {
       await limiter.close();
       // A tool that only looks is no node that shares the limits.
@@ -171,18 +190,41 @@ function partOf(kind: unknown, part: string): string {
   return `user:${part}`;
 }
 
-async function stateOf({ store, limiter, policy, key }: Question): Promise<TierState[]> {
+function limitsAsked(policy: CheckedPolicy, values: readonly string[]): AskedLimit[] {
+  const tiers = [...policy.limits].map(([tier, limit]) => ({
+    ...{ shown: tier, ask: { tier }, id: limitId(policy, tier, limit), limit },
+  }));
+  const given = values.map((shown) => {
+    const figures = figuresIn(shown);
+    const { limit, name } = givenLimit(policy, figures);
+    return { shown, ask: { limit: figures }, id: limitId(policy, name, limit), limit };
+  });
+  return [...tiers, ...given];
+}
+
+function figuresIn(text: string): LimitInput {
+  const [, rate, burst] = /^([^:]+)(?::(\d{1,15}))?$/.exec(text) ?? [];
+  if (rate === undefined) {
+    throw new UsageError(`--limit must be RATE or RATE:BURST, such as 100/min:20; got '${text}'.`);
+  }
+  return {
+    rate: /^\d+(\.\d+)?$/.test(rate) ? Number(rate) : rate,
+    ...(burst !== undefined && { burst: Number(burst) }),
+  };
+}
+
+async function stateOf({ store, limiter, policy, key, limits }: Question): Promise<TierState[]> {
   const names = new RedisKeys(store.prefix);
   const states: TierState[] = [];
-  for (const [tier, limit] of policy.limits) {
-    const decision: Decision = await limiter.peek({ policy: policy.name, key, tier });
+  for (const { shown, ask, id, limit } of limits) {
+    const decision: Decision = await limiter.peek({ policy: policy.name, key, ...ask });
     if (decision.source !== 'store') throw new CommandFailedError('Redis did not answer in time');
-    const shared = { id: limitId(policy, tier, limit), limit, revision: 0 };
+    const shared = { id, limit, revision: 0 };
     const raw = await store.connection.client.getBuffer(names.bucket(shared, key));
     const { allowed, limit: most, remaining, retryAfterMs, resetMs, timestampMs } = decision;
     const leased = raw === null ? 0 : leasedTokens(raw, limit, timestampMs * 1000);
     states.push({
-      ...{ tier, inUse: raw !== null, allowed, limit: most, remaining, leased },
+      ...{ tier: shown, inUse: raw !== null, allowed, limit: most, remaining, leased },
       ...{ retryAfterMs, resetMs },
     });
   }

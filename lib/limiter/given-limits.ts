@@ -116,7 +116,7 @@ export class GivenLimits {
   check(input: LimitInput, cost = this.policy.options.cost): void {
     const wording = wordingOf(input);
     const known = wording === undefined ? undefined : this.byWording.get(wording);
-    const { capacity } = known?.bound.limit ?? this.compile(this.figuresOf(input));
+    const { capacity } = known?.bound.limit ?? givenLimit(this.policy, input).limit;
     if (cost > capacity) throw new CostExceedsLimitError(this.policy.name, cost, capacity);
   }
 
@@ -164,9 +164,7 @@ export class GivenLimits {
   }
 
   private add(input: LimitInput, wording: string | undefined, now: number): GivenLimit | undefined {
-    const figures = this.figuresOf(input);
-    const limit = this.compile(figures);
-    const name = nameOf(limit);
+    const { figures, limit, name } = givenLimit(this.policy, input);
     let given = this.byName.get(name);
     if (given === undefined) {
       if (!this.room.claim(now)) return undefined;
@@ -183,35 +181,40 @@ export class GivenLimits {
     return given;
   }
 
-  /** As those of a tier: what is not said is the policy's. */
-  private figuresOf(input: LimitInput): LimitOptions {
-    const isRate = typeof input === 'number' || typeof input === 'string';
-    const figures = isRate ? { rate: input } : input;
-    plainObject('limit', figures, 'a rate, or an object with rate, period or burst');
-    rejectUnknown('limit', figures, KNOWN_FIGURES);
-    // A field that nobody filled in must not be taken for a plan of the policy's own figures.
-    if (figures.rate === undefined && figures.burst === undefined) {
-      throw new InvalidArgumentError('limit', input, 'at least a rate or a burst');
-    }
-    return inherit('limit', this.policy.options, figures);
-  }
-
-  private compile(figures: LimitOptions): Limit {
-    const { name, options } = this.policy;
-    const limit = checkLimit('limit', figures, options);
-    if (options.cost > limit.capacity) {
-      throw new CostExceedsLimitError(name, options.cost, limit.capacity);
-    }
-    return limit;
-  }
-
   private compiled(figures: LimitOptions): Limit | undefined {
     try {
-      return this.compile(figures);
+      return compile(this.policy, figures);
     } catch {
       return undefined;
     }
   }
+}
+
+/** The limit of such figures, and the name of its tier. Throws if they are none that the policy can have. */
+export function givenLimit(
+  policy: CheckedPolicy,
+  input: LimitInput,
+): { readonly figures: LimitOptions; readonly limit: Limit; readonly name: string } {
+  const isRate = typeof input === 'number' || typeof input === 'string';
+  const given = isRate ? { rate: input } : input;
+  plainObject('limit', given, 'a rate, or an object with rate, period or burst');
+  rejectUnknown('limit', given, KNOWN_FIGURES);
+  // A field that nobody filled in must not be taken for a plan of the policy's own figures.
+  if (given.rate === undefined && given.burst === undefined) {
+    throw new InvalidArgumentError('limit', input, 'at least a rate or a burst');
+  }
+  // As those of a tier: what is not said is the policy's.
+  const figures = inherit('limit', policy.options, given);
+  const limit = compile(policy, figures);
+  return { figures, limit, name: nameOf(limit) };
+}
+
+function compile({ name, options }: CheckedPolicy, figures: LimitOptions): Limit {
+  const limit = checkLimit('limit', figures, options);
+  if (options.cost > limit.capacity) {
+    throw new CostExceedsLimitError(name, options.cost, limit.capacity);
+  }
+  return limit;
 }
 
 /** By then a bucket is full again, however empty it was or however much it owes. */

@@ -1,6 +1,12 @@
 import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Degrade, RateLimiter, RateLimitConfig, RateLimitModule } from 'nestjs-weir';
+import {
+  Degrade,
+  RateLimiter,
+  RateLimitConfig,
+  RateLimitModule,
+  type LimitInput,
+} from 'nestjs-weir';
 import { type VersionedConfig } from '../../lib/config/versioned-config.js';
 import { RedisOrders } from '../../lib/stores/redis/redis-orders.js';
 import { SystemClock } from '../../lib/common/clock.js';
@@ -129,6 +135,25 @@ describe('operators', () => {
     expect(await left('ip', '--raw', long)).toBe(4);
   });
 
+  it('look at limits that came as values, and have them start anew', async () => {
+    const take = (limit: LimitInput) =>
+      limiter().tryAcquire({ policy: 'api', key: 'user:eve', limit });
+    for (let i = 0; i < 3; i++) await take({ rate: '20/h', burst: 5 });
+    await take({ rate: 30, period: '1h' });
+    const asked = ['key', 'get', 'api', 'eve', '--limit', '20/h:5', '--limit', '30/h'];
+    const { tiers } = await json<{ tiers: Record<string, unknown>[] }>(...asked);
+    expect(tiers.map(({ tier, inUse, remaining }) => [tier, inUse, remaining])).toEqual([
+      ['default', false, 10],
+      ['vip', false, 100],
+      ['20/h:5', true, 2],
+      ['30/h', true, 29],
+    ]);
+    await weir('key', 'reset', 'api', 'eve', '--limit', '20/h:5');
+    expect(await json(...asked)).toMatchObject({
+      tiers: [{}, {}, { inUse: false, remaining: 5 }, { inUse: true, remaining: 29 }],
+    });
+  });
+
   it('see how many tokens of a key processes hold', async () => {
     const leased = await until(async () => {
       for (let i = 0; i < 50; i++) await limiter().tryAcquire({ policy: 'hot', key: 'k' });
@@ -143,6 +168,8 @@ describe('operators', () => {
     [['key', 'get', 'here', 'x'], 1, "is of scope 'node'"],
     [['key', 'get', 'pair', 'x'], 2, "The key of policy 'pair' is 2 words; got 1."],
     [['key', 'get', 'api'], 2, 'POLICY or KEY is missing.'],
+    [['key', 'get', 'api', 'x', '--limit', '5/s:all'], 2, '--limit must be RATE or RATE:BURST'],
+    [['key', 'get', 'api', 'x', '--limit', '5/fortnight'], 1, 'limit.rate: expected '],
     [['degrade', 'force', 'pag'], 1, "there is no resource 'pag'; did you mean 'page'?"],
     [['degrade', 'force', 'page', '--level', '5'], 2, '--level must be a whole number from 1 to 4'],
     [['degrade', 'force', 'page', '--until', '2020-01-01'], 2, '--until must be a time to come'],
