@@ -219,7 +219,7 @@ async function stateOf({ store, limiter, policy, key, limits }: Question): Promi
   for (const { shown, ask, id, limit } of limits) {
     const decision: Decision = await limiter.peek({ policy: policy.name, key, ...ask });
     if (decision.source !== 'store') throw new CommandFailedError('Redis did not answer in time');
-    const shared = { id, limit, revision: 0 };
+    const shared = { id, figures: limit, revision: 0 };
     const raw = await store.connection.client.getBuffer(names.bucket(shared, key));
     const { allowed, limit: most, remaining, retryAfterMs, resetMs, timestampMs } = decision;
     const leased = raw === null ? 0 : leasedTokens(raw, limit, timestampMs * 1000);

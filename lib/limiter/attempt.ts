@@ -49,7 +49,7 @@ export class Attempt implements RemoteCall {
     private readonly clock: Clock,
   ) {
     for (const check of all)
-      (check.shared.table === undefined ? this.checks : this.here).push(check);
+      (check.limit.table === undefined ? this.checks : this.here).push(check);
   }
 
   /** The decision, at once if it needed nobody else. */
@@ -70,13 +70,9 @@ export class Attempt implements RemoteCall {
       // A check that would have passed says nothing about why the request was denied.
       if (answer.allowed && !allowed) return;
       const check = this.checks[index]!;
-      const { shared } = check;
+      const { limit } = check;
       if (!answer.allowed) rememberDenial(check, this.generations[index]!, answer, this.clock);
-      this.note(
-        shared,
-        shared.describe(shared.limit, answer, EPOCH_CLOCK, 'store'),
-        answer.allowed,
-      );
+      this.note(limit, limit.describe(limit.figures, answer, EPOCH_CLOCK, 'store'), answer.allowed);
     });
     this.finish();
   }
@@ -110,12 +106,12 @@ export class Attempt implements RemoteCall {
   unanswered(checks: readonly RemoteCheck[]): void {
     const now = this.clock.now();
     for (const check of checks as readonly BoundCheck[]) {
-      if (this.byShare.includes(check)) check.shared.latest().owe(check.key, check.cost, now);
+      if (this.byShare.includes(check)) check.limit.latest().owe(check.key, check.cost, now);
     }
   }
 
   private hasPassed(check: BoundCheck): boolean {
-    const isOpen = check.shared.failureMode === 'open' && this.decision?.allowed === true;
+    const isOpen = check.limit.failureMode === 'open' && this.decision?.allowed === true;
     return isOpen || this.byShare.includes(check);
   }
 
@@ -136,7 +132,7 @@ export class Attempt implements RemoteCall {
     for (const [index, limit] of this.deciders.entries()) {
       limit.count(this.passed[index]!, this.decisions[index]!.source);
     }
-    for (const { shared } of this.leased) shared.leases!.decided++;
+    for (const { limit } of this.leased) limit.leases!.decided++;
     this.resolve?.(this.decision);
     return this.decision;
   }
@@ -144,10 +140,10 @@ export class Attempt implements RemoteCall {
   private deniedFromMemory(): boolean {
     const now = this.clock.now();
     for (const check of this.checks) {
-      const { shared, key, cost } = check;
-      if (shared.leases !== undefined && shared.leases.tokensOf(key, now) >= cost) continue;
+      const { limit, key, cost } = check;
+      if (limit.leases !== undefined && limit.leases.tokensOf(key, now) >= cost) continue;
       const denied = knownDenial(check, this.clock);
-      if (denied !== undefined) this.note(check.shared, denied, false);
+      if (denied !== undefined) this.note(check.limit, denied, false);
     }
     return this.decisions.length > 0;
   }
@@ -157,32 +153,32 @@ export class Attempt implements RemoteCall {
     this.checks = [];
     OUTCOME.nowMicros = this.clock.now();
     for (const check of asked) {
-      const { shared, key, cost } = check;
-      if (shared.leases?.take(key, cost, OUTCOME) === true) {
+      const { limit, key, cost } = check;
+      if (limit.leases?.take(key, cost, OUTCOME) === true) {
         this.leased.push(check);
-        this.note(shared, shared.describe(shared.limit, OUTCOME, this.clock, 'local'), true);
+        this.note(limit, limit.describe(limit.figures, OUTCOME, this.clock, 'local'), true);
       } else {
         this.checks.push(check);
-        this.generations.push(shared.denials.generationOf(key));
+        this.generations.push(limit.denials.generationOf(key));
       }
     }
     if (this.checks.length === 0 || this.store === undefined) return void this.finish();
     const missed = this.checks;
     this.store.submit(this);
-    for (const { shared, key, cost } of missed) shared.leases?.missed(key, cost, this.clock.now());
+    for (const { limit, key, cost } of missed) limit.leases?.missed(key, cost, this.clock.now());
   }
 
   private takeHere(): boolean {
     this.takenHereAt = this.clock.now();
-    return this.takeFrom(this.here, (check) => check.shared.table!, 'local');
+    return this.takeFrom(this.here, (check) => check.limit.table!, 'local');
   }
 
   /** What was taken in process before somebody else said no. */
   private giveBackHere(): void {
     const now = this.clock.now();
     this.forgetNotes(0);
-    for (const { shared, key, cost } of this.here) {
-      shared.table!.refund(key, cost, now, this.takenHereAt);
+    for (const { limit, key, cost } of this.here) {
+      limit.table!.refund(key, cost, now, this.takenHereAt);
     }
   }
 
@@ -190,27 +186,27 @@ export class Attempt implements RemoteCall {
   private giveBackLeased(used: (check: BoundCheck) => void): void {
     const now = this.clock.now();
     for (const check of this.leased.splice(0)) {
-      const { shared, key, cost } = check;
-      if (!shared.leases!.putBack(key, cost, now)) used(check);
+      const { limit, key, cost } = check;
+      if (!limit.leases!.putBack(key, cost, now)) used(check);
     }
   }
 
   /** Each check as its policy's failure mode has it; those by local share all or nothing again. */
   private fallBack(): void {
     const taken = this.decisions.length;
-    const closed = this.checks.filter(({ shared }) => shared.failureMode === 'closed');
-    const open = this.checks.filter(({ shared }) => shared.failureMode === 'open');
-    const byShare = this.checks.filter(({ shared }) => shared.failureMode === 'local');
+    const closed = this.checks.filter(({ limit }) => limit.failureMode === 'closed');
+    const open = this.checks.filter(({ limit }) => limit.failureMode === 'open');
+    const byShare = this.checks.filter(({ limit }) => limit.failureMode === 'local');
     OUTCOME.nowMicros = this.clock.now();
     OUTCOME.allowed = false;
     OUTCOME.level = 0;
     OUTCOME.waitMicros = CLOSED_RETRY_MICROS;
-    for (const { shared } of closed) this.noteFallback(shared);
+    for (const { limit } of closed) this.noteFallback(limit);
     const nodes = this.store?.nodes ?? 1;
     const isDenied = this.decisions.slice(taken).some((decision) => !decision.allowed);
     if (
       isDenied ||
-      !this.takeFrom(byShare, (check) => check.shared.fallbackTable(nodes), 'fallback')
+      !this.takeFrom(byShare, (check) => check.limit.fallbackTable(nodes), 'fallback')
     ) {
       const denials = this.decisions.slice(taken);
       const deciders = this.deciders.slice(taken);
@@ -222,15 +218,15 @@ export class Attempt implements RemoteCall {
     }
     OUTCOME.allowed = true;
     OUTCOME.waitMicros = 0;
-    for (const { shared } of open) {
-      OUTCOME.level = shared.limit.full;
-      this.noteFallback(shared);
+    for (const { limit } of open) {
+      OUTCOME.level = limit.figures.full;
+      this.noteFallback(limit);
     }
   }
 
-  private noteFallback(shared: BoundLimit): void {
-    const decision = shared.describe(shared.limit, OUTCOME, this.clock, 'fallback');
-    this.note(shared, decision, OUTCOME.allowed);
+  private noteFallback(limit: BoundLimit): void {
+    const decision = limit.describe(limit.figures, OUTCOME, this.clock, 'fallback');
+    this.note(limit, decision, OUTCOME.allowed);
   }
 
   /** Takes all checks from tables of this process, or none. */
@@ -241,20 +237,20 @@ export class Attempt implements RemoteCall {
   ): boolean {
     OUTCOME.nowMicros = this.clock.now();
     const known = this.decisions.length;
-    const note = ({ shared }: BoundCheck, table: BucketTable): void => {
-      const decision = shared.describe(table.limit, OUTCOME, this.clock, source);
-      this.note(shared, decision, OUTCOME.allowed);
+    const note = ({ limit }: BoundCheck, table: BucketTable): void => {
+      const decision = limit.describe(table.limit, OUTCOME, this.clock, source);
+      this.note(limit, decision, OUTCOME.allowed);
     };
     for (const check of checks) {
       const table = tableOf(check);
       table.peek(check.key, check.cost, OUTCOME);
-      if (!OUTCOME.allowed && !check.shared.shadow) note(check, table);
+      if (!OUTCOME.allowed && !check.limit.shadow) note(check, table);
     }
     if (this.decisions.length > known) return false;
     for (const [index, check] of checks.entries()) {
       const table = tableOf(check);
       table.take(check.key, check.cost, OUTCOME);
-      if (OUTCOME.allowed || check.shared.shadow) {
+      if (OUTCOME.allowed || check.limit.shadow) {
         if (OUTCOME.allowed && source === 'fallback') this.byShare.push(check);
         note(check, table);
         continue;

@@ -79,14 +79,14 @@ export class BoundLimit implements SharedLimit {
   constructor(
     policy: CheckedPolicy,
     tier: string,
-    readonly limit: Limit,
+    readonly figures: Limit,
     readonly table: BucketTable | undefined,
     { memory, maxKeys, counters, overflowBuckets, tellsWindow = false }: LimitSurroundings,
   ) {
     const { options } = policy;
     this.policy = policy.name;
-    this.id = limitId(policy, tier, limit);
-    this.algorithm = algorithmOf(limit.algorithm);
+    this.id = limitId(policy, tier, figures);
+    this.algorithm = algorithmOf(figures.algorithm);
     this.failureMode = options.failureMode;
     this.shadow = options.shadow;
     this.scope = options.scope;
@@ -98,7 +98,7 @@ export class BoundLimit implements SharedLimit {
     this.memory = memory;
     this.maxKeys = maxKeys;
     this.overflowBuckets = overflowBuckets;
-    this.windowMs = tellsWindow ? windowMsOf(limit) : undefined;
+    this.windowMs = tellsWindow ? windowMsOf(figures) : undefined;
     this.counters = counters;
   }
 
@@ -115,7 +115,7 @@ export class BoundLimit implements SharedLimit {
   /** Whether this is what a policy says, to the last option. */
   isAs({ options }: CheckedPolicy, limit: Limit): boolean {
     return (
-      isSameLimit(limit, this.limit) &&
+      isSameLimit(limit, this.figures) &&
       options.failureMode === this.failureMode &&
       options.shadow === this.shadow &&
       options.scope === this.scope &&
@@ -130,16 +130,16 @@ export class BoundLimit implements SharedLimit {
    * options. What was used stays used; what was remembered or leased under other figures is not.
    */
   succeed(before: BoundLimit, desk: LeaseDesk | undefined, now: number): void {
-    const { limit, table } = this;
-    const isSame = limit === before.limit;
+    const { figures, table } = this;
+    const isSame = figures === before.figures;
     this.line = before.line;
     this.line.latest = this;
     before.stayBehind();
-    this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, limit.capacity));
+    this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, figures.capacity));
     this.fallback = before.fallback;
     this.fallbackNodes = before.fallbackNodes;
     if (!isSame) {
-      table?.replaceLimit(limit, now);
+      table?.replaceLimit(figures, now);
       this.fallback?.replaceLimit(this.share(this.fallbackNodes), now);
     } else {
       this.denials = before.denials;
@@ -186,7 +186,7 @@ export class BoundLimit implements SharedLimit {
   /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
   leaseFrom(desk: LeaseDesk): void {
     if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
-    if (this.limit.algorithm !== AlgorithmCode.TokenBucket) return;
+    if (this.figures.algorithm !== AlgorithmCode.TokenBucket) return;
     this.leases = desk.open(this, this.sync);
   }
 
@@ -198,8 +198,8 @@ export class BoundLimit implements SharedLimit {
   }
 
   private checkedCost(cost: number): number {
-    if (typeof cost === 'number' && cost > this.limit.capacity) {
-      throw new CostExceedsLimitError(this.policy, cost, this.limit.capacity);
+    if (typeof cost === 'number' && cost > this.figures.capacity) {
+      throw new CostExceedsLimitError(this.policy, cost, this.figures.capacity);
     }
     wholeCost(cost);
     if (cost > this.largestCost) this.largestCost = cost;
@@ -209,7 +209,7 @@ export class BoundLimit implements SharedLimit {
   /** How long a remembered denial makes `cost` wait; undefined if only the store can tell. */
   waitAfter(denial: Denial, cost: number, now: number): number | undefined {
     const more = cost - denial.cost;
-    const { perMicro, perToken } = this.limit;
+    const { perMicro, perToken } = this.figures;
     if (more > 0 && perMicro === 0) return undefined;
     return denial.dueMicros - now + (more > 0 ? Math.ceil((more * perToken) / perMicro) : 0);
   }
@@ -241,16 +241,16 @@ export class BoundLimit implements SharedLimit {
   takeOwed(key: string, now: number): number {
     const owed = this.owed?.take(key);
     if (owed === undefined) return 0;
-    const { limit, fallback } = this;
-    const isLong = now - owed.sinceMicros >= windowMsOf(limit) * 1000;
-    const most = isLong ? (fallback?.missing(key, now) ?? 0) : limit.capacity;
+    const { figures, fallback } = this;
+    const isLong = now - owed.sinceMicros >= windowMsOf(figures) * 1000;
+    const most = isLong ? (fallback?.missing(key, now) ?? 0) : figures.capacity;
     return Math.min(owed.tokens, most);
   }
 
   /** Forgets what is over of keys that are never asked about again. */
   sweep(now: number): void {
     this.denials.sweep(now);
-    const recovered = now - windowMsOf(this.limit) * 1000;
+    const recovered = now - windowMsOf(this.figures) * 1000;
     this.owed?.sweep((key, { sinceMicros }) => {
       return sinceMicros <= recovered && !((this.fallback?.missing(key, now) ?? 0) > 0);
     });
@@ -264,7 +264,7 @@ export class BoundLimit implements SharedLimit {
   }
 
   private share(nodes: number): Limit {
-    return shareOf(this.limit, nodes, this.largestCost);
+    return shareOf(this.figures, nodes, this.largestCost);
   }
 
   /** How often a key had to share a bucket of this process. */

@@ -73,7 +73,7 @@ function forgetIfAtRest(given: GivenLimit, now: number): boolean {
   const isAtRest = given.bound.isAtRest(now);
   // An answer that came late has taken from the share of this process.
   if (isAtRest) given.owner.forget(given);
-  else given.restsFrom = restOf(given.bound.limit, now);
+  else given.restsFrom = restOf(given.bound.figures, now);
   return isAtRest;
 }
 
@@ -108,7 +108,7 @@ export class GivenLimits {
     const known = wording === undefined ? undefined : this.byWording.get(wording);
     const given = known ?? this.add(input, wording, now);
     if (given === undefined) return undefined;
-    given.restsFrom = restOf(given.bound.limit, now);
+    given.restsFrom = restOf(given.bound.figures, now);
     return given.bound;
   }
 
@@ -116,7 +116,7 @@ export class GivenLimits {
   check(input: LimitInput, cost = this.policy.options.cost): void {
     const wording = wordingOf(input);
     const known = wording === undefined ? undefined : this.byWording.get(wording);
-    const { capacity } = known?.bound.limit ?? givenLimit(this.policy, input).limit;
+    const { capacity } = known?.bound.figures ?? givenLimit(this.policy, input).limit;
     if (cost > capacity) throw new CostExceedsLimitError(this.policy.name, cost, capacity);
   }
 

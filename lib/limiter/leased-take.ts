@@ -19,16 +19,16 @@ export function takeLeased(
   OUTCOME.nowMicros = clock.now();
   if (!leases.take(key, cost, OUTCOME)) return undefined;
   leases.decided++;
-  return limit.decide(limit.limit, OUTCOME, clock, 'local');
+  return limit.decide(limit.figures, OUTCOME, clock, 'local');
 }
 
 /** What the store denied may have been taken by this very process, ahead, a moment before. */
 export function takeLeasedAfterAll(check: BoundCheck, clock: Clock): Decision | undefined {
-  const { shared, key, cost } = check;
-  const { leases } = shared;
+  const { limit, key, cost } = check;
+  const { leases } = limit;
   if (leases === undefined || leases.size === 0) return undefined;
   OUTCOME.nowMicros = clock.now();
   if (!leases.takeAfterAll(key, cost, OUTCOME)) return undefined;
   leases.decided++;
-  return shared.decide(shared.limit, OUTCOME, clock, 'local');
+  return limit.decide(limit.figures, OUTCOME, clock, 'local');
 }

@@ -58,11 +58,11 @@ export class ListTaker {
   /** A policy that only watches has no part in whether the others are taken. */
   private takeAll(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
     const isList = checks.length > 1;
-    const enforced = checks.filter((check) => !check.shared.shadow);
+    const enforced = checks.filter((check) => !check.limit.shadow);
     if (enforced.length === checks.length || !isList) return this.attempt(checks, isList);
     if (enforced.length === 0) return this.watch(checks);
     const decision = this.attempt(enforced, isList);
-    const watched = checks.filter((check) => check.shared.shadow);
+    const watched = checks.filter((check) => check.limit.shadow);
     if (decision instanceof Promise) {
       return decision.then((made) => this.watchIfAllowed(made, watched));
     }
@@ -84,9 +84,9 @@ export class ListTaker {
   private attempt(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
     const [first] = checks;
     const { remote, clock } = this;
-    if (!isList && remote !== undefined && first?.shared.table === undefined) {
-      const { shared, key, cost } = first!;
-      return takeLeased(shared, key, cost, clock) ?? new SingleTake(first!, remote, clock).begin();
+    if (!isList && remote !== undefined && first?.limit.table === undefined) {
+      const { limit, key, cost } = first!;
+      return takeLeased(limit, key, cost, clock) ?? new SingleTake(first!, remote, clock).begin();
     }
     return new Attempt(checks, isList, remote, clock).begin();
   }

@@ -15,26 +15,26 @@ export function peekAt(
   remote: RemoteStore | undefined,
   clock: Clock,
 ): Decision | Promise<Decision> {
-  const { shared, key, cost } = check;
-  if (shared.table !== undefined || remote === undefined) {
-    return peekHere(check, shared.table!, clock, 'local');
+  const { limit, key, cost } = check;
+  if (limit.table !== undefined || remote === undefined) {
+    return peekHere(check, limit.table!, clock, 'local');
   }
   return ask(remote, CallKind.Peek, [check]).then((answers) => {
-    const inHand = shared.leases?.tokensOf(key, clock.now()) ?? 0;
+    const inHand = limit.leases?.tokensOf(key, clock.now()) ?? 0;
     if (answers === undefined) {
       if (inHand >= cost) return peekInHand(check, inHand, clock);
-      return peekHere(check, shared.fallbackTable(remote.nodes), clock, 'fallback');
+      return peekHere(check, limit.fallbackTable(remote.nodes), clock, 'fallback');
     }
     const outcome = { ...answers[0]! };
-    if (outcome.allowed) outcome.level += cost * shared.limit.perToken;
-    outcome.level = Math.min(shared.limit.full, outcome.level + inHand * shared.limit.perToken);
+    if (outcome.allowed) outcome.level += cost * limit.figures.perToken;
+    outcome.level = Math.min(limit.figures.full, outcome.level + inHand * limit.figures.perToken);
     if (inHand >= cost) Object.assign(outcome, { allowed: true, waitMicros: 0 });
-    return shared.describe(shared.limit, outcome, EPOCH_CLOCK, 'store');
+    return limit.describe(limit.figures, outcome, EPOCH_CLOCK, 'store');
   });
 }
 
 function peekHere(
-  { shared, key, cost }: BoundCheck,
+  { limit, key, cost }: BoundCheck,
   table: BucketTable,
   clock: Clock,
   source: DecisionSource,
@@ -42,14 +42,14 @@ function peekHere(
   OUTCOME.nowMicros = clock.now();
   table.peek(key, cost, OUTCOME);
   if (OUTCOME.allowed) OUTCOME.level += cost * table.limit.perToken;
-  return shared.describe(table.limit, OUTCOME, clock, source);
+  return limit.describe(table.limit, OUTCOME, clock, source);
 }
 
 /** While the store is away: what is here is certain, and the rest unknown. */
-function peekInHand({ shared }: BoundCheck, tokens: number, clock: Clock): Decision {
+function peekInHand({ limit }: BoundCheck, tokens: number, clock: Clock): Decision {
   OUTCOME.nowMicros = clock.now();
   OUTCOME.allowed = true;
-  OUTCOME.level = tokens * shared.limit.perToken;
+  OUTCOME.level = tokens * limit.figures.perToken;
   OUTCOME.waitMicros = 0;
-  return shared.describe(shared.limit, OUTCOME, clock, 'local');
+  return limit.describe(limit.figures, OUTCOME, clock, 'local');
 }

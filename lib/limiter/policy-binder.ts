@@ -91,7 +91,7 @@ export class PolicyBinder {
     const { memory, maxKeys } = this;
     const isHere = !this.hasRemote || policy.options.scope === 'node';
     const goesOn = old?.id === limitId(policy, tier, limit) && (old.table !== undefined) === isHere;
-    const figures = goesOn && isSameLimit(old.limit, limit) ? old.limit : limit;
+    const figures = goesOn && isSameLimit(old.figures, limit) ? old.figures : limit;
     const overflowBuckets = isGiven ? GIVEN_OVERFLOW_BUCKETS : undefined;
     const own = isHere && !goesOn ? memory.open(limit, overflowBuckets) : undefined;
     const table = goesOn ? old.table : own;

@@ -75,16 +75,14 @@ export class PolicyBook {
   }
 
   check(request: PolicyRequest): BoundCheck {
-    const shared = this.limitFor(request);
-    return { shared, key: keyOf(request), cost: shared.costOf(request.cost) };
+    const limit = this.limitFor(request);
+    return { limit, key: keyOf(request), cost: limit.costOf(request.cost) };
   }
 
   checks(request: readonly PolicyRequest[]): BoundCheck[] {
     const checks = request.map((one) => this.check(one));
     checks.forEach((check, index) => {
-      const same = checks.findIndex(
-        ({ shared, key }) => shared === check.shared && key === check.key,
-      );
+      const same = checks.findIndex(({ limit, key }) => limit === check.limit && key === check.key);
       if (same === index) return;
       throw new InvalidArgumentError(
         `request[${index}]`,
@@ -159,10 +157,12 @@ export class PolicyBook {
   info(name: string): PolicyInfo | undefined {
     const policy = this.policies.get(name);
     if (policy === undefined) return undefined;
-    const tiers = new Map(Array.from(policy.tiers, ([tier, { limit }]) => [tier, infoOf(limit)]));
-    const { limit, table, failureMode } = policy.base;
+    const tiers = new Map(
+      Array.from(policy.tiers, ([tier, { figures }]) => [tier, infoOf(figures)]),
+    );
+    const { figures, table, failureMode } = policy.base;
     const isOurs = table !== undefined;
-    return { name, tiers, base: infoOf(limit), failureMode: isOurs ? undefined : failureMode };
+    return { name, tiers, base: infoOf(figures), failureMode: isOurs ? undefined : failureMode };
   }
 
   names(): string[] {

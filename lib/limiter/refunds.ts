@@ -32,7 +32,7 @@ export class Refunds {
 
   /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
   giveBack({ checks, quotas }: Asked, decision: Decision): void {
-    const taken = checks.filter(({ shared }) => !shared.shadow);
+    const taken = checks.filter(({ limit }) => !limit.shadow);
     // Quotas are asked first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
     const others = this.refundLate(this.refundShares(taken, decision), decision);
@@ -48,7 +48,7 @@ export class Refunds {
     const byStore = checks.filter((check) => partOn(check, decision).source === 'store');
     if (byStore.length === 0 || remote === undefined) return checks;
     const takenAtMicros = takenInStoreAt(byStore[0]!, decision);
-    for (const { shared, key } of byStore) shared.latest().denials.forget(key);
+    for (const { limit, key } of byStore) limit.latest().denials.forget(key);
     remote.submit(new GiveBackLate(byStore, takenAtMicros));
     this.lines.wake(byStore);
     return checks.filter((check) => !byStore.includes(check));
@@ -62,10 +62,10 @@ export class Refunds {
     const now = this.clock.now();
     const byFallback = checks.filter((check) => partOn(check, decision).source === 'fallback');
     if (byFallback.length === 0) return checks;
-    for (const { shared, key, cost } of byFallback) {
-      if (shared.failureMode !== 'local') continue;
-      shared.fallbackTable(this.remote?.nodes ?? 1).refund(key, cost, now);
-      shared.latest().owed?.putBack(key, cost);
+    for (const { limit, key, cost } of byFallback) {
+      if (limit.failureMode !== 'local') continue;
+      limit.fallbackTable(this.remote?.nodes ?? 1).refund(key, cost, now);
+      limit.latest().owed?.putBack(key, cost);
     }
     this.lines.wake(byFallback);
     return checks.filter((check) => !byFallback.includes(check));
@@ -83,11 +83,11 @@ export class Refunds {
     const { clock, remote } = this;
     const now = clock.now();
     const elsewhere = checks.filter((check) => {
-      const { shared, key, cost } = check;
+      const { limit, key, cost } = check;
       // The limit may have changed since the tokens were taken, but the bucket is the same.
-      shared.latest().denials.forget(key);
-      shared.table?.refund(key, cost, now, decision && takenHereAt(check, decision, clock));
-      return shared.table === undefined && shared.leases?.putBack(key, cost, now) !== true;
+      limit.latest().denials.forget(key);
+      limit.table?.refund(key, cost, now, decision && takenHereAt(check, decision, clock));
+      return limit.table === undefined && limit.leases?.putBack(key, cost, now) !== true;
     });
     if (elsewhere.length === 0 || remote === undefined) return this.lines.wake(checks);
     return this.refundInStore(elsewhere, remote, decision).then(() => this.lines.wake(checks));
@@ -100,7 +100,7 @@ export class Refunds {
     decision: Decision | undefined,
   ): Promise<unknown> {
     const isPlaced = (check: BoundCheck): boolean =>
-      check.shared.limit.algorithm === AlgorithmCode.SlidingWindow &&
+      check.limit.figures.algorithm === AlgorithmCode.SlidingWindow &&
       decision !== undefined &&
       partOn(check, decision).source === 'store';
     const placed = checks.filter(isPlaced);
@@ -115,8 +115,8 @@ export class Refunds {
 }
 
 /** What was decided on one of the checks. */
-function partOn({ shared }: BoundCheck, decision: Decision): Decision {
-  return decision.decisions?.find(({ policy }) => policy === shared.policy) ?? decision;
+function partOn({ limit }: BoundCheck, decision: Decision): Decision {
+  return decision.decisions?.find(({ policy }) => policy === limit.policy) ?? decision;
 }
 
 /** When that was taken, on the store's clock. */

@@ -6,7 +6,7 @@ import { type Decision } from './decision.js';
 
 /** One request, with its policy looked up and its arguments checked. */
 export interface BoundCheck extends RemoteCheck {
-  readonly shared: BoundLimit;
+  readonly limit: BoundLimit;
 }
 
 /**
@@ -20,16 +20,16 @@ const OUTCOME = new Outcome();
 
 /** The denial that a check runs into again, if that is known here. */
 export function knownDenial(check: BoundCheck, clock: Clock): Decision | undefined {
-  const { shared, key, cost } = check;
+  const { limit, key, cost } = check;
   const now = clock.now();
-  const denial = shared.denials.find(key, cost, now);
+  const denial = limit.denials.find(key, cost, now);
   if (denial === undefined) return undefined;
-  const waitMicros = shared.waitAfter(denial, cost, now);
+  const waitMicros = limit.waitAfter(denial, cost, now);
   if (waitMicros === undefined) return undefined;
   OUTCOME.nowMicros = now;
   OUTCOME.level = denial.level;
   OUTCOME.waitMicros = waitMicros;
-  return shared.describe(shared.limit, OUTCOME, clock, 'local');
+  return limit.describe(limit.figures, OUTCOME, clock, 'local');
 }
 
 /**
@@ -42,10 +42,10 @@ export function rememberDenial(
   answer: RemoteAnswer,
   clock: Clock,
 ): void {
-  const { shared, key, cost } = check;
-  if (shared.denials.generationOf(key) !== generation) return;
+  const { limit, key, cost } = check;
+  if (limit.denials.generationOf(key) !== generation) return;
   const now = clock.now();
   const untilMicros = now + Math.min(answer.waitMicros, LONGEST_MEMORY_MICROS);
   const dueMicros = now + answer.waitMicros;
-  shared.denials.remember(key, { untilMicros, dueMicros, cost, level: answer.level });
+  limit.denials.remember(key, { untilMicros, dueMicros, cost, level: answer.level });
 }

@@ -31,15 +31,15 @@ export class SingleTake implements RemoteCall {
 
   /** The decision, at once if it needed nobody else. */
   begin(): Decision | Promise<Decision> {
-    const { shared, key, cost } = this.checks[0];
+    const { limit, key, cost } = this.checks[0];
     const denied = knownDenial(this.checks[0], this.clock);
     if (denied !== undefined) {
-      shared.count(false, 'local');
+      limit.count(false, 'local');
       return denied;
     }
-    this.generation = shared.denials.generationOf(key);
+    this.generation = limit.denials.generationOf(key);
     this.store.submit(this);
-    shared.leases?.missed(key, cost, this.clock.now());
+    limit.leases?.missed(key, cost, this.clock.now());
     return this.decision ?? new Promise((resolve) => (this.resolve = resolve));
   }
 
@@ -52,7 +52,7 @@ export class SingleTake implements RemoteCall {
       const taken = takeLeasedAfterAll(check, this.clock);
       if (taken !== undefined) return this.finish(taken);
     }
-    this.finish(check.shared.decide(check.shared.limit, answer, EPOCH_CLOCK, 'store'));
+    this.finish(check.limit.decide(check.limit.figures, answer, EPOCH_CLOCK, 'store'));
   }
 
   failed(): void {

@@ -25,13 +25,13 @@ export class WaitingLines {
     options: AcquireOptions,
   ): Promise<Decision> {
     const buckets = [...checks.map(bucketName), ...quotas.map(quotaName)];
-    const limit = checks[0]?.shared;
+    const limit = checks[0]?.limit;
     const task: LineTask = {
       policy: limit?.policy ?? quotas[0]!.app,
       maxWaiters: limit?.maxWaiters ?? MOST_WAITERS,
       buckets,
       isShared:
-        checks.some(({ shared }) => shared.table === undefined) ||
+        checks.some(({ limit }) => limit.table === undefined) ||
         (this.hasRemote && quotas.length > 0),
       ...turn,
     };
@@ -96,8 +96,8 @@ function quotaName({ app }: QuotaRequest): string {
   return `quota:${app}`;
 }
 
-function bucketName({ shared, key }: BoundCheck): string {
-  return `${shared.id}:${key}`;
+function bucketName({ limit, key }: BoundCheck): string {
+  return `${limit.id}:${key}`;
 }
 
 /** The part of `bucketName` before the key: policy, tier and algorithm, none of which has a colon. */

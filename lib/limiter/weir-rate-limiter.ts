@@ -117,7 +117,7 @@ export class WeirRateLimiter extends RateLimiter {
     const key = keyOf(request);
     outcome.nowMicros = clock.now();
     table.take(key, cost, outcome);
-    return limit.decide(limit.limit, outcome, clock, 'local');
+    return limit.decide(limit.figures, outcome, clock, 'local');
   }
 
   allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean> {
@@ -156,15 +156,15 @@ export class WeirRateLimiter extends RateLimiter {
 
   reset(request: PolicyRequest): void | Promise<void> {
     const check = this.policies.check(request);
-    const { shared, key } = check;
-    if (shared.table !== undefined) {
-      shared.table.reset(key);
+    const { limit, key } = check;
+    if (limit.table !== undefined) {
+      limit.table.reset(key);
       return this.lines.wake([check]);
     }
-    shared.denials.forget(key);
-    shared.owed?.take(key);
-    shared.leases?.forget(key);
-    return this.remote?.reset(shared, key).then(() => this.lines.wake([check]));
+    limit.denials.forget(key);
+    limit.owed?.take(key);
+    limit.leases?.forget(key);
+    return this.remote?.reset(limit, key).then(() => this.lines.wake([check]));
   }
 
   define(policies: Readonly<Record<string, PolicyInput>>): void {
@@ -264,8 +264,8 @@ export class WeirRateLimiter extends RateLimiter {
     return takeLeased(limit, key, cost, this.clock) ?? this.askStore(limit, key, cost);
   }
 
-  private askStore(shared: BoundLimit, key: string, cost: number): Decision | Promise<Decision> {
-    return new SingleTake({ shared, key, cost }, this.remote!, this.clock).begin();
+  private askStore(limit: BoundLimit, key: string, cost: number): Decision | Promise<Decision> {
+    return new SingleTake({ limit, key, cost }, this.remote!, this.clock).begin();
   }
 
   private quotas(): QuotaBook {

@@ -9,7 +9,7 @@ export class KeyCall implements LeaseCall {
 
   constructor(
     private readonly keys: LeasedKeys,
-    readonly shared: SharedLimit,
+    readonly limit: SharedLimit,
     readonly lease: KeyLease,
     readonly want: number,
     readonly report: LeaseReport,

@@ -27,8 +27,8 @@ export class LeaseDesk {
     return this.clock.now();
   }
 
-  open(shared: SharedLimit, sync: 'auto' | 'leased'): LeasedKeys {
-    const table = new LeasedKeys(shared, sync, this);
+  open(limit: SharedLimit, sync: 'auto' | 'leased'): LeasedKeys {
+    const table = new LeasedKeys(limit, sync, this);
     this.tables.push(table);
     return table;
   }

@@ -35,11 +35,11 @@ export class LeasedKeys {
   private closed = false;
 
   constructor(
-    private shared: SharedLimit,
+    private limit: SharedLimit,
     private readonly sync: 'auto' | 'leased',
     private readonly desk: LeaseDesk,
   ) {
-    this.sizing = new LeaseSizing(shared.limit, desk);
+    this.sizing = new LeaseSizing(limit.figures, desk);
   }
 
   get size(): number {
@@ -90,8 +90,8 @@ export class LeasedKeys {
   }
 
   /** The same figures under another name tag: what is held stays held. */
-  serve(shared: SharedLimit): void {
-    this.shared = shared;
+  serve(limit: SharedLimit): void {
+    this.limit = limit;
   }
 
   /** Gives everything back, and takes no more. */
@@ -106,7 +106,7 @@ export class LeasedKeys {
     const now = this.desk.now();
     if (!isLate) lease.isBusy = false;
     if (lease.end !== 'none') return this.settledAfterEnd(lease, grant);
-    const { perToken, perMicro } = this.shared.limit;
+    const { perToken, perMicro } = this.limit.figures;
     lease.inStore = Math.floor(grant.level / perToken);
     lease.receive(grant, call.sentAt, now);
     const missing = want - grant.granted;
@@ -123,10 +123,10 @@ export class LeasedKeys {
     const left = lease.spend(cost, outcome.nowMicros);
     if (left < 0) return false;
     if (left <= lease.refillAt) this.refill(lease, outcome.nowMicros);
-    const { limit } = this.shared;
-    const level = (left + lease.inStore) * limit.perToken;
+    const { figures } = this.limit;
+    const level = (left + lease.inStore) * figures.perToken;
     outcome.allowed = true;
-    outcome.level = level < limit.full ? level : limit.full;
+    outcome.level = level < figures.full ? level : figures.full;
     outcome.waitMicros = 0;
     return true;
   }
@@ -193,6 +193,6 @@ export class LeasedKeys {
 
   private submit(lease: KeyLease, want: number, report: LeaseReport, now: number): void {
     this.calls++;
-    this.desk.submit(new KeyCall(this, this.shared, lease, want, report, now));
+    this.desk.submit(new KeyCall(this, this.limit, lease, want, report, now));
   }
 }

@@ -5,13 +5,13 @@ import { type StoreUnavailableError } from '../common/errors.js';
 /** A limit under the name by which the whole fleet knows its buckets. */
 export interface SharedLimit {
   readonly id: string;
-  readonly limit: Limit;
+  readonly figures: Limit;
   /** Of the configuration that the limit is from; 0 if it is from none. */
   readonly revision: number;
 }
 
 export interface RemoteCheck {
-  readonly shared: SharedLimit;
+  readonly limit: SharedLimit;
   readonly key: string;
   readonly cost: number;
 }
@@ -61,7 +61,7 @@ export interface RemoteCall {
  */
 export interface LeaseCall {
   readonly kind: CallKind.Lease;
-  readonly shared: SharedLimit;
+  readonly limit: SharedLimit;
   readonly key: string;
   readonly want: number;
   readonly report: LeaseReport;
@@ -114,7 +114,7 @@ export interface RemoteStore {
   /** Sends what was submitted, so that nothing that comes later travels with it. */
   flush(): void;
   /** Forgets a bucket, so that the key starts anew. */
-  reset(shared: SharedLimit, key: string): Promise<void>;
+  reset(limit: SharedLimit, key: string): Promise<void>;
   /** How many nodes use the store, as far as is known; at least 1. */
   readonly nodes: number;
   /** Resolves once the store answers; rejects if that takes longer than `timeoutMs`. */

@@ -150,8 +150,12 @@ describe('a batch of calls for several limits', () => {
             now += gapMicros;
             const answers = calls.map(({ kind, checks }) => {
               const remote = checks.map(({ limit, key, cost }) => {
-                const shared = { id: `h${history}:${limit}:x`, limit: limits[limit]!, revision: 0 };
-                return { shared, key, cost };
+                const shared = {
+                  id: `h${history}:${limit}:x`,
+                  figures: limits[limit]!,
+                  revision: 0,
+                };
+                return { limit: shared, key, cost };
               });
               return askRedis(kind, remote);
             });
@@ -172,7 +176,7 @@ describe('a batch of calls for several limits', () => {
     const figures = { rate: 6, periodMs: 1000, burst: 6, maxDelayMs: Infinity, subWindows: 1 };
     const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
     const ask = (kind: RemoteCall['kind'], cost: number) =>
-      askRedis(kind, [{ shared: { id: 'owing', limit, revision: 0 }, key: 'k', cost }]);
+      askRedis(kind, [{ limit: { id: 'owing', figures: limit, revision: 0 }, key: 'k', cost }]);
     await ask(CallKind.Take, 1);
     // Soon enough for the state to be overwritten in place, with the time to live that it has.
     now += 900_000;
@@ -191,13 +195,13 @@ describe('a batch of calls for several limits', () => {
     const [before, after] = [100, 10].map((burst, index) => {
       const figures = { rate: 1, periodMs: 86_400_000, burst, maxDelayMs: Infinity, subWindows: 1 };
       const limit = compileLimit({ algorithm: AlgorithmCode.TokenBucket, ...figures });
-      return { id: 'leased', limit, revision: 1 + index };
+      return { id: 'leased', figures: limit, revision: 1 + index };
     }) as [SharedLimit, SharedLimit];
-    const ask = (kind: RemoteCall['kind'], shared: SharedLimit, cost: number) =>
-      askRedis(kind, [{ shared, key: 'k', cost }]);
+    const ask = (kind: RemoteCall['kind'], limit: SharedLimit, cost: number) =>
+      askRedis(kind, [{ limit, key: 'k', cost }]);
     const lease = (want: number, report: LeaseReport): Promise<LeaseGrant> =>
       new Promise((settled, failed) => {
-        const call = { shared: before, key: 'k', want, report, settled, failed };
+        const call = { limit: before, key: 'k', want, report, settled, failed };
         store.submit({ kind: CallKind.Lease, ...call, settledLate: () => {} });
       });
     const report = { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 };
@@ -209,6 +213,6 @@ describe('a batch of calls for several limits', () => {
     await Promise.all([ask(CallKind.Peek, after, 1), together]);
     expect(await together).toMatchObject({ granted: 0 });
     const [{ level }] = (await ask(CallKind.Peek, after, 1)) as [RemoteAnswer];
-    expect(level / after.limit.perToken + 1).toBe(4);
+    expect(level / after.figures.perToken + 1).toBe(4);
   });
 });

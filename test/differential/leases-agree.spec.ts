@@ -114,7 +114,7 @@ class LeasedPair {
   ) {
     // Redis forgets by its own clock, which here runs on while the injected one stands still.
     this.limit = { ...compileLimit(spec), ttlMs: 1e9 };
-    this.shared = { id: name, limit: this.limit, revision: 0 };
+    this.shared = { id: name, figures: this.limit, revision: 0 };
   }
 
   step(step: Step): { here: unknown; lua: Promise<unknown> } {
@@ -165,7 +165,7 @@ class LeasedPair {
     const report: LeaseReport = { generation, used, returned, olderUsed, olderReturned };
     const after = leaseTokens(limit, state, now, report, want);
     if (after.state !== state) this.states.set(key, after.state);
-    return { here: after.grant, lua: this.lua.lease({ shared, key, want, report }, now) };
+    return { here: after.grant, lua: this.lua.lease({ limit: shared, key, want, report }, now) };
   }
 }
 

@@ -141,7 +141,7 @@ describe('limits that change, in the Lua script and in the pure functions', () =
       if (step.isChange) fleet = Math.min(fleet + 1, limits.length - 1);
       const at = Math.max(0, fleet - step.lag);
       const caller: Caller = { limit: limits[at]!, revision: history.firstRevision + at };
-      const shared = { id, ...caller };
+      const shared = { id, figures: caller.limit, revision: caller.revision };
       const { key } = step;
       const cost = Math.min(step.cost, caller.limit.capacity);
       if (step.kind === 'lease') {
@@ -149,7 +149,7 @@ describe('limits that change, in the Lua script and in the pure functions', () =
         const generation = twin.generationOf(key, now) - step.generationsBack;
         const report = { generation, used, returned, olderUsed, olderReturned };
         const here = twin.lease(caller, key, report, want, now);
-        return { here, lua: lua.lease({ shared, key, want, report }, now) };
+        return { here, lua: lua.lease({ limit: shared, key, want, report }, now) };
       }
       if (step.kind === 'refund') {
         const here = twin.refund(caller, key, cost, now);

@@ -288,9 +288,9 @@ describe('sets of figures', () => {
           if (sweeps) room.sweep(clock.now());
           const bound = given.find(figures[set]!, clock.now());
           if (bound === undefined) continue;
-          const twin = twins.get(set) ?? BucketTable.uncounted(bound.limit);
+          const twin = twins.get(set) ?? BucketTable.uncounted(bound.figures);
           twins.set(set, twin);
-          const fits = Math.min(cost, bound.limit.capacity);
+          const fits = Math.min(cost, bound.figures.capacity);
           outcome.nowMicros = expected.nowMicros = clock.now();
           bound.table!.take(key, fits, outcome);
           twin.take(key, fits, expected);

@@ -109,7 +109,7 @@ class Fleet {
   }
 
   tokensOf(policy: string, key = 'k'): number {
-    return this.store.tokensIn(this.nodes[0]!.book.check({ policy, key }).shared, key);
+    return this.store.tokensIn(this.nodes[0]!.book.check({ policy, key }).limit, key);
   }
 }
 

@@ -52,8 +52,8 @@ describe('the book of policies', () => {
     expect([...changed]).toEqual(['q:default:1']);
     expect(library.limit('q')).not.toBe(q);
     // Whoever still holds the old limit must not speak of it in the name of the new revision.
-    expect([q.revision, q.limit.capacity]).toEqual([0, 100]);
-    expect([library.limit('q').revision, library.limit('q').limit.capacity]).toEqual([7, 50]);
+    expect([q.revision, q.figures.capacity]).toEqual([0, 100]);
+    expect([library.limit('q').revision, library.limit('q').figures.capacity]).toEqual([7, 50]);
   });
 
   it('speaks of what was replaced or removed under the revision that had it', () => {
@@ -85,8 +85,8 @@ describe('the book of policies', () => {
           library.book.install({ checked, removed: [] }, index + 1);
           expect(library.book.names().sort()).toEqual(Object.keys(set).sort());
           for (const [name, rate] of Object.entries(set)) {
-            const { revision, limit } = library.limit(name);
-            expect([revision, limit.capacity]).toEqual([index + 1, rate]);
+            const { revision, figures } = library.limit(name);
+            expect([revision, figures.capacity]).toEqual([index + 1, rate]);
           }
         });
       }),

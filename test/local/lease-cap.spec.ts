@@ -138,7 +138,7 @@ class Fleet {
     const desk: LeaseDesk = new LeaseDesk(link, this.time);
     this.desks[index] = desk;
     this.members[index] = desk.open(
-      { id: 'p:default:1', limit: this.limit, revision: 0 },
+      { id: 'p:default:1', figures: this.limit, revision: 0 },
       'leased',
     );
   }

@@ -31,7 +31,7 @@ class Node {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
     this.desk = new LeaseDesk(this.store, this.clock, mostKeys);
-    this.keys = this.desk.open({ id: 'p:default:1', limit, revision: 0 }, sync);
+    this.keys = this.desk.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
   }
 
   /** What the limiter does: its own tokens first, then the store. */

@@ -16,7 +16,7 @@ function leasedNode() {
   });
   const store = new LeasedStore(limit, () => clock.now());
   const desk = new LeaseDesk(store, clock);
-  const keys = desk.open({ id: 'p:default:1', limit, revision: 0 }, 'leased');
+  const keys = desk.open({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
   const take = (cost: number): boolean => {
     const outcome = new Outcome();
     outcome.nowMicros = clock.now();

@@ -56,20 +56,20 @@ describe('the clock of Redis', () => {
   class Caller {
     private readonly shared: {
       id: string;
-      limit: ReturnType<typeof compileLimit>;
+      figures: ReturnType<typeof compileLimit>;
       revision: number;
     };
 
     constructor(code: AlgorithmCode, { revision = 0, periodMs = 1000 } = {}) {
       const limit = compileLimit({ ...FIGURES, periodMs, algorithm: code });
-      this.shared = { id: `p${keys++}`, limit, revision };
+      this.shared = { id: `p${keys++}`, figures: limit, revision };
     }
 
     ask(kind: CallKind.Take | CallKind.Peek = CallKind.Take): Promise<RemoteAnswer> {
       return new Promise((resolve, reject) => {
         store.submit({
           kind,
-          checks: [{ shared: this.shared, key: 'k', cost: 1 }],
+          checks: [{ limit: this.shared, key: 'k', cost: 1 }],
           settled: ([answer]: readonly RemoteAnswer[]) => resolve(answer!),
           failed: reject,
           settledLate: () => {},

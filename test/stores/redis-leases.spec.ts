@@ -112,7 +112,7 @@ describe('leases on Redis', () => {
     const grant = await new Promise<LeaseGrant>((settled, failed) => {
       node.submit({
         kind: CallKind.Lease,
-        shared: { id: 'p:default:1', limit, revision: 0 },
+        limit: { id: 'p:default:1', figures: limit, revision: 0 },
         key: 'k',
         want,
         report: { generation: 0, used: 0, returned: 0, olderUsed: 0, olderReturned: 0 },

@@ -57,7 +57,7 @@ export class Pair {
     // Redis forgets by its own clock, which here runs on while the injected one stands still.
     this.limit = { ...compileLimit(spec), ttlMs: 1e9 };
     this.table = this.memory.open(this.limit);
-    this.shared = { id: `pair${pairs++}`, limit: this.limit, revision: 0 };
+    this.shared = { id: `pair${pairs++}`, figures: this.limit, revision: 0 };
   }
 
   /** Asks both; the Lua side answers later, so that many steps can be on their way at once. */
@@ -118,10 +118,10 @@ export class GivenPair {
   }
 
   private sharedOf(request: PolicyRequest): SharedLimit {
-    const { id, limit, revision } = this.there.limitFor(request);
+    const { id, figures, revision } = this.there.limitFor(request);
     let shared = this.shared.get(id);
     // Redis forgets by its own clock, which here runs on while the injected one stands still.
-    if (shared === undefined) shared = { id, limit: { ...limit, ttlMs: 1e9 }, revision };
+    if (shared === undefined) shared = { id, figures: { ...figures, ttlMs: 1e9 }, revision };
     this.shared.set(id, shared);
     return shared;
   }
@@ -192,7 +192,7 @@ export class LuaSide {
   }
 
   lease(
-    call: Pick<LeaseCall, 'shared' | 'key' | 'want' | 'report'>,
+    call: Pick<LeaseCall, 'limit' | 'key' | 'want' | 'report'>,
     now: number,
   ): Promise<LeaseGrant> {
     this.now = now;
@@ -211,7 +211,7 @@ export class LuaSide {
   /** A batch of one leaves at once, so `now` is this call's. */
   ask(
     kind: RemoteCall['kind'],
-    shared: SharedLimit,
+    limit: SharedLimit,
     key: string,
     cost: number,
     now: number,
@@ -221,7 +221,7 @@ export class LuaSide {
     return new Promise((resolve, reject) => {
       this.store.submit({
         kind,
-        checks: [{ shared, key, cost }],
+        checks: [{ limit, key, cost }],
         takenAtMicros,
         settled: (answers: readonly RemoteAnswer[]) => {
           const { allowed, level, waitMicros } = answers[0]!;

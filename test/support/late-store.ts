@@ -49,81 +49,81 @@ export class VirtualStore {
     return answers;
   }
 
-  lease({ shared, key, report, want }: LeaseCall): LeaseGrant {
-    const bucket = this.bucketOf(shared, key) as LeasedState;
-    const { state, grant } = leaseTokens(shared.limit, bucket, this.now(), report, want);
-    this.buckets.set(nameOf(shared, key), state);
+  lease({ limit, key, report, want }: LeaseCall): LeaseGrant {
+    const bucket = this.bucketOf(limit, key) as LeasedState;
+    const { state, grant } = leaseTokens(limit.figures, bucket, this.now(), report, want);
+    this.buckets.set(nameOf(limit, key), state);
     return grant;
   }
 
   /** Tokens in a bucket of tokens; below zero if it owes some. */
   tokensIn(shared: SharedLimit, key: string): number {
     const bucket = this.bucketOf(shared, key) as LeasedState;
-    return settleLeased(shared.limit, bucket, this.now()).level / shared.limit.perToken;
+    return settleLeased(shared.figures, bucket, this.now()).level / shared.figures.perToken;
   }
 
-  private bucketOf({ id, limit }: SharedLimit, key: string): Bucket {
+  private bucketOf({ id, figures }: SharedLimit, key: string): Bucket {
     const known = this.buckets.get(nameOf({ id }, key));
     if (known !== undefined) return known;
-    if (limit.algorithm === AlgorithmCode.TokenBucket) return startLeased(limit, this.now());
-    const algorithm = algorithmOf(limit.algorithm);
-    const state = new Float64Array(algorithm.width(limit));
-    algorithm.start(limit, state, 0, this.now());
+    if (figures.algorithm === AlgorithmCode.TokenBucket) return startLeased(figures, this.now());
+    const algorithm = algorithmOf(figures.algorithm);
+    const state = new Float64Array(algorithm.width(figures));
+    algorithm.start(figures, state, 0, this.now());
     return state;
   }
 
-  private measure({ shared, key, cost }: RemoteCheck): RemoteAnswer {
-    const { limit } = shared;
+  private measure({ limit, key, cost }: RemoteCheck): RemoteAnswer {
+    const { figures } = limit;
     const outcome = new Outcome();
     outcome.nowMicros = this.now();
-    const bucket = this.bucketOf(shared, key);
-    if (!(bucket instanceof Float64Array)) takeLeased(limit, bucket, cost, outcome);
-    else algorithmOf(limit.algorithm).measure(limit, bucket, 0, cost, outcome);
+    const bucket = this.bucketOf(limit, key);
+    if (!(bucket instanceof Float64Array)) takeLeased(figures, bucket, cost, outcome);
+    else algorithmOf(figures.algorithm).measure(figures, bucket, 0, cost, outcome);
     return outcome;
   }
 
   private change(kind: RemoteCall['kind'], check: RemoteCheck, takenAt: number): void {
-    const { shared, key } = check;
-    const bucket = this.bucketOf(shared, key);
+    const { limit, key } = check;
+    const bucket = this.bucketOf(limit, key);
     const changed =
       bucket instanceof Float64Array
         ? this.changePlain(kind, check, bucket, takenAt)
         : this.changeLeased(kind, check, bucket, takenAt);
-    this.buckets.set(nameOf(shared, key), changed);
+    this.buckets.set(nameOf(limit, key), changed);
   }
 
   private changeLeased(
     kind: RemoteCall['kind'],
-    { shared: { limit }, cost }: RemoteCheck,
+    { limit: { figures }, cost }: RemoteCheck,
     state: LeasedState,
     takenAt: number,
   ): LeasedState {
     const now = this.now();
-    if (kind === CallKind.Refund) return refundLeased(limit, state, now, cost);
-    if (kind === CallKind.LateRefund) return refundLeasedLate(limit, state, now, cost, takenAt);
-    if (kind === CallKind.Debt) return oweLeased(limit, state, now, cost);
+    if (kind === CallKind.Refund) return refundLeased(figures, state, now, cost);
+    if (kind === CallKind.LateRefund) return refundLeasedLate(figures, state, now, cost, takenAt);
+    if (kind === CallKind.Debt) return oweLeased(figures, state, now, cost);
     const outcome = new Outcome();
     outcome.nowMicros = now;
-    return takeLeased(limit, state, cost, outcome);
+    return takeLeased(figures, state, cost, outcome);
   }
 
   private changePlain(
     kind: RemoteCall['kind'],
-    { shared: { limit }, cost }: RemoteCheck,
+    { limit: { figures }, cost }: RemoteCheck,
     state: Float64Array,
     takenAt: number,
   ): Float64Array {
-    const algorithm = algorithmOf(limit.algorithm);
+    const algorithm = algorithmOf(figures.algorithm);
     const now = this.now();
-    if (kind === CallKind.Refund) algorithm.refund(limit, state, 0, now, cost);
+    if (kind === CallKind.Refund) algorithm.refund(figures, state, 0, now, cost);
     else if (kind === CallKind.LateRefund) {
-      algorithm.refundLate(limit, state, 0, now, cost, takenAt);
-    } else if (kind === CallKind.Debt) algorithm.owe(limit, state, 0, now, cost);
+      algorithm.refundLate(figures, state, 0, now, cost, takenAt);
+    } else if (kind === CallKind.Debt) algorithm.owe(figures, state, 0, now, cost);
     else {
       const outcome = new Outcome();
       outcome.nowMicros = now;
-      algorithm.measure(limit, state, 0, cost, outcome);
-      algorithm.commit(limit, state, 0, cost, outcome);
+      algorithm.measure(figures, state, 0, cost, outcome);
+      algorithm.commit(figures, state, 0, cost, outcome);
     }
     return state;
   }

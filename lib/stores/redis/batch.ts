@@ -60,8 +60,8 @@ export class Batch {
     const isPlain = call.kind === CallKind.Take && call.checks.length === 1;
     if (!isPlain) plan.push(-1 - call.kind, call.checks.length);
     if (call.kind === CallKind.LateRefund) plan.push(call.takenAtMicros!);
-    for (const { shared, key, cost } of call.checks) {
-      plan.push(this.keyNumber(shared, key), cost);
+    for (const { limit, key, cost } of call.checks) {
+      plan.push(this.keyNumber(limit, key), cost);
       this.checks++;
     }
   }
@@ -69,7 +69,7 @@ export class Batch {
   /** Number of keys, the keys, then the script's arguments. `now` is '' for Redis' own clock. */
   toArguments(now: string): (string | number)[] {
     for (const lease of this.leases) {
-      const number = this.keyNumber(lease.shared, lease.key);
+      const number = this.keyNumber(lease.limit, lease.key);
       const { want, report } = this.inLimitOf(number, lease);
       const { generation, used, returned, olderUsed, olderReturned } = report;
       this.plan.push(-1 - CallKind.Lease, number, want);
@@ -85,15 +85,15 @@ export class Batch {
     return args;
   }
 
-  private keyNumber(shared: SharedLimit, key: string): number {
-    const name = this.names.bucket(shared, key);
+  private keyNumber(limit: SharedLimit, key: string): number {
+    const name = this.names.bucket(limit, key);
     let number = this.keyNumbers.get(name);
     if (number === undefined) {
       number = this.keys.push(name);
       this.keyNumbers.set(name, number);
-      this.limitOfKey.push(this.limitNumber(shared));
-    } else if (this.limitOf(number) !== shared.limit) {
-      this.settleOnNewest(number, shared);
+      this.limitOfKey.push(this.limitNumber(limit));
+    } else if (this.limitOf(number) !== limit.figures) {
+      this.settleOnNewest(number, limit);
     }
     return number;
   }
@@ -103,18 +103,18 @@ export class Batch {
   }
 
   /** A bucket can be loaded once, so all calls for it are decided under its newest limit. */
-  private settleOnNewest(keyNumber: number, shared: SharedLimit): void {
+  private settleOnNewest(keyNumber: number, limit: SharedLimit): void {
     this.isMixed = true;
     const known = this.limitOfKey[keyNumber - 1]!;
-    if (this.revisions[known - 1]! > shared.revision) return;
-    this.limitOfKey[keyNumber - 1] = this.limitNumber(shared);
+    if (this.revisions[known - 1]! > limit.revision) return;
+    this.limitOfKey[keyNumber - 1] = this.limitNumber(limit);
   }
 
   /** Leased tokens of another limit than the one that decides: the part of a bucket that they are. */
   private inLimitOf(keyNumber: number, lease: LeaseCall): Pick<LeaseCall, 'want' | 'report'> {
     const limit = this.limitOf(keyNumber);
-    if (limit === lease.shared.limit) return lease;
-    const change = new LimitChange(lease.shared.limit, limit);
+    if (limit === lease.limit.figures) return lease;
+    const change = new LimitChange(lease.limit.figures, limit);
     const { generation, used, returned, olderUsed, olderReturned } = lease.report;
     const back = Math.floor(unitsReturned(change, returned) / limit.perToken);
     const olderBack = Math.floor(unitsReturned(change, olderReturned) / limit.perToken);
@@ -130,22 +130,22 @@ export class Batch {
   }
 
   /** A service has few limits, so looking through them is quickest. */
-  private limitNumber({ limit, revision }: SharedLimit): number {
-    const index = this.limits.indexOf(limit);
+  private limitNumber({ figures, revision }: SharedLimit): number {
+    const index = this.limits.indexOf(figures);
     if (index < 0) {
       this.revisions.push(revision);
-      return this.limits.push(limit);
+      return this.limits.push(figures);
     }
     if (this.revisions[index]! < revision) this.revisions[index] = revision;
     return index + 1;
   }
 
   /** A level of a key's bucket in the units of who asked. */
-  private levelFor({ shared, key }: Pick<RemoteCheck, 'shared' | 'key'>, level: number): number {
-    const { limit } = shared;
-    const decidedUnder = this.limitOf(this.keyNumbers.get(this.names.bucket(shared, key))!);
-    if (decidedUnder === limit) return level;
-    return Math.min(limit.full, Math.floor(level / decidedUnder.perToken) * limit.perToken);
+  private levelFor({ limit, key }: Pick<RemoteCheck, 'limit' | 'key'>, level: number): number {
+    const { figures } = limit;
+    const decidedUnder = this.limitOf(this.keyNumbers.get(this.names.bucket(limit, key))!);
+    if (decidedUnder === figures) return level;
+    return Math.min(figures.full, Math.floor(level / decidedUnder.perToken) * figures.perToken);
   }
 
   /** Whether a reply is the one to this batch, whole, and in figures that can be counted with. */

@@ -58,8 +58,8 @@ export class RedisKeys {
     return this.hash.of(key) % SHARDS;
   }
 
-  bucket(shared: SharedLimit, key: string): string {
-    return `${this.heads[this.shardOf(key)]!}${shared.id}:${storable(key)}`;
+  bucket(limit: SharedLimit, key: string): string {
+    return `${this.heads[this.shardOf(key)]!}${limit.id}:${storable(key)}`;
   }
 
   /** Written to find out whether a shard takes writes. */

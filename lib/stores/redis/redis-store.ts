@@ -126,11 +126,11 @@ export class RedisStore implements RemoteStore, LaneLink {
     for (const lane of this.lanes) lane.flush();
   }
 
-  async reset(shared: SharedLimit, key: string): Promise<void> {
+  async reset(limit: SharedLimit, key: string): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
     // What was asked before it goes before it.
     this.flush();
-    const forgotten = this.scripts.forgetBucket(this.names.bucket(shared, key));
+    const forgotten = this.scripts.forgetBucket(this.names.bucket(limit, key));
     await inTime(forgotten, this.timeoutMs, this.clock);
   }
 

@@ -35,7 +35,10 @@ class LeasedFleet {
     this.ideal = new LeasedStore(limit, () => this.time.now());
     const link = { nodes: size, submit: (call: StoreCall) => this.send(call) };
     this.nodes = Array.from({ length: size }, () =>
-      new LeaseDesk(link, this.time).open({ id: 'p:default:1', limit, revision: 0 }, 'auto'),
+      new LeaseDesk(link, this.time).open(
+        { id: 'p:default:1', figures: limit, revision: 0 },
+        'auto',
+      ),
     );
   }
 
