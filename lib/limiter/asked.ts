@@ -1,20 +1,20 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { type PolicyBook } from './policy-book.js';
+import { type PolicyRegistry } from './policy-registry.js';
 import { type Acquire, type AcquireRequest, type QuotaRequest } from './rate-limiter.js';
 import { type BoundCheck } from './remembered-denial.js';
 
 /** What is asked of a limiter at one time: of policies and of quotas, each in its order. */
-export interface Asked {
+export interface SplitRequest {
   readonly checks: readonly BoundCheck[];
   readonly quotas: readonly QuotaRequest[];
 }
 
 /** Throws if any part of it cannot be, so that nothing of it is taken or given back. */
-export function sortAsked(
+export function splitRequest(
   request: Acquire,
-  policies: PolicyBook,
+  policies: PolicyRegistry,
   checkQuota: (quota: QuotaRequest) => void,
-): Asked {
+): SplitRequest {
   const requests = isList(request) ? request : [request];
   if (requests.length === 0) {
     throw new InvalidArgumentError('request', request, 'at least one policy and key, or app');

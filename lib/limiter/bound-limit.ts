@@ -6,8 +6,8 @@ import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
-import { type LeaseDesk } from '../local/lease-desk.js';
-import { type LeasedKeys } from '../local/leased-keys.js';
+import { type KeyLeases } from '../local/lease-desk.js';
+import { type LeasedKeys } from '../local/key-leases.js';
 import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
@@ -29,7 +29,7 @@ export interface Edition {
 const NO_EDITION: Edition = { revision: 0 };
 
 /** What limits of one limiter, or of one policy, have in common. */
-export interface LimitSurroundings {
+export interface LimitDeps {
   readonly memory: MemoryStore;
   readonly maxKeys: number;
   readonly counters: LimitCounters;
@@ -72,7 +72,7 @@ export class BoundLimit implements SharedLimit {
   private fallback: BucketTable | undefined = undefined;
   private fallbackNodes = 0;
   /** Those that have stood for the same buckets, one after another. */
-  private line: { latest: BoundLimit } = { latest: this };
+  private successor: { latest: BoundLimit } = { latest: this };
   private edition: Edition = NO_EDITION;
   private isRetired = false;
 
@@ -81,7 +81,7 @@ export class BoundLimit implements SharedLimit {
     tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
-    { memory, maxKeys, counters, overflowBuckets, tellsWindow = false }: LimitSurroundings,
+    { memory, maxKeys, counters, overflowBuckets, tellsWindow = false }: LimitDeps,
   ) {
     const { options } = policy;
     this.policy = policy.name;
@@ -108,12 +108,12 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** From now on the limit is one of a configuration, and moves on with it. */
-  belongTo(edition: Edition): void {
+  followRevision(edition: Edition): void {
     this.edition = edition;
   }
 
   /** Whether this is what a policy says, to the last option. */
-  isAs({ options }: CheckedPolicy, limit: Limit): boolean {
+  equals({ options }: CheckedPolicy, limit: Limit): boolean {
     return (
       isSameLimit(limit, this.figures) &&
       options.failureMode === this.failureMode &&
@@ -129,12 +129,12 @@ export class BoundLimit implements SharedLimit {
    * Takes the place of another limit on the same buckets, which may be the same figures with other
    * options. What was used stays used; what was remembered or leased under other figures is not.
    */
-  succeed(before: BoundLimit, desk: LeaseDesk | undefined, now: number): void {
+  takeOver(before: BoundLimit, desk: KeyLeases | undefined, now: number): void {
     const { figures, table } = this;
     const isSame = figures === before.figures;
-    this.line = before.line;
-    this.line.latest = this;
-    before.stayBehind();
+    this.successor = before.successor;
+    this.successor.latest = this;
+    before.freezeRevision();
     this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, figures.capacity));
     this.fallback = before.fallback;
     this.fallbackNodes = before.fallbackNodes;
@@ -154,9 +154,9 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** The policy, the tier or its algorithm is gone, and with it the buckets of this process. */
-  retire(desk: LeaseDesk | undefined): void {
+  retire(desk: KeyLeases | undefined): void {
     this.isRetired = true;
-    this.stayBehind();
+    this.freezeRevision();
     this.counters.overflowed += this.overflowed;
     this.endLeases(desk);
     for (const table of [this.table, this.fallback]) {
@@ -166,16 +166,16 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** Whoever still holds it must not speak of it in the name of what comes next. */
-  private stayBehind(): void {
+  private freezeRevision(): void {
     this.edition = { revision: this.revision };
   }
 
   /** The limit that now stands for the same buckets. */
   latest(): BoundLimit {
-    return this.line.latest;
+    return this.successor.latest;
   }
 
-  private endLeases(desk: LeaseDesk | undefined): void {
+  private endLeases(desk: KeyLeases | undefined): void {
     const { leases, counters } = this;
     if (leases === undefined) return;
     desk?.retire(leases);
@@ -184,7 +184,7 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
-  leaseFrom(desk: LeaseDesk): void {
+  leaseFrom(desk: KeyLeases): void {
     if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
     if (this.figures.algorithm !== AlgorithmCode.TokenBucket) return;
     this.leases = desk.open(this, this.sync);
@@ -216,7 +216,7 @@ export class BoundLimit implements SharedLimit {
 
   /** This node's share of the limit, for while the store is away. */
   fallbackTable(nodes: number): BucketTable {
-    if (this.line.latest !== this) return this.line.latest.fallbackTable(nodes);
+    if (this.successor.latest !== this) return this.successor.latest.fallbackTable(nodes);
     const { fallback } = this;
     const fits = fallback !== undefined && fallback.limit.capacity >= this.largestCost;
     if (fits && this.fallbackNodes === nodes) return fallback;

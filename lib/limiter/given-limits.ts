@@ -121,13 +121,13 @@ export class GivenLimits {
   }
 
   /** Of the configuration that the policy is of. */
-  belongTo(edition: Edition): void {
+  followRevision(edition: Edition): void {
     this.edition = edition;
-    for (const limit of this.limits()) limit.belongTo(edition);
+    for (const limit of this.limits()) limit.followRevision(edition);
   }
 
   /** Goes on with the limits of what the policy was before; those that it cannot have any more end. */
-  succeed(before: GivenLimits, now: number): void {
+  takeOver(before: GivenLimits, now: number): void {
     for (const given of before.byName.values()) {
       const limit = this.compiled(given.figures);
       const name = limit === undefined ? '' : nameOf(limit);
@@ -169,7 +169,7 @@ export class GivenLimits {
     if (given === undefined) {
       if (!this.room.claim(now)) return undefined;
       const bound = this.bind(name, limit, undefined, now);
-      if (this.edition !== undefined) bound.belongTo(this.edition);
+      if (this.edition !== undefined) bound.followRevision(this.edition);
       given = { figures, owner: this, name, bound, restsFrom: 0 };
       this.byName.set(name, given);
       this.room.add(given);

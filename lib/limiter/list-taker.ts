@@ -1,26 +1,26 @@
 import { type Clock } from '../common/clock.js';
 import { type RemoteStore } from '../stores/remote-store.js';
-import { type Asked } from './asked.js';
-import { Attempt } from './attempt.js';
+import { type SplitRequest } from './asked.js';
+import { MultiTake } from './take-all.js';
 import { decisive, type Decision } from './decision.js';
 import { takeLeased } from './leased-take.js';
-import { type QuotaBook } from './quota-book.js';
-import { type Refunds } from './refunds.js';
+import { type QuotaRegistry } from './quota-registry.js';
+import { type Refunds } from './peek-refund.js';
 import { type BoundCheck } from './remembered-denial.js';
-import { SingleTake } from './single-take.js';
+import { SingleTake } from './take.js';
 
 /** Takes for lists of requests, in any mixture of policies and quotas: all or none of them. */
 export class ListTaker {
   constructor(
     /** Looked up each time: it throws where there is none, or none any more. */
-    private readonly quotaBook: () => QuotaBook,
+    private readonly quotaBook: () => QuotaRegistry,
     private readonly remote: RemoteStore | undefined,
     private readonly refunds: Refunds,
     private readonly clock: Clock,
   ) {}
 
   /** Quotas first: they are nearly always decided here, and what was taken can be put back. */
-  take(asked: Asked): Decision | Promise<Decision> {
+  take(asked: SplitRequest): Decision | Promise<Decision> {
     const { checks, quotas } = asked;
     if (quotas.length === 0) return this.takeAll(checks);
     const made: Decision[] = [];
@@ -42,7 +42,7 @@ export class ListTaker {
   }
 
   private afterQuotas(
-    { checks, quotas }: Asked,
+    { checks, quotas }: SplitRequest,
     made: readonly Decision[],
   ): Decision | Promise<Decision> {
     if (checks.length === 0) return decisive(made);
@@ -88,6 +88,6 @@ export class ListTaker {
       const { limit, key, cost } = first!;
       return takeLeased(limit, key, cost, clock) ?? new SingleTake(first!, remote, clock).begin();
     }
-    return new Attempt(checks, isList, remote, clock).begin();
+    return new MultiTake(checks, isList, remote, clock).begin();
   }
 }

@@ -3,7 +3,7 @@ import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import { type BucketTable } from '../stores/memory/bucket-table.js';
 import { CallKind, type RemoteStore } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { ask } from './question.js';
+import { callStore } from './question.js';
 import { type BoundCheck } from './remembered-denial.js';
 
 /** Read before the next use; nothing here awaits in between. */
@@ -19,7 +19,7 @@ export function peekAt(
   if (limit.table !== undefined || remote === undefined) {
     return peekHere(check, limit.table!, clock, 'local');
   }
-  return ask(remote, CallKind.Peek, [check]).then((answers) => {
+  return callStore(remote, CallKind.Peek, [check]).then((answers) => {
     const inHand = limit.leases?.tokensOf(key, clock.now()) ?? 0;
     if (answers === undefined) {
       if (inHand >= cost) return peekInHand(check, inHand, clock);

@@ -1,6 +1,6 @@
 import { isSameLimit } from '../algorithms/limit-change.js';
 import { type Limit } from '../algorithms/limit.js';
-import { type LeaseDesk } from '../local/lease-desk.js';
+import { type KeyLeases } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { BoundLimit, limitId } from './bound-limit.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
@@ -25,7 +25,7 @@ const GIVEN_OVERFLOW_BUCKETS = 512;
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
-  desk: LeaseDesk | undefined = undefined;
+  desk: KeyLeases | undefined = undefined;
 
   constructor(
     private readonly memory: MemoryStore,
@@ -45,7 +45,7 @@ export class PolicyBinder {
     }
     if (before !== undefined) this.release(before, tiers);
     const given = this.givenTo(policy, counters);
-    if (before !== undefined) given.succeed(before.given, now);
+    if (before !== undefined) given.takeOver(before.given, now);
     return {
       name: policy.name,
       checked: policy,
@@ -87,7 +87,7 @@ export class PolicyBinder {
     now: number,
     isGiven = false,
   ): BoundLimit {
-    if (old?.isAs(policy, limit) === true) return old;
+    if (old?.equals(policy, limit) === true) return old;
     const { memory, maxKeys } = this;
     const isHere = !this.hasRemote || policy.options.scope === 'node';
     const goesOn = old?.id === limitId(policy, tier, limit) && (old.table !== undefined) === isHere;
@@ -97,7 +97,7 @@ export class PolicyBinder {
     const table = goesOn ? old.table : own;
     const around = { memory, maxKeys, counters, overflowBuckets, tellsWindow: isGiven };
     const bound = new BoundLimit(policy, tier, figures, table, around);
-    if (goesOn) bound.succeed(old, this.desk, now);
+    if (goesOn) bound.takeOver(old, this.desk, now);
     if (this.desk !== undefined) bound.leaseFrom(this.desk);
     return bound;
   }

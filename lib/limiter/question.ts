@@ -7,7 +7,7 @@ import {
 import { type BoundCheck } from './remembered-denial.js';
 
 /** Asks the store something other than a take. Resolves to undefined if it could not answer. */
-export function ask(
+export function callStore(
   store: RemoteStore,
   kind: CallKind.Peek | CallKind.Refund | CallKind.LateRefund,
   checks: readonly BoundCheck[],

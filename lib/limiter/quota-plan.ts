@@ -1,19 +1,19 @@
 import { compileQuota } from '../algorithms/quota/quota-limits.js';
 import { durationMs } from '../common/duration.js';
-import { AppTank, type TankFigures } from '../local/app-tank.js';
+import { AppTokens, type AppTokensSettings } from '../local/app-tokens.js';
 import { gatherMicrosOf } from '../local/offline-share.js';
-import { horizonMs } from '../local/horizon.js';
+import { horizonMs } from '../local/lease-figures.js';
 import { type NodeTuning } from '../local/node-surroundings.js';
 import { type CheckedQuota } from './quota-options.js';
 
 /** A quota as the local tier goes by it. */
 export interface QuotaPlan {
-  readonly apps: ReadonlyMap<string, TankFigures>;
+  readonly apps: ReadonlyMap<string, AppTokensSettings>;
   readonly tuning: NodeTuning;
 }
 
 /** Of an app that the store has not heard of yet. */
-export const NOTHING: TankFigures = {
+export const NOTHING: AppTokensSettings = {
   guaranteed: 0,
   burst: 0,
   maxCost: 0,
@@ -40,7 +40,7 @@ export function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   };
 }
 
-export function newTank(index: number, app: string, figures: TankFigures, nodes: number): AppTank {
+export function newTank(index: number, app: string, figures: AppTokensSettings, nodes: number): AppTokens {
   const { guaranteed, burst, maxCost, gatherMicros } = figures;
-  return new AppTank(index, app, guaranteed, burst, maxCost, gatherMicros, nodes);
+  return new AppTokens(index, app, guaranteed, burst, maxCost, gatherMicros, nodes);
 }

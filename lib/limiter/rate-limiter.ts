@@ -6,7 +6,7 @@ import { type LimitInput } from './given-limits.js';
 import { type LimitsChange } from './limits-change.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type ClusterQuota } from './cluster-quota.js';
-import { type PolicyCounters } from './policy-book.js';
+import { type PolicyCounters } from './policy-registry.js';
 import { type StoreStats } from '../stores/redis/redis-store.js';
 
 /** May this key of this policy have so many tokens? */

@@ -1,5 +1,5 @@
 import { type Clock } from '../common/clock.js';
-import { type Asked } from './asked.js';
+import { type SplitRequest } from './asked.js';
 import { type Decision } from './decision.js';
 import { type AcquireOptions, type QuotaRequest } from './rate-limiter.js';
 import { type BoundCheck } from './remembered-denial.js';
@@ -20,7 +20,7 @@ export class WaitingLines {
   ) {}
 
   join(
-    { checks, quotas }: Asked,
+    { checks, quotas }: SplitRequest,
     turn: Pick<LineTask, 'tryTake' | 'giveBack'>,
     options: AcquireOptions,
   ): Promise<Decision> {

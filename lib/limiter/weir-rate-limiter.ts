@@ -4,10 +4,10 @@ import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
-import { LeaseDesk } from '../local/lease-desk.js';
+import { KeyLeases } from '../local/lease-desk.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
-import { isList, sortAsked, type Asked } from './asked.js';
+import { isList, splitRequest, type SplitRequest } from './asked.js';
 import { type BoundLimit } from './bound-limit.js';
 import { type ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
@@ -23,11 +23,11 @@ import {
   type RateLimiterOptions,
 } from './options.js';
 import { peekAt } from './peek.js';
-import { keyOf, PolicyBook } from './policy-book.js';
+import { keyOf, PolicyRegistry } from './policy-registry.js';
 import { type PolicyInput } from './policy-options.js';
-import { type QuotaBook } from './quota-book.js';
+import { type QuotaRegistry } from './quota-registry.js';
 import { prepareQuota } from './quota-change.js';
-import { openQuota } from './quota-opening.js';
+import { openQuota } from './create-stores.js';
 import { checkQuota } from './quota-options.js';
 import {
   RateLimiter,
@@ -39,8 +39,8 @@ import {
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
-import { Refunds } from './refunds.js';
-import { SingleTake } from './single-take.js';
+import { Refunds } from './peek-refund.js';
+import { SingleTake } from './take.js';
 import { openRemote } from './store-opening.js';
 import { StoreWatch } from './store-watch.js';
 import { WaitingLines } from './waiting-lines.js';
@@ -53,9 +53,9 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly clock: Clock;
   private readonly memory: MemoryStore;
   private readonly remote: RedisStore | undefined;
-  private readonly desk: LeaseDesk | undefined;
-  private readonly policies: PolicyBook;
-  private readonly quotaBook: QuotaBook | undefined;
+  private readonly desk: KeyLeases | undefined;
+  private readonly policies: PolicyRegistry;
+  private readonly quotaBook: QuotaRegistry | undefined;
   private latestChange: CheckedChange | undefined = undefined;
   private readonly events = newLimiterEvents();
   private readonly lines: WaitingLines;
@@ -80,7 +80,7 @@ export class WeirRateLimiter extends RateLimiter {
     this.memory = memory;
     try {
       const isRemote = store.type === 'redis';
-      this.policies = new PolicyBook(options.policies ?? {}, memory, isRemote, maxKeys, clock);
+      this.policies = new PolicyRegistry(options.policies ?? {}, memory, isRemote, maxKeys, clock);
       const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
       const nodeId = options.nodeId ?? newNodeId();
       const watch = new StoreWatch(clock, this.events);
@@ -93,7 +93,7 @@ export class WeirRateLimiter extends RateLimiter {
         onRevision: (revision) => this.seeRevision(revision),
       });
       this.remote = remote;
-      this.desk = remote && new LeaseDesk(remote, clock);
+      this.desk = remote && new KeyLeases(remote, clock);
       if (this.desk !== undefined) this.policies.leaseFrom(this.desk);
       this.quotaBook = quota && openQuota(quota, store, remote, nodeId, clock, this.events, watch);
     } catch (error) {
@@ -147,7 +147,7 @@ export class WeirRateLimiter extends RateLimiter {
 
   refund(request: Acquire, decision?: Decision): void | Promise<void> {
     const check = (quota: QuotaRequest): void => this.quotas().checkRefund(quota);
-    return this.refunds.refund(sortAsked(request, this.policies, check), decision);
+    return this.refunds.refund(splitRequest(request, this.policies, check), decision);
   }
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {
@@ -254,8 +254,8 @@ export class WeirRateLimiter extends RateLimiter {
     await (this.remote === undefined ? left : this.remote.close(left));
   }
 
-  private sort(request: Acquire): Asked {
-    return sortAsked(request, this.policies, this.checkQuota);
+  private sort(request: Acquire): SplitRequest {
+    return splitRequest(request, this.policies, this.checkQuota);
   }
 
   private takeShared(limit: BoundLimit, request: PolicyRequest): Decision | Promise<Decision> {
@@ -268,7 +268,7 @@ export class WeirRateLimiter extends RateLimiter {
     return new SingleTake({ limit, key, cost }, this.remote!, this.clock).begin();
   }
 
-  private quotas(): QuotaBook {
+  private quotas(): QuotaRegistry {
     if (this.closed) throw new LimiterClosedError();
     if (this.quotaBook === undefined) {
       throw new InvalidArgumentError('app', undefined, 'a limiter with a quota in its options');

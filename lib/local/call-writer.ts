@@ -3,7 +3,7 @@ import {
   type QuotaCall,
   type QuotaReply,
 } from '../algorithms/quota/quota-protocol.js';
-import { type AppTank, type TankWaiter } from './app-tank.js';
+import { type AppTokens, type AppWaiter } from './app-tokens.js';
 import { type StockPlan } from './stock-plan.js';
 
 export interface NodeIdentity {
@@ -15,7 +15,7 @@ export interface NodeIdentity {
 export interface Flight {
   readonly call: QuotaCall;
   readonly sentAt: number;
-  readonly asked: ReadonlyMap<number, readonly TankWaiter[]>;
+  readonly asked: ReadonlyMap<number, readonly AppWaiter[]>;
 }
 
 /** What was consumed by whom is for people: it need not travel with every call. */
@@ -32,13 +32,13 @@ export class CallWriter {
 
   constructor(
     private readonly identity: NodeIdentity,
-    private readonly tanks: readonly AppTank[],
+    private readonly tanks: readonly AppTokens[],
     private readonly plan: StockPlan,
   ) {}
 
   /** Everything there is to say: reports, what goes back, who waits, and what is wanted. */
   write(now: number, paceMicros: number): Flight {
-    const asked = new Map<number, TankWaiter[]>();
+    const asked = new Map<number, AppWaiter[]>();
     const apps: AppCall[] = [];
     const tellsUsage = this.tellsUsageAt(now);
     if (tellsUsage) this.usageToldAt = now;

@@ -1,7 +1,7 @@
 import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
 import { CallKind, type LeaseCall, type SharedLimit } from '../stores/remote-store.js';
 import { type KeyLease } from './key-lease.js';
-import { type LeasedKeys } from './leased-keys.js';
+import { type LeasedKeys } from './key-leases.js';
 
 /** One call for one key; the instant is from before it was sent. */
 export class KeyCall implements LeaseCall {

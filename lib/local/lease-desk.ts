@@ -1,6 +1,6 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { type LeaseCall, type RemoteStore, type SharedLimit } from '../stores/remote-store.js';
-import { LeasedKeys } from './leased-keys.js';
+import { LeasedKeys } from './key-leases.js';
 
 /** Keys that one limiter holds leases of; further ones are decided by the store. */
 const MOST_KEYS = 10_000;
@@ -8,7 +8,7 @@ const MOST_KEYS = 10_000;
 const SWEEP_MS = 50;
 
 /** What the leased keys of all limits of a limiter share: the store, the room and one timer. */
-export class LeaseDesk {
+export class KeyLeases {
   private readonly tables: LeasedKeys[] = [];
   private held = 0;
   private stopSweep: Cancel | undefined;

@@ -1,4 +1,4 @@
-import { type AppTank } from './app-tank.js';
+import { type AppTokens } from './app-tokens.js';
 import { type NodeSurroundings } from './node-surroundings.js';
 import { type StoreContact } from './store-contact.js';
 
@@ -15,7 +15,7 @@ export class ModeWatch {
     private readonly contact: StoreContact,
   ) {}
 
-  modeOf(tank: AppTank): NodeMode {
+  modeOf(tank: AppTokens): NodeMode {
     const { plan, clock } = this.node;
     if (this.contact.isOffline) return 'offline';
     if (tank.lastShortage !== 'none') return 'paced';
@@ -28,7 +28,7 @@ export class ModeWatch {
       if (tank.isRetired) continue;
       const mode = this.modeOf(tank);
       const before = this.told[tank.index] ?? 'direct';
-      if (mode !== before) events.mode?.(tank.app, mode);
+      if (mode !== before) events.mode?.(tank.name, mode);
       this.told[tank.index] = mode;
     }
   }

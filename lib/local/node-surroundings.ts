@@ -1,6 +1,6 @@
 import { type QuotaCall, type QuotaReply } from '../algorithms/quota/quota-protocol.js';
 import { type Clock } from '../common/clock.js';
-import { type AppTank } from './app-tank.js';
+import { type AppTokens } from './app-tokens.js';
 import { type NodeIdentity } from './call-writer.js';
 import { type NodeMode } from './mode-watch.js';
 import { type StockPlan, type StockSettings } from './stock-plan.js';
@@ -24,17 +24,17 @@ export interface QuotaNodeEvents {
   epoch(epoch: number): void;
   overload(isOverloaded: boolean): void;
   /** During overload the app has another share from now on; 0 when it is over. */
-  adjust(tank: AppTank): void;
+  adjust(tank: AppTokens): void;
   /** The store goes by limits of a later revision than this node; told once for each. */
   revision(revision: number): void;
   /** A call was answered; apps are called by their place among the tanks. */
-  settled(call: QuotaCall, reply: QuotaReply, tanks: readonly AppTank[]): void;
+  settled(call: QuotaCall, reply: QuotaReply, tanks: readonly AppTokens[]): void;
 }
 
 /** What the parts of a node have in common. */
 export interface NodeSurroundings {
   readonly settings: QuotaNodeSettings;
-  readonly tanks: readonly AppTank[];
+  readonly tanks: readonly AppTokens[];
   readonly plan: StockPlan;
   readonly clock: Clock;
   readonly events: Partial<QuotaNodeEvents>;

@@ -12,7 +12,7 @@ export function gatherMicrosOf({ capacity, depth }: QuotaLimits): number {
 }
 
 /** What an offline share is made of. */
-export interface ShareFigures {
+export interface ShareSettings {
   /** Tokens per second, of all nodes together. */
   readonly guaranteed: number;
   /** The most that a request may cost: a share holds at least that. */
@@ -33,7 +33,7 @@ export class OfflineShare {
   private depth = 0;
 
   constructor(
-    private figures: ShareFigures,
+    private figures: ShareSettings,
     /** Nodes that may serve the app. */
     private nodes = 1,
   ) {
@@ -49,7 +49,7 @@ export class OfflineShare {
   }
 
   /** Other figures: what is lower holds from now on, what is higher only once the store has it. */
-  lowerTo({ guaranteed, maxCost, gatherMicros }: ShareFigures, now: number): void {
+  lowerTo({ guaranteed, maxCost, gatherMicros }: ShareSettings, now: number): void {
     const { figures } = this;
     this.change(
       {
@@ -62,7 +62,7 @@ export class OfflineShare {
   }
 
   /** Other figures, of which what flowed in so far knows nothing. */
-  change(figures: ShareFigures, now: number): void {
+  change(figures: ShareSettings, now: number): void {
     this.charge(0, now);
     this.figures = figures;
     this.resize();

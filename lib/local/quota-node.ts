@@ -1,6 +1,6 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { type QuotaStore } from '../stores/quota-store.js';
-import { type AppTank, type TankWaiter } from './app-tank.js';
+import { type AppTokens, type AppWaiter } from './app-tokens.js';
 import { type NodeMode } from './mode-watch.js';
 import {
   type NodeSurroundings,
@@ -8,12 +8,12 @@ import {
   type QuotaNodeEvents,
   type QuotaNodeSettings,
 } from './node-surroundings.js';
-import { QuotaCalls } from './quota-calls.js';
+import { LeaseCalls } from './lease-calls.js';
 import { BY_LEASE, BY_SHARE, BY_STORE, type QuotaOutcome } from './quota-outcome.js';
 import { RevisionWatch } from './revision-watch.js';
 import { StockPlan } from './stock-plan.js';
 import { LONGEST_PROBE_MICROS } from './store-contact.js';
-import { Upkeep } from './upkeep.js';
+import { LeaseUpkeep } from './lease-upkeep.js';
 import { WakeTimer } from './wake-timer.js';
 
 /**
@@ -38,12 +38,12 @@ export class QuotaNode {
   private readonly settings: QuotaNodeSettings;
   private readonly plan: StockPlan;
   private readonly timer: WakeTimer;
-  private readonly calls: QuotaCalls;
-  private readonly upkeep: Upkeep;
+  private readonly calls: LeaseCalls;
+  private readonly upkeep: LeaseUpkeep;
 
   constructor(
     settings: QuotaNodeSettings,
-    private readonly tanks: AppTank[],
+    private readonly tanks: AppTokens[],
     store: QuotaStore,
     private readonly clock: Clock,
     events: Partial<QuotaNodeEvents>,
@@ -59,11 +59,11 @@ export class QuotaNode {
       events,
     };
     this.timer = new WakeTimer(clock, (now) => this.upkeep.wake(now));
-    this.calls = new QuotaCalls(node, store, this.timer, this.revisions, random);
-    this.upkeep = new Upkeep(node, this.calls, this.timer, this.revisions);
+    this.calls = new LeaseCalls(node, store, this.timer, this.revisions, random);
+    this.upkeep = new LeaseUpkeep(node, this.calls, this.timer, this.revisions);
   }
 
-  tryAcquire(tank: AppTank, cost: number): QuotaOutcome | Promise<QuotaOutcome> {
+  tryAcquire(tank: AppTokens, cost: number): QuotaOutcome | Promise<QuotaOutcome> {
     const now = this.clock.now();
     this.decidedAt = now;
     this.decisions++;
@@ -81,7 +81,7 @@ export class QuotaNode {
    * Tokens that were taken and not used after all. What passed by share goes back to the share: the
    * store knows nothing of it.
    */
-  giveBack(tank: AppTank, tokens: number, source: QuotaOutcome['source'] | undefined): void {
+  giveBack(tank: AppTokens, tokens: number, source: QuotaOutcome['source'] | undefined): void {
     const now = this.clock.now();
     if (source === 'fallback') return tank.putBackToShare(tokens, now);
     const unreported = Math.min(tokens, tank.used);
@@ -97,7 +97,7 @@ export class QuotaNode {
   }
 
   /** Goes by another quota, of which the tanks know already; those that are new come last. */
-  change(tuning: NodeTuning, added: readonly AppTank[], revision: number): void {
+  change(tuning: NodeTuning, added: readonly AppTokens[], revision: number): void {
     // In place: what plans the stock and writes the calls reads the same object.
     Object.assign(this.settings, tuning);
     this.tanks.push(...added);
@@ -123,7 +123,7 @@ export class QuotaNode {
     this.calls.hint(this.clock.now());
   }
 
-  modeOf(tank: AppTank): NodeMode {
+  modeOf(tank: AppTokens): NodeMode {
     return this.calls.modes.modeOf(tank);
   }
 
@@ -136,7 +136,7 @@ export class QuotaNode {
     return this.calls.leave();
   }
 
-  private miss(tank: AppTank, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
+  private miss(tank: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     const { calls } = this;
     if (calls.contact.isOffline) {
       const made = this.byShare(tank, cost, now);
@@ -155,7 +155,7 @@ export class QuotaNode {
   }
 
   /** Waits for the store, no longer than the deadline; with a store that answers at once, not. */
-  private wait(tank: AppTank, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
+  private wait(tank: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     let outcome: QuotaOutcome | undefined;
     let resolve: ((outcome: QuotaOutcome) => void) | undefined;
     const cleanUp: Cancel[] = [];
@@ -168,7 +168,7 @@ export class QuotaNode {
       outcome = made;
       resolve?.(made);
     };
-    const waiter: TankWaiter = {
+    const waiter: AppWaiter = {
       cost: cost - aside,
       done: false,
       byShare: 0,
@@ -194,13 +194,13 @@ export class QuotaNode {
     return new Promise((done) => (resolve = done));
   }
 
-  private denied(tank: AppTank): QuotaOutcome {
+  private denied(tank: AppTokens): QuotaOutcome {
     const tier = tank.shortage === 'cluster' ? 'cluster' : 'app';
     const retryAfterMicros = Math.max(1000, tank.retryAt - this.clock.now());
     return { allowed: false, tier, source: 'store', retryAfterMicros };
   }
 
-  private byShare(tank: AppTank, cost: number, now: number): QuotaOutcome {
+  private byShare(tank: AppTokens, cost: number, now: number): QuotaOutcome {
     if (tank.offline.take(cost, now)) return BY_SHARE;
     const retryAfterMicros = Math.min(tank.offline.waitMicros(cost, now), LONGEST_PROBE_MICROS);
     return { allowed: false, tier: 'app', source: 'fallback', retryAfterMicros };

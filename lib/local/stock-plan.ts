@@ -1,5 +1,5 @@
 import { weightedShares } from '../algorithms/quota/weighted-share.js';
-import { type AppTank } from './app-tank.js';
+import { type AppTokens } from './app-tokens.js';
 
 export interface StockSettings {
   /** For how long a lease should last. */
@@ -25,7 +25,7 @@ export class StockPlan {
 
   constructor(
     private readonly settings: StockSettings,
-    private readonly tanks: readonly AppTank[],
+    private readonly tanks: readonly AppTokens[],
   ) {}
 
   /** A reply has come: the most that this node may hold of all apps together is this. */
@@ -39,38 +39,38 @@ export class StockPlan {
     this.allotted = undefined;
   }
 
-  target(tank: AppTank, now: number): number {
+  target(tank: AppTokens, now: number): number {
     const { reserveTarget, horizonMicros } = this.settings;
     if (reserveTarget === 0) return tank.target(horizonMicros, now);
     return this.isAskedFor(tank, now) ? reserveTarget : 0;
   }
 
   /** Tokens to ask for. */
-  want(tank: AppTank, now: number): number {
+  want(tank: AppTokens, now: number): number {
     // No app is allotted more than its target: one that has that much needs no look at the others.
     if (this.target(tank, now) <= tank.tokens) return 0;
     return Math.max(0, this.capped(tank, now) - tank.tokens);
   }
 
   /** See the tank; a fixed stock is kept for any demand. */
-  isThin(tank: AppTank, now: number): boolean {
+  isThin(tank: AppTokens, now: number): boolean {
     const { reserveTarget, horizonMicros } = this.settings;
     return reserveTarget === 0 && tank.isThin(horizonMicros, now);
   }
 
   /** Tokens to give back; a fixed stock is kept, and no more, as long as there is any demand at all. */
-  surplus(tank: AppTank, now: number): number {
+  surplus(tank: AppTokens, now: number): number {
     const { reserveTarget, horizonMicros } = this.settings;
     if (reserveTarget === 0) return tank.surplus(horizonMicros, now);
     return Math.max(0, tank.tokens - this.target(tank, now));
   }
 
-  private isAskedFor(tank: AppTank, now: number): boolean {
+  private isAskedFor(tank: AppTokens, now: number): boolean {
     return !tank.isRetired && now - tank.demand.askedAt < IDLE_MICROS;
   }
 
   /** The stock at or below which more is asked for. */
-  refillLevel(tank: AppTank, now: number): number {
+  refillLevel(tank: AppTokens, now: number): number {
     const { reserveTarget, refillThreshold } = this.settings;
     if (reserveTarget > 0) return Math.floor(reserveTarget * refillThreshold);
     // While there is a shortage the pace decides, and asking at every token would be in vain.
@@ -79,7 +79,7 @@ export class StockPlan {
   }
 
   /** The target, or the app's part of the cap. */
-  private capped(tank: AppTank, now: number): number {
+  private capped(tank: AppTokens, now: number): number {
     this.allotted ??= this.allot(now);
     return this.allotted[tank.index] ?? 0;
   }
@@ -117,7 +117,7 @@ export class StockPlan {
   }
 
   /** What is spent until it is worth a call of its own: the threshold, or two horizons if more. */
-  reportLevel(tank: AppTank, now: number): number {
+  reportLevel(tank: AppTokens, now: number): number {
     const { batchThreshold, horizonMicros } = this.settings;
     return Math.max(batchThreshold, (2 * tank.demand.attack(now) * horizonMicros) / 1_000_000);
   }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { type Decision, type PolicyInput } from 'nestjs-weir';
-import { LeaseDesk } from '../../lib/local/lease-desk.js';
-import { sortAsked } from '../../lib/limiter/asked.js';
+import { KeyLeases } from '../../lib/local/lease-desk.js';
+import { splitRequest } from '../../lib/limiter/asked.js';
 import { ListTaker } from '../../lib/limiter/list-taker.js';
-import { PolicyBook } from '../../lib/limiter/policy-book.js';
+import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { type Acquire } from '../../lib/limiter/rate-limiter.js';
-import { Refunds } from '../../lib/limiter/refunds.js';
+import { Refunds } from '../../lib/limiter/peek-refund.js';
 import { WaitingLines } from '../../lib/limiter/waiting-lines.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { GiveBack, type RemoteCheck } from '../../lib/stores/remote-store.js';
@@ -16,11 +16,11 @@ const IN_TIME: ReplyTime = () => 0;
 
 /** One process: the limiter's parts for policies on a connection of our own. */
 class Node {
-  readonly book: PolicyBook;
+  readonly book: PolicyRegistry;
   readonly connection: LateConnection;
   readonly refunds: Refunds;
   private readonly lists: ListTaker;
-  private readonly desk: LeaseDesk;
+  private readonly desk: KeyLeases;
 
   constructor(fleet: Fleet, policies: Record<string, PolicyInput>, nodes: number) {
     const { clock, store } = fleet;
@@ -29,8 +29,8 @@ class Node {
     const shardOf = (key: string): number => fleet.shardOf(key);
     const { deadlineMs } = fleet;
     this.connection = new LateConnection(store, clock, nodes, deadlineMs, replyTime, shardOf);
-    this.book = new PolicyBook(policies, memory, true, 1000, clock);
-    this.desk = new LeaseDesk(this.connection, clock);
+    this.book = new PolicyRegistry(policies, memory, true, 1000, clock);
+    this.desk = new KeyLeases(this.connection, clock);
     this.book.leaseFrom(this.desk);
     const { connection } = this;
     this.refunds = new Refunds(undefined, connection, new WaitingLines(clock, true), clock);
@@ -41,7 +41,7 @@ class Node {
   }
 
   take(request: Acquire): Decision | Promise<Decision> {
-    const asked = sortAsked(request, this.book, () => {});
+    const asked = splitRequest(request, this.book, () => {});
     return this.lists.take(asked);
   }
 }
@@ -323,7 +323,7 @@ describe('answers of the store that come after the deadline', () => {
       const decision = await fleet.ask(0, request);
       const [node] = fleet.nodes;
       const done = node!.refunds.refund(
-        sortAsked(request, node!.book, () => {}),
+        splitRequest(request, node!.book, () => {}),
         decision,
       );
       await fleet.pass(1);
@@ -356,7 +356,7 @@ describe('answers of the store that come after the deadline', () => {
       fleet.replyTime = () => 1e9;
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
-      const asked = sortAsked(ALL, node!.book, () => {});
+      const asked = splitRequest(ALL, node!.book, () => {});
       await node!.refunds.refund(asked, await late);
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);
       const again = fleet.ask(0, ALL);
@@ -372,7 +372,7 @@ describe('answers of the store that come after the deadline', () => {
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
       node!.refunds.giveBack(
-        sortAsked(ALL, node!.book, () => {}),
+        splitRequest(ALL, node!.book, () => {}),
         await late,
       );
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { LeaseDesk } from '../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../lib/local/leased-keys.js';
+import { KeyLeases } from '../../lib/local/lease-desk.js';
+import { type LeasedKeys } from '../../lib/local/key-leases.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -87,7 +87,7 @@ class Fleet {
   worst = 0;
   leased = 0;
   private storeBehind = 0;
-  private readonly desks: LeaseDesk[] = [];
+  private readonly desks: KeyLeases[] = [];
   private readonly members: LeasedKeys[] = [];
   private lastCost = 0;
 
@@ -135,7 +135,7 @@ class Fleet {
       nodes: NODES,
       submit: (call: StoreCall) => (isAlive() ? store.submit(call) : undefined),
     };
-    const desk: LeaseDesk = new LeaseDesk(link, this.time);
+    const desk: KeyLeases = new KeyLeases(link, this.time);
     this.desks[index] = desk;
     this.members[index] = desk.open(
       { id: 'p:default:1', figures: this.limit, revision: 0 },

@@ -1,7 +1,7 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { LeaseDesk } from '../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../lib/local/leased-keys.js';
+import { KeyLeases } from '../../lib/local/lease-desk.js';
+import { type LeasedKeys } from '../../lib/local/key-leases.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -24,13 +24,13 @@ interface NodeOptions {
 class Node {
   readonly clock = new ManualClock(1_000_000_000);
   readonly store: LeasedStore;
-  readonly desk: LeaseDesk;
+  readonly desk: KeyLeases;
   readonly keys: LeasedKeys;
 
   constructor({ rate = 1000, burst = BURST, sync = 'auto', mostKeys = 10 }: NodeOptions = {}) {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
-    this.desk = new LeaseDesk(this.store, this.clock, mostKeys);
+    this.desk = new KeyLeases(this.store, this.clock, mostKeys);
     this.keys = this.desk.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
   }
 

@@ -1,5 +1,5 @@
 import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
-import { AppTank } from '../../lib/local/app-tank.js';
+import { AppTokens } from '../../lib/local/app-tokens.js';
 import { type NodeTuning } from '../../lib/local/node-surroundings.js';
 import { QuotaNode } from '../../lib/local/quota-node.js';
 import { RevisionWatch } from '../../lib/local/revision-watch.js';
@@ -39,7 +39,7 @@ function warmUp(stand: Stand, app = 0): void {
 }
 
 /** What the tank may admit by itself per second. */
-function offlinePerSecond(tank: AppTank, at: number): number {
+function offlinePerSecond(tank: AppTokens, at: number): number {
   tank.offline.charge(Infinity, at);
   return 9e6 / tank.offline.waitMicros(9, at);
 }
@@ -66,7 +66,7 @@ describe('a node whose quota changes', () => {
   it('has a place for an app that is new, also in the same call', () => {
     const stand = new Stand();
     warmUp(stand);
-    const added = new AppTank(1, 'b', 0, 0, 0);
+    const added = new AppTokens(1, 'b', 0, 0, 0);
     added.change(SAME, stand.clock.now());
     stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a', 'b']), ['a', 'b'], 1));
     stand.node.change(TUNING, [added], 1);
@@ -180,7 +180,7 @@ describe('an app that the store has no limits for', () => {
   /** A store that knows the first app only. */
   function nodeWith(
     clock: ManualClock,
-    tanks: AppTank[],
+    tanks: AppTokens[],
   ): { node: QuotaNode; calls: () => number } {
     const stand = new Stand();
     let calls = 0;
@@ -197,7 +197,7 @@ describe('an app that the store has no limits for', () => {
 
   it('has its local share, and costs one call per pace', async () => {
     const clock = new ManualClock();
-    const tanks = ['a', 'b'].map((app, index) => new AppTank(index, app, 1000, 1000, 10, 1));
+    const tanks = ['a', 'b'].map((app, index) => new AppTokens(index, app, 1000, 1000, 10, 1));
     const { node, calls } = nodeWith(clock, tanks);
     const first = node.tryAcquire(tanks[1]!, 1);
     await settle();

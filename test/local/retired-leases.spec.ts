@@ -1,6 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
-import { LeaseDesk } from '../../lib/local/lease-desk.js';
+import { KeyLeases } from '../../lib/local/lease-desk.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -15,7 +15,7 @@ function leasedNode() {
     subWindows: 1,
   });
   const store = new LeasedStore(limit, () => clock.now());
-  const desk = new LeaseDesk(store, clock);
+  const desk = new KeyLeases(store, clock);
   const keys = desk.open({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
   const take = (cost: number): boolean => {
     const outcome = new Outcome();

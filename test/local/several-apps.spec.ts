@@ -3,7 +3,7 @@ import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { type AppCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
-import { AppTank } from '../../lib/local/app-tank.js';
+import { AppTokens } from '../../lib/local/app-tokens.js';
 import { CallWriter } from '../../lib/local/call-writer.js';
 import { StockPlan } from '../../lib/local/stock-plan.js';
 
@@ -15,14 +15,14 @@ const SETTINGS = {
   batchThreshold: 1000,
 };
 
-function tankOf(index: number, requests: number, cost = 1): AppTank {
-  const tank = new AppTank(index, `app${index}`, 100, 1000, cost);
+function tankOf(index: number, requests: number, cost = 1): AppTokens {
+  const tank = new AppTokens(index, `app${index}`, 100, 1000, cost);
   for (let i = 0; i < requests; i++) tank.demand.add(cost, NOW + i);
   return tank;
 }
 
 describe('the cap of a node', () => {
-  const wantsOf = (tanks: AppTank[], cap: number): number[] => {
+  const wantsOf = (tanks: AppTokens[], cap: number): number[] => {
     const plan = new StockPlan(SETTINGS, tanks);
     plan.capAt(cap);
     return tanks.map((tank) => plan.want(tank, NOW + 20_000));

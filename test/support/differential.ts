@@ -17,7 +17,7 @@ import {
   type SharedLimit,
 } from '../../lib/stores/remote-store.js';
 import { SystemClock } from '../../lib/common/clock.js';
-import { PolicyBook } from '../../lib/limiter/policy-book.js';
+import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { type PolicyInput } from '../../lib/limiter/policy-options.js';
 import { type PolicyRequest } from '../../lib/limiter/rate-limiter.js';
 import { ManualClock } from './manual-clock.js';
@@ -83,8 +83,8 @@ export class Pair {
 export class GivenPair {
   private readonly clock = new ManualClock(START_MICROS);
   private readonly memory = new MemoryStore({ maxKeys: 100_000, idleTimeoutMs: 1e9 }, this.clock);
-  private readonly here: PolicyBook;
-  private readonly there: PolicyBook;
+  private readonly here: PolicyRegistry;
+  private readonly there: PolicyRegistry;
   private readonly shared = new Map<string, SharedLimit>();
 
   constructor(
@@ -92,8 +92,8 @@ export class GivenPair {
     private readonly lua: LuaSide,
   ) {
     const policies = { [`given${pairs++}`]: policyOf(policy) };
-    this.here = new PolicyBook(policies, this.memory, false, 100_000, this.clock);
-    this.there = new PolicyBook(policies, this.memory, true, 100_000, this.clock);
+    this.here = new PolicyRegistry(policies, this.memory, false, 100_000, this.clock);
+    this.there = new PolicyRegistry(policies, this.memory, true, 100_000, this.clock);
   }
 
   step(

@@ -2,7 +2,7 @@ import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { type QuotaCall, type QuotaReply } from '../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
-import { AppTank } from '../../lib/local/app-tank.js';
+import { AppTokens } from '../../lib/local/app-tokens.js';
 import { QuotaNode } from '../../lib/local/quota-node.js';
 import { type QuotaOutcome } from '../../lib/local/quota-outcome.js';
 import { ManualClock } from './manual-clock.js';
@@ -23,8 +23,8 @@ export class Stand {
   readonly ledger: QuotaLedger;
   readonly calls: QuotaCall[] = [];
   readonly modes: string[] = [];
-  readonly tanks: AppTank[];
-  readonly tank: AppTank;
+  readonly tanks: AppTokens[];
+  readonly tank: AppTokens;
   readonly node: QuotaNode;
   /** How the store behaves: at once, later by hand, or not at all. */
   store: 'at once' | 'by hand' | 'lost' | 'times out' | 'unreachable' = 'at once';
@@ -49,7 +49,7 @@ export class Stand {
       reserveTarget,
     };
     this.ledger = new QuotaLedger(compileQuota(figures));
-    this.tanks = apps.map((app, index) => new AppTank(index, app, guaranteed, burst, maxCost));
+    this.tanks = apps.map((app, index) => new AppTokens(index, app, guaranteed, burst, maxCost));
     this.tank = this.tanks[0]!;
     this.node = new QuotaNode(
       {

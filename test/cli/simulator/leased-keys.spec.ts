@@ -1,7 +1,7 @@
 import { Outcome } from '../../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../../lib/algorithms/limit.js';
-import { LeaseDesk } from '../../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../../lib/local/leased-keys.js';
+import { KeyLeases } from '../../../lib/local/lease-desk.js';
+import { type LeasedKeys } from '../../../lib/local/key-leases.js';
 import { type StoreCall } from '../../../lib/stores/remote-store.js';
 import { LeasedStore } from '../../support/leased-store.js';
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';
@@ -35,7 +35,7 @@ class LeasedFleet {
     this.ideal = new LeasedStore(limit, () => this.time.now());
     const link = { nodes: size, submit: (call: StoreCall) => this.send(call) };
     this.nodes = Array.from({ length: size }, () =>
-      new LeaseDesk(link, this.time).open(
+      new KeyLeases(link, this.time).open(
         { id: 'p:default:1', figures: limit, revision: 0 },
         'auto',
       ),

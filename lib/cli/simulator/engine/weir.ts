@@ -1,11 +1,11 @@
 import { compileQuota } from '../../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../../common/duration.js';
-import { AppTank } from '../../../local/app-tank.js';
+import { AppTokens } from '../../../local/app-tokens.js';
 import { gatherMicrosOf } from '../../../local/offline-share.js';
 import { QuotaNode } from '../../../local/quota-node.js';
 import { type QuotaOutcome } from '../../../local/quota-outcome.js';
 import { type Contender, type LimiterNode } from './contender.js';
-import { horizonMs } from '../../../local/horizon.js';
+import { horizonMs } from '../../../local/lease-figures.js';
 import { type Host } from './host.js';
 import { DECISION_TIMEOUT_MS, type World } from './world.js';
 
@@ -19,13 +19,13 @@ const NOBODY_LISTENS = { mode: () => {}, epoch: () => {}, overload: () => {} };
 
 class WeirNode implements LimiterNode {
   private readonly node: QuotaNode;
-  private readonly tanks: AppTank[];
+  private readonly tanks: AppTokens[];
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
     const gatherMicros = gatherMicrosOf(compileQuota(figures));
     this.tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
-      return new AppTank(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
+      return new AppTokens(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
     });
     const settings = {
       nodeId: host.nodeId,

@@ -8,7 +8,7 @@ import {
   type CheckedQuota,
   type QuotaOptions,
 } from '../../../limiter/quota-options.js';
-import { horizonMs } from '../../../local/horizon.js';
+import { horizonMs } from '../../../local/lease-figures.js';
 import { type Fault } from '../engine/faults.js';
 import { type Plan } from '../engine/run.js';
 import { shared, type Placement, type Rates } from '../load/load.js';

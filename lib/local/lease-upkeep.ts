@@ -1,20 +1,20 @@
-import { type AppTank } from './app-tank.js';
+import { type AppTokens } from './app-tokens.js';
 import { type NodeSurroundings } from './node-surroundings.js';
-import { type QuotaCalls } from './quota-calls.js';
+import { type LeaseCalls } from './lease-calls.js';
 import { type RevisionWatch } from './revision-watch.js';
 import { type WakeTimer } from './wake-timer.js';
 
 /** Keeps the stock of a node and the store's books in step: when a call is due, and when not yet. */
-export class Upkeep {
+export class LeaseUpkeep {
   constructor(
     private readonly node: NodeSurroundings,
-    private readonly calls: QuotaCalls,
+    private readonly calls: LeaseCalls,
     private readonly timer: WakeTimer,
     private readonly revisions: RevisionWatch,
   ) {}
 
   /** After a request has left the stock of an app low, or much of it unreported. */
-  refill(tank: AppTank, now: number): void {
+  refill(tank: AppTokens, now: number): void {
     const { calls, timer } = this;
     const { settings, plan } = this.node;
     if (calls.contact.isOffline || calls.flight !== undefined) return;

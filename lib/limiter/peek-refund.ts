@@ -1,10 +1,10 @@
 import { AlgorithmCode } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { CallKind, GiveBackLate, type RemoteStore } from '../stores/remote-store.js';
-import { type Asked } from './asked.js';
+import { type SplitRequest } from './asked.js';
 import { type Decision } from './decision.js';
-import { ask } from './question.js';
-import { type QuotaBook } from './quota-book.js';
+import { callStore } from './question.js';
+import { type QuotaRegistry } from './quota-registry.js';
 import { type QuotaRequest } from './rate-limiter.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { type WaitingLines } from './waiting-lines.js';
@@ -15,13 +15,13 @@ const WALL_CLOCK_MICROS = 2000;
 /** Puts tokens back where they were taken from, and wakes those who wait for them. */
 export class Refunds {
   constructor(
-    private readonly quotaBook: QuotaBook | undefined,
+    private readonly quotaBook: QuotaRegistry | undefined,
     private readonly remote: RemoteStore | undefined,
     private readonly lines: WaitingLines,
     private readonly clock: Clock,
   ) {}
 
-  refund({ checks, quotas }: Asked, decision?: Decision): void | Promise<void> {
+  refund({ checks, quotas }: SplitRequest, decision?: Decision): void | Promise<void> {
     if (decision === undefined) {
       this.refundQuotas(quotas, []);
       return this.refundChecks(checks);
@@ -31,7 +31,7 @@ export class Refunds {
   }
 
   /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
-  giveBack({ checks, quotas }: Asked, decision: Decision): void {
+  giveBack({ checks, quotas }: SplitRequest, decision: Decision): void {
     const taken = checks.filter(({ limit }) => !limit.shadow);
     // Quotas are asked first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
@@ -104,12 +104,12 @@ export class Refunds {
       decision !== undefined &&
       partOn(check, decision).source === 'store';
     const placed = checks.filter(isPlaced);
-    if (placed.length === 0) return ask(remote, CallKind.Refund, checks);
+    if (placed.length === 0) return callStore(remote, CallKind.Refund, checks);
     const others = checks.filter((check) => !isPlaced(check));
     const takenAtMicros = takenInStoreAt(placed[0]!, decision!);
     return Promise.all([
-      ask(remote, CallKind.LateRefund, placed, takenAtMicros),
-      others.length > 0 && ask(remote, CallKind.Refund, others),
+      callStore(remote, CallKind.LateRefund, placed, takenAtMicros),
+      others.length > 0 && callStore(remote, CallKind.Refund, others),
     ]);
   }
 }

@@ -7,14 +7,14 @@ import { type QuotaCall, type QuotaReply } from '../algorithms/quota/quota-proto
 import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { newIncarnation } from '../common/ids.js';
-import { type AppTank } from '../local/app-tank.js';
+import { type AppTokens } from '../local/app-tokens.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { MemoryQuota } from '../stores/memory/memory-quota.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
 import { type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
-import { QuotaBook } from './quota-book.js';
+import { QuotaRegistry } from './quota-registry.js';
 import { type CheckedQuota } from './quota-options.js';
 import { type StoreWatch } from './store-watch.js';
 
@@ -30,18 +30,18 @@ export function openQuota(
   clock: Clock,
   events: LimiterEvents,
   watch: StoreWatch,
-): QuotaBook {
+): QuotaRegistry {
   const { clusterId, figures } = quota;
   const told = eventsOf(clock, events, watch);
   if (store.type === 'memory') {
     const ledger = new MemoryQuota(figures, clock);
-    return new QuotaBook(quota, nodeId, newIncarnation(), MEMORY_TIMEOUT_MS, ledger, clock, told);
+    return new QuotaRegistry(quota, nodeId, newIncarnation(), MEMORY_TIMEOUT_MS, ledger, clock, told);
   }
   const timeoutMs = durationMs(store.decisionTimeout, 'store.decisionTimeout');
   const { client } = remote!;
   const { prefix } = store;
   const ledger = new RedisQuota({ client, prefix, clusterId, figures, timeoutMs }, clock);
-  return new QuotaBook(quota, nodeId, newIncarnation(), timeoutMs, ledger, clock, told);
+  return new QuotaRegistry(quota, nodeId, newIncarnation(), timeoutMs, ledger, clock, told);
 }
 
 /** What the local tier tells, as the events of the limiter. */
@@ -58,14 +58,14 @@ function eventsOf(clock: Clock, events: LimiterEvents, watch: StoreWatch): Quota
   };
 }
 
-function adjustment({ app, share, guaranteed, burst, isOverloaded }: AppTank) {
+function adjustment({ name, share, guaranteed, burst, isOverloaded }: AppTokens) {
   const perSecond = isOverloaded ? Math.min(burst, guaranteed + share) : burst;
   return { type: 'quota_adjust', app, perSecond, guaranteed, overloaded: isOverloaded } as const;
 }
 
 /** A few times a second; and only for those who listen. */
 function tellSettled(
-  tanks: readonly AppTank[],
+  tanks: readonly AppTokens[],
   clock: Clock,
   events: LimiterEvents,
   call: QuotaCall,
@@ -73,13 +73,13 @@ function tellSettled(
 ): void {
   const atMs = Math.round(clock.epochMs(clock.now()));
   for (const asked of call.apps) {
-    const { app } = tanks[asked.app]!;
+    const { name } = tanks[asked.app]!;
     const answer = events.has('lease') && reply.apps.find((one) => one.app === asked.app);
     if (answer) {
-      const request = tokenRequest(call, asked, app, atMs);
-      events.emit('lease', { request, response: tokenResponse(asked, answer, reply, app) });
+      const request = tokenRequest(call, asked, name, atMs);
+      events.emit('lease', { request, response: tokenResponse(asked, answer, reply, name) });
     }
-    const report = events.has('consumption') && consumptionReport(call, asked, app, atMs);
+    const report = events.has('consumption') && consumptionReport(call, asked, name, atMs);
     if (report) events.emit('consumption', report);
   }
 }

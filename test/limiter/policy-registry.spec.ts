@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { type PolicyInput } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
-import { PolicyBook } from '../../lib/limiter/policy-book.js';
+import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
-import { LeaseDesk } from '../../lib/local/lease-desk.js';
+import { KeyLeases } from '../../lib/local/lease-desk.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -14,12 +14,12 @@ class Library {
   readonly clock = new ManualClock();
   readonly memory = new MemoryStore({ maxKeys: 100, idleTimeoutMs: 1000 }, this.clock);
   readonly calls: StoreCall[] = [];
-  readonly book: PolicyBook;
+  readonly book: PolicyRegistry;
 
   constructor(policies: Record<string, PolicyInput>) {
-    this.book = new PolicyBook(policies, this.memory, true, 100, this.clock);
+    this.book = new PolicyRegistry(policies, this.memory, true, 100, this.clock);
     const store = { nodes: 1, submit: (call: StoreCall) => void this.calls.push(call) };
-    this.book.leaseFrom(new LeaseDesk(store, this.clock));
+    this.book.leaseFrom(new KeyLeases(store, this.clock));
   }
 
   install(revision: number, policies: Record<string, PolicyInput>): ReadonlySet<string> {

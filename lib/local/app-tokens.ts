@@ -5,11 +5,11 @@ import {
   type Shortage,
 } from '../algorithms/quota/quota-protocol.js';
 import { DemandEstimate } from './demand-estimate.js';
-import { GATHER_MICROS, OfflineShare, type ShareFigures } from './offline-share.js';
+import { GATHER_MICROS, OfflineShare, type ShareSettings } from './offline-share.js';
 import { UsageCount } from './usage-count.js';
 
 /** A request that waits for the store's answer. */
-export interface TankWaiter {
+export interface AppWaiter {
   /** What the store has to add to the tokens that were set aside here. */
   cost: number;
   /** Set once it has been answered, by the store or by its deadline. */
@@ -22,7 +22,7 @@ export interface TankWaiter {
 }
 
 /** What the quota says about an app, as far as a node needs to know it. */
-export interface TankFigures extends ShareFigures {
+export interface AppTokensSettings extends ShareSettings {
   /** Tokens per second. */
   readonly burst: number;
 }
@@ -36,7 +36,7 @@ const THIN = 0.1;
 const EARNING = 4;
 
 /** The tokens that this node holds of one app, and the accounts that go with them. */
-export class AppTank {
+export class AppTokens {
   /** Leased and unspent. */
   tokens = 0;
   /** Used as far as the store knows, but not after all; it is told with the next call. */
@@ -68,7 +68,7 @@ export class AppTank {
   denied = 0;
   readonly demand = new DemandEstimate();
   readonly offline: OfflineShare;
-  waiters: TankWaiter[] = [];
+  waiters: AppWaiter[] = [];
   shortage: Shortage = 'none';
   /**
    * The shortage of this reply or of the one before: one full grant among partial ones is luck, and
@@ -95,14 +95,14 @@ export class AppTank {
   isRetired = false;
   /** The store has no limits for the app yet: it has its local share until then. */
   isUnlisted = false;
-  private shareFigures: ShareFigures;
+  private shareFigures: ShareSettings;
   /** Nodes that may serve the app, as last heard; those that call for it just now may be more. */
   private registered: number;
   private calling = 0;
 
   constructor(
     readonly index: number,
-    readonly app: string,
+    readonly name: string,
     public guaranteed: number,
     public burst: number,
     maxCost: number,
@@ -120,7 +120,7 @@ export class AppTank {
   }
 
   /** Goes by other figures. Of a lower burst no more is kept than it leaves in proportion. */
-  change(figures: TankFigures, now: number): void {
+  change(figures: AppTokensSettings, now: number): void {
     const { guaranteed, burst } = figures;
     if (burst < this.burst) {
       const kept = Math.floor((this.tokens * burst) / this.burst);
@@ -206,7 +206,7 @@ export class AppTank {
   }
 
   /** Those who still wait; whoever comes from now on waits for the next call. */
-  takeWaiters(): TankWaiter[] {
+  takeWaiters(): AppWaiter[] {
     const waiters = this.waiters.filter((waiter) => !waiter.done);
     // The store was not even asked for those who could not wait that long, but it can be told.
     for (const { byShare } of this.waiters) this.owed += byShare;
@@ -216,7 +216,7 @@ export class AppTank {
 
   /** What the store is told, and what it is asked for. From here on it is the call that knows. */
   write(
-    waiters: readonly TankWaiter[],
+    waiters: readonly AppWaiter[],
     surplus: number,
     want: number,
     tellsUsage: boolean,
@@ -294,7 +294,7 @@ export class AppTank {
   }
 
   /** The waiters as the store is told of them: in order, those of the same cost together. */
-  private needs(waiters: readonly TankWaiter[]): Need[] {
+  private needs(waiters: readonly AppWaiter[]): Need[] {
     const needs: { cost: number; count: number }[] = [];
     for (const { cost } of waiters) {
       const last = needs.at(-1);
@@ -330,7 +330,7 @@ export class AppTank {
   }
 
   /** Books a reply to a call with these waiters, which the store settled at `takenMicros`. */
-  settle(reply: AppReply, asked: readonly TankWaiter[], takenMicros: number, now: number): void {
+  settle(reply: AppReply, asked: readonly AppWaiter[], takenMicros: number, now: number): void {
     this.isUnlisted = false;
     this.tokens += reply.granted;
     this.remaining = reply.remaining;
@@ -353,12 +353,12 @@ export class AppTank {
   }
 
   /** The reply says nothing about the app. */
-  goUnlisted(asked: readonly TankWaiter[]): void {
+  goUnlisted(asked: readonly AppWaiter[]): void {
     this.isUnlisted = true;
     for (const waiter of asked) if (!waiter.done) waiter.fallBack();
   }
 
-  private answerWaiters(granted: readonly number[], asked: readonly TankWaiter[]): void {
+  private answerWaiters(granted: readonly number[], asked: readonly AppWaiter[]): void {
     let group = -1;
     let left = 0;
     let cost = -1;
@@ -378,7 +378,7 @@ export class AppTank {
    * it was refused, the grant goes back, and is not spent here: the store has booked it as used and
    * filled up since, so spending it later would come on top of the bound.
    */
-  private answerLate({ cost, byShare }: TankWaiter, isGranted: boolean): void {
+  private answerLate({ cost, byShare }: AppWaiter, isGranted: boolean): void {
     if (byShare > 0) this.owed += byShare - (isGranted ? cost : 0);
     else if (isGranted) this.late += cost;
   }
@@ -387,7 +387,7 @@ export class AppTank {
    * A grant that was to complete tokens which turned out to be void: it goes back, and the request
    * waits for the next call with all that it costs.
    */
-  askAgain(waiter: TankWaiter, cost: number): void {
+  askAgain(waiter: AppWaiter, cost: number): void {
     this.late += waiter.cost;
     waiter.cost = cost;
     this.waiters.push(waiter);

@@ -5,7 +5,7 @@ import { type SharedLimit } from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';
 import { KeyCall } from './key-call.js';
 import { KeyLease } from './key-lease.js';
-import { type LeaseDesk } from './lease-desk.js';
+import { type KeyLeases } from './lease-desk.js';
 import { EARNING, LeaseSizing } from './lease-sizing.js';
 
 /** Time for more when this part of the stock is left. */
@@ -37,7 +37,7 @@ export class LeasedKeys {
   constructor(
     private limit: SharedLimit,
     private readonly sync: 'auto' | 'leased',
-    private readonly desk: LeaseDesk,
+    private readonly desk: KeyLeases,
   ) {
     this.sizing = new LeaseSizing(limit.figures, desk);
   }

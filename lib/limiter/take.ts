@@ -5,7 +5,7 @@ import {
   type RemoteCall,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { Attempt } from './attempt.js';
+import { MultiTake } from './take-all.js';
 import { type Decision } from './decision.js';
 import { takeLeasedAfterAll } from './leased-take.js';
 import { payOwed } from './owed-debt.js';
@@ -17,7 +17,7 @@ export class SingleTake implements RemoteCall {
   readonly checks: readonly [BoundCheck];
   private decision: Decision | undefined;
   /** How it was decided when the store could not answer. */
-  private withoutStore: Attempt | undefined;
+  private withoutStore: MultiTake | undefined;
   private resolve: ((decision: Decision) => void) | undefined;
   private generation = 0;
 
@@ -57,7 +57,7 @@ export class SingleTake implements RemoteCall {
 
   failed(): void {
     const { checks, store, clock } = this;
-    this.withoutStore = new Attempt(checks, false, store, clock);
+    this.withoutStore = new MultiTake(checks, false, store, clock);
     this.finish(this.withoutStore.decideWithoutStore());
   }
 

@@ -26,7 +26,7 @@ const CLOSED_RETRY_MICROS = 1_000_000;
  *
  * `decision` is set once it is made, which may be before `begin` returns.
  */
-export class Attempt implements RemoteCall {
+export class MultiTake implements RemoteCall {
   readonly kind = CallKind.Take;
   checks: BoundCheck[] = [];
   decision: Decision | undefined;

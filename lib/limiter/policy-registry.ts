@@ -2,7 +2,7 @@ import { type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
-import { type LeaseDesk } from '../local/lease-desk.js';
+import { type KeyLeases } from '../local/lease-desk.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { type BoundCheck } from './remembered-denial.js';
 import { windowMsOf, type BoundLimit, type Edition } from './bound-limit.js';
@@ -19,7 +19,7 @@ const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 export type PolicyCounters = LimitCounters;
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
-export class PolicyBook {
+export class PolicyRegistry {
   private readonly policies = new Map<string, BoundPolicy>();
   /** Those that changes decide about, because the options or an earlier change named them. */
   private readonly governed: Set<string>;
@@ -176,7 +176,7 @@ export class PolicyBook {
   }
 
   /** From now on hot keys may be leased, also those of policies that come later. */
-  leaseFrom(desk: LeaseDesk): void {
+  leaseFrom(desk: KeyLeases): void {
     this.binder.desk = desk;
     for (const limit of this.limits()) limit.leaseFrom(desk);
   }
@@ -227,8 +227,8 @@ function* limitsOf({ tiers, given }: BoundPolicy): Iterable<BoundLimit> {
 
 /** From now on the policy is one of a configuration, and moves on with it. */
 function join({ tiers, given }: BoundPolicy, edition: Edition): void {
-  for (const limit of tiers.values()) limit.belongTo(edition);
-  given.belongTo(edition);
+  for (const limit of tiers.values()) limit.followRevision(edition);
+  given.followRevision(edition);
 }
 
 function infoOf(limit: Limit): LimitInfo {

@@ -13,7 +13,7 @@ const JITTER = 0.2;
 const HINT_JITTER_MICROS = 20_000;
 
 /** A node's calls to the store: one at a time, for all apps, and at the pace that replies set. */
-export class QuotaCalls {
+export class LeaseCalls {
   /** Calls, ever. */
   made = 0;
   nextAt = 0;

@@ -7,7 +7,7 @@ import {
   UnknownAppError,
 } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
-import { type AppTank } from '../local/app-tank.js';
+import { type AppTokens } from '../local/app-tokens.js';
 import { type QuotaNodeEvents } from '../local/node-surroundings.js';
 import { QuotaNode } from '../local/quota-node.js';
 import { type QuotaOutcome } from '../local/quota-outcome.js';
@@ -27,15 +27,15 @@ import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
 const RESET_MS = 1000;
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
-export class QuotaBook extends ClusterQuota {
+export class QuotaRegistry extends ClusterQuota {
   readonly node: QuotaNode;
   private readonly clusterId: string;
   /** How many nodes there are to an app that the store has not told of yet. */
   private readonly assumedNodes: number;
   /** All apps that there ever were; those that are gone may come back. */
-  private readonly known = new Map<string, AppTank>();
-  private tanks: ReadonlyMap<string, AppTank>;
-  private latest: AppTank | undefined;
+  private readonly known = new Map<string, AppTokens>();
+  private tanks: ReadonlyMap<string, AppTokens>;
+  private latest: AppTokens | undefined;
   private revision = 0;
   /** What is in effect, and what it was made of. */
   private checked: CheckedQuota;
@@ -62,13 +62,13 @@ export class QuotaBook extends ClusterQuota {
     const tanks = Array.from(apps, ([app, figures], index) => {
       return newTank(index, app, figures, this.assumedNodes);
     });
-    for (const tank of tanks) this.known.set(tank.app, tank);
+    for (const tank of tanks) this.known.set(tank.name, tank);
     this.tanks = new Map(this.known);
     const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
     this.node = new QuotaNode(settings, tanks, store, clock, events);
     store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf, isAll) => {
       const now = clock.now();
-      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.app), isAll, now);
+      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.name), isAll, now);
     });
   }
 
@@ -104,9 +104,9 @@ export class QuotaBook extends ClusterQuota {
   }
 
   /** Returns the apps that were not there before. */
-  private commit({ apps }: QuotaPlan): AppTank[] {
+  private commit({ apps }: QuotaPlan): AppTokens[] {
     const now = this.clock.now();
-    const added: AppTank[] = [];
+    const added: AppTokens[] = [];
     for (const [app, tank] of this.known) if (!apps.has(app)) tank.retire(now);
     for (const [app, figuresOfApp] of apps) {
       let tank = this.known.get(app);
@@ -166,12 +166,12 @@ export class QuotaBook extends ClusterQuota {
   }
 
   /** Of tokens that were taken: the app may be gone since. */
-  private knownTank(app: string): AppTank {
+  private knownTank(app: string): AppTokens {
     return this.known.get(app) ?? this.tankOf(app);
   }
 
-  private tankOf(app: string): AppTank {
-    if (this.latest?.app === app) return this.latest;
+  private tankOf(app: string): AppTokens {
+    if (this.latest?.name === app) return this.latest;
     const tank = this.tanks.get(app);
     if (tank === undefined) throw new UnknownAppError(app, [...this.tanks.keys()]);
     this.latest = tank;
@@ -180,7 +180,7 @@ export class QuotaBook extends ClusterQuota {
   }
 
   private describe(
-    tank: AppTank,
+    tank: AppTokens,
     outcome: QuotaOutcome,
     now: number,
     cost: number,
@@ -200,7 +200,7 @@ export class QuotaBook extends ClusterQuota {
       retryAfterMs: outcome.allowed ? 0 : Math.ceil(outcome.retryAfterMicros / 1000),
       resetMs: RESET_MS,
       timestampMs: this.clock.epochMs(now),
-      policy: tank.app,
+      policy: tank.name,
       tier: outcome.tier,
       source: outcome.source,
     };
@@ -208,13 +208,13 @@ export class QuotaBook extends ClusterQuota {
 }
 
 /** What is here and what the store had left for the app when last heard; without the store only what is here. */
-function remainingOf({ tokens, remaining, burst }: AppTank, { source }: QuotaOutcome): number {
+function remainingOf({ tokens, remaining, burst }: AppTokens, { source }: QuotaOutcome): number {
   return source === 'fallback' ? tokens : Math.min(burst, tokens + remaining);
 }
 
-function costWithin({ app }: AppTank, cost: number, maxCost: number): number {
+function costWithin({ name }: AppTokens, cost: number, maxCost: number): number {
   if (typeof cost === 'number' && cost > maxCost) {
-    throw CostExceedsLimitError.ofQuota(app, cost, maxCost);
+    throw CostExceedsLimitError.ofQuota(name, cost, maxCost);
   }
   wholeCost(cost);
   return cost;
