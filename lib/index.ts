@@ -5,7 +5,7 @@ export {
   type QuotaAdjust,
   type TokenRequest,
   type TokenResponse,
-} from './algorithms/quota/quota-messages.js';
+} from './limiter/events.js';
 export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-status.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export { Degrade } from './degradation/degrade.decorator.js';
@@ -217,7 +217,7 @@ export {
   type StoreInput,
 } from './limiter/options.js';
 export { type LimitInput } from './limiter/given-limits.js';
-export { type LimitOptions } from './limiter/limit-figures.js';
+export { type LimitOptions } from './limiter/policy-options.js';
 export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
 export { type LimitsChange } from './limiter/limits-change.js';
 export {
@@ -246,7 +246,7 @@ export {
   type SharedRedis,
 } from './limiter/rate-limiter.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
-export { ClusterQuota } from './limiter/cluster-quota.js';
+export { ClusterQuota } from './limiter/rate-limiter.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
 export { type ConfigRecord, type NodeAck } from './stores/config-store.js';

@@ -26,8 +26,7 @@ import { Waiting } from './limits/waiting.js';
 import { Degradation } from './degradation/degradation.js';
 import { DegradeRoutes } from './degradation/degrade-routes.js';
 import { DegradeInterceptor } from './degradation/degrade.interceptor.js';
-import { ClusterQuota } from './limiter/cluster-quota.js';
-import { RateLimiter } from './limiter/rate-limiter.js';
+import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/protection.js';
 import { protectionProviders } from './protection/protection.providers.js';
 import {

@@ -17,7 +17,7 @@ import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { InvalidArgumentError } from './common/errors.js';
 import { withoutUndefined } from './common/validate.js';
-import { ClusterQuota } from './limiter/cluster-quota.js';
+import { ClusterQuota } from './limiter/rate-limiter.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { RateLimiter } from './limiter/rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';

@@ -1,5 +1,4 @@
-import { type LimitChange } from './limit-change.js';
-import { type Limit } from './limit.js';
+import { type Limit, type LimitChange } from './limit.js';
 
 /**
  * What a measurement found. One object is used again and again: read it before the next call.

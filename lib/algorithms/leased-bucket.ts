@@ -1,6 +1,5 @@
 import { CLOCK_STEP_MICROS, type Outcome } from './algorithm.js';
-import { type LimitChange } from './limit-change.js';
-import { notRefilled, type Limit } from './limit.js';
+import { type Limit, type LimitChange, notRefilled } from './limit.js';
 
 /**
  * A token bucket of which nodes take tokens ahead: what lua/buckets.lua does with a bucket that is

@@ -1,6 +1,5 @@
 import { CLOCK_STEP_MICROS, type Algorithm, type Outcome } from './algorithm.js';
-import { type LimitChange } from './limit-change.js';
-import { type Limit } from './limit.js';
+import { type Limit, type LimitChange } from './limit.js';
 
 /**
  * At most `capacity` tokens in the period that ends now. Every period is cut into the same

@@ -1,6 +1,6 @@
 import { errorText } from '../common/errors.js';
 import { Subject } from 'rxjs';
-import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
+import { type ConfigUpdate } from '../limiter/events.js';
 import { type ConfigLayers, type ConfigRecord, type NodeReport } from '../stores/config-store.js';
 import { diff, type ConfigDiff } from './document/diff.js';
 import {

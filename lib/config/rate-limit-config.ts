@@ -1,6 +1,6 @@
 import { type Observable } from 'rxjs';
 import { type ConfigIssue } from '../common/errors.js';
-import { type ConfigUpdate } from '../algorithms/quota/quota-messages.js';
+import { type ConfigUpdate } from '../limiter/events.js';
 import { type ConfigRecord, type NodeAck, type StagedUpdate } from '../stores/config-store.js';
 import { type ConfigDiff } from './document/diff.js';
 import { type ConfigLayer } from './schema/check.js';

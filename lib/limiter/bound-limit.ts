@@ -1,25 +1,59 @@
 import { algorithmOf } from '../algorithms/algorithm-of.js';
 import { type Algorithm, type Outcome } from '../algorithms/algorithm.js';
-import { isSameLimit } from '../algorithms/limit-change.js';
-import { AlgorithmCode, shareOf, type Limit } from '../algorithms/limit.js';
+import { AlgorithmCode, isSameLimit, type Limit, shareOf } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
-import { type KeyLeases } from '../local/lease-desk.js';
-import { type LeasedKeys } from '../local/key-leases.js';
+import { type KeyLeases, type LeasedKeys } from '../local/key-leases.js';
 import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { type SharedLimit } from '../stores/remote-store.js';
+import { type RemoteCheck, type SharedLimit } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { type LimitCounters } from './limit-counters.js';
 import {
   type CheckedPolicy,
   type FailureMode,
   type PolicyOptions,
   type SyncMode,
 } from './policy-options.js';
+
+/** One request, with its policy looked up and its arguments checked. */
+export interface BoundCheck extends RemoteCheck {
+  readonly limit: BoundLimit;
+}
+
+/** What has been decided so far, under all tiers of a policy. */
+export interface LimitCounters {
+  allowed: number;
+  denied: number;
+  /** Would have been denied, but the policy only watches. */
+  shadowDenied: number;
+  /** Decided without the store because it could not answer. */
+  fallback: number;
+  /** Brought figures along that there was no room for, and were decided under the default tier. */
+  defaulted: number;
+  /** Of limits that are gone: what those still there count by themselves comes on top of it. */
+  overflowed: number;
+  leased: number;
+  leaseCalls: number;
+  /** Requests under `key: 'user'` without a user, which the policy's `anonymous` key was taken for. */
+  anonymous: number;
+}
+
+export function noCounts(): LimitCounters {
+  return {
+    allowed: 0,
+    denied: 0,
+    shadowDenied: 0,
+    fallback: 0,
+    defaulted: 0,
+    overflowed: 0,
+    leased: 0,
+    leaseCalls: 0,
+    anonymous: 0,
+  };
+}
 
 /** The state of a configuration that all of its limits are of. */
 export interface Edition {
@@ -129,7 +163,7 @@ export class BoundLimit implements SharedLimit {
    * Takes the place of another limit on the same buckets, which may be the same figures with other
    * options. What was used stays used; what was remembered or leased under other figures is not.
    */
-  takeOver(before: BoundLimit, desk: KeyLeases | undefined, now: number): void {
+  takeOver(before: BoundLimit, keyLeases: KeyLeases | undefined, now: number): void {
     const { figures, table } = this;
     const isSame = figures === before.figures;
     this.successor = before.successor;
@@ -149,16 +183,16 @@ export class BoundLimit implements SharedLimit {
       this.leases = before.leases;
       this.leases?.serve(this);
     } else {
-      before.endLeases(desk);
+      before.endLeases(keyLeases);
     }
   }
 
   /** The policy, the tier or its algorithm is gone, and with it the buckets of this process. */
-  retire(desk: KeyLeases | undefined): void {
+  retire(keyLeases: KeyLeases | undefined): void {
     this.isRetired = true;
     this.freezeRevision();
     this.counters.overflowed += this.overflowed;
-    this.endLeases(desk);
+    this.endLeases(keyLeases);
     for (const table of [this.table, this.fallback]) {
       if (table !== undefined) this.memory.drop(table);
     }
@@ -175,19 +209,19 @@ export class BoundLimit implements SharedLimit {
     return this.successor.latest;
   }
 
-  private endLeases(desk: KeyLeases | undefined): void {
+  private endLeases(keyLeases: KeyLeases | undefined): void {
     const { leases, counters } = this;
     if (leases === undefined) return;
-    desk?.retire(leases);
+    keyLeases?.retire(leases);
     counters.leased += leases.decided;
     counters.leaseCalls += leases.calls;
   }
 
   /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
-  leaseFrom(desk: KeyLeases): void {
+  leaseFrom(keyLeases: KeyLeases): void {
     if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
     if (this.figures.algorithm !== AlgorithmCode.TokenBucket) return;
-    this.leases = desk.open(this, this.sync);
+    this.leases = keyLeases.open(this, this.sync);
   }
 
   /** The cost of a request, which must be one that can ever be paid. */

@@ -1,15 +1,14 @@
 import {
-  type ConsumptionReport,
-  type Overload,
-  type QuotaAdjust,
-  type TokenRequest,
-  type TokenResponse,
-} from '../algorithms/quota/quota-messages.js';
+  type AppCall,
+  type AppReply,
+  type QuotaCall,
+  type QuotaReply,
+} from '../algorithms/quota/quota-protocol.js';
 import { EventHub } from '../common/event-hub.js';
-import { type NodeMode } from '../local/mode-watch.js';
+import { type NodeMode } from '../local/lease-calls.js';
 import { type StoreSwitch } from '../stores/remote-store.js';
 
-/** What the limiter tells about itself. */
+/** The events of a limiter. */
 export interface RateLimiterEvents {
   /** The shared store stopped answering (failure modes apply) or answers again. Once per switch. */
   store: StoreSwitch;
@@ -25,7 +24,7 @@ export interface RateLimiterEvents {
   lease: { readonly request: TokenRequest; readonly response: TokenResponse };
   /** What this node consumed of an app; about once a second, and at the end. */
   consumption: ConsumptionReport;
-  /** The store has limits of a later revision than this process has. Told once for each revision. */
+  /** The store has limits of a later revision than this process has. Once for each revision. */
   revision: { readonly revision: number };
 }
 
@@ -40,7 +39,116 @@ const EVENTS: readonly (keyof RateLimiterEvents)[] = [
   'revision',
 ];
 
-/** Those who listen to a limiter. */
+/** The listeners of a limiter. */
 export type LimiterEvents = EventHub<RateLimiterEvents>;
 
 export const newLimiterEvents = (): LimiterEvents => new EventHub<RateLimiterEvents>(EVENTS);
+
+/*
+ * The messages between the tiers, one app at a time. What travels is a QuotaCall and its reply, which
+ * hold all of them for all apps of a node; these are the same figures for people and for programs that
+ * watch. Instants are wall-clock milliseconds.
+ */
+
+/** A node asks for tokens. */
+export interface TokenRequest {
+  readonly type: 'token_request';
+  readonly app: string;
+  readonly node: string;
+  /** Tokens to add to what the node holds, and tokens for requests that wait. */
+  readonly requested: number;
+  /** Tokens that the node holds. */
+  readonly currentLocal: number;
+  readonly timestampMs: number;
+}
+
+/** The store's answer. */
+export interface TokenResponse {
+  readonly type: 'token_response';
+  readonly app: string;
+  readonly granted: number;
+  /** Whole tokens left that the app is sure of. */
+  readonly remaining: number;
+  /** When what was short will be covered; now if nothing was. */
+  readonly nextRefillMs: number;
+}
+
+/** What a node consumed of an app's quota in a period. */
+export interface ConsumptionReport {
+  readonly type: 'consumption_report';
+  readonly app: string;
+  readonly node: string;
+  readonly periodStartMs: number;
+  readonly periodEndMs: number;
+  readonly totalCost: number;
+  readonly requestCount: number;
+  readonly byMethod: Readonly<Record<string, { readonly cost: number; readonly count: number }>>;
+}
+
+/** An app has other figures from an instant on. */
+export interface ConfigUpdate {
+  readonly type: 'config_update';
+  readonly app: string;
+  readonly guaranteed: number;
+  readonly burst: number;
+  readonly effectiveAtMs: number;
+  readonly revision: number;
+}
+
+/** All apps together ask for more than nine tenths of the capacity, or no longer do. */
+export interface Overload {
+  readonly type: 'overload';
+  readonly overloaded: boolean;
+}
+
+/** What an app may have just now, in tokens per second: its share during overload, else its burst. */
+export interface QuotaAdjust {
+  readonly type: 'quota_adjust';
+  readonly app: string;
+  readonly perSecond: number;
+  readonly guaranteed: number;
+  readonly overloaded: boolean;
+}
+
+export function tokenRequest(
+  { node }: QuotaCall,
+  { needs, want, holding = 0 }: AppCall,
+  app: string,
+  timestampMs: number,
+): TokenRequest {
+  const waiting = needs.reduce((sum, { cost, count }) => sum + cost * count, 0);
+  const requested = want + waiting;
+  return { type: 'token_request', app, node, requested, currentLocal: holding, timestampMs };
+}
+
+export function tokenResponse(
+  { needs: asked }: AppCall,
+  { granted, needs, remaining, retryAfterMicros }: AppReply,
+  { nowMicros }: QuotaReply,
+  app: string,
+): TokenResponse {
+  const served = asked.reduce((sum, { cost }, group) => sum + cost * (needs[group] ?? 0), 0);
+  const nextRefillMs = Math.ceil((nowMicros + retryAfterMicros) / 1000);
+  return { type: 'token_response', app, granted: granted + served, remaining, nextRefillMs };
+}
+
+/** Undefined if the call reports no consumption of the app: that travels only now and then. */
+export function consumptionReport(
+  { node }: QuotaCall,
+  { consumption }: AppCall,
+  app: string,
+  periodEndMs: number,
+): ConsumptionReport | undefined {
+  if (consumption === undefined) return undefined;
+  const { cost, count, methods, periodMs } = consumption;
+  return {
+    type: 'consumption_report',
+    app,
+    node,
+    periodStartMs: periodEndMs - periodMs,
+    periodEndMs,
+    totalCost: cost,
+    requestCount: count,
+    byMethod: Object.fromEntries(methods.map(({ method, ...use }) => [method, use])),
+  };
+}

@@ -2,8 +2,13 @@ import { type Limit } from '../algorithms/limit.js';
 import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type BoundLimit, type Edition } from './bound-limit.js';
-import { checkLimit, inherit, KNOWN_FIGURES, type LimitOptions } from './limit-figures.js';
-import { type CheckedPolicy } from './policy-options.js';
+import {
+  type CheckedPolicy,
+  checkLimit,
+  inherit,
+  KNOWN_FIGURES,
+  type LimitOptions,
+} from './policy-options.js';
 
 /** The figures of a limit as a value; a mere rate, as a tier may be. */
 export type LimitInput = LimitOptions | number | string;

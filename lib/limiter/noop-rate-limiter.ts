@@ -1,6 +1,4 @@
 import { SystemClock, type Clock } from '../common/clock.js';
-import { isList } from './asked.js';
-import { type ClusterQuota } from './cluster-quota.js';
 import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
@@ -8,9 +6,11 @@ import { type LimitsChange } from './limits-change.js';
 import { type RateLimiterOptions } from './options.js';
 import { type PolicyInput } from './policy-options.js';
 import {
+  isList,
   RateLimiter,
   type Acquire,
   type AcquireRequest,
+  type ClusterQuota,
   type PolicyInfo,
   type RateLimiterStats,
 } from './rate-limiter.js';

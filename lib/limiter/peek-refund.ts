@@ -1,21 +1,73 @@
 import { AlgorithmCode } from '../algorithms/limit.js';
-import { type Clock } from '../common/clock.js';
-import { CallKind, GiveBackLate, type RemoteStore } from '../stores/remote-store.js';
-import { type SplitRequest } from './asked.js';
-import { type Decision } from './decision.js';
-import { callStore } from './question.js';
+import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
+import { type BucketTable } from '../stores/memory/bucket-table.js';
+import {
+  CallKind,
+  GiveBackLate,
+  type RemoteAnswer,
+  type RemoteCall,
+  type RemoteStore,
+} from '../stores/remote-store.js';
+import { type BoundCheck } from './bound-limit.js';
+import { type Decision, type DecisionSource } from './decision.js';
+import { type SplitRequest } from './policy-registry.js';
 import { type QuotaRegistry } from './quota-registry.js';
 import { type QuotaRequest } from './rate-limiter.js';
-import { type BoundCheck } from './remembered-denial.js';
+import { OUTCOME } from './take.js';
 import { type WaitingLines } from './waiting-lines.js';
 
 /** By so much the wall clock and the monotonic one differ from one look to the next. */
 const WALL_CLOCK_MICROS = 2000;
 
-/** Puts tokens back where they were taken from, and wakes those who wait for them. */
+/** The decision that a take would get, with the tokens that it would take still there. */
+export function peekAt(
+  check: BoundCheck,
+  remote: RemoteStore | undefined,
+  clock: Clock,
+): Decision | Promise<Decision> {
+  const { limit, key, cost } = check;
+  if (limit.table !== undefined || remote === undefined) {
+    return peekHere(check, limit.table!, clock, 'local');
+  }
+  return callStore(remote, CallKind.Peek, [check]).then((answers) => {
+    const inHand = limit.leases?.tokensOf(key, clock.now()) ?? 0;
+    if (answers === undefined) {
+      if (inHand >= cost) return peekInHand(check, inHand, clock);
+      return peekHere(check, limit.fallbackTable(remote.nodes), clock, 'fallback');
+    }
+    const outcome = { ...answers[0]! };
+    if (outcome.allowed) outcome.level += cost * limit.figures.perToken;
+    outcome.level = Math.min(limit.figures.full, outcome.level + inHand * limit.figures.perToken);
+    if (inHand >= cost) Object.assign(outcome, { allowed: true, waitMicros: 0 });
+    return limit.describe(limit.figures, outcome, EPOCH_CLOCK, 'store');
+  });
+}
+
+function peekHere(
+  { limit, key, cost }: BoundCheck,
+  table: BucketTable,
+  clock: Clock,
+  source: DecisionSource,
+): Decision {
+  OUTCOME.nowMicros = clock.now();
+  table.peek(key, cost, OUTCOME);
+  if (OUTCOME.allowed) OUTCOME.level += cost * table.limit.perToken;
+  return limit.describe(table.limit, OUTCOME, clock, source);
+}
+
+/** While the store is away: tokens held here are certain, and the rest unknown. */
+function peekInHand({ limit }: BoundCheck, tokens: number, clock: Clock): Decision {
+  OUTCOME.nowMicros = clock.now();
+  OUTCOME.allowed = true;
+  OUTCOME.level = tokens * limit.figures.perToken;
+  OUTCOME.waitMicros = 0;
+  return limit.describe(limit.figures, OUTCOME, clock, 'local');
+}
+
+/** Puts tokens back where they were taken from, and wakes the callers that wait for them. */
 export class Refunds {
   constructor(
-    private readonly quotaBook: QuotaRegistry | undefined,
+    private readonly registry: QuotaRegistry | undefined,
     private readonly remote: RemoteStore | undefined,
     private readonly lines: WaitingLines,
     private readonly clock: Clock,
@@ -30,18 +82,18 @@ export class Refunds {
     return this.refundChecks(this.refundShares(checks, decision), decision);
   }
 
-  /** What `acquire` took for a caller that is gone. A policy that only watches may have given nothing. */
+  /** Tokens that `acquire` took for a caller that is gone. A policy in shadow may have given none. */
   giveBack({ checks, quotas }: SplitRequest, decision: Decision): void {
     const taken = checks.filter(({ limit }) => !limit.shadow);
-    // Quotas are asked first, so their decisions are the first.
+    // Quotas are taken first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
     const others = this.refundLate(this.refundShares(taken, decision), decision);
     if (others.length > 0) void this.refundChecks(others, decision);
   }
 
   /**
-   * The answer of the store may have come a while after the take. What has flowed in since has made
-   * good for the tokens already, so only the rest goes back. Returns what the store did not decide.
+   * The answer of the store may have come a while after the take. Tokens that flowed in since have made
+   * good for a part already, so only the rest goes back. Returns the checks that the store did not decide.
    */
   private refundLate(checks: readonly BoundCheck[], decision: Decision): readonly BoundCheck[] {
     const { remote } = this;
@@ -55,8 +107,8 @@ export class Refunds {
   }
 
   /**
-   * Tokens that the store never gave must not go there, but back to the share that gave them. What
-   * passed by another failure mode was given by nobody. Returns the rest.
+   * Tokens that the store never gave must not go there, but back to the share that gave them. Checks
+   * that passed by another failure mode took none. Returns the rest.
    */
   private refundShares(checks: readonly BoundCheck[], decision: Decision): readonly BoundCheck[] {
     const now = this.clock.now();
@@ -74,7 +126,7 @@ export class Refunds {
   /** With the decisions on them, as far as they are known: a share gets back what it gave. */
   refundQuotas(quotas: readonly QuotaRequest[], decisions: readonly Decision[]): void {
     for (const [i, quota] of quotas.entries()) {
-      this.quotaBook?.giveBack(quota, decisions[i]?.source);
+      this.registry?.giveBack(quota, decisions[i]?.source);
     }
     this.lines.wakeQuotas(quotas);
   }
@@ -114,18 +166,18 @@ export class Refunds {
   }
 }
 
-/** What was decided on one of the checks. */
+/** The decision on one of the checks. */
 function partOn({ limit }: BoundCheck, decision: Decision): Decision {
   return decision.decisions?.find(({ policy }) => policy === limit.policy) ?? decision;
 }
 
-/** When that was taken, on the store's clock. */
+/** The instant of the take, on the store's clock. */
 function takenInStoreAt(check: BoundCheck, decision: Decision): number {
   return Math.round(partOn(check, decision).timestampMs * 1000);
 }
 
 /**
- * When that was taken, on the clock of this process; a little before, because the instant of a
+ * The instant of the take on the clock of this process; a little before, because the instant of a
  * decision is of the wall clock, which drifts against it. Undefined if the wall clock has stepped back.
  */
 function takenHereAt(check: BoundCheck, decision: Decision, clock: Clock): number | undefined {
@@ -134,4 +186,24 @@ function takenHereAt(check: BoundCheck, decision: Decision, clock: Clock): numbe
   return agoMicros < -WALL_CLOCK_MICROS
     ? undefined
     : now - Math.max(0, agoMicros) - WALL_CLOCK_MICROS;
+}
+
+/** A call to the store that is no take. Resolves to undefined if the store could not answer. */
+function callStore(
+  store: RemoteStore,
+  kind: CallKind.Peek | CallKind.Refund | CallKind.LateRefund,
+  checks: readonly BoundCheck[],
+  takenAtMicros?: number,
+): Promise<readonly RemoteAnswer[] | undefined> {
+  return new Promise((resolve) => {
+    const call: RemoteCall = {
+      kind,
+      checks,
+      ...(takenAtMicros !== undefined && { takenAtMicros }),
+      settled: resolve,
+      failed: () => resolve(undefined),
+      settledLate: () => {},
+    };
+    store.submit(call);
+  });
 }

@@ -1,10 +1,8 @@
-import { isSameLimit } from '../algorithms/limit-change.js';
-import { type Limit } from '../algorithms/limit.js';
-import { type KeyLeases } from '../local/lease-desk.js';
+import { isSameLimit, type Limit } from '../algorithms/limit.js';
+import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { BoundLimit, limitId } from './bound-limit.js';
+import { BoundLimit, limitId, noCounts, type LimitCounters } from './bound-limit.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
-import { noCounts, type LimitCounters } from './limit-counters.js';
 import { type CheckedPolicy } from './policy-options.js';
 
 /** A policy that decides. */
@@ -25,7 +23,7 @@ const GIVEN_OVERFLOW_BUCKETS = 512;
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
-  desk: KeyLeases | undefined = undefined;
+  keyLeases: KeyLeases | undefined = undefined;
 
   constructor(
     private readonly memory: MemoryStore,
@@ -66,7 +64,7 @@ export class PolicyBinder {
     return new GivenLimits(
       policy,
       (tier, limit, old, now) => this.bindTier(policy, tier, limit, counters, old, now, true),
-      (limit) => limit.retire(this.desk),
+      (limit) => limit.retire(this.keyLeases),
       this.room,
     );
   }
@@ -74,7 +72,7 @@ export class PolicyBinder {
   /** Ends the limits of a policy that no tier of `kept` has taken over. */
   private release(policy: BoundPolicy, kept?: ReadonlyMap<string, BoundLimit>): void {
     for (const [tier, limit] of policy.tiers) {
-      if (limit.latest() !== kept?.get(tier)) limit.retire(this.desk);
+      if (limit.latest() !== kept?.get(tier)) limit.retire(this.keyLeases);
     }
   }
 
@@ -97,8 +95,8 @@ export class PolicyBinder {
     const table = goesOn ? old.table : own;
     const around = { memory, maxKeys, counters, overflowBuckets, tellsWindow: isGiven };
     const bound = new BoundLimit(policy, tier, figures, table, around);
-    if (goesOn) bound.takeOver(old, this.desk, now);
-    if (this.desk !== undefined) bound.leaseFrom(this.desk);
+    if (goesOn) bound.takeOver(old, this.keyLeases, now);
+    if (this.keyLeases !== undefined) bound.leaseFrom(this.keyLeases);
     return bound;
   }
 }

@@ -2,21 +2,30 @@ import { type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
-import { type KeyLeases } from '../local/lease-desk.js';
+import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { type BoundCheck } from './remembered-denial.js';
-import { windowMsOf, type BoundLimit, type Edition } from './bound-limit.js';
+import {
+  windowMsOf,
+  type BoundCheck,
+  type BoundLimit,
+  type Edition,
+  type LimitCounters,
+} from './bound-limit.js';
 import { GivenRoom, type LimitInput } from './given-limits.js';
-import { type LimitCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
-import { type LimitInfo, type PolicyInfo, type PolicyRequest } from './rate-limiter.js';
+import {
+  isList,
+  type Acquire,
+  type LimitInfo,
+  type PolicyInfo,
+  type PolicyRequest,
+  type QuotaRequest,
+} from './rate-limiter.js';
 
 /** Stands where no policy was looked up yet; no request can name it. */
 const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
-
-export type PolicyCounters = LimitCounters;
 
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyRegistry {
@@ -176,9 +185,9 @@ export class PolicyRegistry {
   }
 
   /** From now on hot keys may be leased, also those of policies that come later. */
-  leaseFrom(desk: KeyLeases): void {
-    this.binder.desk = desk;
-    for (const limit of this.limits()) limit.leaseFrom(desk);
+  leaseFrom(keyLeases: KeyLeases): void {
+    this.binder.keyLeases = keyLeases;
+    for (const limit of this.limits()) limit.leaseFrom(keyLeases);
   }
 
   /** Forgets denials and debts that are over, and figures that nobody brings any more. */
@@ -187,8 +196,8 @@ export class PolicyRegistry {
     this.room.sweep(now);
   }
 
-  counters(): Record<string, PolicyCounters> {
-    const all: Record<string, PolicyCounters> = {};
+  counters(): Record<string, LimitCounters> {
+    const all: Record<string, LimitCounters> = {};
     for (const policy of this.policies.values()) {
       const { name, counters } = policy;
       const sum = { ...counters };
@@ -246,4 +255,26 @@ function unusualKey(key: unknown): string {
     throw new InvalidArgumentError('key', key, 'a text that is not empty');
   }
   return boundedKey(key);
+}
+
+/** A request split into checks of policies and quotas, each in its order. */
+export interface SplitRequest {
+  readonly checks: readonly BoundCheck[];
+  readonly quotas: readonly QuotaRequest[];
+}
+
+/** Throws if any part of the request is invalid, so that nothing of it is taken or given back. */
+export function splitRequest(
+  request: Acquire,
+  policies: PolicyRegistry,
+  checkQuota: (quota: QuotaRequest) => void,
+): SplitRequest {
+  const requests = isList(request) ? request : [request];
+  if (requests.length === 0) {
+    throw new InvalidArgumentError('request', request, 'at least one policy and key, or app');
+  }
+  const quotas = requests.filter((one) => one?.app !== undefined);
+  const rules = requests.filter((one) => one?.app === undefined);
+  for (const quota of quotas) checkQuota(quota);
+  return { checks: rules.length === 0 ? [] : policies.checks(rules), quotas };
 }

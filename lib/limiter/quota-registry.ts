@@ -1,5 +1,7 @@
+import { compileQuota } from '../algorithms/quota/quota-limits.js';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type Clock } from '../common/clock.js';
+import { durationMs } from '../common/duration.js';
 import {
   CostExceedsLimitError,
   InvalidArgumentError,
@@ -7,40 +9,53 @@ import {
   UnknownAppError,
 } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
-import { type AppTokens } from '../local/app-tokens.js';
-import { type QuotaNodeEvents } from '../local/node-surroundings.js';
-import { QuotaNode } from '../local/quota-node.js';
-import { type QuotaOutcome } from '../local/quota-outcome.js';
+import { AppTokens, type AppTokensSettings } from '../local/app-tokens.js';
+import { type QuotaNodeEvents } from '../local/lease-calls.js';
+import { quotaHorizonMicros } from '../local/lease-figures.js';
+import { gatherMicrosOf } from '../local/offline-share.js';
+import { QuotaNode, type NodeTuning, type QuotaOutcome } from '../local/quota-node.js';
 import {
   type QuotaLimitsStore,
   type QuotaMembers,
   type QuotaOverview,
   type QuotaStore,
 } from '../stores/quota-store.js';
-import { ClusterQuota } from './cluster-quota.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
-import { NOTHING, newTank, planOf, type QuotaPlan } from './quota-plan.js';
-import { type QuotaRequest, type QuotaStats } from './rate-limiter.js';
+import { ClusterQuota, type QuotaRequest, type QuotaStats } from './rate-limiter.js';
 
 /** The ceiling of an app is a second deep, so after one second without use it is whole again. */
 const RESET_MS = 1000;
+
+/** A quota as the local tier goes by it. */
+interface QuotaPlan {
+  readonly apps: ReadonlyMap<string, AppTokensSettings>;
+  readonly tuning: NodeTuning;
+}
+
+/** An app that the store does not know yet. */
+const NOTHING: AppTokensSettings = {
+  guaranteed: 0,
+  burst: 0,
+  maxCost: 0,
+  gatherMicros: 0,
+};
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
 export class QuotaRegistry extends ClusterQuota {
   readonly node: QuotaNode;
   private readonly clusterId: string;
-  /** How many nodes there are to an app that the store has not told of yet. */
+  /** The number of nodes of an app before the first reply about it. */
   private readonly assumedNodes: number;
-  /** All apps that there ever were; those that are gone may come back. */
+  /** All apps that there ever were; apps that are gone may come back. */
   private readonly known = new Map<string, AppTokens>();
-  private tanks: ReadonlyMap<string, AppTokens>;
+  private apps: ReadonlyMap<string, AppTokens>;
   private latest: AppTokens | undefined;
   private revision = 0;
-  /** What is in effect, and what it was made of. */
+  /** The quota in effect, and its figures for the local tier. */
   private checked: CheckedQuota;
   private plan: QuotaPlan;
-  /** The largest `maxCost` that there ever was: what was taken under it may still come back. */
+  /** The largest `maxCost` that there ever was: tokens taken under it may still come back. */
   private largestCost: number;
 
   constructor(
@@ -59,28 +74,28 @@ export class QuotaRegistry extends ClusterQuota {
     this.largestCost = quota.figures.maxCost;
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
-    const tanks = Array.from(apps, ([app, figures], index) => {
-      return newTank(index, app, figures, this.assumedNodes);
+    const held = Array.from(apps, ([name, ofApp], index) => {
+      return newApp(index, name, ofApp, this.assumedNodes);
     });
-    for (const tank of tanks) this.known.set(tank.name, tank);
-    this.tanks = new Map(this.known);
+    for (const app of held) this.known.set(app.name, app);
+    this.apps = new Map(this.known);
     const settings = { nodeId, incarnation, decisionTimeoutMs, ...tuning };
-    this.node = new QuotaNode(settings, tanks, store, clock, events);
+    this.node = new QuotaNode(settings, held, store, clock, events);
     store.join(`${incarnation}:${nodeId}`, quota.local.apps, (nodesOf, isAll) => {
       const now = clock.now();
-      for (const tank of this.known.values()) tank.shareWith(nodesOf(tank.name), isAll, now);
+      for (const app of this.known.values()) app.shareWith(nodesOf(app.name), isAll, now);
     });
   }
 
-  /** Reports what is left to report, gives everything back, and is counted no longer. */
+  /** Reports all that was used, gives all tokens back, and is counted no longer. */
   async leave(): Promise<void> {
     await this.node.leave();
     await this.store.leave();
   }
 
   /**
-   * Another quota for the same cluster. Whatever is wrong with it is found here; what is returned
-   * puts it into effect at once and cannot fail, however the store is.
+   * Another quota for the same cluster. Every mistake in it is found here; the returned function puts it
+   * into effect at once and cannot fail, however the store is.
    */
   prepare(quota: QuotaOptions | undefined, revision: number): () => void {
     if (quota === undefined) throw new RestartNeededError('quota', quota, 'a quota');
@@ -107,28 +122,28 @@ export class QuotaRegistry extends ClusterQuota {
   private commit({ apps }: QuotaPlan): AppTokens[] {
     const now = this.clock.now();
     const added: AppTokens[] = [];
-    for (const [app, tank] of this.known) if (!apps.has(app)) tank.retire(now);
-    for (const [app, figuresOfApp] of apps) {
-      let tank = this.known.get(app);
-      if (tank === undefined) {
-        tank = newTank(this.known.size, app, NOTHING, this.assumedNodes);
-        this.known.set(app, tank);
-        added.push(tank);
+    for (const [name, app] of this.known) if (!apps.has(name)) app.retire(now);
+    for (const [name, settings] of apps) {
+      let app = this.known.get(name);
+      if (app === undefined) {
+        app = newApp(this.known.size, name, NOTHING, this.assumedNodes);
+        this.known.set(name, app);
+        added.push(app);
       }
-      tank.change(figuresOfApp, now);
+      app.change(settings, now);
     }
-    this.tanks = new Map(Array.from(this.known).filter(([app]) => apps.has(app)));
+    this.apps = new Map(Array.from(this.known).filter(([name]) => apps.has(name)));
     this.latest = undefined;
     return added;
   }
 
   decide(request: QuotaRequest): Decision | Promise<Decision> {
-    const tank = this.tankOf(request.app);
-    const cost = request.cost === undefined ? 1 : costWithin(tank, request.cost, tank.maxCost);
-    const outcome = this.node.tryAcquire(tank, cost);
+    const app = this.appOf(request.app);
+    const cost = request.cost === undefined ? 1 : costWithin(app, request.cost, app.maxCost);
+    const outcome = this.node.tryAcquire(app, cost);
     return outcome instanceof Promise
-      ? outcome.then((made) => this.describe(tank, made, this.clock.now(), cost, request.method))
-      : this.describe(tank, outcome, this.node.decidedAt, cost, request.method);
+      ? outcome.then((made) => this.describe(app, made, this.clock.now(), cost, request.method))
+      : this.describe(app, outcome, this.node.decidedAt, cost, request.method);
   }
 
   status(): Promise<QuotaStatus> {
@@ -137,9 +152,9 @@ export class QuotaRegistry extends ClusterQuota {
 
   stats(): QuotaStats {
     const { node } = this;
-    const apps = Array.from(this.tanks, ([app, tank]) => {
-      const { tokens, allowed, denied } = tank;
-      return [app, { mode: node.modeOf(tank), tokens, allowed, denied }] as const;
+    const apps = Array.from(this.apps, ([name, app]) => {
+      const { tokens, allowed, denied } = app;
+      return [name, { mode: node.modeOf(app), tokens, allowed, denied }] as const;
     });
     return {
       decisions: node.decisions,
@@ -151,63 +166,63 @@ export class QuotaRegistry extends ClusterQuota {
 
   /** Throws what `decide` would, and takes nothing. */
   check({ app, cost = 1 }: QuotaRequest): void {
-    const tank = this.tankOf(app);
-    costWithin(tank, cost, tank.maxCost);
+    const held = this.appOf(app);
+    costWithin(held, cost, held.maxCost);
   }
 
   /** Throws if no request can have taken that. */
   checkRefund({ app, cost = 1 }: QuotaRequest): void {
-    costWithin(this.knownTank(app), cost, this.largestCost);
+    costWithin(this.knownApp(app), cost, this.largestCost);
   }
 
   /** Tokens that were taken and are not used, of a request that has been checked. */
   giveBack(request: QuotaRequest, source: DecisionSource | undefined): void {
-    this.node.giveBack(this.knownTank(request.app), request.cost ?? 1, source);
+    this.node.giveBack(this.knownApp(request.app), request.cost ?? 1, source);
   }
 
   /** Of tokens that were taken: the app may be gone since. */
-  private knownTank(app: string): AppTokens {
-    return this.known.get(app) ?? this.tankOf(app);
+  private knownApp(name: string): AppTokens {
+    return this.known.get(name) ?? this.appOf(name);
   }
 
-  private tankOf(app: string): AppTokens {
-    if (this.latest?.name === app) return this.latest;
-    const tank = this.tanks.get(app);
-    if (tank === undefined) throw new UnknownAppError(app, [...this.tanks.keys()]);
-    this.latest = tank;
-    this.store.serve(app);
-    return tank;
+  private appOf(name: string): AppTokens {
+    if (this.latest?.name === name) return this.latest;
+    const app = this.apps.get(name);
+    if (app === undefined) throw new UnknownAppError(name, [...this.apps.keys()]);
+    this.latest = app;
+    this.store.serve(name);
+    return app;
   }
 
   private describe(
-    tank: AppTokens,
+    app: AppTokens,
     outcome: QuotaOutcome,
     now: number,
     cost: number,
     method: string | undefined,
   ): Decision {
     if (outcome.allowed) {
-      tank.allowed++;
-      tank.usage.add(cost, method);
+      app.allowed++;
+      app.usage.add(cost, method);
     } else {
-      tank.denied++;
+      app.denied++;
     }
     return {
       allowed: outcome.allowed,
-      remaining: remainingOf(tank, outcome),
-      limit: tank.burst,
+      remaining: remainingOf(app, outcome),
+      limit: app.burst,
       delayMs: 0,
       retryAfterMs: outcome.allowed ? 0 : Math.ceil(outcome.retryAfterMicros / 1000),
       resetMs: RESET_MS,
       timestampMs: this.clock.epochMs(now),
-      policy: tank.name,
+      policy: app.name,
       tier: outcome.tier,
       source: outcome.source,
     };
   }
 }
 
-/** What is here and what the store had left for the app when last heard; without the store only what is here. */
+/** Tokens here and those of the app in the store by its latest reply; without the store only those here. */
 function remainingOf({ tokens, remaining, burst }: AppTokens, { source }: QuotaOutcome): number {
   return source === 'fallback' ? tokens : Math.min(burst, tokens + remaining);
 }
@@ -218,4 +233,34 @@ function costWithin({ name }: AppTokens, cost: number, maxCost: number): number 
   }
   wholeCost(cost);
   return cost;
+}
+
+function planOf({ figures, local }: CheckedQuota): QuotaPlan {
+  const limits = compileQuota(figures);
+  const { maxCost } = figures;
+  const gatherMicros = gatherMicrosOf(limits);
+  const apps = figures.apps.map(({ app, guaranteed, burst }) => {
+    return [app, { guaranteed, burst, maxCost, gatherMicros }] as const;
+  });
+  return {
+    apps: new Map(apps),
+    tuning: {
+      horizonMicros: quotaHorizonMicros(limits),
+      paceMicros: limits.paceMicros,
+      syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
+      batchThreshold: local.batchThreshold,
+      reserveTarget: figures.reserveTarget,
+      refillThreshold: local.refillThreshold,
+    },
+  };
+}
+
+function newApp(
+  index: number,
+  name: string,
+  settings: AppTokensSettings,
+  nodes: number,
+): AppTokens {
+  const { guaranteed, burst, maxCost, gatherMicros } = settings;
+  return new AppTokens(index, name, guaranteed, burst, maxCost, gatherMicros, nodes);
 }

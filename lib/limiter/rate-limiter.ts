@@ -1,12 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
+import { type LimitCounters } from './bound-limit.js';
 import { type Decision } from './decision.js';
-import { type NodeMode } from '../local/mode-watch.js';
+import { type NodeMode } from '../local/lease-calls.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
 import { type LimitsChange } from './limits-change.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
-import { type ClusterQuota } from './cluster-quota.js';
-import { type PolicyCounters } from './policy-registry.js';
 import { type StoreStats } from '../stores/redis/redis-store.js';
 
 /** May this key of this policy have so many tokens? */
@@ -41,6 +41,10 @@ export type AcquireRequest = PolicyRequest | QuotaRequest;
 
 /** One request, or several of which all or none are taken. */
 export type Acquire = AcquireRequest | readonly AcquireRequest[];
+
+export function isList(request: Acquire): request is readonly AcquireRequest[] {
+  return Array.isArray(request);
+}
 
 export interface AcquireOptions {
   /** Give up if the tokens will not be there in time. Default: wait as long as it takes. */
@@ -98,6 +102,14 @@ export interface AppQuotaStats {
 export interface SharedRedis {
   readonly client: Redis | Cluster;
   readonly prefix: string;
+}
+
+export type PolicyCounters = LimitCounters;
+
+/** The quota that all apps share. Abstract, so that it is its own injection token. */
+export abstract class ClusterQuota {
+  /** Capacity, outstanding leases, and each app's grants, demand and consumption. */
+  abstract status(): Promise<QuotaStatus>;
 }
 
 /**

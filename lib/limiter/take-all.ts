@@ -1,4 +1,3 @@
-import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import { type BucketTable } from '../stores/memory/bucket-table.js';
 import {
@@ -11,30 +10,110 @@ import {
   type RemoteCheck,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { type BoundLimit } from './bound-limit.js';
+import { type BoundCheck, type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
-import { payOwed } from './owed-debt.js';
-import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
+import { type Refunds } from './peek-refund.js';
+import { type SplitRequest } from './policy-registry.js';
+import { type QuotaRegistry } from './quota-registry.js';
+import { failByMode, knownDenial, OUTCOME, payOwed, rememberDenial, takeShared } from './take.js';
 
-/** Told to callers that are refused because the store is away: it is looked for about that often. */
-const CLOSED_RETRY_MICROS = 1_000_000;
+/** Takes lists of requests, in any mixture of policies and quotas: all or none of them. */
+export class TakeAll {
+  constructor(
+    /** Called each time: it throws where there is no quota, or none any more. */
+    private readonly quotas: () => QuotaRegistry,
+    private readonly remote: RemoteStore | undefined,
+    private readonly refunds: Refunds,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Quotas first: they are nearly always decided here, and their tokens can be put back. */
+  take(request: SplitRequest): Decision | Promise<Decision> {
+    const { checks, quotas } = request;
+    if (quotas.length === 0) return this.takeChecks(checks);
+    const made: Decision[] = [];
+    const next = (): Decision | Promise<Decision> => {
+      const quota = quotas[made.length];
+      if (quota === undefined) return this.afterQuotas(request, made);
+      const decision = this.quotas().decide(quota);
+      const go = (one: Decision): Decision | Promise<Decision> => {
+        if (!one.allowed) {
+          this.refunds.refundQuotas(quotas.slice(0, made.length), made);
+          return decisive([one]);
+        }
+        made.push(one);
+        return next();
+      };
+      return decision instanceof Promise ? decision.then(go) : go(decision);
+    };
+    return next();
+  }
+
+  private afterQuotas(
+    { checks, quotas }: SplitRequest,
+    made: readonly Decision[],
+  ): Decision | Promise<Decision> {
+    if (checks.length === 0) return decisive(made);
+    const join = (decision: Decision): Decision => {
+      if (!decision.allowed) this.refunds.refundQuotas(quotas, made);
+      const parts = decision.decisions ?? [decision];
+      return decisive(decision.allowed ? [...made, ...parts] : parts);
+    };
+    const decision = this.takeChecks(checks);
+    return decision instanceof Promise ? decision.then(join) : join(decision);
+  }
+
+  /** A policy that only watches has no part in whether the others are taken. */
+  private takeChecks(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    const isList = checks.length > 1;
+    const enforced = checks.filter((check) => !check.limit.shadow);
+    if (enforced.length === checks.length || !isList) return this.begin(checks, isList);
+    if (enforced.length === 0) return this.watch(checks);
+    const decision = this.begin(enforced, isList);
+    const watched = checks.filter((check) => check.limit.shadow);
+    if (decision instanceof Promise) {
+      return decision.then((made) => this.watchIfAllowed(made, watched));
+    }
+    return this.watchIfAllowed(decision, watched);
+  }
+
+  private watchIfAllowed(decision: Decision, watched: readonly BoundCheck[]): Decision {
+    if (decision.allowed) void this.watch(watched);
+    return decision;
+  }
+
+  private watch(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    const decisions = checks.map((check) => this.begin([check], false));
+    return decisions.some((decision) => decision instanceof Promise)
+      ? Promise.all(decisions.map((one) => Promise.resolve(one))).then(decisive)
+      : decisive(decisions as Decision[]);
+  }
+
+  private begin(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
+    const [first] = checks;
+    const { remote, clock } = this;
+    if (!isList && remote !== undefined && first?.limit.table === undefined) {
+      const { limit, key, cost } = first!;
+      return takeShared(limit, key, cost, remote, clock);
+    }
+    return new MultiTake(checks, isList, remote, clock).begin();
+  }
+}
 
 /**
  * A take of one or more checks, all or nothing, with as little as possible taken and given back:
  * first every denial that is known here, then the buckets of this process, then the tokens that it
  * holds on lease, and last, with all the rest in one call, the store.
- *
- * `decision` is set once it is made, which may be before `begin` returns.
  */
-export class MultiTake implements RemoteCall {
+class MultiTake implements RemoteCall {
   readonly kind = CallKind.Take;
   checks: BoundCheck[] = [];
-  decision: Decision | undefined;
+  private decision: Decision | undefined;
   private readonly here: BoundCheck[] = [];
   private takenHereAt = 0;
-  /** Those of the store for which this process held tokens. */
+  /** Checks of the store for which this process held tokens. */
   private readonly leased: BoundCheck[] = [];
-  /** Those of the store that passed by the share of this process instead. */
+  /** Checks of the store that passed by the share of this process instead. */
   private readonly byShare: RemoteCheck[] = [];
   private readonly decisions: Decision[] = [];
   private readonly deciders: BoundLimit[] = [];
@@ -52,7 +131,7 @@ export class MultiTake implements RemoteCall {
       (check.limit.table === undefined ? this.checks : this.here).push(check);
   }
 
-  /** The decision, at once if it needed nobody else. */
+  /** The decision, at once if this process can make it. */
   begin(): Decision | Promise<Decision> {
     if (this.deniedFromMemory() || !this.takeHere()) this.finish();
     else this.takeLeasedOrAsk();
@@ -67,7 +146,7 @@ export class MultiTake implements RemoteCall {
       this.giveBackLeased((check) => this.store?.submit(new GiveBack([check])));
     }
     answers.forEach((answer, index) => {
-      // A check that would have passed says nothing about why the request was denied.
+      // A check that would have passed is no reason for the denial.
       if (answer.allowed && !allowed) return;
       const check = this.checks[index]!;
       const { limit } = check;
@@ -77,20 +156,16 @@ export class MultiTake implements RemoteCall {
     this.finish();
   }
 
+  /** The failure modes of the policies decide. */
   failed(): void {
-    this.decideWithoutStore();
-  }
-
-  /** As the failure modes of the policies have it. */
-  decideWithoutStore(): Decision {
     this.fallBack();
-    return this.finish();
+    this.finish();
   }
 
   /**
-   * The store had decided otherwise, perhaps. Tokens that it took for a check which was refused
-   * meanwhile go back; those that passed by share and that it refused, it is owed. What passed
-   * because its policy lets everything pass (`open`) was never counted, and is owed to nobody.
+   * The store may have decided otherwise. Tokens that it took for a check which was refused meanwhile go
+   * back; a check that passed by share and was refused by the store is a debt. A check that passed
+   * because its policy lets everything pass (`open`) was never counted, and is none.
    */
   settledLate(answers: readonly RemoteAnswer[], checks: readonly RemoteCheck[]): void {
     if (answers.every((answer) => answer.allowed)) {
@@ -102,7 +177,7 @@ export class MultiTake implements RemoteCall {
     }
   }
 
-  /** What passed by share the store will hear of when it answers again. */
+  /** Checks that passed by share are reported when the store answers again. */
   unanswered(checks: readonly RemoteCheck[]): void {
     const now = this.clock.now();
     for (const check of checks as readonly BoundCheck[]) {
@@ -173,7 +248,7 @@ export class MultiTake implements RemoteCall {
     return this.takeFrom(this.here, (check) => check.limit.table!, 'local');
   }
 
-  /** What was taken in process before somebody else said no. */
+  /** Tokens of this process, taken before another check was denied. */
   private giveBackHere(): void {
     const now = this.clock.now();
     this.forgetNotes(0);
@@ -182,7 +257,7 @@ export class MultiTake implements RemoteCall {
     }
   }
 
-  /** The same for tokens on lease; `used` are those that the store has been told of as used. */
+  /** The same for tokens on lease; `used` gets the checks whose tokens were reported as used. */
   private giveBackLeased(used: (check: BoundCheck) => void): void {
     const now = this.clock.now();
     for (const check of this.leased.splice(0)) {
@@ -191,17 +266,14 @@ export class MultiTake implements RemoteCall {
     }
   }
 
-  /** Each check as its policy's failure mode has it; those by local share all or nothing again. */
+  /** Each check by the failure mode of its policy; those by local share all or nothing again. */
   private fallBack(): void {
     const taken = this.decisions.length;
     const closed = this.checks.filter(({ limit }) => limit.failureMode === 'closed');
     const open = this.checks.filter(({ limit }) => limit.failureMode === 'open');
     const byShare = this.checks.filter(({ limit }) => limit.failureMode === 'local');
     OUTCOME.nowMicros = this.clock.now();
-    OUTCOME.allowed = false;
-    OUTCOME.level = 0;
-    OUTCOME.waitMicros = CLOSED_RETRY_MICROS;
-    for (const { limit } of closed) this.noteFallback(limit);
+    for (const { limit } of closed) this.noteFallback(limit, 'closed');
     const nodes = this.store?.nodes ?? 1;
     const isDenied = this.decisions.slice(taken).some((decision) => !decision.allowed);
     if (
@@ -211,20 +283,16 @@ export class MultiTake implements RemoteCall {
       const denials = this.decisions.slice(taken);
       const deciders = this.deciders.slice(taken);
       this.giveBackHere();
-      // The bucket may have refilled since the store was told of them as used; so they are lost.
+      // The bucket may have refilled since they were reported as used; so they are lost.
       this.giveBackLeased(() => {});
       denials.forEach((denial, index) => this.note(deciders[index]!, denial, denial.allowed));
       return;
     }
-    OUTCOME.allowed = true;
-    OUTCOME.waitMicros = 0;
-    for (const { limit } of open) {
-      OUTCOME.level = limit.figures.full;
-      this.noteFallback(limit);
-    }
+    for (const { limit } of open) this.noteFallback(limit, 'open');
   }
 
-  private noteFallback(limit: BoundLimit): void {
+  private noteFallback(limit: BoundLimit, mode: 'open' | 'closed'): void {
+    failByMode(mode, limit);
     const decision = limit.describe(limit.figures, OUTCOME, this.clock, 'fallback');
     this.note(limit, decision, OUTCOME.allowed);
   }
@@ -267,6 +335,3 @@ export class MultiTake implements RemoteCall {
     return true;
   }
 }
-
-/** Read before the next use; nothing here awaits in between. */
-const OUTCOME = new Outcome();

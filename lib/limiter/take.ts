@@ -1,25 +1,98 @@
+import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import {
   CallKind,
+  Debt,
+  GiveBackLate,
   type RemoteAnswer,
   type RemoteCall,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { MultiTake } from './take-all.js';
+import { type BoundCheck, type BoundLimit } from './bound-limit.js';
 import { type Decision } from './decision.js';
-import { takeLeasedAfterAll } from './leased-take.js';
-import { payOwed } from './owed-debt.js';
-import { knownDenial, rememberDenial, type BoundCheck } from './remembered-denial.js';
+import { keyOf } from './policy-registry.js';
+import { type PolicyRequest } from './rate-limiter.js';
 
-/** A take of one bucket of the store: most requests are that, and need none of Attempt's lists. */
-export class SingleTake implements RemoteCall {
+/**
+ * The outcome of all takes, so that none allocates one. It is read before the next take: nothing awaits
+ * in between.
+ */
+export const OUTCOME = new Outcome();
+
+/** Callers that are refused because the store is away are asked to wait about as long as until its next probe. */
+const CLOSED_RETRY_MICROS = 1_000_000;
+
+/**
+ * Another process may reset or refund the key, or the store may lose it, without notice here. So a denial
+ * is remembered for a second at most, which makes a flood of any size one call per second.
+ */
+const LONGEST_MEMORY_MICROS = 1_000_000;
+
+/** Takes one bucket: in this process where it lives here, else with leased tokens, else in the store. */
+export function take(
+  limit: BoundLimit,
+  request: PolicyRequest,
+  remote: RemoteStore | undefined,
+  clock: Clock,
+): Decision | Promise<Decision> {
+  const { table } = limit;
+  if (table === undefined) {
+    return takeShared(limit, keyOf(request), limit.costOf(request.cost), remote!, clock);
+  }
+  const cost = limit.costOf(request.cost);
+  const key = keyOf(request);
+  OUTCOME.nowMicros = clock.now();
+  table.take(key, cost, OUTCOME);
+  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+}
+
+export function takeShared(
+  limit: BoundLimit,
+  key: string,
+  cost: number,
+  store: RemoteStore,
+  clock: Clock,
+): Decision | Promise<Decision> {
+  const leased = takeLeased(limit, key, cost, clock);
+  return leased ?? new SingleTake({ limit, key, cost }, store, clock).begin();
+}
+
+/** The decision, if this process holds enough tokens of the key to make it. */
+function takeLeased(
+  limit: BoundLimit,
+  key: string,
+  cost: number,
+  clock: Clock,
+): Decision | undefined {
+  const { leases } = limit;
+  if (leases === undefined || leases.size === 0) return undefined;
+  OUTCOME.nowMicros = clock.now();
+  if (!leases.take(key, cost, OUTCOME)) return undefined;
+  leases.decided++;
+  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+}
+
+/** Tokens that the store denied may be here: taken by this very process, ahead, a moment before. */
+function takeLeasedAfterAll(check: BoundCheck, clock: Clock): Decision | undefined {
+  const { limit, key, cost } = check;
+  const { leases } = limit;
+  if (leases === undefined || leases.size === 0) return undefined;
+  OUTCOME.nowMicros = clock.now();
+  if (!leases.takeAfterAll(key, cost, OUTCOME)) return undefined;
+  leases.decided++;
+  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+}
+
+/** A take of one bucket of the store: most requests are that, and need none of the lists of several. */
+class SingleTake implements RemoteCall {
   readonly kind = CallKind.Take;
   readonly checks: readonly [BoundCheck];
   private decision: Decision | undefined;
-  /** How it was decided when the store could not answer. */
-  private withoutStore: MultiTake | undefined;
   private resolve: ((decision: Decision) => void) | undefined;
   private generation = 0;
+  /** The request passed while the store could not answer; if by share, the share was charged. */
+  private hasPassed = false;
+  private isByShare = false;
 
   constructor(
     check: BoundCheck,
@@ -29,7 +102,7 @@ export class SingleTake implements RemoteCall {
     this.checks = [check];
   }
 
-  /** The decision, at once if it needed nobody else. */
+  /** The decision, at once if it is known here. */
   begin(): Decision | Promise<Decision> {
     const { limit, key, cost } = this.checks[0];
     const denied = knownDenial(this.checks[0], this.clock);
@@ -55,22 +128,110 @@ export class SingleTake implements RemoteCall {
     this.finish(check.limit.decide(check.limit.figures, answer, EPOCH_CLOCK, 'store'));
   }
 
+  /** The failure mode of the policy decides. */
   failed(): void {
-    const { checks, store, clock } = this;
-    this.withoutStore = new MultiTake(checks, false, store, clock);
-    this.finish(this.withoutStore.decideWithoutStore());
+    const { clock, store } = this;
+    const [{ limit, key, cost }] = this.checks;
+    const { failureMode } = limit;
+    OUTCOME.nowMicros = clock.now();
+    if (failureMode !== 'local') {
+      failByMode(failureMode, limit);
+      this.hasPassed = OUTCOME.allowed;
+      return this.finish(limit.decide(limit.figures, OUTCOME, clock, 'fallback'));
+    }
+    const table = limit.fallbackTable(store.nodes);
+    // A bucket is made for a key only when a request passes.
+    table.peek(key, cost, OUTCOME);
+    if (OUTCOME.allowed || limit.shadow) table.take(key, cost, OUTCOME);
+    this.isByShare = OUTCOME.allowed;
+    this.hasPassed = OUTCOME.allowed;
+    this.finish(limit.decide(table.limit, OUTCOME, clock, 'fallback'));
   }
 
-  settledLate(answers: readonly RemoteAnswer[]): void {
-    this.withoutStore?.settledLate(answers, this.checks);
+  /** As for several checks (take-all). */
+  settledLate([answer]: readonly RemoteAnswer[]): void {
+    const { checks, store } = this;
+    if (answer!.allowed) {
+      if (!this.hasPassed) store.submit(new GiveBackLate(checks, answer!.nowMicros));
+    } else if (this.isByShare) {
+      store.submit(new Debt(checks));
+    }
   }
 
   unanswered(): void {
-    this.withoutStore?.unanswered(this.checks);
+    const [{ limit, key, cost }] = this.checks;
+    if (this.isByShare) limit.latest().owe(key, cost, this.clock.now());
   }
 
   private finish(decision: Decision): void {
     this.decision = decision;
     this.resolve?.(decision);
+  }
+}
+
+/** The outcome of a check whose policy does not go by a share while the store cannot answer. */
+export function failByMode(mode: 'open' | 'closed', { figures }: BoundLimit): void {
+  const isOpen = mode === 'open';
+  OUTCOME.allowed = isOpen;
+  OUTCOME.level = isOpen ? figures.full : 0;
+  OUTCOME.waitMicros = isOpen ? 0 : CLOSED_RETRY_MICROS;
+}
+
+/** The denial that a check runs into again, if that is known here. */
+export function knownDenial(check: BoundCheck, clock: Clock): Decision | undefined {
+  const { limit, key, cost } = check;
+  const now = clock.now();
+  const denial = limit.denials.find(key, cost, now);
+  if (denial === undefined) return undefined;
+  const waitMicros = limit.waitAfter(denial, cost, now);
+  if (waitMicros === undefined) return undefined;
+  OUTCOME.nowMicros = now;
+  OUTCOME.allowed = false;
+  OUTCOME.level = denial.level;
+  OUTCOME.waitMicros = waitMicros;
+  return limit.describe(limit.figures, OUTCOME, clock, 'local');
+}
+
+/**
+ * Remembers a denial of the store, unless tokens came back since the call was made. Its time counts
+ * from the arrival of the answer, which is later than the store's decision: never too early.
+ */
+export function rememberDenial(
+  check: BoundCheck,
+  generation: number,
+  answer: RemoteAnswer,
+  clock: Clock,
+): void {
+  const { limit, key, cost } = check;
+  if (limit.denials.generationOf(key) !== generation) return;
+  const now = clock.now();
+  const untilMicros = now + Math.min(answer.waitMicros, LONGEST_MEMORY_MICROS);
+  const dueMicros = now + answer.waitMicros;
+  limit.denials.remember(key, { untilMicros, dueMicros, cost, level: answer.level });
+}
+
+/** The store answers for a key: tokens that passed without it are reported as a debt. */
+export function payOwed(check: BoundCheck, store: RemoteStore, clock: Clock): void {
+  const { key } = check;
+  const limit = check.limit.latest();
+  // Every answer of the store comes by here, and next to none finds anything owed.
+  if (limit.owed === undefined || limit.owed.isEmpty) return;
+  const sinceMicros = clock.now();
+  const cost = limit.takeOwed(key, sinceMicros);
+  if (cost > 0) store.submit(new OwedDebt({ limit, key, cost }, sinceMicros));
+}
+
+/** A debt that stays one if it gets lost on its way. */
+class OwedDebt extends Debt {
+  constructor(
+    private readonly check: BoundCheck,
+    private readonly sinceMicros: number,
+  ) {
+    super([check]);
+  }
+
+  unanswered(): void {
+    const { limit, key, cost } = this.check;
+    limit.latest().owe(key, cost, this.sinceMicros);
   }
 }

@@ -1,8 +1,8 @@
 import { type Clock } from '../common/clock.js';
-import { type SplitRequest } from './asked.js';
+import { type SplitRequest } from './policy-registry.js';
 import { type Decision } from './decision.js';
 import { type AcquireOptions, type QuotaRequest } from './rate-limiter.js';
-import { type BoundCheck } from './remembered-denial.js';
+import { type BoundCheck } from './bound-limit.js';
 import { WaitingLine, type LineTask } from './waiting-line.js';
 
 /** Of `acquire` calls for one quota. */

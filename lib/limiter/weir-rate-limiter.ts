@@ -1,48 +1,41 @@
-import { Outcome } from '../algorithms/algorithm.js';
 import { SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject } from '../common/validate.js';
-import { KeyLeases } from '../local/lease-desk.js';
+import { KeyLeases } from '../local/key-leases.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
-import { isList, splitRequest, type SplitRequest } from './asked.js';
-import { type BoundLimit } from './bound-limit.js';
-import { type ClusterQuota } from './cluster-quota.js';
+import { createQuota, createRemoteStore, StoreWatch } from './create-stores.js';
 import { type Decision } from './decision.js';
 import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
-import { takeLeased } from './leased-take.js';
 import { checkChange, type CheckedChange, type LimitsChange } from './limits-change.js';
-import { ListTaker } from './list-taker.js';
 import {
   checkAcquireOptions,
   checkLimiterOptions,
   checkStore,
   type RateLimiterOptions,
 } from './options.js';
-import { peekAt } from './peek.js';
-import { keyOf, PolicyRegistry } from './policy-registry.js';
+import { peekAt, Refunds } from './peek-refund.js';
+import { PolicyRegistry, splitRequest, type SplitRequest } from './policy-registry.js';
 import { type PolicyInput } from './policy-options.js';
-import { type QuotaRegistry } from './quota-registry.js';
-import { prepareQuota } from './quota-change.js';
-import { openQuota } from './create-stores.js';
 import { checkQuota } from './quota-options.js';
+import { type QuotaRegistry } from './quota-registry.js';
 import {
+  isList,
   RateLimiter,
   type Acquire,
   type AcquireOptions,
+  type ClusterQuota,
   type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
-import { Refunds } from './peek-refund.js';
-import { SingleTake } from './take.js';
-import { openRemote } from './store-opening.js';
-import { StoreWatch } from './store-watch.js';
+import { TakeAll } from './take-all.js';
+import { take } from './take.js';
 import { WaitingLines } from './waiting-lines.js';
 
 const SWEEP_MS = 10_000;
@@ -53,16 +46,15 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly clock: Clock;
   private readonly memory: MemoryStore;
   private readonly remote: RedisStore | undefined;
-  private readonly desk: KeyLeases | undefined;
+  private readonly keyLeases: KeyLeases | undefined;
   private readonly policies: PolicyRegistry;
-  private readonly quotaBook: QuotaRegistry | undefined;
+  private readonly quotaRegistry: QuotaRegistry | undefined;
   private latestChange: CheckedChange | undefined = undefined;
   private readonly events = newLimiterEvents();
   private readonly lines: WaitingLines;
   private readonly refunds: Refunds;
-  private readonly lists: ListTaker;
+  private readonly lists: TakeAll;
   private readonly stopSweep: Cancel;
-  private readonly outcome = new Outcome();
   private closed = false;
   private seenRevision = 0;
   private readonly checkQuota = (quota: QuotaRequest): void => this.quotas().check(quota);
@@ -84,40 +76,33 @@ export class WeirRateLimiter extends RateLimiter {
       const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
       const nodeId = options.nodeId ?? newNodeId();
       const watch = new StoreWatch(clock, this.events);
-      const remote = openRemote(store, nodeId, clock, {
+      const remote = createRemoteStore(store, nodeId, clock, {
         onSwitch: (event) => {
           if (event.state === 'down') watch.lost('policies', event.reason);
           else watch.found('policies');
         },
-        onReady: () => this.quotaBook?.node.hint(),
+        onReady: () => this.quotaRegistry?.node.hint(),
         onRevision: (revision) => this.seeRevision(revision),
       });
       this.remote = remote;
-      this.desk = remote && new KeyLeases(remote, clock);
-      if (this.desk !== undefined) this.policies.leaseFrom(this.desk);
-      this.quotaBook = quota && openQuota(quota, store, remote, nodeId, clock, this.events, watch);
+      this.keyLeases = remote && new KeyLeases(remote, clock);
+      if (this.keyLeases !== undefined) this.policies.leaseFrom(this.keyLeases);
+      this.quotaRegistry =
+        quota && createQuota(quota, store, remote, nodeId, clock, this.events, watch);
     } catch (error) {
       memory.close();
       throw error;
     }
     this.lines = new WaitingLines(clock, this.remote !== undefined);
-    this.refunds = new Refunds(this.quotaBook, this.remote, this.lines, clock);
-    this.lists = new ListTaker(() => this.quotas(), this.remote, this.refunds, clock);
+    this.refunds = new Refunds(this.quotaRegistry, this.remote, this.lines, clock);
+    this.lists = new TakeAll(() => this.quotas(), this.remote, this.refunds, clock);
     this.stopSweep = clock.every(SWEEP_MS, () => this.policies.sweep(clock.now()));
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
-    if (isList(request)) return this.lists.take(this.sort(request));
+    if (isList(request)) return this.lists.take(this.split(request));
     if (request?.app !== undefined) return this.quotas().decide(request);
-    const limit = this.policies.limitFor(request);
-    const { table } = limit;
-    if (table === undefined) return this.takeShared(limit, request);
-    const { outcome, clock } = this;
-    const cost = limit.costOf(request.cost);
-    const key = keyOf(request);
-    outcome.nowMicros = clock.now();
-    table.take(key, cost, outcome);
-    return limit.decide(limit.figures, outcome, clock, 'local');
+    return take(this.policies.limitFor(request), request, this.remote, this.clock);
   }
 
   allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean> {
@@ -137,12 +122,12 @@ export class WeirRateLimiter extends RateLimiter {
 
   async acquire(request: Acquire, options: AcquireOptions = {}): Promise<Decision> {
     const checkedOptions = checkAcquireOptions(options);
-    const asked = this.sort(request);
+    const split = this.split(request);
     const turn = {
       tryTake: () => this.tryAcquire(request),
-      giveBack: (decision: Decision) => this.refunds.giveBack(asked, decision),
+      giveBack: (decision: Decision) => this.refunds.giveBack(split, decision),
     };
-    return this.lines.join(asked, turn, checkedOptions);
+    return this.lines.join(split, turn, checkedOptions);
   }
 
   refund(request: Acquire, decision?: Decision): void | Promise<void> {
@@ -177,15 +162,17 @@ export class WeirRateLimiter extends RateLimiter {
     if (this.closed) throw new LimiterClosedError();
     const checked = checkChange(change, this.latestChange);
     const { revision } = change;
-    const commitQuota = prepareQuota(this.quotaBook, change);
+    // A limiter has a quota from the start or not at all: the local tier is built with it. One without is
+    // not concerned: services that share a store need not all have one.
+    const commitQuota = this.quotaRegistry?.prepare(change.quota, revision);
     return () => {
       const isLater = revision > this.revision || this.revision === 0;
       if (this.closed || !isLater) return;
       const changed = this.policies.install(checked, revision);
       this.latestChange = checked;
-      // What goes back was leased under the old limits, and must not meet a call under the new ones.
+      // Tokens that go back were leased under the old limits, and must not meet a call under the new ones.
       this.remote?.flush();
-      commitQuota();
+      commitQuota?.();
       this.lines.wakeLimits(changed);
     };
   }
@@ -226,7 +213,7 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   stats(): RateLimiterStats {
-    const quota = this.quotaBook?.stats();
+    const quota = this.quotaRegistry?.stats();
     const { memory, policies } = this;
     const store = this.remote?.stats();
     const counters = policies.counters();
@@ -248,35 +235,25 @@ export class WeirRateLimiter extends RateLimiter {
     this.lines.close();
     this.closed = true;
     this.policies.close();
-    this.desk?.close();
-    const left = this.quotaBook?.leave();
+    this.keyLeases?.close();
+    const left = this.quotaRegistry?.leave();
     this.memory.close();
     await (this.remote === undefined ? left : this.remote.close(left));
   }
 
-  private sort(request: Acquire): SplitRequest {
+  private split(request: Acquire): SplitRequest {
     return splitRequest(request, this.policies, this.checkQuota);
-  }
-
-  private takeShared(limit: BoundLimit, request: PolicyRequest): Decision | Promise<Decision> {
-    const key = keyOf(request);
-    const cost = limit.costOf(request.cost);
-    return takeLeased(limit, key, cost, this.clock) ?? this.askStore(limit, key, cost);
-  }
-
-  private askStore(limit: BoundLimit, key: string, cost: number): Decision | Promise<Decision> {
-    return new SingleTake({ limit, key, cost }, this.remote!, this.clock).begin();
   }
 
   private quotas(): QuotaRegistry {
     if (this.closed) throw new LimiterClosedError();
-    if (this.quotaBook === undefined) {
+    if (this.quotaRegistry === undefined) {
       throw new InvalidArgumentError('app', undefined, 'a limiter with a quota in its options');
     }
-    return this.quotaBook;
+    return this.quotaRegistry;
   }
 
-  /** The fleet has a configuration that this process has not heard of yet. Told once for each. */
+  /** The fleet has a configuration that this process does not know yet. Emitted once for each. */
   private seeRevision(revision: number): void {
     if (revision <= Math.max(this.seenRevision, this.revision)) return;
     this.seenRevision = revision;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { NAME } from '../common/validate.js';
-import { DEFAULT_PERIOD } from '../limiter/limit-figures.js';
-import { PolicyOptions } from '../limiter/policy-options.js';
+import { DEFAULT_PERIOD, PolicyOptions } from '../limiter/policy-options.js';
 import {
   AppOptions,
   ClusterOptions,

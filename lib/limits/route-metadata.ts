@@ -1,5 +1,5 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type LimitOptions } from '../limiter/limit-figures.js';
+import { type LimitOptions } from '../limiter/policy-options.js';
 import { type PerRequest } from './key-resolver.js';
 import { type RoutePolicy } from './route-policy.js';
 

@@ -1,59 +1,99 @@
 import {
   type AppCall,
   type AppReply,
+  type Consumption,
   type Need,
   type Shortage,
 } from '../algorithms/quota/quota-protocol.js';
 import { DemandEstimate } from './demand-estimate.js';
+import { EARNING, HEADROOM, THIN } from './lease-figures.js';
 import { GATHER_MICROS, OfflineShare, type ShareSettings } from './offline-share.js';
-import { UsageCount } from './usage-count.js';
 
 /** A request that waits for the store's answer. */
 export interface AppWaiter {
-  /** What the store has to add to the tokens that were set aside here. */
+  /** Tokens that the store has to add to those that were set aside here. */
   cost: number;
-  /** Set once it has been answered, by the store or by its deadline. */
+  /** Set once the request has been answered, by the store or by its deadline. */
   done: boolean;
-  /** Tokens that it passed with without the store; 0 if it did not. */
+  /** Tokens with which the request passed without the store; 0 if it did not. */
   byShare: number;
   answer(granted: boolean): void;
   /** Answers without the store. */
   fallBack(): void;
 }
 
-/** What the quota says about an app, as far as a node needs to know it. */
+/** The figures of an app that a node goes by. */
 export interface AppTokensSettings extends ShareSettings {
   /** Tokens per second. */
   readonly burst: number;
 }
 
-/** How much stock is kept for the time that a call takes: a little more than is asked for. */
-const HEADROOM = 1.5;
+/** Beyond so many methods all others count as one: names may come from outside. */
+const MOST_METHODS = 64;
+const OTHER_METHODS = '(other)';
 
-/** Requests per horizon, in the mean, below which a stock would be idle most of the time… */
-const THIN = 0.1;
-/** …unless so many have come just now, which is also enough to tell a rate by. */
-const EARNING = 4;
+/** Consumption of an app on this node, until a call has reported it. */
+class UsageCount {
+  private cost = 0;
+  /** Requests. */
+  count = 0;
+  private since = 0;
+  private methods = new Map<string, { cost: number; count: number }>();
+
+  add(cost: number, method: string | undefined): void {
+    this.cost += cost;
+    this.count++;
+    if (method !== undefined) this.addMethod(cost, method);
+  }
+
+  /** Undefined if there was none. */
+  take(now: number): Consumption | undefined {
+    const { cost, count, methods, since } = this;
+    this.since = now;
+    if (count === 0) return undefined;
+    this.cost = 0;
+    this.count = 0;
+    this.methods = new Map();
+    const periodMs = since === 0 ? 0 : Math.round((now - since) / 1000);
+    return {
+      cost,
+      count,
+      periodMs,
+      methods: Array.from(methods, ([method, use]) => ({ method, ...use })),
+    };
+  }
+
+  private addMethod(cost: number, method: string): void {
+    let use = this.methods.get(method);
+    if (use === undefined) {
+      const name = this.methods.size < MOST_METHODS ? method : OTHER_METHODS;
+      use = this.methods.get(name) ?? { cost: 0, count: 0 };
+      this.methods.set(name, use);
+    }
+    use.cost += cost;
+    use.count++;
+  }
+}
 
 /** The tokens that this node holds of one app, and the accounts that go with them. */
 export class AppTokens {
   /** Leased and unspent. */
   tokens = 0;
-  /** Used as far as the store knows, but not after all; it is told with the next call. */
+  /** Used as far as the store knows, but not after all; the next call reports it. */
   refunded = 0;
   /** Granted to requests that had been refused by then, with the reply of this instant of the store. */
   private late = 0;
   private lateTakenMicros = 0;
   /** Passed while the store's answer was late, and not granted by it. */
   private owed = 0;
-  /** Passed while the store was away, since that instant; it has yet to hear of it. */
+  /** Passed while the store was away, since that instant; no call has reported it yet. */
   private passedAway = 0;
   private passedAwaySince = 0;
   /** Local instant after which the tokens must not be used. */
   expiresAt = 0;
   /** Spent since the last call was sent. */
   used = 0;
-  /** Ran out of time here; goes back with the next call, in case the store still counts them. */
+  /** Tokens that ran out of time here; they go back with the next call, in case the store still counts them. */
   private stale = 0;
   /** Changes when the store knows nothing of the tokens of before, also of those set aside. */
   generation = 0;
@@ -79,24 +119,24 @@ export class AppTokens {
   retryAt = 0;
   /** While there is a shortage: when stock is asked for again, whichever call goes out then. */
   askAt = 0;
-  /** What the last call asked for, and what is granted at a time while there is a shortage. */
+  /** The want of the last call, and the grant of one call while there is a shortage. */
   private wanted = 0;
   private given = 0;
   /** The last call did not ask, because the pace did not allow it: its reply does not end a shortage. */
   isHeldBack = false;
-  /** Of the app's own stock, in the store, when it last answered. */
+  /** Tokens of the app's own stock in the store when it last answered. */
   remaining = 0;
   /** The stock at or below which more is asked for, and the use from which on it is reported. */
   refillAt = 0;
   reportAt = Infinity;
   /** The last call did not lift the stock above the level at which it is refilled. */
   isStuck = false;
-  /** The quota has no such app any more: what is here goes back. */
+  /** The quota has no such app any more: the tokens here go back. */
   isRetired = false;
   /** The store has no limits for the app yet: it has its local share until then. */
   isUnlisted = false;
-  private shareFigures: ShareSettings;
-  /** Nodes that may serve the app, as last heard; those that call for it just now may be more. */
+  private shareSettings: ShareSettings;
+  /** Nodes that may serve the app, by the latest reply; those that call for it just now may be more. */
   private registered: number;
   private calling = 0;
 
@@ -109,19 +149,19 @@ export class AppTokens {
     gatherMicros = GATHER_MICROS,
     nodes = 1,
   ) {
-    this.shareFigures = { guaranteed, maxCost, gatherMicros };
+    this.shareSettings = { guaranteed, maxCost, gatherMicros };
     this.registered = nodes;
-    this.offline = new OfflineShare(this.shareFigures, nodes);
+    this.offline = new OfflineShare(this.shareSettings, nodes);
   }
 
   /** The most that a request may cost. */
   get maxCost(): number {
-    return this.shareFigures.maxCost;
+    return this.shareSettings.maxCost;
   }
 
-  /** Goes by other figures. Of a lower burst no more is kept than it leaves in proportion. */
-  change(figures: AppTokensSettings, now: number): void {
-    const { guaranteed, burst } = figures;
+  /** Goes by other figures. Under a lower burst the tokens held shrink in proportion. */
+  change(settings: AppTokensSettings, now: number): void {
+    const { guaranteed, burst } = settings;
     if (burst < this.burst) {
       const kept = Math.floor((this.tokens * burst) / this.burst);
       this.stale += this.tokens - kept;
@@ -129,14 +169,14 @@ export class AppTokens {
     }
     this.guaranteed = guaranteed;
     this.burst = burst;
-    this.shareFigures = figures;
+    this.shareSettings = settings;
     this.isRetired = false;
-    this.offline.lowerTo(figures, now);
+    this.offline.lowerTo(settings, now);
   }
 
   /** The store goes by these figures too. */
   confirm(now: number): void {
-    this.offline.change(this.shareFigures, now);
+    this.offline.change(this.shareSettings, now);
   }
 
   retire(now: number): void {
@@ -148,18 +188,18 @@ export class AppTokens {
 
   /**
    * So many nodes may serve the app: each has its part while the store is away. A store that has lost
-   * its state and counts anew may not know of all yet, and may be gone again before it does; so that
-   * makes them no fewer.
+   * its state and counts anew may not know of all yet, and may be gone again before it does; so such a
+   * count makes them no fewer.
    */
   shareWith(nodes: number, isAll: boolean, now: number): void {
     this.registered = isAll ? nodes : Math.max(nodes, this.registered);
     this.offline.shareWith(Math.max(this.registered, this.calling), now);
   }
 
-  /** Spends what is here. The hot path: a few comparisons and additions. */
+  /** Spends tokens that are here. The hot path: a few comparisons and additions. */
   spend(cost: number, now: number): boolean {
     if (now >= this.expiresAt) this.drop();
-    // So that a cost that is no number gets nothing.
+    // A cost that is no number gets nothing.
     if (!(this.tokens >= cost)) return false;
     this.tokens -= cost;
     this.used += cost;
@@ -183,21 +223,21 @@ export class AppTokens {
    * there was lost, and what the share got back since was used for good.
    */
   private owedAway(now: number): number {
-    const { passedAway, passedAwaySince, shareFigures } = this;
+    const { passedAway, passedAwaySince, shareSettings } = this;
     if (passedAway === 0) return 0;
     this.passedAway = 0;
-    const isLong = now - passedAwaySince >= shareFigures.gatherMicros;
+    const isLong = now - passedAwaySince >= shareSettings.gatherMicros;
     return isLong ? Math.min(passedAway, this.offline.missing(now)) : passedAway;
   }
 
-  /** Sets aside what is here for a request that needs more. */
+  /** Sets the tokens that are here aside for a request that needs more. */
   setAside(): number {
     const { tokens } = this;
     this.tokens = 0;
     return tokens;
   }
 
-  /** Ends that: the tokens were used after all, or are here again unless they are void by now. */
+  /** Tokens set aside were used after all, or are here again unless they are void by now. */
   putBack(tokens: number, wereUsed: boolean, generation: number, now: number): void {
     if (generation !== this.generation) return;
     if (wereUsed) this.used += tokens;
@@ -205,21 +245,21 @@ export class AppTokens {
     else this.stale += tokens;
   }
 
-  /** Those who still wait; whoever comes from now on waits for the next call. */
+  /** The requests that still wait; those that come from now on wait for the next call. */
   takeWaiters(): AppWaiter[] {
     const waiters = this.waiters.filter((waiter) => !waiter.done);
-    // The store was not even asked for those who could not wait that long, but it can be told.
+    // Requests that could not wait that long were in no call, but the next one reports them.
     for (const { byShare } of this.waiters) this.owed += byShare;
     this.waiters = [];
     return waiters;
   }
 
-  /** What the store is told, and what it is asked for. From here on it is the call that knows. */
+  /** The app's part of a call: reports and wishes. From here on the call has them, and not the app. */
   write(
     waiters: readonly AppWaiter[],
     surplus: number,
     want: number,
-    tellsUsage: boolean,
+    reportsUsage: boolean,
     now: number,
   ): AppCall {
     const { used, stale, refunded, late, lateTakenMicros } = this;
@@ -233,7 +273,7 @@ export class AppTokens {
     this.tokens -= surplus;
     this.offline.charge(used, now);
     this.demand.recent(now);
-    const consumption = tellsUsage ? this.usage.take(now) : undefined;
+    const consumption = reportsUsage ? this.usage.take(now) : undefined;
     return {
       app: this.index,
       used,
@@ -249,19 +289,19 @@ export class AppTokens {
     };
   }
 
-  /** What is worth having in stock. */
+  /** Tokens that are worth having in stock. */
   target(horizonMicros: number, now: number): number {
     if (this.isRetired || this.isThin(horizonMicros, now)) return 0;
     const { demand } = this;
     const { cost, peak } = demand;
-    // A few requests in a slot that has just begun are chance; of an app that is new, all that is known.
+    // A few requests in a slot that has just begun are chance; of a new app they are all that is known.
     const rate = peak === 0 || this.isTelling(now) ? demand.attack(now) : peak;
     const ahead = (rate * horizonMicros * HEADROOM) / 1_000_000;
-    // Whole requests: what is less than one of them would only be kept from others.
+    // Whole requests: less than one of them would only be kept from others.
     return Math.ceil(Math.ceil(ahead / cost) * cost);
   }
 
-  /** What a stock for the time that a call takes would be used up by: what is given, if that is less. */
+  /** Tokens used in the time that a call takes; while there is a shortage no more than is granted. */
   use(horizonMicros: number, now: number): number {
     const { demand } = this;
     if (this.lastShortage !== 'none') return Math.max(demand.cost, this.given * HEADROOM);
@@ -275,8 +315,8 @@ export class AppTokens {
   }
 
   /**
-   * Requests come so rarely that each is better asked for by itself. What the first ones of an app
-   * mean is not known yet, and they are taken for the beginning of more.
+   * Requests come so rarely that each is better sent to the store by itself. The first ones of an app
+   * are taken for the beginning of more.
    */
   isThin(horizonMicros: number, now: number): boolean {
     const { demand } = this;
@@ -286,14 +326,14 @@ export class AppTokens {
     return demand.mean * horizonMicros < THIN * cost * 1_000_000;
   }
 
-  /** Tokens that others can use better: more than was asked for just now, and than the target. */
+  /** Tokens that others can use better: those beyond the demand of just now and beyond the target. */
   surplus(horizonMicros: number, now: number): number {
     if (this.isRetired) return this.tokens;
     const keep = Math.max(this.demand.recent(now), this.target(horizonMicros, now));
     return Math.max(0, this.tokens - keep);
   }
 
-  /** The waiters as the store is told of them: in order, those of the same cost together. */
+  /** The waiters as a call lists them: in order, those of the same cost together. */
   private needs(waiters: readonly AppWaiter[]): Need[] {
     const needs: { cost: number; count: number }[] = [];
     for (const { cost } of waiters) {
@@ -310,39 +350,44 @@ export class AppTokens {
     this.expiresAt = expiresAt;
   }
 
-  /** The store knows nothing of what this node held: it was lost, or the lease had ended. */
-  forget(hadHeard: boolean): void {
+  /** The store knows nothing of the tokens of this node: its state was lost, or the lease had ended. */
+  forget(hadReply: boolean): void {
     this.drop();
     this.stale = 0;
     this.used = 0;
     this.refunded = 0;
     this.late = 0;
     // A store that begins anew begins empty, which makes good for more than that; a new one is full.
-    if (hadHeard) this.passedAway = 0;
+    if (hadReply) this.passedAway = 0;
     this.generation++;
     this.isKnown = false;
   }
 
-  /** The store has booked something that was not used, or does not know of something that was. */
+  /** The store has counted tokens as used that were not, or does not know of some that were. */
   get isOutOfStep(): boolean {
     if (this.refunded + this.late + this.owed + this.passedAway > 0) return true;
     return this.waiters.some(({ byShare }) => byShare > 0);
   }
 
-  /** Books a reply to a call with these waiters, which the store settled at `takenMicros`. */
-  settle(reply: AppReply, asked: readonly AppWaiter[], takenMicros: number, now: number): void {
+  /** Applies a reply to a call with these waiters, which the store settled at `takenMicros`. */
+  applyReply(
+    reply: AppReply,
+    waiters: readonly AppWaiter[],
+    takenMicros: number,
+    now: number,
+  ): void {
     this.isUnlisted = false;
     this.tokens += reply.granted;
     this.remaining = reply.remaining;
     this.share = reply.share;
-    if (!this.isHeldBack) this.hear(reply, now);
+    if (!this.isHeldBack) this.applyShortage(reply, now);
     this.calling = reply.nodes;
     this.offline.shareWith(Math.max(this.registered, reply.nodes), now);
     this.lateTakenMicros = takenMicros;
-    this.answerWaiters(reply.needs, asked);
+    this.answerWaiters(reply.needs, waiters);
   }
 
-  private hear({ granted, shortage, retryAfterMicros }: AppReply, now: number): void {
+  private applyShortage({ granted, shortage, retryAfterMicros }: AppReply, now: number): void {
     if (this.wanted > 0) {
       const isFirst = this.lastShortage === 'none';
       this.given = isFirst ? granted : (this.given + granted) / 2;
@@ -352,17 +397,17 @@ export class AppTokens {
     this.retryAt = now + retryAfterMicros;
   }
 
-  /** The reply says nothing about the app. */
-  goUnlisted(asked: readonly AppWaiter[]): void {
+  /** The reply has nothing about the app. */
+  goUnlisted(waiters: readonly AppWaiter[]): void {
     this.isUnlisted = true;
-    for (const waiter of asked) if (!waiter.done) waiter.fallBack();
+    for (const waiter of waiters) if (!waiter.done) waiter.fallBack();
   }
 
-  private answerWaiters(granted: readonly number[], asked: readonly AppWaiter[]): void {
+  private answerWaiters(granted: readonly number[], waiters: readonly AppWaiter[]): void {
     let group = -1;
     let left = 0;
     let cost = -1;
-    for (const waiter of asked) {
+    for (const waiter of waiters) {
       if (waiter.cost !== cost) {
         cost = waiter.cost;
         left = granted[++group] ?? 0;
@@ -374,8 +419,8 @@ export class AppTokens {
   }
 
   /**
-   * What a request passed with that waits no longer is paid by the grant, and the rest is a debt. If
-   * it was refused, the grant goes back, and is not spent here: the store has booked it as used and
+   * A request that waits no longer and passed by share is paid by the grant, and the rest is a debt. If
+   * it was refused, the grant goes back, and is not spent here: the store has counted it as used and
    * filled up since, so spending it later would come on top of the bound.
    */
   private answerLate({ cost, byShare }: AppWaiter, isGranted: boolean): void {
@@ -385,7 +430,7 @@ export class AppTokens {
 
   /**
    * A grant that was to complete tokens which turned out to be void: it goes back, and the request
-   * waits for the next call with all that it costs.
+   * waits for the next call with its whole cost.
    */
   askAgain(waiter: AppWaiter, cost: number): void {
     this.late += waiter.cost;

@@ -1,4 +1,4 @@
-/** Demand is looked at in slots of this length; also what "just now" means for giving back. */
+/** Demand is counted in slots of this length; for giving back, "just now" is one slot. */
 export const SLOT_MICROS = 50_000;
 
 /** A slot that has just begun says nothing yet. */
@@ -10,13 +10,13 @@ const DECAY = 0.1;
 const COLLAPSED = 0.25;
 const COLLAPSE = 0.5;
 /** The mean follows in both directions, so that the sum over a fleet is not biased. */
-const MEAN_WEIGHT = 0.3;
+export const MEAN_WEIGHT = 0.3;
 /** The cost of a request follows that of the last thirty or so. */
 const COST_WEIGHT = 1 / 32;
 
 /**
- * What callers ask for, admitted or not, in tokens per second. `peak` rises at once and falls
- * slowly, so that stock is there before it is missed; `mean` is what the store is told.
+ * The demand of callers, admitted or not, in tokens per second. `peak` rises at once and falls
+ * slowly, so that stock is there before it is missed; `mean` goes into the calls to the store.
  */
 export class DemandEstimate {
   private slotStart = 0;
@@ -24,15 +24,15 @@ export class DemandEstimate {
   private lastSlot = 0;
   peak = 0;
   mean = 0;
-  /** When there was a request last. */
-  askedAt = -Infinity;
-  /** What a request costs, in the mean. */
+  /** The instant of the last request. */
+  lastAt = -Infinity;
+  /** The cost of a request, in the mean. */
   cost = 0;
 
   add(cost: number, now: number): void {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     this.inSlot += cost;
-    this.askedAt = now;
+    this.lastAt = now;
     this.cost += this.cost === 0 ? cost : (cost - this.cost) * COST_WEIGHT;
   }
 
@@ -43,7 +43,7 @@ export class DemandEstimate {
     return Math.max(this.peak, (this.inSlot * 1_000_000) / elapsed);
   }
 
-  /** Tokens asked for in the last slot, or in this one if that is more already. */
+  /** The demand of the last slot in tokens, or of this one if that is more already. */
   recent(now: number): number {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     return Math.max(this.inSlot, this.lastSlot);
@@ -54,7 +54,7 @@ export class DemandEstimate {
     return (most * 1_000_000) / SLOT_MICROS < this.peak * COLLAPSED;
   }
 
-  /** Closes the slots that have passed; in those after the first nothing was asked for. */
+  /** Closes the slots that have passed; those after the first had no demand. */
   private roll(now: number): void {
     const passed = Math.floor((now - this.slotStart) / SLOT_MICROS);
     const rate = (this.inSlot * 1_000_000) / SLOT_MICROS;

@@ -6,17 +6,17 @@ const GENERATIONS = 1024;
 export interface Denial {
   /** Local instant until which the denial is remembered. */
   readonly untilMicros: number;
-  /** Local instant at which the store expects to have what was asked for. */
+  /** Local instant at which the store expects to have the tokens of the request. */
   readonly dueMicros: number;
-  /** What was asked for; less than this might still be there. */
+  /** The cost of the request; less than this might still be there. */
   readonly cost: number;
-  /** What the store said was left. */
+  /** The level of the bucket, by the store's answer. */
   readonly level: number;
 }
 
 /**
  * Denials of a shared store, remembered until they may end, so that a flood costs the store next to
- * nothing. Forgetting one too early is harmless: the store is asked again.
+ * nothing. Forgetting one too early is harmless: the next request goes to the store.
  */
 export class DenyCache {
   private readonly denials = new Map<string, Denial>();
@@ -58,7 +58,7 @@ export class DenyCache {
     return this.generations[spread(key, GENERATIONS)]!;
   }
 
-  /** Drops what is over; called now and then for keys that are never asked about again. */
+  /** Drops denials that are over; called now and then, for keys without further requests. */
   sweep(now: number): void {
     for (const [key, denial] of this.denials) {
       if (now >= denial.untilMicros) this.denials.delete(key);

@@ -8,7 +8,7 @@ import { DemandEstimate } from './demand-estimate.js';
 /** A little less than the store allows, should the two clocks not run quite alike. */
 const USE_MICROS = LEASE_TTL_MICROS * 0.99;
 
-/** Tokens of one generation. Those spent are known here until they have been reported. */
+/** Tokens of one generation. Those spent are counted here until they have been reported. */
 class Purse {
   tokens = 0;
   used = 0;
@@ -54,7 +54,7 @@ class Purse {
 /** The tokens of one key that this node holds, by generation: the newest one and the one before. */
 export class KeyLease {
   readonly demand = new DemandEstimate();
-  /** The least that a request asked for; a lease that does not cover it is of no use. */
+  /** The least cost of a request; a lease that does not cover it is of no use. */
   leastCost = Infinity;
   /** Whole tokens that were left in the store when it last answered. */
   inStore = 0;
@@ -66,7 +66,7 @@ export class KeyLease {
   pausedUntil = 0;
   calledAt = 0;
   grantedAt: number;
-  /** No longer of any use; what a call still brings goes back, or was forgotten in the store. */
+  /** The lease has ended: tokens that a call still brings go back, or were forgotten in the store. */
   end: 'none' | 'returned' | 'forgotten' = 'none';
   private generation = -1;
   private newest = new Purse();
@@ -79,7 +79,7 @@ export class KeyLease {
     this.grantedAt = openedAt;
   }
 
-  asked(cost: number, now: number): void {
+  addDemand(cost: number, now: number): void {
     this.demand.add(cost, now);
     if (cost < this.leastCost) this.leastCost = cost;
   }
@@ -91,7 +91,7 @@ export class KeyLease {
     return this.newest.tokens + this.older.tokens;
   }
 
-  /** Spends what expires first. Returns how many are left, or -1 if there are too few. */
+  /** Spends the tokens first that expire first. Returns how many are left, or -1 if there are too few. */
   spend(cost: number, now: number): number {
     const left = this.tokensAt(now) - cost;
     if (!(left >= 0)) return -1;
@@ -101,7 +101,7 @@ export class KeyLease {
     return left;
   }
 
-  /** Undoes a spending that the store has not been told of; false if there is none to undo. */
+  /** Undoes a spending that was not reported yet; false if there is none to undo. */
   putBack(cost: number, now: number): boolean {
     const { newest } = this;
     if (!(newest.used >= cost) || now >= newest.expiresAt) return false;
@@ -113,7 +113,7 @@ export class KeyLease {
     return this.newest.used > 0 || this.older.used > 0;
   }
 
-  /** What the next call says: all that was spent, and tokens to give back, those first that expire first. */
+  /** The report of the next call: all that was spent, and tokens to give back, those first that expire first. */
   report(giveBack: number): LeaseReport {
     const { generation, newest, older } = this;
     const olderReturned = older.giveBack(giveBack);
@@ -126,7 +126,7 @@ export class KeyLease {
     };
   }
 
-  /** Books a grant to a call that was made at `sentAt`, and came no later than the tokens are good. */
+  /** Adds a grant to a call that was sent at `sentAt`, unless its tokens are void by now. */
   receive({ granted, generation }: LeaseGrant, sentAt: number, now: number): void {
     const expiresAt = sentAt + USE_MICROS;
     if (now >= expiresAt) return;

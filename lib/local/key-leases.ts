@@ -1,28 +1,96 @@
 import { type Outcome } from '../algorithms/algorithm.js';
 import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
+import { type Cancel, type Clock } from '../common/clock.js';
 import { ownText } from '../common/ids.js';
-import { type SharedLimit } from '../stores/remote-store.js';
+import {
+  CallKind,
+  type LeaseCall,
+  type RemoteStore,
+  type SharedLimit,
+} from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';
-import { KeyCall } from './key-call.js';
 import { KeyLease } from './key-lease.js';
-import { type KeyLeases } from './lease-desk.js';
-import { EARNING, LeaseSizing } from './lease-sizing.js';
+import { EARNING, KEY_PACE_MICROS, KEY_REFILL_PART } from './lease-figures.js';
+import { LeaseSizing } from './lease-sizing.js';
 
-/** Time for more when this part of the stock is left. */
-const REFILL_PART = 1 / 3;
-/** After a grant that fell short, and after a failure, the store is left alone for so long. */
-const PACE_MICROS = 50_000;
-/** What was used is told no later than this, also if no more tokens are needed. */
+/** Keys that one limiter holds leases of; further ones are decided by the store. */
+const MOST_KEYS = 10_000;
+/** How soon tokens that are not needed go back. */
+const SWEEP_MS = 50;
+/** Spent tokens are reported no later than this, also if no more tokens are needed. */
 const REPORT_MICROS = 250_000;
 /** A bucket of which a node's part would be smaller is not worth sharing out. */
 const LEAST_SHARE = 10;
 /** A key that got nothing for so long makes room for others. */
 const FRUITLESS_MICROS = 1_000_000;
 
+/** The leases of a limiter, by limit: they share the store, the room and one timer. */
+export class KeyLeases {
+  private readonly tables: LeasedKeys[] = [];
+  private held = 0;
+  private stopSweep: Cancel | undefined;
+
+  constructor(
+    private readonly store: Pick<RemoteStore, 'submit' | 'nodes'>,
+    private readonly clock: Clock,
+    private readonly mostKeys = MOST_KEYS,
+  ) {}
+
+  get nodes(): number {
+    return this.store.nodes;
+  }
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  open(limit: SharedLimit, sync: 'auto' | 'leased'): LeasedKeys {
+    const table = new LeasedKeys(limit, sync, this);
+    this.tables.push(table);
+    return table;
+  }
+
+  /** The limit has changed or is gone: tokens leased under it go back. */
+  retire(table: LeasedKeys): void {
+    const index = this.tables.indexOf(table);
+    if (index >= 0) this.tables.splice(index, 1);
+    table.close(this.clock.now());
+  }
+
+  submit(call: LeaseCall): void {
+    this.store.submit(call);
+  }
+
+  /** Room for one more key. The timer runs only while there is a key. */
+  claim(): boolean {
+    if (this.held >= this.mostKeys) return false;
+    this.held++;
+    this.stopSweep ??= this.clock.every(SWEEP_MS, () => this.sweep());
+    return true;
+  }
+
+  release(): void {
+    if (--this.held > 0) return;
+    this.stopSweep?.();
+    this.stopSweep = undefined;
+  }
+
+  /** Gives everything back. */
+  close(): void {
+    const now = this.clock.now();
+    for (const table of this.tables) table.close(now);
+  }
+
+  private sweep(): void {
+    const now = this.clock.now();
+    for (const table of this.tables) table.sweep(now);
+  }
+}
+
 /**
  * The keys of one limit of which this node holds tokens, taken ahead from the store, and decides by
- * itself. A key is asked for in the store until its demand earns a lease; when the store has too
- * few to lease, it is asked for there again.
+ * itself. Requests for a key go to the store until its demand earns a lease; when the store has too
+ * few tokens to lease, they go there again.
  */
 export class LeasedKeys {
   /** Requests that were allowed with leased tokens. */
@@ -37,20 +105,20 @@ export class LeasedKeys {
   constructor(
     private limit: SharedLimit,
     private readonly sync: 'auto' | 'leased',
-    private readonly desk: KeyLeases,
+    private readonly registry: KeyLeases,
   ) {
-    this.sizing = new LeaseSizing(limit.figures, desk);
+    this.sizing = new LeaseSizing(limit.figures, registry);
   }
 
   get size(): number {
     return this.leases.size;
   }
 
-  /** Takes `cost` from what is here, at the instant of the outcome; false if that is not enough. */
+  /** Takes `cost` from the tokens here, at the instant of the outcome; false if they are not enough. */
   take(key: string, cost: number, outcome: Outcome): boolean {
     const lease = this.leases.get(key);
     if (lease === undefined) return false;
-    lease.asked(cost, outcome.nowMicros);
+    lease.addDemand(cost, outcome.nowMicros);
     return this.spend(lease, cost, outcome);
   }
 
@@ -68,28 +136,29 @@ export class LeasedKeys {
   missed(key: string, cost: number, now: number): void {
     const lease = this.leases.get(key);
     if (lease !== undefined) this.refill(lease, now);
-    else if (!this.closed && this.earns(key, now) && this.desk.claim()) this.open(key, cost, now);
+    else if (!this.closed && this.earns(key, now) && this.registry.claim())
+      this.open(key, cost, now);
   }
 
-  /** Undoes a take; false if the store knows of it already, and so has to hear of this as well. */
+  /** Undoes a take; false if it was reported already, so that the store has to undo it as well. */
   putBack(key: string, cost: number, now: number): boolean {
     return this.leases.get(key)?.putBack(cost, now) ?? false;
   }
 
-  /** The key was reset in the store: what is here of it must not be used, and is not given back. */
+  /** The key was reset in the store: its tokens here must not be used, and are not given back. */
   forget(key: string): void {
     const lease = this.leases.get(key);
     if (lease !== undefined) this.drop(lease, 'forgotten');
   }
 
-  /** Gives back what is not needed here, tells what was used, and drops keys that cooled down. */
+  /** Gives back tokens that are not needed, reports those that were spent, and drops keys that cooled down. */
   sweep(now: number): void {
     for (const lease of this.leases.values()) {
       if (!lease.isBusy) this.tidy(lease, now);
     }
   }
 
-  /** The same figures under another name tag: what is held stays held. */
+  /** The same figures under another revision: tokens held stay held. */
   serve(limit: SharedLimit): void {
     this.limit = limit;
   }
@@ -103,7 +172,7 @@ export class LeasedKeys {
   /** The answer to a call; `isLate` if it came after the deadline, when it had been given up. */
   settled(call: KeyCall, grant: LeaseGrant, isLate: boolean): void {
     const { lease, want } = call;
-    const now = this.desk.now();
+    const now = this.registry.now();
     if (!isLate) lease.isBusy = false;
     if (lease.end !== 'none') return this.settledAfterEnd(lease, grant);
     const { perToken, perMicro } = this.limit.figures;
@@ -111,12 +180,12 @@ export class LeasedKeys {
     lease.receive(grant, call.sentAt, now);
     const missing = want - grant.granted;
     if (missing <= 0) return;
-    lease.pausedUntil = now + Math.max(PACE_MICROS, (missing * perToken) / perMicro);
+    lease.pausedUntil = now + Math.max(KEY_PACE_MICROS, (missing * perToken) / perMicro);
   }
 
   failed(lease: KeyLease): void {
     lease.isBusy = false;
-    lease.pausedUntil = this.desk.now() + PACE_MICROS;
+    lease.pausedUntil = this.registry.now() + KEY_PACE_MICROS;
   }
 
   private spend(lease: KeyLease, cost: number, outcome: Outcome): boolean {
@@ -142,7 +211,7 @@ export class LeasedKeys {
   private open(name: string, cost: number, now: number): void {
     const key = ownText(name);
     const lease = new KeyLease(key, now);
-    lease.asked(cost, now);
+    lease.addDemand(cost, now);
     this.leases.set(key, lease);
     this.refill(lease, now);
   }
@@ -150,7 +219,7 @@ export class LeasedKeys {
   private refill(lease: KeyLease, now: number): void {
     if (lease.isBusy || now < lease.pausedUntil) return;
     const target = this.sizing.targetOf(lease, now);
-    lease.refillAt = Math.floor(target * REFILL_PART);
+    lease.refillAt = Math.floor(target * KEY_REFILL_PART);
     const want = target - lease.tokensAt(now);
     if (want > 0) this.call(lease, want, 0, now);
   }
@@ -175,14 +244,14 @@ export class LeasedKeys {
   private drop(lease: KeyLease, end: 'returned' | 'forgotten'): void {
     lease.end = end;
     this.leases.delete(lease.key);
-    this.desk.release();
+    this.registry.release();
   }
 
-  /** Tokens that came for a key that nobody holds any more. */
+  /** Tokens that came for a key after its lease had ended. */
   private settledAfterEnd(lease: KeyLease, { granted, generation }: LeaseGrant): void {
     if (lease.end === 'forgotten' || granted === 0) return;
     const report = { generation, used: 0, returned: granted, olderUsed: 0, olderReturned: 0 };
-    this.submit(lease, 0, report, this.desk.now());
+    this.submit(lease, 0, report, this.registry.now());
   }
 
   private call(lease: KeyLease, want: number, giveBack: number, now: number): void {
@@ -193,6 +262,36 @@ export class LeasedKeys {
 
   private submit(lease: KeyLease, want: number, report: LeaseReport, now: number): void {
     this.calls++;
-    this.desk.submit(new KeyCall(this, this.limit, lease, want, report, now));
+    this.registry.submit(new KeyCall(this, this.limit, lease, want, report, now));
+  }
+}
+
+/** One call for one key; the instant is from before it was sent. */
+class KeyCall implements LeaseCall {
+  readonly kind = CallKind.Lease;
+
+  constructor(
+    private readonly keys: LeasedKeys,
+    readonly limit: SharedLimit,
+    readonly lease: KeyLease,
+    readonly want: number,
+    readonly report: LeaseReport,
+    readonly sentAt: number,
+  ) {}
+
+  get key(): string {
+    return this.lease.key;
+  }
+
+  settled(grant: LeaseGrant): void {
+    this.keys.settled(this, grant, false);
+  }
+
+  failed(): void {
+    this.keys.failed(this.lease);
+  }
+
+  settledLate(grant: LeaseGrant): void {
+    this.keys.settled(this, grant, true);
   }
 }

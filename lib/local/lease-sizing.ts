@@ -1,18 +1,12 @@
 import { type Limit } from '../algorithms/limit.js';
 import { SLOT_MICROS } from './demand-estimate.js';
 import { type KeyLease } from './key-lease.js';
+import { EARNING, HEADROOM, keyHorizonMicros } from './lease-figures.js';
 
-/** Requests within a horizon, each a call to the store, that make a key worth a lease. */
-export const EARNING = 4;
-
-/** How much is kept for the time that a call takes: a little more than is asked for. */
-const HEADROOM = 1.5;
-const SHORTEST_HORIZON_MICROS = 10_000;
-const LONGEST_HORIZON_MICROS = 100_000;
 /** Before that the mean says little. */
 const SETTLING_MICROS = 4 * SLOT_MICROS;
 
-/** How many tokens of a key are worth holding, as its demand and the number of nodes have it. */
+/** How many tokens of a key are worth holding, by its demand and the number of nodes. */
 export class LeaseSizing {
   /** How far ahead tokens are taken: a quarter of the time in which the bucket fills. */
   readonly horizonMicros: number;
@@ -21,14 +15,10 @@ export class LeaseSizing {
     private readonly limit: Limit,
     private readonly fleet: { readonly nodes: number },
   ) {
-    const horizon = limit.full / limit.perMicro / 4;
-    this.horizonMicros = Math.min(
-      LONGEST_HORIZON_MICROS,
-      Math.max(SHORTEST_HORIZON_MICROS, horizon),
-    );
+    this.horizonMicros = keyHorizonMicros(limit);
   }
 
-  /** What is worth having here. Less than one request needs would only be kept from others. */
+  /** Tokens worth having here. Less than one request needs would only be kept from others. */
   targetOf(lease: KeyLease, now: number): number {
     const ahead = (this.demandOf(lease, now) * this.horizonMicros) / 1_000_000;
     const most = this.most();

@@ -11,7 +11,7 @@ export function gatherMicrosOf({ capacity, depth }: QuotaLimits): number {
   return capacity === 0 ? GATHER_MICROS : depth / capacity;
 }
 
-/** What an offline share is made of. */
+/** The figures of an offline share. */
 export interface ShareSettings {
   /** Tokens per second, of all nodes together. */
   readonly guaranteed: number;
@@ -22,7 +22,7 @@ export interface ShareSettings {
 }
 
 /**
- * What a node may admit while the store is away: its part of the guarantee, as a bucket that is as
+ * The tokens that a node may admit while the store is away: its part of the guarantee, as a bucket that is as
  * deep for its rate as the cluster's is, so that requests which come together pass as they do
  * otherwise. It is charged all the time, so that a switch frees no burst.
  */
@@ -33,14 +33,14 @@ export class OfflineShare {
   private depth = 0;
 
   constructor(
-    private figures: ShareSettings,
+    private settings: ShareSettings,
     /** Nodes that may serve the app. */
     private nodes = 1,
   ) {
     this.resize();
   }
 
-  /** Another number of nodes; what flowed in so far came under the old one. */
+  /** Another number of nodes; tokens that flowed in so far came under the old one. */
   shareWith(nodes: number, now: number): void {
     if (nodes === this.nodes) return;
     this.charge(0, now);
@@ -48,27 +48,27 @@ export class OfflineShare {
     this.resize();
   }
 
-  /** Other figures: what is lower holds from now on, what is higher only once the store has it. */
+  /** Lower figures hold from now on, higher ones only once the store has them. */
   lowerTo({ guaranteed, maxCost, gatherMicros }: ShareSettings, now: number): void {
-    const { figures } = this;
+    const { settings } = this;
     this.change(
       {
-        guaranteed: Math.min(guaranteed, figures.guaranteed),
-        maxCost: Math.min(maxCost, figures.maxCost),
-        gatherMicros: Math.min(gatherMicros, figures.gatherMicros),
+        guaranteed: Math.min(guaranteed, settings.guaranteed),
+        maxCost: Math.min(maxCost, settings.maxCost),
+        gatherMicros: Math.min(gatherMicros, settings.gatherMicros),
       },
       now,
     );
   }
 
-  /** Other figures, of which what flowed in so far knows nothing. */
-  change(figures: ShareSettings, now: number): void {
+  /** Other figures; tokens that flowed in so far came under the old ones. */
+  change(settings: ShareSettings, now: number): void {
     this.charge(0, now);
-    this.figures = figures;
+    this.settings = settings;
     this.resize();
   }
 
-  /** Charges what was admitted in another way. */
+  /** Charges tokens that were admitted in another way. */
   charge(tokens: number, now: number): void {
     this.level = Math.max(0, this.at(now) - tokens);
     this.last = now;
@@ -82,13 +82,13 @@ export class OfflineShare {
     return true;
   }
 
-  /** Takes back what was taken and not used. */
+  /** Takes tokens back that were taken and not used. */
   putBack(cost: number, now: number): void {
     this.level = Math.min(this.depth, this.at(now) + cost);
     this.last = now;
   }
 
-  /** Whole tokens that it has less than when it is full. */
+  /** Whole tokens that the share has less than when it is full. */
   missing(now: number): number {
     return Math.ceil(this.depth - this.at(now));
   }
@@ -101,7 +101,7 @@ export class OfflineShare {
 
   /** A share that became smaller holds no more than it may; one that became larger has yet to fill. */
   private resize(): void {
-    const { guaranteed, maxCost, gatherMicros } = this.figures;
+    const { guaranteed, maxCost, gatherMicros } = this.settings;
     const perSecond = (PART * guaranteed) / Math.max(1, this.nodes);
     this.perMicro = perSecond / 1_000_000;
     this.depth = Math.max(maxCost, (perSecond * gatherMicros) / 1_000_000);

@@ -7,8 +7,8 @@ interface Owed {
 }
 
 /**
- * Tokens that passed by the share of this process, by key, until the store has been told of them. The
- * bucket there fills meanwhile as if nothing had been used; were it never told, a connection that is
+ * Tokens that passed by the share of this process, by key, until a debt has reported them to the store. The
+ * bucket there fills meanwhile as if nothing had been used; without the report, a connection that is
  * lost again and again would give the rate twice, once by the store and once by the shares.
  */
 export class OwedTokens {
@@ -20,7 +20,7 @@ export class OwedTokens {
     return this.byKey.size === 0;
   }
 
-  /** Of more keys than there is room for nothing is known later: that is an outage as any other. */
+  /** Keys beyond the room for them are not reported later: that is an outage as any other. */
   add(key: string, tokens: number, sinceMicros: number): void {
     const owed = this.byKey.get(key);
     if (owed !== undefined) owed.tokens += tokens;
@@ -41,7 +41,7 @@ export class OwedTokens {
     return owed;
   }
 
-  /** Drops what nobody need be told of any more. */
+  /** Drops tokens that need no report any more. */
   sweep(isOver: (key: string, owed: Owed) => boolean): void {
     for (const [key, owed] of this.byKey) if (isOver(key, owed)) this.byKey.delete(key);
   }

@@ -1,20 +1,47 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { type QuotaStore } from '../stores/quota-store.js';
 import { type AppTokens, type AppWaiter } from './app-tokens.js';
-import { type NodeMode } from './mode-watch.js';
 import {
-  type NodeSurroundings,
-  type NodeTuning,
+  LeaseCalls,
+  LONGEST_PROBE_MICROS,
+  type NodeIdentity,
+  type NodeMode,
   type QuotaNodeEvents,
   type QuotaNodeSettings,
-} from './node-surroundings.js';
-import { LeaseCalls } from './lease-calls.js';
-import { BY_LEASE, BY_SHARE, BY_STORE, type QuotaOutcome } from './quota-outcome.js';
-import { RevisionWatch } from './revision-watch.js';
-import { StockPlan } from './stock-plan.js';
-import { LONGEST_PROBE_MICROS } from './store-contact.js';
+} from './lease-calls.js';
 import { LeaseUpkeep } from './lease-upkeep.js';
-import { WakeTimer } from './wake-timer.js';
+import { StockPlan } from './stock-plan.js';
+
+/** The settings of a node that a change of the quota may change. */
+export type NodeTuning = Omit<QuotaNodeSettings, keyof NodeIdentity | 'decisionTimeoutMs'>;
+
+/** The decision on a request. */
+export interface QuotaOutcome {
+  readonly allowed: boolean;
+  /** The level that decided: tokens of this node, or the level that had not enough. */
+  readonly tier: 'local' | 'app' | 'cluster';
+  readonly source: 'local' | 'store' | 'fallback';
+  readonly retryAfterMicros: number;
+}
+
+const BY_LEASE: QuotaOutcome = {
+  allowed: true,
+  tier: 'local',
+  source: 'local',
+  retryAfterMicros: 0,
+};
+const BY_STORE: QuotaOutcome = {
+  allowed: true,
+  tier: 'app',
+  source: 'store',
+  retryAfterMicros: 0,
+};
+const BY_SHARE: QuotaOutcome = {
+  allowed: true,
+  tier: 'local',
+  source: 'fallback',
+  retryAfterMicros: 0,
+};
 
 /**
  * A change comes to all processes at the same moment: those that have it leave the machine to the
@@ -24,98 +51,98 @@ import { WakeTimer } from './wake-timer.js';
 const SETTLED_AFTER_MICROS = 20_000;
 
 /**
- * The local tier: decides from leased tokens, in process and at once, and keeps the lease in step
- * with demand by one call at a time for all apps. Reports, what goes back and what is asked for
- * travel together. A scarce answer is no failure: it only sets the pace.
+ * The local tier: decides from leased tokens, in process and at once, or waits for the store where they
+ * do not suffice. The lease is kept in step with demand by one call at a time for all apps (lease-calls:
+ * one call; lease-upkeep: when). A scarce answer is no failure: it only sets the pace.
  */
 export class QuotaNode {
   /** Decisions, and those of them that had to wait for the store. */
   decisions = 0;
   waited = 0;
-  /** The instant of the latest decision, so that who puts it into words need not ask again. */
+  /** The instant of the latest decision, so that its description needs no other look at the clock. */
   decidedAt = 0;
-  private readonly revisions = new RevisionWatch();
   private readonly settings: QuotaNodeSettings;
   private readonly plan: StockPlan;
-  private readonly timer: WakeTimer;
   private readonly calls: LeaseCalls;
   private readonly upkeep: LeaseUpkeep;
 
   constructor(
     settings: QuotaNodeSettings,
-    private readonly tanks: AppTokens[],
+    private readonly apps: AppTokens[],
     store: QuotaStore,
     private readonly clock: Clock,
     events: Partial<QuotaNodeEvents>,
     random: () => number = () => clock.random(),
   ) {
     this.settings = { ...settings };
-    this.plan = new StockPlan(this.settings, tanks);
-    const node: NodeSurroundings = {
-      settings: this.settings,
-      tanks,
-      plan: this.plan,
+    this.plan = new StockPlan(this.settings, apps);
+    this.calls = new LeaseCalls(
+      this.settings,
+      apps,
+      this.plan,
+      store,
       clock,
       events,
-    };
-    this.timer = new WakeTimer(clock, (now) => this.upkeep.wake(now));
-    this.calls = new LeaseCalls(node, store, this.timer, this.revisions, random);
-    this.upkeep = new LeaseUpkeep(node, this.calls, this.timer, this.revisions);
+      (at) => this.upkeep.wakeAt(at),
+      random,
+    );
+    this.upkeep = new LeaseUpkeep(this.settings, apps, this.plan, this.calls, clock);
   }
 
-  tryAcquire(tank: AppTokens, cost: number): QuotaOutcome | Promise<QuotaOutcome> {
+  tryAcquire(app: AppTokens, cost: number): QuotaOutcome | Promise<QuotaOutcome> {
     const now = this.clock.now();
     this.decidedAt = now;
     this.decisions++;
-    tank.demand.add(cost, now);
-    if (!tank.spend(cost, now)) return this.miss(tank, cost, now);
-    if (tank.tokens <= tank.refillAt || tank.used >= tank.reportAt) {
-      this.upkeep.refill(tank, now);
-    } else if (this.timer.at === Infinity) {
-      this.timer.arm(now + this.settings.syncMicros);
+    app.demand.add(cost, now);
+    if (!app.spend(cost, now)) return this.miss(app, cost, now);
+    if (app.tokens <= app.refillAt || app.used >= app.reportAt) {
+      this.upkeep.refill(app, now);
+    } else if (this.upkeep.wakesAt === Infinity) {
+      this.upkeep.wakeAt(now + this.settings.syncMicros);
     }
     return BY_LEASE;
   }
 
   /**
-   * Tokens that were taken and not used after all. What passed by share goes back to the share: the
-   * store knows nothing of it.
+   * Tokens that were taken and not used after all. Those that passed by share go back to the share: the
+   * store knows nothing of them.
    */
-  giveBack(tank: AppTokens, tokens: number, source: QuotaOutcome['source'] | undefined): void {
+  giveBack(app: AppTokens, tokens: number, source: QuotaOutcome['source'] | undefined): void {
     const now = this.clock.now();
-    if (source === 'fallback') return tank.putBackToShare(tokens, now);
-    const unreported = Math.min(tokens, tank.used);
-    tank.used -= unreported;
-    tank.putBack(unreported, false, tank.generation, now);
+    if (source === 'fallback') return app.putBackToShare(tokens, now);
+    const unreported = Math.min(tokens, app.used);
+    app.used -= unreported;
+    app.putBack(unreported, false, app.generation, now);
     if (tokens === unreported) return;
-    // Nobody knows where it came from; while the store is away, hardly from there.
-    if (source === undefined && this.calls.contact.isOffline) {
-      return tank.putBackToShare(tokens - unreported, now);
+    // Tokens of an unknown source hardly came from a store that is away.
+    if (source === undefined && this.calls.isOffline) {
+      return app.putBackToShare(tokens - unreported, now);
     }
-    tank.refunded += tokens - unreported;
-    this.timer.arm(now + this.settings.paceMicros);
+    app.refunded += tokens - unreported;
+    this.upkeep.wakeAt(now + this.settings.paceMicros);
   }
 
-  /** Goes by another quota, of which the tanks know already; those that are new come last. */
+  /** Goes by another quota, which the apps have already; new ones come last. */
   change(tuning: NodeTuning, added: readonly AppTokens[], revision: number): void {
-    // In place: what plans the stock and writes the calls reads the same object.
+    // In place: plan, calls and upkeep read the same object.
     Object.assign(this.settings, tuning);
-    this.tanks.push(...added);
+    this.apps.push(...added);
     const now = this.clock.now();
     this.plan.renew();
-    for (const tank of this.tanks) {
-      tank.refillAt = this.plan.refillLevel(tank, now);
-      tank.reportAt = this.plan.reportLevel(tank, now);
+    for (const app of this.apps) {
+      app.refillAt = this.plan.refillLevel(app, now);
+      app.reportAt = this.plan.reportLevel(app, now);
     }
-    this.revisions.isUnconfirmed = true;
+    this.calls.revisions.isUnconfirmed = true;
     this.follow(revision);
   }
 
-  /** The same quota under another revision: the store is told of it with the next call. */
+  /** The same quota under another revision, which the next call confirms. */
   follow(revision: number): void {
-    this.revisions.apply(revision);
-    // What apps that are gone have left goes back, and the store's word on the new limits comes.
-    if (this.revisions.isUnconfirmed) this.timer.arm(this.clock.now() + SETTLED_AFTER_MICROS);
+    this.calls.revisions.apply(revision);
+    // Tokens of apps that are gone go back, and the reply shows the limits that the store goes by.
+    if (this.calls.revisions.isUnconfirmed)
+      this.upkeep.wakeAt(this.clock.now() + SETTLED_AFTER_MICROS);
   }
 
   /** Something suggests that the store is back: do not wait out the time until the next probe. */
@@ -123,47 +150,48 @@ export class QuotaNode {
     this.calls.hint(this.clock.now());
   }
 
-  modeOf(tank: AppTokens): NodeMode {
-    return this.calls.modes.modeOf(tank);
+  modeOf(app: AppTokens): NodeMode {
+    return this.calls.modeOf(app);
   }
 
   get remoteCalls(): number {
     return this.calls.made;
   }
 
-  /** Reports what is left to report and gives everything back. */
+  /** Reports all that was used and gives all tokens back. */
   leave(): Promise<void> {
+    this.upkeep.stop();
     return this.calls.leave();
   }
 
-  private miss(tank: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
+  private miss(app: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     const { calls } = this;
-    if (calls.contact.isOffline) {
-      const made = this.byShare(tank, cost, now);
-      if (made.allowed) tank.passAway(cost, now);
+    if (calls.isOffline) {
+      const made = this.byShare(app, cost, now);
+      if (made.allowed) app.passAway(cost, now);
       return made;
     }
     const mayCall = now >= calls.nextAt && calls.flight === undefined;
-    if (tank.isUnlisted && !mayCall) return this.byShare(tank, cost, now);
-    // An app with so little demand that it holds no stock would never ask at all at others' pace.
-    const keepsPace = now < tank.retryAt || !this.plan.isThin(tank, now);
-    if (tank.lastShortage !== 'none' && !mayCall && keepsPace) {
-      const retryAfterMicros = Math.max(tank.retryAt, calls.nextAt, now + 1000) - now;
-      return { allowed: false, tier: tank.lastShortage, source: 'local', retryAfterMicros };
+    if (app.isUnlisted && !mayCall) return this.byShare(app, cost, now);
+    // An app with so little demand that it holds no stock would never get a call at the pace of others.
+    const keepsPace = now < app.retryAt || !this.plan.isThin(app, now);
+    if (app.lastShortage !== 'none' && !mayCall && keepsPace) {
+      const retryAfterMicros = Math.max(app.retryAt, calls.nextAt, now + 1000) - now;
+      return { allowed: false, tier: app.lastShortage, source: 'local', retryAfterMicros };
     }
-    return this.wait(tank, cost, now);
+    return this.wait(app, cost, now);
   }
 
   /** Waits for the store, no longer than the deadline; with a store that answers at once, not. */
-  private wait(tank: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
+  private wait(app: AppTokens, cost: number, now: number): QuotaOutcome | Promise<QuotaOutcome> {
     let outcome: QuotaOutcome | undefined;
     let resolve: ((outcome: QuotaOutcome) => void) | undefined;
     const cleanUp: Cancel[] = [];
-    let aside = tank.setAside();
-    const { generation } = tank;
+    let aside = app.setAside();
+    const { generation } = app;
     const settle = (made: QuotaOutcome): void => {
       waiter.done = true;
-      tank.putBack(aside, made === BY_STORE, generation, this.clock.now());
+      app.putBack(aside, made === BY_STORE, generation, this.clock.now());
       for (const cancel of cleanUp) cancel();
       outcome = made;
       resolve?.(made);
@@ -173,20 +201,20 @@ export class QuotaNode {
       done: false,
       byShare: 0,
       answer: (granted) => {
-        if (granted && aside > 0 && generation !== tank.generation) {
+        if (granted && aside > 0 && generation !== app.generation) {
           aside = 0;
-          return tank.askAgain(waiter, cost);
+          return app.askAgain(waiter, cost);
         }
-        settle(granted ? BY_STORE : this.denied(tank));
+        settle(granted ? BY_STORE : this.denied(app));
       },
       fallBack: () => {
-        const made = this.byShare(tank, cost, this.clock.now());
+        const made = this.byShare(app, cost, this.clock.now());
         if (made.allowed) waiter.byShare = cost;
         settle(made);
       },
     };
-    tank.waiters.push(waiter);
-    // Somebody else's shortage is no reason to keep a request waiting that may well be granted.
+    app.waiters.push(waiter);
+    // The shortage of another app is no reason to keep a request waiting that may well be granted.
     this.calls.call(now, 'urgent');
     this.waited++;
     if (outcome !== undefined) return outcome;
@@ -194,15 +222,15 @@ export class QuotaNode {
     return new Promise((done) => (resolve = done));
   }
 
-  private denied(tank: AppTokens): QuotaOutcome {
-    const tier = tank.shortage === 'cluster' ? 'cluster' : 'app';
-    const retryAfterMicros = Math.max(1000, tank.retryAt - this.clock.now());
+  private denied(app: AppTokens): QuotaOutcome {
+    const tier = app.shortage === 'cluster' ? 'cluster' : 'app';
+    const retryAfterMicros = Math.max(1000, app.retryAt - this.clock.now());
     return { allowed: false, tier, source: 'store', retryAfterMicros };
   }
 
-  private byShare(tank: AppTokens, cost: number, now: number): QuotaOutcome {
-    if (tank.offline.take(cost, now)) return BY_SHARE;
-    const retryAfterMicros = Math.min(tank.offline.waitMicros(cost, now), LONGEST_PROBE_MICROS);
+  private byShare(app: AppTokens, cost: number, now: number): QuotaOutcome {
+    if (app.offline.take(cost, now)) return BY_SHARE;
+    const retryAfterMicros = Math.min(app.offline.waitMicros(cost, now), LONGEST_PROBE_MICROS);
     return { allowed: false, tier: 'app', source: 'fallback', retryAfterMicros };
   }
 }

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { type Decision, type PolicyInput } from 'nestjs-weir';
-import { KeyLeases } from '../../lib/local/lease-desk.js';
-import { splitRequest } from '../../lib/limiter/asked.js';
-import { ListTaker } from '../../lib/limiter/list-taker.js';
-import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
+import { KeyLeases } from '../../lib/local/key-leases.js';
+import { PolicyRegistry, splitRequest } from '../../lib/limiter/policy-registry.js';
+import { TakeAll } from '../../lib/limiter/take-all.js';
 import { type Acquire } from '../../lib/limiter/rate-limiter.js';
 import { Refunds } from '../../lib/limiter/peek-refund.js';
 import { WaitingLines } from '../../lib/limiter/waiting-lines.js';
@@ -16,11 +15,11 @@ const IN_TIME: ReplyTime = () => 0;
 
 /** One process: the limiter's parts for policies on a connection of our own. */
 class Node {
-  readonly book: PolicyRegistry;
+  readonly policies: PolicyRegistry;
   readonly connection: LateConnection;
   readonly refunds: Refunds;
-  private readonly lists: ListTaker;
-  private readonly desk: KeyLeases;
+  private readonly lists: TakeAll;
+  private readonly keyLeases: KeyLeases;
 
   constructor(fleet: Fleet, policies: Record<string, PolicyInput>, nodes: number) {
     const { clock, store } = fleet;
@@ -29,19 +28,19 @@ class Node {
     const shardOf = (key: string): number => fleet.shardOf(key);
     const { deadlineMs } = fleet;
     this.connection = new LateConnection(store, clock, nodes, deadlineMs, replyTime, shardOf);
-    this.book = new PolicyRegistry(policies, memory, true, 1000, clock);
-    this.desk = new KeyLeases(this.connection, clock);
-    this.book.leaseFrom(this.desk);
+    this.policies = new PolicyRegistry(policies, memory, true, 1000, clock);
+    this.keyLeases = new KeyLeases(this.connection, clock);
+    this.policies.leaseFrom(this.keyLeases);
     const { connection } = this;
     this.refunds = new Refunds(undefined, connection, new WaitingLines(clock, true), clock);
     const noQuota = (): never => {
       throw new Error('no quota');
     };
-    this.lists = new ListTaker(noQuota, connection, this.refunds, clock);
+    this.lists = new TakeAll(noQuota, connection, this.refunds, clock);
   }
 
   take(request: Acquire): Decision | Promise<Decision> {
-    const asked = splitRequest(request, this.book, () => {});
+    const asked = splitRequest(request, this.policies, () => {});
     return this.lists.take(asked);
   }
 }
@@ -109,7 +108,7 @@ class Fleet {
   }
 
   tokensOf(policy: string, key = 'k'): number {
-    return this.store.tokensIn(this.nodes[0]!.book.check({ policy, key }).limit, key);
+    return this.store.tokensIn(this.nodes[0]!.policies.check({ policy, key }).limit, key);
   }
 }
 
@@ -323,7 +322,7 @@ describe('answers of the store that come after the deadline', () => {
       const decision = await fleet.ask(0, request);
       const [node] = fleet.nodes;
       const done = node!.refunds.refund(
-        splitRequest(request, node!.book, () => {}),
+        splitRequest(request, node!.policies, () => {}),
         decision,
       );
       await fleet.pass(1);
@@ -356,7 +355,7 @@ describe('answers of the store that come after the deadline', () => {
       fleet.replyTime = () => 1e9;
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
-      const asked = splitRequest(ALL, node!.book, () => {});
+      const asked = splitRequest(ALL, node!.policies, () => {});
       await node!.refunds.refund(asked, await late);
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);
       const again = fleet.ask(0, ALL);
@@ -372,7 +371,7 @@ describe('answers of the store that come after the deadline', () => {
       const late = fleet.ask(0, ALL);
       await fleet.pass(20);
       node!.refunds.giveBack(
-        splitRequest(ALL, node!.book, () => {}),
+        splitRequest(ALL, node!.policies, () => {}),
         await late,
       );
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 3);
@@ -396,7 +395,7 @@ async function byShare(fleet: Fleet, request: Acquire): Promise<Decision> {
 }
 
 function checkOf(fleet: Fleet, policy: string, key: string): RemoteCheck {
-  return fleet.nodes[0]!.book.check({ policy, key });
+  return fleet.nodes[0]!.policies.check({ policy, key });
 }
 
 /** A limit of ten a day gains next to nothing in a test. */

@@ -4,31 +4,31 @@ import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
-import { KeyLeases } from '../../lib/local/lease-desk.js';
+import { KeyLeases } from '../../lib/local/key-leases.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
-/** A book of policies on a shared store that only listens. */
+/** A registry of policies on a shared store that only listens. */
 class Library {
   readonly clock = new ManualClock();
   readonly memory = new MemoryStore({ maxKeys: 100, idleTimeoutMs: 1000 }, this.clock);
   readonly calls: StoreCall[] = [];
-  readonly book: PolicyRegistry;
+  readonly policies: PolicyRegistry;
 
   constructor(policies: Record<string, PolicyInput>) {
-    this.book = new PolicyRegistry(policies, this.memory, true, 100, this.clock);
+    this.policies = new PolicyRegistry(policies, this.memory, true, 100, this.clock);
     const store = { nodes: 1, submit: (call: StoreCall) => void this.calls.push(call) };
-    this.book.leaseFrom(new KeyLeases(store, this.clock));
+    this.policies.leaseFrom(new KeyLeases(store, this.clock));
   }
 
   install(revision: number, policies: Record<string, PolicyInput>): ReadonlySet<string> {
     const checked = Object.entries(policies).map(([name, policy]) => checkPolicy(name, policy));
-    return this.book.install({ checked, removed: [] }, revision);
+    return this.policies.install({ checked, removed: [] }, revision);
   }
 
   limit(policy = 'p'): BoundLimit {
-    return this.book.limitFor({ policy, key: 'k' });
+    return this.policies.limitFor({ policy, key: 'k' });
   }
 
   take(limit: BoundLimit, nodes: number, cost: number): { allowed: boolean; left: number } {
@@ -42,7 +42,7 @@ class Library {
 
 const HOURLY = { rate: 100, period: '1h' } as const;
 
-describe('the book of policies', () => {
+describe('the registry of policies', () => {
   it('keeps the very limit of what stays the same, under the new revision', () => {
     const library = new Library({ p: HOURLY, q: HOURLY });
     const [p, q] = [library.limit('p'), library.limit('q')];
@@ -82,8 +82,8 @@ describe('the book of policies', () => {
             if (!kept.has(id)) kept.set(id, checkPolicy(name, { rate }));
             return kept.get(id)!;
           });
-          library.book.install({ checked, removed: [] }, index + 1);
-          expect(library.book.names().sort()).toEqual(Object.keys(set).sort());
+          library.policies.install({ checked, removed: [] }, index + 1);
+          expect(library.policies.names().sort()).toEqual(Object.keys(set).sort());
           for (const [name, rate] of Object.entries(set)) {
             const { revision, figures } = library.limit(name);
             expect([revision, figures.capacity]).toEqual([index + 1, rate]);
@@ -149,7 +149,7 @@ describe('the book of policies', () => {
     library.install(2, { p: { ...leased, rate: 500 } });
     expect(leases!.size).toBe(0);
     expect(library.limit().leases).not.toBe(leases);
-    expect(library.book.counters().p).toMatchObject({ leaseCalls: 2 });
+    expect(library.policies.counters().p).toMatchObject({ leaseCalls: 2 });
   });
 });
 

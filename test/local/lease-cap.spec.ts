@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { KeyLeases } from '../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../lib/local/key-leases.js';
+import { KeyLeases, type LeasedKeys } from '../../lib/local/key-leases.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -87,7 +86,7 @@ class Fleet {
   worst = 0;
   leased = 0;
   private storeBehind = 0;
-  private readonly desks: KeyLeases[] = [];
+  private readonly fleetLeases: KeyLeases[] = [];
   private readonly members: LeasedKeys[] = [];
   private lastCost = 0;
 
@@ -116,7 +115,7 @@ class Fleet {
       case 'crash':
         return this.join(step.node);
       case 'leave':
-        this.desks[step.node]!.close();
+        this.fleetLeases[step.node]!.close();
         return this.join(step.node);
       case 'refund':
         return this.refund(step.node);
@@ -130,14 +129,14 @@ class Fleet {
   /** A node of that number starts anew; whatever the one before it held nobody knows any more. */
   private join(index: number): void {
     const { store } = this;
-    const isAlive = (): boolean => this.desks[index] === desk;
+    const isAlive = (): boolean => this.fleetLeases[index] === keyLeases;
     const link = {
       nodes: NODES,
       submit: (call: StoreCall) => (isAlive() ? store.submit(call) : undefined),
     };
-    const desk: KeyLeases = new KeyLeases(link, this.time);
-    this.desks[index] = desk;
-    this.members[index] = desk.open(
+    const keyLeases: KeyLeases = new KeyLeases(link, this.time);
+    this.fleetLeases[index] = keyLeases;
+    this.members[index] = keyLeases.open(
       { id: 'p:default:1', figures: this.limit, revision: 0 },
       'leased',
     );

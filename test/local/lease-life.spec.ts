@@ -4,36 +4,36 @@ import { Stand } from '../support/quota-stand.js';
 
 /** Some demand for an app, so that it gets a lease. */
 function warmUp(stand: Stand, app = 0): void {
-  for (let i = 0; i < 100; i++) now(stand.take(1, stand.tanks[app]));
+  for (let i = 0; i < 100; i++) now(stand.take(1, stand.apps[app]));
 }
 
 describe('a store that has lost its state', () => {
   it('makes the node forget what it held, and not prolong it', () => {
     const stand = new Stand({ reserveTarget: 1000 });
     warmUp(stand);
-    expect(stand.tank.tokens).toBeGreaterThan(800);
+    expect(stand.app.tokens).toBeGreaterThan(800);
     stand.ledger.lose();
     stand.clock.advance(150);
     // What was held under the old state is gone, and what was spent of it is not reported again.
     expect(stand.ledger.peek()!.cluster.epoch).toBe(2);
-    expect(stand.tank.tokens).toBe(stand.outstanding());
-    expect(stand.tank.used).toBe(0);
+    expect(stand.app.tokens).toBe(stand.outstanding());
+    expect(stand.app.used).toBe(0);
   });
 
   it('does not get tokens that were set aside under the old state', async () => {
     const stand = new Stand({ guaranteed: 100, burst: 100, maxCost: 100 });
     // So few that there is no shortage yet, in which nobody waits.
     for (let i = 0; i < 3; i++) now(stand.take());
-    const held = stand.tank.tokens;
+    const held = stand.app.tokens;
     expect(held).toBeGreaterThan(0);
     stand.store = 'by hand';
     const waiting = stand.take(100);
-    expect(stand.tank.tokens).toBe(0);
+    expect(stand.app.tokens).toBe(0);
     stand.ledger.lose();
     stand.release();
     await waiting;
     await settle();
-    expect(stand.tank.tokens).toBe(stand.outstanding());
+    expect(stand.app.tokens).toBe(stand.outstanding());
   });
 });
 
@@ -41,14 +41,14 @@ describe('a lease of several apps', () => {
   it('lives as long as the node calls for any of them', () => {
     const stand = new Stand({ reserveTarget: 1000, apps: ['a', 'b'] });
     warmUp(stand, 1);
-    expect(stand.tanks[1]!.tokens).toBeGreaterThan(0);
+    expect(stand.apps[1]!.tokens).toBeGreaterThan(0);
     // Only the other app is used, for longer than a lease lasts.
     for (let i = 0; i < 30; i++) {
       for (let n = 0; n < 300; n++) now(stand.take());
       stand.clock.advance(100);
     }
-    expect(now(stand.take(1, stand.tanks[1])).source).toBe('local');
-    const { tokens, used } = stand.tanks[1]!;
+    expect(now(stand.take(1, stand.apps[1])).source).toBe('local');
+    const { tokens, used } = stand.apps[1]!;
     expect(stand.outstanding(1)).toBe(tokens + used);
   });
 
@@ -73,8 +73,8 @@ describe('a fixed reserve', () => {
     expect(stand.calls.every(({ apps }) => apps.every(({ app }) => app === 0))).toBe(true);
     expect([stand.outstanding(0), stand.outstanding(1)]).toEqual([1000, 0]);
     stand.clock.advance(20_000);
-    now(stand.take(1, stand.tanks[1]));
-    expect([stand.tank.tokens, stand.outstanding(0)]).toEqual([0, 0]);
+    now(stand.take(1, stand.apps[1]));
+    expect([stand.app.tokens, stand.outstanding(0)]).toEqual([0, 0]);
   });
 });
 
@@ -87,13 +87,13 @@ describe('a lease that has run out here and not yet in the store', () => {
     stand.clock.advance(15);
     stand.release();
     expect((await first).allowed).toBe(true);
-    expect([stand.tank.tokens, stand.calls.length]).toEqual([1000, 1]);
+    expect([stand.app.tokens, stand.calls.length]).toEqual([1000, 1]);
     stand.store = 'at once';
     stand.clock.advance(990);
     expect(stand.calls.length).toBe(1);
     now(stand.take());
     expect(stand.calls[1]!.apps[0]).toMatchObject({ used: 0, returned: 1000, want: 1000 });
-    expect([stand.tank.tokens, stand.outstanding()]).toEqual([1000, 1000]);
+    expect([stand.app.tokens, stand.outstanding()]).toEqual([1000, 1000]);
   });
 });
 
@@ -103,7 +103,7 @@ describe('consumption', () => {
     for (let i = 0; i < 10; i++) {
       for (const method of ['GET', 'PUT', undefined]) {
         now(stand.take(2));
-        stand.tank.usage.add(2, method);
+        stand.app.usage.add(2, method);
       }
       stand.clock.advance(250);
     }
@@ -117,7 +117,7 @@ describe('consumption', () => {
   });
 
   it('of more methods than anybody has is counted as of other ones', () => {
-    const { usage } = new Stand().tank;
+    const { usage } = new Stand().app;
     for (let i = 0; i < 100; i++) usage.add(1, `method ${i}`);
     const { count, methods } = usage.take(1_000_000)!;
     expect([count, methods.length]).toEqual([100, 65]);

@@ -1,7 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { KeyLeases } from '../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../lib/local/key-leases.js';
+import { KeyLeases, type LeasedKeys } from '../../lib/local/key-leases.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -24,14 +23,14 @@ interface NodeOptions {
 class Node {
   readonly clock = new ManualClock(1_000_000_000);
   readonly store: LeasedStore;
-  readonly desk: KeyLeases;
+  readonly keyLeases: KeyLeases;
   readonly keys: LeasedKeys;
 
   constructor({ rate = 1000, burst = BURST, sync = 'auto', mostKeys = 10 }: NodeOptions = {}) {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
-    this.desk = new KeyLeases(this.store, this.clock, mostKeys);
-    this.keys = this.desk.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
+    this.keyLeases = new KeyLeases(this.store, this.clock, mostKeys);
+    this.keys = this.keyLeases.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
   }
 
   /** What the limiter does: its own tokens first, then the store. */
@@ -278,7 +277,7 @@ describe('leased tokens', () => {
     const sources = node.run(400);
     expect(before).toBeGreaterThan(0);
     expect(sources.filter((source) => source === 'denied')).toHaveLength(0);
-    node.desk.close();
+    node.keyLeases.close();
     node.store.answerAll();
     expect(node.store.look().outstanding).toBe(0);
   });
@@ -311,13 +310,13 @@ describe('leased tokens', () => {
     node.askMany(4);
     node.store.answer();
     node.askMany(2);
-    node.desk.close();
+    node.keyLeases.close();
     node.store.answerAll();
     expect(node.store.look()).toEqual({ inStore: BURST - 6, outstanding: 0 });
 
     const busy = new Node();
     busy.askMany(4);
-    busy.desk.close();
+    busy.keyLeases.close();
     busy.store.answerAll();
     expect(busy.store.look()).toEqual({ inStore: BURST - 4, outstanding: 0 });
     expect(busy.clock.pending).toBe(0);

@@ -6,14 +6,14 @@ describe('a node with a fixed reserve', () => {
   it('A-58, BUG-A27, BUG-A30: starts with 1000, refills 800 at 200, and reports after 100 ms', () => {
     const stand = new Stand({ reserveTarget: 1000 });
     now(stand.take());
-    expect(stand.tank.tokens).toBe(1000);
+    expect(stand.app.tokens).toBe(1000);
     // V-A31: at 201 nothing happens, at 200 the refill goes out.
     for (let i = 0; i < 799; i++) now(stand.take());
-    expect([stand.tank.tokens, stand.calls.length]).toEqual([201, 1]);
+    expect([stand.app.tokens, stand.calls.length]).toEqual([201, 1]);
     now(stand.take());
     // V-A32: it asks for 800, and has 1000 again.
     expect(stand.calls[1]?.apps[0]).toMatchObject({ used: 800, want: 800 });
-    expect(stand.tank.tokens).toBe(1000);
+    expect(stand.app.tokens).toBe(1000);
     now(stand.take(5));
     stand.clock.advance(99);
     expect(stand.calls).toHaveLength(2);
@@ -25,7 +25,7 @@ describe('a node with a fixed reserve', () => {
     const stand = new Stand({ reserveTarget: 1000 });
     now(stand.take(2));
     now(stand.take(6));
-    expect(stand.tank.tokens).toBe(994);
+    expect(stand.app.tokens).toBe(994);
   });
 
   it('V-A37, Y05, BUG-A36: with nothing to say it says nothing', () => {
@@ -44,7 +44,7 @@ describe('a node with a fixed reserve', () => {
     expect(stand.calls).toHaveLength(2);
     stand.release();
     for (const outcome of outcomes) expect((await outcome).allowed).toBe(true);
-    expect(stand.tank.tokens).toBeLessThanOrEqual(1000);
+    expect(stand.app.tokens).toBeLessThanOrEqual(1000);
   });
 
   it('V-A40, BUG-A42: a thousand requests cost a hundredth of that in calls', () => {
@@ -63,7 +63,7 @@ describe('a node that follows demand', () => {
     const stand = new Stand({ guaranteed: 30, burst: 30, reserveTarget: 5, maxCost: 30 });
     now(stand.take());
     // Thirty in all were there: one was used, five are held here, twenty-four are left.
-    expect(stand.tank.tokens).toBe(5);
+    expect(stand.app.tokens).toBe(5);
     expect(now(stand.take(28)).allowed).toBe(true);
     expect(stand.calls.at(-1)?.apps[0]?.needs).toEqual([{ cost: 23, count: 1 }]);
   });
@@ -72,8 +72,8 @@ describe('a node that follows demand', () => {
     const stand = new Stand({ guaranteed: 30, burst: 30, reserveTarget: 5, maxCost: 30 });
     now(stand.take());
     expect(now(stand.take(30))).toMatchObject({ allowed: false, tier: 'app', source: 'store' });
-    expect(stand.tank.tokens).toBeGreaterThanOrEqual(5);
-    expect(stand.tank.spend(5, stand.clock.now())).toBe(true);
+    expect(stand.app.tokens).toBeGreaterThanOrEqual(5);
+    expect(stand.app.spend(5, stand.clock.now())).toBe(true);
   });
 
   it('denies in process between two calls while there is too little', () => {
@@ -93,10 +93,10 @@ describe('a node that follows demand', () => {
     const stand = new Stand({ guaranteed: 1, burst: 1, maxCost: 1 });
     for (let i = 0; i < 5; i++) {
       expect(now(stand.take())).toMatchObject({ allowed: true, source: 'store' });
-      expect(stand.tank.tokens).toBe(0);
+      expect(stand.app.tokens).toBe(0);
       stand.clock.advance(10_000);
     }
-    expect(stand.node.modeOf(stand.tank)).toBe('direct');
+    expect(stand.node.modeOf(stand.app)).toBe('direct');
   });
 
   it('gives back within one pace what is more than it needs', () => {
@@ -105,12 +105,12 @@ describe('a node that follows demand', () => {
       now(stand.take());
       stand.clock.advanceMicros(100);
     }
-    const before = stand.tank.tokens;
+    const before = stand.app.tokens;
     stand.clock.advance(1000);
     const returned = stand.calls.reduce((sum, call) => sum + (call.apps[0]?.returned ?? 0), 0);
     expect(before).toBeGreaterThan(0);
     expect(returned).toBeGreaterThan(0);
-    expect(stand.tank.tokens).toBeLessThan(before);
+    expect(stand.app.tokens).toBeLessThan(before);
   });
 
   it('uses no token after its time, counted from before the call was sent', async () => {
@@ -124,9 +124,9 @@ describe('a node that follows demand', () => {
     stand.store = 'times out';
     // 15 ms of the second were over when the lease arrived.
     stand.clock.jump(984_000);
-    expect(stand.tank.spend(1, stand.clock.now())).toBe(true);
+    expect(stand.app.spend(1, stand.clock.now())).toBe(true);
     stand.clock.jump(1000);
-    expect(stand.tank.spend(1, stand.clock.now())).toBe(false);
+    expect(stand.app.spend(1, stand.clock.now())).toBe(false);
   });
 
   it('gives everything back when it leaves', async () => {
@@ -160,7 +160,7 @@ describe('a node whose store fails', () => {
 
   it('gives back what was granted too late to a request that was refused', async () => {
     const stand = new Stand({ guaranteed: 10, burst: 10, maxCost: 10 });
-    stand.tank.offline.charge(Infinity, stand.clock.now());
+    stand.app.offline.charge(Infinity, stand.clock.now());
     stand.store = 'by hand';
     const outcome = stand.take(10);
     stand.clock.advance(20);
@@ -215,7 +215,7 @@ describe('a node whose store fails', () => {
   it('spends no token that it set aside and that turns out to be void', async () => {
     const stand = new Stand({ guaranteed: 1000, burst: 1000, maxCost: 10, reserveTarget: 4 });
     now(stand.take());
-    expect(stand.tank.tokens).toBe(4);
+    expect(stand.app.tokens).toBe(4);
     // The store loses everything; another node is the first to notice, and the rate flows again.
     stand.ledger.lose();
     stand.ledger.settle(stand.clock.now(), {
@@ -242,9 +242,9 @@ describe('a node whose store fails', () => {
     stand.store = 'unreachable';
     expect(await stand.take(10)).toMatchObject({ allowed: true, source: 'fallback' });
     expect(now(stand.take(10))).toMatchObject({ allowed: false });
-    stand.node.giveBack(stand.tank, 10, 'fallback');
+    stand.node.giveBack(stand.app, 10, 'fallback');
     expect(now(stand.take(10))).toMatchObject({ allowed: true, source: 'fallback' });
-    expect(stand.tank.refunded).toBe(0);
+    expect(stand.app.refunded).toBe(0);
   });
 
   it('whoever waits when a call fails has its share, and is told so', async () => {
@@ -298,7 +298,7 @@ describe('a node whose store fails', () => {
     expect(stand.calls.length).toBeLessThan(8);
     stand.store = 'at once';
     stand.clock.advance(2500);
-    expect(stand.node.modeOf(stand.tank)).not.toBe('offline');
+    expect(stand.node.modeOf(stand.app)).not.toBe('offline');
     expect(now(stand.take())).toMatchObject({ allowed: true });
   });
 });

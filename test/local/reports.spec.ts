@@ -53,7 +53,7 @@ describe('reports', () => {
   });
 
   it('V-A41: by method, they add up to the whole', () => {
-    const { usage } = new Stand().tank;
+    const { usage } = new Stand().app;
     usage.take(1_000_000);
     for (let i = 0; i < 800; i++) usage.add(2.5, 'GET');
     for (let i = 0; i < 400; i++) usage.add(7.5, 'PUT');
@@ -75,7 +75,7 @@ describe('the stock of a node', () => {
     for (let i = 0; i < 500; i++) {
       stand.clock.advance(i % 9);
       now(stand.take(1 + (i % 7)));
-      expect(stand.tank.tokens).toBeGreaterThanOrEqual(0);
+      expect(stand.app.tokens).toBeGreaterThanOrEqual(0);
     }
   });
 
@@ -89,7 +89,7 @@ describe('the stock of a node', () => {
       stand.clock.advance(1);
     }
     expect(waited).toBe(0);
-    expect(stand.tank.tokens + stand.tank.used).toBeGreaterThan(1000);
+    expect(stand.app.tokens + stand.app.used).toBeGreaterThan(1000);
     expect(stand.node.remoteCalls).toBeLessThan(50);
   });
 

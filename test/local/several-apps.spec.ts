@@ -4,7 +4,7 @@ import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { type AppCall } from '../../lib/algorithms/quota/quota-protocol.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { AppTokens } from '../../lib/local/app-tokens.js';
-import { CallWriter } from '../../lib/local/call-writer.js';
+import { CallWriter } from '../../lib/local/lease-calls.js';
 import { StockPlan } from '../../lib/local/stock-plan.js';
 
 const NOW = 10_000_000;
@@ -15,47 +15,47 @@ const SETTINGS = {
   batchThreshold: 1000,
 };
 
-function tankOf(index: number, requests: number, cost = 1): AppTokens {
-  const tank = new AppTokens(index, `app${index}`, 100, 1000, cost);
-  for (let i = 0; i < requests; i++) tank.demand.add(cost, NOW + i);
-  return tank;
+function appOf(index: number, requests: number, cost = 1): AppTokens {
+  const app = new AppTokens(index, `app${index}`, 100, 1000, cost);
+  for (let i = 0; i < requests; i++) app.demand.add(cost, NOW + i);
+  return app;
 }
 
 describe('the cap of a node', () => {
-  const wantsOf = (tanks: AppTokens[], cap: number): number[] => {
-    const plan = new StockPlan(SETTINGS, tanks);
+  const wantsOf = (apps: AppTokens[], cap: number): number[] => {
+    const plan = new StockPlan(SETTINGS, apps);
     plan.capAt(cap);
-    return tanks.map((tank) => plan.want(tank, NOW + 20_000));
+    return apps.map((app) => plan.want(app, NOW + 20_000));
   };
 
   it('is shared by its apps, so that none of them has all and another one nothing', () => {
-    expect(wantsOf([tankOf(0, 40), tankOf(1, 20)], 90)).toEqual([60, 30]);
+    expect(wantsOf([appOf(0, 40), appOf(1, 20)], 90)).toEqual([60, 30]);
   });
 
   it('goes by what is given where an app is short, however much it asks for', () => {
-    const tanks = [tankOf(0, 4000), tankOf(1, 20)];
+    const apps = [appOf(0, 4000), appOf(1, 20)];
     const reply = { app: 0, granted: 20, needs: [], shortage: 'cluster' as const };
-    tanks[0]!.write([], 0, 6000, false, NOW + 10_000);
+    apps[0]!.write([], 0, 6000, false, NOW + 10_000);
     const others = { retryAfterMicros: 1000, remaining: 0, nodes: 1, share: 0 };
-    tanks[0]!.settle({ ...reply, ...others }, [], NOW, NOW + 11_000);
-    tanks[0]!.tokens = 0;
+    apps[0]!.applyReply({ ...reply, ...others }, [], NOW, NOW + 11_000);
+    apps[0]!.tokens = 0;
     // Weights of 30 for the 20 that it is given at a time, and of 75 for what the other one uses.
-    expect(wantsOf(tanks, 90)).toEqual([26, 64]);
+    expect(wantsOf(apps, 90)).toEqual([26, 64]);
   });
 
   it('is not filled with a request for each of many small apps', () => {
-    const large = tankOf(0, 40);
+    const large = appOf(0, 40);
     const small = Array.from({ length: 20 }, (_, i) => {
-      const tank = tankOf(i + 1, 1);
-      for (let slot = 1; slot <= 4; slot++) tank.demand.add(1, NOW + slot * 60_000);
-      return tank;
+      const app = appOf(i + 1, 1);
+      for (let slot = 1; slot <= 4; slot++) app.demand.add(1, NOW + slot * 60_000);
+      return app;
     });
     for (let slot = 1; slot <= 4; slot++) {
       for (let i = 0; i < 40; i++) large.demand.add(1, NOW + slot * 50_000 + i);
     }
     const plan = new StockPlan(SETTINGS, [large, ...small]);
     plan.capAt(40);
-    const [first, ...rest] = [large, ...small].map((tank) => plan.want(tank, NOW + 245_000));
+    const [first, ...rest] = [large, ...small].map((app) => plan.want(app, NOW + 245_000));
     expect(first).toBeGreaterThan(20);
     expect(first! + rest.reduce((sum, want) => sum + want, 0)).toBeLessThanOrEqual(40);
   });
@@ -67,9 +67,9 @@ describe('the cap of a node', () => {
       fc.property(
         fc.array(app, { minLength: 1, maxLength: 12 }),
         fc.nat({ max: 300 }),
-        (apps, cap) => {
-          const tanks = apps.map((one, i) => tankOf(i, one.requests, one.cost));
-          const sum = wantsOf(tanks, cap).reduce((a, b) => a + b, 0);
+        (given, cap) => {
+          const held = given.map((one, i) => appOf(i, one.requests, one.cost));
+          const sum = wantsOf(held, cap).reduce((a, b) => a + b, 0);
           expect(sum).toBeLessThanOrEqual(cap);
         },
       ),
@@ -79,21 +79,21 @@ describe('the cap of a node', () => {
 
 describe('the stock of an app', () => {
   it('is whole requests', () => {
-    const tank = tankOf(0, 5, 7);
-    expect(new StockPlan(SETTINGS, [tank]).want(tank, NOW + 50_000) % 7).toBe(0);
+    const app = appOf(0, 5, 7);
+    expect(new StockPlan(SETTINGS, [app]).want(app, NOW + 50_000) % 7).toBe(0);
   });
 
   it('is none where requests come now and then', () => {
-    const tank = tankOf(0, 1);
-    for (let i = 1; i <= 5; i++) tank.demand.add(1, NOW + i * 1_000_000);
-    expect(tank.target(SETTINGS.horizonMicros, NOW + 5_000_000)).toBe(0);
+    const app = appOf(0, 1);
+    for (let i = 1; i <= 5; i++) app.demand.add(1, NOW + i * 1_000_000);
+    expect(app.target(SETTINGS.horizonMicros, NOW + 5_000_000)).toBe(0);
   });
 
   it('follows demand that has gone elsewhere within a few slots', () => {
-    const tank = tankOf(0, 400);
-    const before = tank.target(SETTINGS.horizonMicros, NOW + 49_999);
-    tank.demand.add(1, NOW + 60_000);
-    expect(tank.target(SETTINGS.horizonMicros, NOW + 260_000)).toBeLessThan(before / 4);
+    const app = appOf(0, 400);
+    const before = app.target(SETTINGS.horizonMicros, NOW + 49_999);
+    app.demand.add(1, NOW + 60_000);
+    expect(app.target(SETTINGS.horizonMicros, NOW + 260_000)).toBeLessThan(before / 4);
   });
 });
 
@@ -104,22 +104,22 @@ describe('a shortage', () => {
   };
 
   it('of the app is not over because calls did not ask for it at all', () => {
-    const tank = tankOf(0, 40);
-    const plan = new StockPlan(SETTINGS, [tank]);
-    const writer = new CallWriter({ nodeId: 'n', incarnation: '1' }, [tank], plan);
+    const app = appOf(0, 40);
+    const plan = new StockPlan(SETTINGS, [app]);
+    const writer = new CallWriter({ nodeId: 'n', incarnation: '1' }, [app], plan);
     const callAt = (at: number, shortage: 'none' | 'app'): number => {
       const { call } = writer.write(NOW + at, 50_000);
-      tank.settle(reply(shortage), [], NOW + at, NOW + at);
+      app.applyReply(reply(shortage), [], NOW + at, NOW + at);
       return call.apps[0]?.want ?? 0;
     };
     expect(callAt(20_000, 'app')).toBeGreaterThan(0);
     // Calls for other apps, before the pace lets this one ask again.
     expect([callAt(21_000, 'none'), callAt(22_000, 'none')]).toEqual([0, 0]);
-    expect(tank.lastShortage).toBe('app');
+    expect(app.lastShortage).toBe('app');
     expect(callAt(71_000, 'none')).toBeGreaterThan(0);
     expect(callAt(72_000, 'none')).toBeGreaterThanOrEqual(0);
     expect(callAt(123_000, 'none')).toBeGreaterThan(0);
-    expect(tank.lastShortage).toBe('none');
+    expect(app.lastShortage).toBe('none');
   });
 });
 

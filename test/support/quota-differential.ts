@@ -1,7 +1,10 @@
 import { Redis } from 'ioredis';
 import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
-import { compileQuota, type QuotaFigures } from '../../lib/algorithms/quota/quota-limits.js';
-import { numbered } from '../../lib/algorithms/quota/quota-numbering.js';
+import {
+  compileQuota,
+  numbered,
+  type QuotaFigures,
+} from '../../lib/algorithms/quota/quota-limits.js';
 import {
   type AppCall,
   type Need,

@@ -1,10 +1,10 @@
 import { QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import {
   compileQuota,
+  numbered,
   type QuotaFigures,
   type QuotaLimits,
 } from '../../lib/algorithms/quota/quota-limits.js';
-import { numbered } from '../../lib/algorithms/quota/quota-numbering.js';
 import {
   type AppCall,
   type QuotaCall,

@@ -3,8 +3,7 @@ import { compileQuota } from '../../lib/algorithms/quota/quota-limits.js';
 import { type QuotaCall, type QuotaReply } from '../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../lib/common/errors.js';
 import { AppTokens } from '../../lib/local/app-tokens.js';
-import { QuotaNode } from '../../lib/local/quota-node.js';
-import { type QuotaOutcome } from '../../lib/local/quota-outcome.js';
+import { QuotaNode, type QuotaOutcome } from '../../lib/local/quota-node.js';
 import { ManualClock } from './manual-clock.js';
 
 interface StandOptions {
@@ -13,7 +12,7 @@ interface StandOptions {
   readonly reserveTarget?: number;
   readonly maxCost?: number;
   readonly horizonMs?: number;
-  /** Names of apps with the same figures; the first is that of `tank`. */
+  /** Names of apps with the same figures; the first is that of `app`. */
   readonly apps?: readonly string[];
 }
 
@@ -23,8 +22,8 @@ export class Stand {
   readonly ledger: QuotaLedger;
   readonly calls: QuotaCall[] = [];
   readonly modes: string[] = [];
-  readonly tanks: AppTokens[];
-  readonly tank: AppTokens;
+  readonly apps: AppTokens[];
+  readonly app: AppTokens;
   readonly node: QuotaNode;
   /** How the store behaves: at once, later by hand, or not at all. */
   store: 'at once' | 'by hand' | 'lost' | 'times out' | 'unreachable' = 'at once';
@@ -49,8 +48,8 @@ export class Stand {
       reserveTarget,
     };
     this.ledger = new QuotaLedger(compileQuota(figures));
-    this.tanks = apps.map((app, index) => new AppTokens(index, app, guaranteed, burst, maxCost));
-    this.tank = this.tanks[0]!;
+    this.apps = apps.map((app, index) => new AppTokens(index, app, guaranteed, burst, maxCost));
+    this.app = this.apps[0]!;
     this.node = new QuotaNode(
       {
         nodeId: 'n',
@@ -63,7 +62,7 @@ export class Stand {
         refillThreshold: 0.2,
         decisionTimeoutMs: 20,
       },
-      this.tanks,
+      this.apps,
       { settle: (call) => this.answer(call) },
       this.clock,
       { mode: (_app, mode) => this.modes.push(mode) },
@@ -71,8 +70,8 @@ export class Stand {
     );
   }
 
-  take(cost = 1, tank = this.tank): QuotaOutcome | Promise<QuotaOutcome> {
-    return this.node.tryAcquire(tank, cost);
+  take(cost = 1, app = this.app): QuotaOutcome | Promise<QuotaOutcome> {
+    return this.node.tryAcquire(app, cost);
   }
 
   /** What the ledger says is leased of an app, in tokens. */

@@ -1,7 +1,6 @@
 import { algorithmOf } from '../../algorithms/algorithm-of.js';
 import { Outcome, type Algorithm } from '../../algorithms/algorithm.js';
-import { LimitChange } from '../../algorithms/limit-change.js';
-import { type Limit } from '../../algorithms/limit.js';
+import { type Limit, LimitChange } from '../../algorithms/limit.js';
 import { ownText } from '../../common/ids.js';
 import { OverflowTable } from './overflow-table.js';
 

@@ -1,6 +1,5 @@
 import { QuotaLedger } from '../../algorithms/quota/quota-ledger.js';
-import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
-import { numbered } from '../../algorithms/quota/quota-numbering.js';
+import { compileQuota, numbered, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
 import { type QuotaStatus } from '../../algorithms/quota/quota-status.js';
 import { type Clock } from '../../common/clock.js';

@@ -1,6 +1,5 @@
 import { type Algorithm } from '../../algorithms/algorithm.js';
-import { type LimitChange } from '../../algorithms/limit-change.js';
-import { type Limit } from '../../algorithms/limit.js';
+import { type Limit, type LimitChange } from '../../algorithms/limit.js';
 import { KeyedHash } from '../../common/keyed-hash.js';
 
 /** Enough that strangers seldom meet, small enough (256 KiB for a token bucket) to be always had. */

@@ -1,6 +1,5 @@
 import { unitsReturned } from '../../algorithms/leased-bucket.js';
-import { LimitChange } from '../../algorithms/limit-change.js';
-import { type Limit } from '../../algorithms/limit.js';
+import { type Limit, LimitChange } from '../../algorithms/limit.js';
 import { type Cancel } from '../../common/clock.js';
 import { type StoreUnavailableError } from '../../common/errors.js';
 import {

@@ -1,5 +1,4 @@
-import { compileQuota, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
-import { numbered } from '../../algorithms/quota/quota-numbering.js';
+import { compileQuota, numbered, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import { AppNumbers } from './app-numbers.js';
 import { packLimits, packNumbers } from './quota-wire.js';

@@ -1,7 +1,6 @@
 import { Outcome } from '../../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../../lib/algorithms/limit.js';
-import { KeyLeases } from '../../../lib/local/lease-desk.js';
-import { type LeasedKeys } from '../../../lib/local/key-leases.js';
+import { KeyLeases, type LeasedKeys } from '../../../lib/local/key-leases.js';
 import { type StoreCall } from '../../../lib/stores/remote-store.js';
 import { LeasedStore } from '../../support/leased-store.js';
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';

@@ -2,10 +2,9 @@ import { compileQuota } from '../../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../../common/duration.js';
 import { AppTokens } from '../../../local/app-tokens.js';
 import { gatherMicrosOf } from '../../../local/offline-share.js';
-import { QuotaNode } from '../../../local/quota-node.js';
-import { type QuotaOutcome } from '../../../local/quota-outcome.js';
+import { QuotaNode, type QuotaOutcome } from '../../../local/quota-node.js';
 import { type Contender, type LimiterNode } from './contender.js';
-import { horizonMs } from '../../../local/lease-figures.js';
+import { quotaHorizonMicros } from '../../../local/lease-figures.js';
 import { type Host } from './host.js';
 import { DECISION_TIMEOUT_MS, type World } from './world.js';
 
@@ -19,18 +18,18 @@ const NOBODY_LISTENS = { mode: () => {}, epoch: () => {}, overload: () => {} };
 
 class WeirNode implements LimiterNode {
   private readonly node: QuotaNode;
-  private readonly tanks: AppTokens[];
+  private readonly apps: AppTokens[];
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
     const gatherMicros = gatherMicrosOf(compileQuota(figures));
-    this.tanks = figures.apps.map(({ app, guaranteed, burst }, index) => {
+    this.apps = figures.apps.map(({ app, guaranteed, burst }, index) => {
       return new AppTokens(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
     });
     const settings = {
       nodeId: host.nodeId,
       incarnation: host.incarnation,
-      horizonMicros: horizonMs(compileQuota(figures)) * 1000,
+      horizonMicros: quotaHorizonMicros(compileQuota(figures)),
       paceMicros: figures.paceMs * 1000,
       syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
       batchThreshold: local.batchThreshold,
@@ -38,11 +37,11 @@ class WeirNode implements LimiterNode {
       refillThreshold: local.refillThreshold,
       decisionTimeoutMs: DECISION_TIMEOUT_MS,
     };
-    this.node = new QuotaNode(settings, this.tanks, host, host.clock, NOBODY_LISTENS, random);
+    this.node = new QuotaNode(settings, this.apps, host, host.clock, NOBODY_LISTENS, random);
   }
 
   request(app: number, cost: number): boolean | Promise<boolean> {
-    const outcome = this.node.tryAcquire(this.tanks[app]!, cost);
+    const outcome = this.node.tryAcquire(this.apps[app]!, cost);
     return outcome instanceof Promise ? outcome.then(isAllowed) : outcome.allowed;
   }
 

@@ -16,8 +16,7 @@ import {
   type LeaseGrant,
   type LeaseReport,
 } from '../../../algorithms/leased-bucket.js';
-import { isSameLimit, LimitChange } from '../../../algorithms/limit-change.js';
-import { AlgorithmCode, type Limit } from '../../../algorithms/limit.js';
+import { AlgorithmCode, isSameLimit, type Limit, LimitChange } from '../../../algorithms/limit.js';
 
 /** What a bucket says about a check, in the units of who asked. */
 export interface Verdict {

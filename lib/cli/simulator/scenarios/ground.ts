@@ -8,7 +8,7 @@ import {
   type CheckedQuota,
   type QuotaOptions,
 } from '../../../limiter/quota-options.js';
-import { horizonMs } from '../../../local/lease-figures.js';
+import { quotaHorizonMicros } from '../../../local/lease-figures.js';
 import { type Fault } from '../engine/faults.js';
 import { type Plan } from '../engine/run.js';
 import { shared, type Placement, type Rates } from '../load/load.js';
@@ -72,7 +72,7 @@ export class Ground {
   }
 
   get horizonSeconds(): number {
-    return horizonMs(compileQuota(this.figures)) / 1000;
+    return quotaHorizonMicros(compileQuota(this.figures)) / 1_000_000;
   }
 
   /** Requests per second that ask for this part of what can be had, each app for its part of that. */
