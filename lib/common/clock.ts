@@ -72,3 +72,17 @@ export class SystemClock implements Clock {
 
 /** The clock of Redis, whose instants are wall-clock microseconds. */
 export const EPOCH_CLOCK: Pick<Clock, 'epochMs'> = { epochMs: (nowMicros) => nowMicros / 1000 };
+
+const LONGEST_LATER_MS = 3_600_000;
+
+/**
+ * Runs `task` once, after that time or, if that is long, after an hour. Unlike `after` it does not
+ * keep the process alive; so it is for work in the background.
+ */
+export function later(clock: Pick<Clock, 'every'>, delayMs: number, task: () => void): Cancel {
+  const cancel = clock.every(Math.min(Math.max(delayMs, 0), LONGEST_LATER_MS), () => {
+    cancel();
+    task();
+  });
+  return cancel;
+}

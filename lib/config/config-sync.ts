@@ -1,7 +1,7 @@
 import { errorText, StoreUnavailableError } from '../common/errors.js';
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
-import { HIGHEST_REVISION, shortened } from '../stores/config-record.js';
+import { HIGHEST_REVISION, shortened } from '../stores/config-store.js';
 import {
   type ConfigDraft,
   type ConfigLayers,

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { MOST_STAGED } from '../stores/config-record.js';
+import { MOST_STAGED } from '../stores/config-store.js';
 import {
   type ConfigLayers,
   type JsonObject,

@@ -5,8 +5,8 @@ import {
   StoreUnavailableError,
   type ConfigIssue,
 } from '../common/errors.js';
-import { later } from '../common/later.js';
-import { MOST_REVISIONS } from '../stores/config-record.js';
+import { later } from '../common/clock.js';
+import { MOST_REVISIONS } from '../stores/config-store.js';
 import {
   type JsonObject,
   type NodeAck,

@@ -1,4 +1,4 @@
-import { isInstant, parsed } from './config-record.js';
+import { isInstant, parsed } from './config-store.js';
 
 /** Something that one process of every service that can is to do: warm its answers. */
 export interface Order {

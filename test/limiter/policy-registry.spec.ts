@@ -140,12 +140,12 @@ describe('the registry of policies', () => {
     expect(leases!.size).toBe(1);
     library.install(1, { p: { ...leased, shadow: true } });
     expect(library.limit().leases).toBe(leases);
-    // What is held is spoken of under the limit that is in force.
+    // Calls name the limit that is in force.
     const [call] = library.calls;
-    expect(call).toMatchObject({ shared: { revision: 0 } });
+    expect(call).toMatchObject({ limit: { revision: 0 } });
     library.clock.advance(40);
     leases!['submit'](leases!['leases'].get('k')!, 0, NO_REPORT, library.clock.now());
-    expect(library.calls.at(-1)).toMatchObject({ shared: { revision: 1 } });
+    expect(library.calls.at(-1)).toMatchObject({ limit: { revision: 1 } });
     library.install(2, { p: { ...leased, rate: 500 } });
     expect(leases!.size).toBe(0);
     expect(library.limit().leases).not.toBe(leases);

@@ -7,7 +7,7 @@ import {
   readableAcks,
   readableRecords,
   shortened,
-} from '../config-record.js';
+} from '../config-store.js';
 import {
   type ConfigDraft,
   type ConfigRecord,

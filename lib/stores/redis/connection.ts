@@ -1,7 +1,14 @@
 import { createRequire } from 'node:module';
 import type * as Ioredis from 'ioredis';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import { InvalidArgumentError, MissingPackageError } from '../../common/errors.js';
+import { type Clock } from '../../common/clock.js';
+import {
+  InvalidArgumentError,
+  MissingPackageError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+} from '../../common/errors.js';
+import { jitterUp } from '../../common/jitter.js';
 import { withoutUndefined } from '../../common/validate.js';
 import { wireOf } from './wire.js';
 
@@ -26,7 +33,7 @@ export interface RedisConnection {
   readonly isCluster: boolean;
   /** True if we opened it, and so have to close it. */
   readonly owned: boolean;
-  /** What the client last complained about while it could not connect. */
+  /** The latest error of the client while it could not connect. */
   lastError: Error | undefined;
 }
 
@@ -120,14 +127,73 @@ function clusterOptions(own: ClusterOptions | undefined, random: () => number): 
 
 export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
   const delay = Math.min(FIRST_RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
-  return delay * (1 + random() * 0.2);
+  return jitterUp(delay, random());
 }
 
-/** What is wrong is told by the store's switch events; ioredis would print it for each attempt. */
+/** The store's switch events carry the error; ioredis would print it for each attempt. */
 function watch(client: Redis | Cluster, isCluster: boolean): RedisConnection {
   const connection: RedisConnection = { client, isCluster, owned: true, lastError: undefined };
   wireOf(client).isOurs = true;
   client.on('error', (error: Error) => (connection.lastError = error));
   client.on('ready', () => (connection.lastError = undefined));
   return connection;
+}
+
+/**
+ * The wait for a client's connection. It has one listener for all that wait: a connection that never
+ * comes must not gather them.
+ */
+export class ConnectionWait {
+  /** The latest error of the client during the wait; only if errors are kept. */
+  lastError: Error | undefined;
+  private ready: Promise<void> | undefined;
+  private readonly keepError = (error: Error): void => void (this.lastError = error);
+
+  constructor(
+    private readonly client: Redis | Cluster,
+    /** A client whose errors have a listener no longer prints them. */
+    private readonly errors: 'kept' | 'left alone' = 'left alone',
+  ) {}
+
+  whenReady(): Promise<void> {
+    const { client } = this;
+    this.ready ??= new Promise((resolve) => {
+      if (this.errors === 'kept') client.on('error', this.keepError);
+      client.once('ready', () => {
+        this.stop();
+        this.ready = this.lastError = undefined;
+        resolve();
+      });
+    });
+    return this.ready;
+  }
+
+  /** Listens to errors no longer. */
+  stop(): void {
+    this.client.off('error', this.keepError);
+  }
+}
+
+/** The answer to a command, or an error of ours, at the latest when the time is up. */
+export async function withTimeout<T>(
+  command: Promise<T>,
+  timeoutMs: number,
+  clock: Pick<Clock, 'after' | 'soon'>,
+  why: () => Error | undefined = () => undefined,
+): Promise<T> {
+  let cancel = (): void => {};
+  const late = new Promise<never>((_, reject) => {
+    // After a stall of this process the reply may be here already, and gets its turn first.
+    const giveUp = (): void => reject(new StoreTimeoutError(timeoutMs, why()));
+    cancel = clock.after(timeoutMs, () => clock.soon(giveUp));
+  });
+  try {
+    return await Promise.race([command, late]);
+  } catch (error) {
+    if (error instanceof StoreUnavailableError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StoreUnavailableError(reason, { cause: error });
+  } finally {
+    cancel();
+  }
 }

@@ -1,11 +1,12 @@
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
+import { JITTER, jitterUp } from '../../common/jitter.js';
+import { RetryPause } from '../../common/retry-pause.js';
 import { CallKind, type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
-import { Breaker } from './breaker.js';
 import { type RedisKeys } from './keys.js';
 
-/** What a lane needs to know of the connection it runs on. */
+/** The connection of a lane. */
 export interface LaneLink {
   readonly timeoutMs: number;
   readonly maxBatch: number;
@@ -31,8 +32,8 @@ export class Lane {
   private underway = 0;
   private whenIdle: (() => void) | undefined;
   private cancelFlush: Cancel | undefined;
-  /** Late answers are being told: what is to be said about them reaches the store, which has just spoken. */
-  private isHeardLate = false;
+  /** Late answers are being delivered: calls that follow from them reach the store, which has just answered. */
+  private isDeliveringLate = false;
 
   constructor(
     private readonly shard: number,
@@ -47,7 +48,7 @@ export class Lane {
   }
 
   submit(call: StoreCall): void {
-    if (this.breaker.isOpen && !this.isHeardLate)
+    if (this.breaker.isOpen && !this.isDeliveringLate)
       return refuse(call, new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
     if (batch.size >= MOST_CONNECTING) return refuse(call, STILL_CONNECTING);
@@ -55,7 +56,7 @@ export class Lane {
     if (batch.size >= this.link.maxBatch) this.flush();
   }
 
-  /** Sends what has been gathered. While the first connection is made, it goes on gathering. */
+  /** Sends the calls gathered so far. While the first connection is made, the lane goes on gathering. */
   flush(): void {
     const batch = this.gathering;
     if (batch === undefined || this.link.state() === 'connecting') return;
@@ -74,7 +75,7 @@ export class Lane {
       });
   }
 
-  /** Sends what has been gathered, and resolves when nothing is on its way any more. */
+  /** Sends the calls gathered so far, and resolves when none is on its way any more. */
   async drain(): Promise<void> {
     this.flush();
     if (this.underway > 0) await new Promise<void>((resolve) => (this.whenIdle = resolve));
@@ -113,14 +114,14 @@ export class Lane {
 
   /** Tokens that go back and debts must not be lost, which they would be while the breaker is still open. */
   private deliverLate(batch: Batch, reply: readonly number[]): void {
-    this.isHeardLate = true;
+    this.isDeliveringLate = true;
     batch.deliver(reply, 'settledLate');
-    this.isHeardLate = false;
+    this.isDeliveringLate = false;
   }
 
   private refused(batch: Batch, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
-    // Whatever is not an answer of the server says that there is no way to it.
+    // An error that is no answer of the server means that there is no way to it.
     if (!isReply(error)) return this.lose(batch, reason, error);
     if (!batch.failed) {
       const failure = new StoreUnavailableError(reason, { cause: error });
@@ -172,4 +173,80 @@ function refuse(call: StoreCall, reason: StoreUnavailableError): void {
 
 function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';
+}
+
+const FIRST_PROBE_MS = 100;
+const LONGEST_PROBE_MS = 2000;
+
+export interface BreakerEvents {
+  opened(reason: StoreUnavailableError): void;
+  closed(): void;
+}
+
+/**
+ * Stops calls to a store that does not answer, and finds out with one probe at a time when it does
+ * again. Closed: call. Open: do not call; the probes come at growing, jittered intervals, so that a
+ * fleet does not knock all at once.
+ */
+export class Breaker {
+  isOpen = false;
+  private readonly probes = new RetryPause(FIRST_PROBE_MS, LONGEST_PROBE_MS);
+  private nextProbe: Cancel | undefined;
+  private probing = false;
+  private stopped = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly probe: () => Promise<void>,
+    private readonly events: BreakerEvents,
+    private readonly random: () => number = () => clock.random(),
+  ) {}
+
+  succeeded(): void {
+    this.probes.succeeded();
+  }
+
+  failed(reason: StoreUnavailableError, begunAt: number): void {
+    if (this.isOpen) return;
+    if (this.probes.failed(this.clock.now(), begunAt)) this.open(reason);
+  }
+
+  /** For failures that leave no doubt, such as a lost connection. */
+  open(reason: StoreUnavailableError): void {
+    if (this.isOpen || this.stopped) return;
+    this.isOpen = true;
+    this.events.opened(reason);
+    this.scheduleProbe();
+  }
+
+  /** The store may be back: the next probe need not wait for its time. */
+  hint(): void {
+    if (!this.isOpen || this.probing) return;
+    this.probes.shorten();
+    this.scheduleProbe(this.random() * this.probes.begin() * JITTER);
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.nextProbe?.();
+  }
+
+  private scheduleProbe(delayMs = jitterUp(this.probes.begin(), this.random())): void {
+    this.nextProbe?.();
+    this.nextProbe = this.clock.after(delayMs, () => void this.runProbe());
+  }
+
+  private async runProbe(): Promise<void> {
+    this.probing = true;
+    const answered = await this.probe().then(
+      () => true,
+      () => false,
+    );
+    this.probing = false;
+    if (this.stopped) return;
+    if (!answered) return this.scheduleProbe();
+    this.isOpen = false;
+    this.probes.forgive();
+    this.events.closed();
+  }
 }

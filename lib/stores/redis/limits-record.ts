@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import { compileQuota, numbered, type QuotaFigures } from '../../algorithms/quota/quota-limits.js';
 import { StoreUnavailableError } from '../../common/errors.js';
-import { AppNumbers } from './app-numbers.js';
 import { packLimits, packNumbers } from './quota-wire.js';
 import { type Scripts } from './scripts.js';
 
@@ -10,7 +10,7 @@ export interface Published {
   readonly revision: number;
 }
 
-/** What this process would have in the record. */
+/** The limits that this process would have in the record. */
 interface OwnLimits {
   readonly figures: QuotaFigures;
   readonly revision: number;
@@ -18,23 +18,23 @@ interface OwnLimits {
   readonly names: readonly string[];
 }
 
-/** Each attempt in vain means that somebody else has written. */
+/** Each attempt in vain means that another process has written. */
 const MOST_ATTEMPTS = 16;
 /** Beyond so many apps that are gone the list begins anew, and the ledger with it, empty. */
 const MOST_RETIRED = 256;
 
 /**
- * The limits of a cluster in Redis, with a revision: the highest one stays, whoever writes it, and
- * whoever comes later finds it done. The numbers of the apps are part of the record, because the
+ * The limits of a cluster in Redis, with a revision: the highest one stays, whichever process writes it,
+ * and the others find it done. The numbers of the apps are part of the record, because the
  * processes may not know the same apps.
  */
 export class LimitsRecord {
-  /** As last heard; undefined before the first time. */
+  /** As of the latest reply; undefined before the first. */
   numbers: AppNumbers | undefined;
   /** False if there may be something to write or to read before a call. */
   isCurrent = false;
   /** False if the ledger has the own limits, but not under the own revision: no call waits for that. */
-  isTold = false;
+  isPublished = false;
   private own: OwnLimits;
   private syncing: Promise<Published> | undefined;
 
@@ -54,10 +54,10 @@ export class LimitsRecord {
     return this.own.names;
   }
 
-  /** Takes note; `sync` tells Redis. */
+  /** From now on these are the own limits; `sync` writes them. */
   apply(figures: QuotaFigures, revision: number): void {
     const { own } = this;
-    this.isTold = false;
+    this.isPublished = false;
     if (figures === own.figures) {
       this.own = { ...own, revision };
       return;
@@ -68,7 +68,7 @@ export class LimitsRecord {
   }
 
   /** The ledger has numbers for so many apps: if it has more, there is something to read. */
-  hear(apps: number): void {
+  noticeApps(apps: number): void {
     if (apps > (this.numbers?.names.length ?? 0)) this.isCurrent = false;
   }
 
@@ -85,7 +85,7 @@ export class LimitsRecord {
       const isDone = published.written || published.revision >= own.revision;
       if (isDone && own === this.own) {
         this.isCurrent = true;
-        this.isTold = true;
+        this.isPublished = true;
         return published;
       }
     }
@@ -120,4 +120,38 @@ function sameOrNew(known: AppNumbers | undefined, names: readonly string[]): App
   const isSame =
     known?.names.length === names.length && known.names.every((n, i) => n === names[i]);
   return isSame ? known : new AppNumbers(names);
+}
+
+/** So many bits of a digest are a whole number in a double. */
+const DIGEST_BYTES = 6;
+
+/**
+ * The number of each app in the ledger. The digest stands for the list: a call carries it, so that
+ * nothing is counted under a number that means another app to the ledger. A list that has grown keeps
+ * the digests of its beginnings, and so does not shut out processes that know only one of these.
+ */
+export class AppNumbers {
+  /** Of the first app, of the first two, and so on. */
+  readonly digests: readonly number[];
+  private readonly numbers: ReadonlyMap<string, number>;
+
+  constructor(readonly names: readonly string[]) {
+    let digest = 0;
+    this.digests = names.map((name) => (digest = digestOf(digest, name)));
+    this.numbers = new Map(names.map((name, number) => [name, number]));
+  }
+
+  get digest(): number {
+    return this.digests.at(-1) ?? 0;
+  }
+
+  /** Undefined if the ledger has no such app. */
+  of(name: string | undefined): number | undefined {
+    return name === undefined ? undefined : this.numbers.get(name);
+  }
+}
+
+function digestOf(before: number, name: string): number {
+  const bytes = createHash('sha256').update(`${before}|${name}`).digest();
+  return bytes.readUIntBE(0, DIGEST_BYTES);
 }

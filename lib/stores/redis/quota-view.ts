@@ -4,7 +4,7 @@ import { type QuotaCall } from '../../algorithms/quota/quota-protocol.js';
 import { newAppState, newState, type AppState } from '../../algorithms/quota/quota-state.js';
 import { type LedgerView } from '../../algorithms/quota/quota-status.js';
 
-import { type AppNumbers } from './app-numbers.js';
+import { type AppNumbers } from './limits-record.js';
 
 /** A name of an app has no such sign; a name of a method may, and comes last. */
 const SEPARATOR = '|';

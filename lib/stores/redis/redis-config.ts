@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { type Clock } from '../../common/clock.js';
+import { later, type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import {
   decodeRecord,
@@ -10,7 +10,7 @@ import {
   readableAcks,
   readableRecords,
   shortened,
-} from '../config-record.js';
+} from '../config-store.js';
 import {
   type ConfigDraft,
   type ConfigRecord,
@@ -20,10 +20,15 @@ import {
   type StoredConfig,
   type WrittenConfig,
 } from '../config-store.js';
-import { ConfigHints } from './config-hints.js';
-import { defineConfigScripts, type ConfigScripts } from './config-scripts.js';
-import { inTime } from './in-time.js';
+import {
+  ConnectionWait,
+  DISCONNECT_TIMEOUT_MS,
+  reconnectDelayMs,
+  withTimeout,
+} from './connection.js';
 import { RedisKeys, type ConfigKeys } from './keys.js';
+import { defineConfigScripts, type ConfigScripts } from './scripts.js';
+import { watchSilence } from './silence.js';
 import { wireOf } from './wire.js';
 
 export interface RedisConfigSettings {
@@ -42,12 +47,9 @@ export class RedisConfig implements ConfigStore {
   private readonly subscriptions = new Set<ConfigHints>();
   /** A client's own prefix goes before keys, and not before channels. */
   private readonly channel: string;
-  private connecting: Promise<void> | undefined;
-  /** What the connection complains about while it is waited for. */
-  private complaint: Error | undefined;
-  private readonly heard = (error: Error): void => void (this.complaint = error);
+  private readonly wait: ConnectionWait;
   private isLeaving = false;
-  /** Rejects those who wait for a connection when nobody needs it any more. */
+  /** Rejects the calls that wait for a connection when none needs it any more. */
   private giveUp: (error: Error) => void = () => {};
   private readonly left = new Promise<never>((_, reject) => (this.giveUp = reject));
   private closed = false;
@@ -57,6 +59,7 @@ export class RedisConfig implements ConfigStore {
     private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.left.catch(() => {});
+    this.wait = new ConnectionWait(settings.client, 'kept');
     this.scripts = defineConfigScripts(settings.client);
     this.keys = new RedisKeys(settings.prefix).config();
     this.channel = (settings.client.options.keyPrefix ?? '') + this.keys.channel;
@@ -64,7 +67,7 @@ export class RedisConfig implements ConfigStore {
 
   async read(known = ''): Promise<StoredConfig> {
     const { config, orders: ordersKey } = this.keys;
-    const [revisionText, now, isKnown, current, previous, orders] = await this.ask(() =>
+    const [revisionText, now, isKnown, current, previous, orders] = await this.run(() =>
       this.scripts.read(config, ordersKey, known),
     );
     const hasOrders = Number(orders) > 0 ? { hasOrders: true } : {};
@@ -83,7 +86,7 @@ export class RedisConfig implements ConfigStore {
   async write(draft: ConfigDraft, expectedRevision: number, above = 0): Promise<WrittenConfig> {
     const { config, history } = this.keys;
     const body = encodeDraft(draft);
-    const [written, revision, nowMs] = await this.ask(() =>
+    const [written, revision, nowMs] = await this.run(() =>
       this.scripts.write(
         ...[config, history, expectedRevision, above, draft.id, body],
         ...[MOST_REVISIONS, MOST_HISTORY_BYTES, this.channel, HIGHEST_REVISION],
@@ -95,7 +98,7 @@ export class RedisConfig implements ConfigStore {
   async history(count: number): Promise<ConfigRecord[]> {
     if (count < 1) return [];
     const { client } = this.settings;
-    const texts: unknown = await this.ask(() =>
+    const texts: unknown = await this.run(() =>
       client.lrange(this.keys.history, 0, Math.floor(count) - 1),
     );
     if (Array.isArray(texts) && texts.every((text) => typeof text === 'string')) {
@@ -107,9 +110,9 @@ export class RedisConfig implements ConfigStore {
   async acknowledge(report: NodeReport, ttlMs: number): Promise<void> {
     const { acks, ackDeadlines } = this.keys;
     const { node, reason } = report;
-    const said = { ...report, ...(reason !== undefined && { reason: shortened(reason) }) };
-    await this.ask(() =>
-      this.scripts.acknowledge(acks, ackDeadlines, node, JSON.stringify(said), Math.ceil(ttlMs)),
+    const shortReport = { ...report, ...(reason !== undefined && { reason: shortened(reason) }) };
+    await this.run(() =>
+      this.scripts.acknowledge(acks, ackDeadlines, node, JSON.stringify(shortReport), Math.ceil(ttlMs)),
     );
   }
 
@@ -121,14 +124,14 @@ export class RedisConfig implements ConfigStore {
   /** Without its deadline a node does not count; what it said goes with it. */
   async withdraw(node: string): Promise<void> {
     const { client } = this.settings;
-    await this.ask(() =>
+    await this.run(() =>
       Promise.all([client.zrem(this.keys.ackDeadlines, node), client.hdel(this.keys.acks, node)]),
     );
   }
 
   async acknowledgements(): Promise<NodeAck[]> {
     const { acks, ackDeadlines } = this.keys;
-    return readableAcks(await this.ask(() => this.scripts.acks(acks, ackDeadlines)));
+    return readableAcks(await this.run(() => this.scripts.acks(acks, ackDeadlines)));
   }
 
   subscribe(hint: (revision?: number) => void): Promise<() => void> {
@@ -143,39 +146,25 @@ export class RedisConfig implements ConfigStore {
   /** The client is not ours to close. */
   close(): Promise<void> {
     this.closed = true;
-    this.settings.client.off('error', this.heard);
+    this.wait.stop();
     for (const hints of this.subscriptions) hints.close();
     this.subscriptions.clear();
     return Promise.resolve();
   }
 
   /** Nothing is sent without a connection: it would be carried out later, unknown to the caller. */
-  private async ask<T>(question: () => Promise<T>): Promise<T> {
+  private async run<T>(command: () => Promise<T>): Promise<T> {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
       if (this.isLeaving || client.status === 'end') {
         throw new StoreUnavailableError('no connection');
       }
-      const connected = Promise.race([this.connected(), this.left]);
-      await inTime(connected, timeoutMs, this.clock, () => this.complaint);
-    }
-    return inTime(question(), timeoutMs, this.clock);
-  }
-
-  /** One for all who wait: a connection that never comes must not gather listeners. */
-  private connected(): Promise<void> {
-    const { client } = this.settings;
-    this.connecting ??= new Promise((resolve) => {
-      client.on('error', this.heard);
-      client.once('ready', () => {
-        client.off('error', this.heard);
-        this.connecting = this.complaint = undefined;
-        resolve();
-      });
+      const connected = Promise.race([this.wait.whenReady(), this.left]);
       if (client.status === 'wait') client.connect().catch(() => {});
-    });
-    return this.connecting;
+      await withTimeout(connected, timeoutMs, this.clock, () => this.wait.lastError);
+    }
+    return withTimeout(command(), timeoutMs, this.clock);
   }
 }
 
@@ -194,4 +183,98 @@ function recordsOf(currentText: string, previousText: string, revision: number):
 function wholeOr0(text: string): number {
   const revision = Number(text);
   return Number.isInteger(revision) && revision > 0 && revision <= HIGHEST_REVISION ? revision : 0;
+}
+
+/** A connection that only listens carries no calls; so pings show that it is alive. */
+const PING_MS = 1000;
+
+/**
+ * Listens for new revisions on a connection of its own: one that is subscribed can do nothing else.
+ * Each subscription gives a hint that something may have been missed; so there is no gap between
+ * reading and listening. On Redis Cluster every node passes on all messages, so any of them will do, and
+ * after a loss another one is taken.
+ */
+class ConfigHints {
+  private connection: Redis | undefined;
+  private retry: Cancel | undefined;
+  private stopWatch: Cancel | undefined;
+  private attempts = 0;
+  private closed = false;
+
+  constructor(
+    private readonly client: Redis | Cluster,
+    private readonly channel: string,
+    private readonly clock: Pick<Clock, 'every' | 'soon'>,
+    private readonly hint: (revision?: number) => void,
+  ) {
+    this.connect();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.retry?.();
+    this.stopWatch?.();
+    this.connection?.disconnect();
+  }
+
+  private connect(): void {
+    const connection = this.duplicate();
+    if (connection === undefined) return this.connectLater();
+    this.connection = connection;
+    // 'end' follows each error.
+    connection.on('error', () => {});
+    connection.on('end', () => this.connectLater());
+    connection.on('ready', () => void this.listen(connection));
+    connection.on('message', (_channel: string, message: string) => this.received(message));
+    connection.connect().catch(() => {});
+    const stopPings = this.clock.every(PING_MS, () => {
+      if (connection.status === 'ready') connection.ping().catch(() => {});
+    });
+    const stopLooks = watchSilence(connection, this.clock);
+    this.stopWatch = () => {
+      stopPings();
+      stopLooks();
+    };
+  }
+
+  private connectLater(): void {
+    this.connection = undefined;
+    this.stopWatch?.();
+    if (this.closed) return;
+    this.retry = later(this.clock, reconnectDelayMs(++this.attempts), () => this.connect());
+  }
+
+  private async listen(connection: Redis): Promise<void> {
+    try {
+      await connection.subscribe(this.channel);
+      this.attempts = 0;
+      this.hint();
+    } catch {
+      connection.disconnect();
+    }
+  }
+
+  /** A message is only a hint: reading shows the stored revision; a number that is known saves the read. */
+  private received(message: string): void {
+    const revision = Number(message);
+    if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision);
+    else this.hint();
+  }
+
+  private duplicate(): Redis | undefined {
+    const { client } = this;
+    const settings = {
+      // The channel has its whole name already.
+      keyPrefix: '',
+      lazyConnect: true,
+      autoResubscribe: false,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+      enableOfflineQueue: false,
+      // 'end' comes then, and with it another attempt, on another node of a cluster.
+      retryStrategy: () => null,
+    };
+    if (!('nodes' in client)) return client.duplicate(settings);
+    const nodes = client.nodes();
+    return nodes[Math.floor(Math.random() * nodes.length)]?.duplicate(settings);
+  }
 }

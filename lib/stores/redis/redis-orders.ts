@@ -11,7 +11,7 @@ import {
   type OrderResult,
   type OrderStore,
 } from '../order-store.js';
-import { inTime } from './in-time.js';
+import { withTimeout } from './connection.js';
 import { RedisKeys, type ConfigKeys } from './keys.js';
 import { scriptSource } from './scripts.js';
 import { wireOf } from './wire.js';
@@ -88,7 +88,7 @@ export class RedisOrders implements OrderStore {
         return Promise.reject(new StoreUnavailableError('no connection'));
       }
       const send = (call: number) => commands[name]!([orders, ...args, call]);
-      return inTime(wireOf(client).call(script, send), timeoutMs, this.clock);
+      return withTimeout(wireOf(client).call(script, send), timeoutMs, this.clock);
     };
   }
 }

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { type Clock } from '../../common/clock.js';
 import { newIncarnation } from '../../common/ids.js';
 import { type ProbeLease } from '../probe-lease.js';
-import { inTime } from './in-time.js';
+import { withTimeout } from './connection.js';
 import { RedisKeys } from './keys.js';
 import { defineScripts, type Scripts } from './scripts.js';
 import { wireOf } from './wire.js';
@@ -34,7 +34,7 @@ export class RedisProbeLease implements ProbeLease {
     const { client, timeoutMs = TIMEOUT_MS } = this.settings;
     if (client.status !== 'ready') return true;
     const set = client.set(this.names.probing(resource), this.mark, 'PX', Math.ceil(ttlMs), 'NX');
-    return inTime(set, timeoutMs, this.clock).then(
+    return withTimeout(set, timeoutMs, this.clock).then(
       (reply: unknown) => {
         if (reply === 'OK' || reply === null) return reply === 'OK';
         wireOf(client).stray('set');

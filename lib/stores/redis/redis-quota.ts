@@ -12,11 +12,10 @@ import {
   type QuotaOverview,
   type QuotaStore,
 } from '../quota-store.js';
-import { AppNumbers } from './app-numbers.js';
-import { AppRegistry } from './app-registry.js';
-import { inTime } from './in-time.js';
+import { ConnectionWait, withTimeout } from './connection.js';
 import { RedisKeys, type QuotaKeys } from './keys.js';
-import { LimitsRecord, type Published } from './limits-record.js';
+import { AppNumbers, LimitsRecord, type Published } from './limits-record.js';
+import { AppRegistry } from './node-registry.js';
 import { consumptionFields, viewFields, viewOf } from './quota-view.js';
 import { packCall, unpackReply, type Places } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
@@ -26,32 +25,33 @@ export interface RedisQuotaSettings {
   readonly client: Redis | Cluster;
   readonly prefix: string;
   readonly clusterId: string;
-  /** What the cluster is given if it has no limits yet. */
+  /** The limits of the cluster if it has none yet. */
   readonly figures: QuotaFigures;
   readonly timeoutMs: number;
   /** Tests only: the instant, in microseconds, that the script takes for now. */
   readonly scriptNow?: () => number;
 }
 
-/** A process that has just started is worth the wait, which is no longer than for an answer. */
+/** A process that has just started waits for its connection, no longer than for an answer. */
 const CONNECTING: readonly string[] = ['wait', 'connecting', 'connect'];
 
 /**
- * The ledger of a cluster, in Redis. It sends a call once: whoever gets no answer may send it again
- * under the same number, and learns what became of it.
+ * The ledger of a cluster, in Redis. A call is sent once: a node without an answer may send it again
+ * under the same number, and gets the answer of the first time if there was one.
  */
 export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, QuotaOverview {
   private readonly scripts: Scripts;
   private readonly keys: QuotaKeys;
   private readonly record: LimitsRecord;
   private readonly registry: AppRegistry;
-  private connecting: Promise<void> | undefined;
+  private readonly wait: ConnectionWait;
 
   constructor(
     private readonly settings: RedisQuotaSettings,
     private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
   ) {
     this.scripts = defineScripts(settings.client);
+    this.wait = new ConnectionWait(settings.client);
     this.keys = new RedisKeys(settings.prefix).quota(settings.clusterId);
     this.record = new LimitsRecord(this.keys.limits, this.scripts, settings.figures);
     this.registry = new AppRegistry(
@@ -64,10 +64,10 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
-    return this.ask(() => this.send(call));
+    return this.run(() => this.send(call));
   }
 
-  /** The next call tells Redis before it asks for anything. */
+  /** The next call writes them first. */
   apply(figures: QuotaFigures, revision: number): void {
     this.record.apply(figures, revision);
   }
@@ -75,7 +75,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   /** Writes the limits, unless there are some of the same or of a later revision. */
   publish(figures: QuotaFigures, revision: number): Promise<Published> {
     this.record.apply(figures, revision);
-    return this.ask(() => this.record.sync());
+    return this.run(() => this.record.sync());
   }
 
   join(member: string, apps: readonly string[] | undefined, heard: NodesHeard): void {
@@ -87,14 +87,14 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   }
 
   leave(): Promise<void> {
-    return inTime(this.registry.leave(), this.settings.timeoutMs, this.clock).catch(() => {
+    return withTimeout(this.registry.leave(), this.settings.timeoutMs, this.clock).catch(() => {
       // It no longer counts as soon as it has been silent for long enough.
     });
   }
 
   /** As of the last call that any node made. */
   status(): Promise<QuotaStatus> {
-    return this.ask(() => this.look());
+    return this.run(() => this.look());
   }
 
   private async look(): Promise<QuotaStatus> {
@@ -108,37 +108,26 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
     if (!names || !figures)
       return statusOf(viewOf(compileQuota(this.record.figures), [], consumed));
     const numbers = new AppNumbers(JSON.parse(names) as string[]);
-    const asked = viewFields(numbers.names.length);
-    const fields = await client.hmgetBuffer(this.keys.ledger, ...asked);
-    if (!isList(fields, asked.length, isPacked)) throw wireOf(client).stray('hmget');
+    const fieldNames = viewFields(numbers.names.length);
+    const fields = await client.hmgetBuffer(this.keys.ledger, ...fieldNames);
+    if (!isList(fields, fieldNames.length, isPacked)) throw wireOf(client).stray('hmget');
     const known = JSON.parse(figures) as QuotaFigures;
     const limits = compileQuota(known, numbers.names, Number(revision));
     return statusOf(viewOf(limits, fields, consumed, numbers));
   }
 
-  private async ask<T>(question: () => Promise<T>): Promise<T> {
+  private async run<T>(command: () => Promise<T>): Promise<T> {
     const { client, timeoutMs } = this.settings;
-    if (client.status === 'ready') return inTime(question(), timeoutMs, this.clock);
+    if (client.status === 'ready') return withTimeout(command(), timeoutMs, this.clock);
     if (!CONNECTING.includes(client.status)) throw new StoreUnavailableError('no connection');
-    return inTime(this.connected().then(question), timeoutMs, this.clock);
-  }
-
-  /** One for all who wait: a connection that never comes must not gather listeners. */
-  private connected(): Promise<void> {
-    this.connecting ??= new Promise((resolve) => {
-      this.settings.client.once('ready', () => {
-        this.connecting = undefined;
-        resolve();
-      });
-    });
-    return this.connecting;
+    return withTimeout(this.wait.whenReady().then(command), timeoutMs, this.clock);
   }
 
   private async send(call: QuotaCall): Promise<QuotaReply> {
     const { record } = this;
     if (!record.isCurrent) await record.sync();
-    // What is not told with this call is told with the next one.
-    else if (!record.isTold) record.sync().catch(() => {});
+    // Limits that are not written with this call are written with the next one.
+    else if (!record.isPublished) record.sync().catch(() => {});
     return this.lease(call).catch(async (error: unknown) => {
       if (!isAboutLimits(error)) throw error;
       await record.sync();
@@ -153,7 +142,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
     const { reply, apps } = await this.scripts.lease(args, (bytes) =>
       unpackReply(bytes, call, places),
     );
-    this.record.hear(apps);
+    this.record.noticeApps(apps);
     return reply;
   }
 
@@ -177,7 +166,7 @@ function placesOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): Pla
   };
 }
 
-// These commands cannot be told to name their call in the reply; so what it is not, it must not look like.
+// These commands cannot name their call in the reply; so a reply must at least look like theirs.
 
 function isList(reply: unknown, length: number, isOne: (item: unknown) => boolean): boolean {
   return Array.isArray(reply) && reply.length === length && reply.every(isOne);

@@ -9,7 +9,7 @@ import {
   type SharedCache,
   type SharedCacheStats,
 } from '../shared-cache.js';
-import { inTime } from './in-time.js';
+import { withTimeout } from './connection.js';
 import { RedisKeys } from './keys.js';
 import { watchSilence } from './silence.js';
 import { wireOf, type Wire } from './wire.js';
@@ -55,7 +55,7 @@ export class RedisSharedCache implements SharedCache {
   async get(key: string, timeoutMs: number): Promise<Envelope | undefined> {
     const { client } = this.settings;
     if (client.status !== 'ready') throw new StoreUnavailableError('no connection');
-    const text = await inTime(this.read(key), timeoutMs, this.clock);
+    const text = await withTimeout(this.read(key), timeoutMs, this.clock);
     if (text === '') {
       this.counts.misses++;
       return undefined;

@@ -1,6 +1,6 @@
 import { AlgorithmCode, compileLimit } from '../../algorithms/limit.js';
 import { type Cancel, type Clock } from '../../common/clock.js';
-import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
+import { StoreUnavailableError } from '../../common/errors.js';
 import {
   CallKind,
   type RemoteStore,
@@ -10,8 +10,13 @@ import {
 } from '../remote-store.js';
 import { figuresOf, type Batch } from './batch.js';
 import { connectMasters, keepMasters } from './cluster-masters.js';
-import { connectRedis, type RedisConnection, type RedisConnectionOptions } from './connection.js';
-import { inTime } from './in-time.js';
+import {
+  connectRedis,
+  ConnectionWait,
+  withTimeout,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from './connection.js';
 import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
 import { NodeRegistry } from './node-registry.js';
@@ -27,9 +32,9 @@ export interface RedisStoreSettings {
   readonly maxBatch: number;
   readonly nodeId: string;
   readonly onSwitch: (event: StoreSwitch) => void;
-  /** Told whenever a connection has been made. */
+  /** Called whenever a connection has been made. */
   readonly onReady?: () => void;
-  /** Told whenever a bucket turns out to have limits of a later revision than the call had. */
+  /** Called whenever a bucket turns out to have limits of a later revision than the call had. */
   readonly onRevision?: (revision: number) => void;
   /** Tests only: the instant, in microseconds, that the scripts take for now. */
   readonly scriptNow?: () => number;
@@ -48,6 +53,7 @@ export class RedisStore implements RemoteStore, LaneLink {
   readonly timeoutMs: number;
   readonly maxBatch: number;
   private readonly connection: RedisConnection;
+  private readonly wait: ConnectionWait;
   private readonly names: RedisKeys;
   private readonly scripts: Scripts;
   private readonly registry: NodeRegistry;
@@ -75,6 +81,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.names = new RedisKeys(settings.prefix);
     this.connection = connectRedis(settings.connection, () => clock.random());
     const { client, isCluster, owned } = this.connection;
+    this.wait = new ConnectionWait(client);
     this.stopWatch = owned ? watchSilence(client, clock) : undefined;
     this.scripts = defineScripts(client);
     this.registry = new NodeRegistry(this.scripts, this.names.nodes(), settings.nodeId, clock);
@@ -92,7 +99,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (client.status === 'wait') client.connect().catch(() => {});
   }
 
-  /** The connection, for what else is kept in the same Redis. */
+  /** The connection, for other users of the same Redis. */
   get client(): RedisConnection['client'] {
     return this.connection.client;
   }
@@ -128,33 +135,22 @@ export class RedisStore implements RemoteStore, LaneLink {
 
   async reset(limit: SharedLimit, key: string): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
-    // What was asked before it goes before it.
+    // Calls that were submitted before go before.
     this.flush();
     const forgotten = this.scripts.forgetBucket(this.names.bucket(limit, key));
-    await inTime(forgotten, this.timeoutMs, this.clock);
+    await withTimeout(forgotten, this.timeoutMs, this.clock);
   }
 
   async ready(timeoutMs: number): Promise<void> {
-    const { client } = this.connection;
-    if (client.status === 'ready') return;
-    await new Promise<void>((resolve, reject) => {
-      const cancel = this.clock.after(timeoutMs, () => {
-        client.off('ready', done);
-        reject(new StoreTimeoutError(timeoutMs, this.lastError()));
-      });
-      const done = (): void => {
-        cancel();
-        resolve();
-      };
-      client.once('ready', done);
-    });
+    if (this.connection.client.status === 'ready') return;
+    await withTimeout(this.wait.whenReady(), timeoutMs, this.clock, () => this.lastError());
   }
 
-  /** `others` say their last words on the same connection, and have the same deadline. */
+  /** `others` send their last calls on the same connection, and have the same deadline. */
   async close(others?: Promise<void>): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    await this.lastWords(others);
+    await this.lastCalls(others);
     this.isSilent = true;
     for (const lane of this.lanes) lane.stop(CLOSED);
     this.stopWatch?.();
@@ -163,8 +159,8 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.connection.owned) this.connection.client.disconnect();
   }
 
-  /** What was given back at the end still has to arrive; but nobody waits long for that. */
-  private async lastWords(others: Promise<void> | undefined): Promise<void> {
+  /** Tokens given back at the end still have to arrive; but closing does not wait long for that. */
+  private async lastCalls(others: Promise<void> | undefined): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.timeoutMs)));
     await Promise.race([Promise.all([this.drain(), others]), late]);
@@ -172,13 +168,13 @@ export class RedisStore implements RemoteStore, LaneLink {
   }
 
   private async drain(): Promise<void> {
-    // What is still on its way may bring tokens for callers that are gone: then they go back.
+    // Calls on their way may bring tokens for callers that are gone: then they go back.
     for (let round = 0; round < 2 && this.state() === 'ready'; round++) {
       await Promise.all(this.lanes.map((lane) => lane.drain()));
     }
   }
 
-  // What the lanes ask for.
+  // For the lanes.
 
   lastError(): Error | undefined {
     return this.connection.lastError;
@@ -196,14 +192,14 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.scripts.buckets(args, (reply) => batch.isAnsweredBy(reply));
   }
 
-  /** Asks what decisions ask: a script, and a write. What else works is of no use to them. */
+  /** Does what decisions need: a script, and a write. A ping alone would prove nothing to them. */
   async probe(shard: number): Promise<void> {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
     const number = newCallNumber();
     const plan = `[1,1,${number}]`;
     const args = [1, this.names.probe(shard), '', plan, '', ...figuresOf(PROBE_LIMIT, 0)];
     const answer = this.scripts.buckets(args, (reply) => reply.at(-1) === number);
-    await inTime(answer, this.timeoutMs, this.clock);
+    await withTimeout(answer, this.timeoutMs, this.clock);
   }
 
   laterRevision(revision: number): void {

@@ -5,7 +5,7 @@ import { wireOf } from './wire.js';
 type Argument = string | number;
 type BinaryArgument = Argument | Buffer;
 
-/** What a node hears of the others. */
+/** The reply to a heartbeat. */
 export interface Heartbeat {
   /** Nodes alive, by set. */
   readonly counts: readonly number[];
@@ -75,7 +75,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       return { counts: figures.slice(0, -1), wasKnown: figures.at(-1) === 1 };
     },
     lease: async (args, read) => {
-      // What the script packs are bytes, not text.
+      // The script packs bytes, not text.
       const answer = read(await commands.weirLeaseBuffer(args));
       if (answer !== undefined) return answer;
       throw wire.stray('lease');
@@ -102,4 +102,36 @@ function asNumbers(reply: unknown): readonly number[] {
   if (!Array.isArray(reply)) return [];
   if (typeof reply[0] === 'number') return reply as number[];
   return reply.map((figure: unknown) => (typeof figure === 'string' ? Number(figure) : NaN));
+}
+
+/** Revision, milliseconds, whether the record is known, current and previous record, orders. */
+type ReadReply = [string, number, number, string, string, number];
+type WriteReply = [written: number, revision: number, nowMs: number];
+
+/** The scripts of the configuration, as commands of a client. A reply to another call rejects. */
+export interface ConfigScripts {
+  read(config: string, orders: string, known: string): Promise<ReadReply>;
+  write(...args: Argument[]): Promise<WriteReply>;
+  acknowledge(acks: string, deadlines: string, ...rest: Argument[]): Promise<void>;
+  acks(acks: string, deadlines: string): Promise<string[]>;
+}
+
+export function defineConfigScripts(client: Redis | Cluster): ConfigScripts {
+  const wire = wireOf(client);
+  const define = (name: string, script: string, numberOfKeys: number) => {
+    client.defineCommand(name, { lua: scriptSource(script), numberOfKeys });
+    const commands = client as unknown as Record<string, (args: Argument[]) => Promise<unknown>>;
+    return (...args: Argument[]): Promise<unknown> =>
+      wire.call(script, (call) => commands[name]!([...args, call]));
+  };
+  const read = define('weirConfigRead', 'config-read', 2);
+  const write = define('weirConfigWrite', 'config-write', 2);
+  const acknowledge = define('weirConfigAcknowledge', 'config-acknowledge', 2);
+  const acks = define('weirConfigAcks', 'config-acks', 2);
+  return {
+    read: async (...args) => (await read(...args)) as ReadReply,
+    write: async (...args) => (await write(...args)) as WriteReply,
+    acknowledge: async (...args) => void (await acknowledge(...args)),
+    acks: async (...args) => (await acks(...args)) as string[],
+  };
 }
