@@ -199,7 +199,7 @@ export class StrayReplyError extends StoreUnavailableError {
   }
 }
 
-/** An optional package is needed for what was asked. */
+/** An optional package is needed and not installed. */
 export class MissingPackageError extends RateLimitError {
   readonly code = 'MISSING_PACKAGE';
 
@@ -212,9 +212,9 @@ export class MissingPackageError extends RateLimitError {
 export interface ConfigIssue {
   /** Where: `apps.checkout.burst`. */
   readonly path: string;
-  /** What stands there. */
+  /** The value that stands there. */
   readonly value: unknown;
-  /** What would be right. */
+  /** The values that would be right. */
   readonly expected: string;
   /** All of it in one sentence. */
   readonly message: string;
@@ -235,7 +235,7 @@ export class InvalidConfigError extends RateLimitError {
   }
 }
 
-/** `issues` has them all; a message that nobody reads to the end has not. */
+/** `issues` has them all; the message only as many as a reader reads. */
 const MOST_ISSUES_TOLD = 50;
 const LONGEST_VALUE = 80;
 

@@ -30,7 +30,7 @@ export class EventHub<Events extends object> {
       try {
         (listener as Listener<Events[N]>)(event);
       } catch (error) {
-        // The listener's fault, told where such faults are told; the work goes on.
+        // The listener's fault, which goes where uncaught errors go; the work goes on.
         process.emitWarning(error instanceof Error ? error : String(error));
       }
     }

@@ -1,4 +1,4 @@
-/** What was frozen with all that it holds. An object may be frozen and what it holds not. */
+/** Objects frozen with all that they hold. An object may be frozen and its fields not. */
 const immutable = new WeakSet<object>();
 
 /** Freezes a value and all that it holds. */
@@ -9,7 +9,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** True for what `deepFreeze` has frozen: nobody can change it, nor anything in it. */
+/** True for objects that `deepFreeze` has frozen: neither they nor anything in them can change. */
 export function isImmutable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && immutable.has(value);
 }

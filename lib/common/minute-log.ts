@@ -5,11 +5,11 @@ const MINUTE_MS = 60_000;
 const MOST_NAMES = 1000;
 const OTHER = '(other)';
 
-/** How a log tells of what happens again and again. */
+/** The lines for events that happen again and again. */
 export interface MinuteLines<E> {
-  /** It happens for the first time, or for the first time in a minute. */
+  /** The first event, or the first in a minute. */
   once(name: string, event: E): void;
-  /** It has happened so many times more in the minute since; `event` is one of them. */
+  /** So many more events have come in the minute since; `event` is one of them. */
   again(name: string, count: number, event: E): void;
 }
 
@@ -20,7 +20,7 @@ interface Minute<E> {
 }
 
 /**
- * At most one line a minute for each name, and nothing untold: the first event is told at once, what
+ * At most one line a minute for each name, and no event lost: the first is logged at once, what
  * follows within the minute at its end, all together.
  */
 export class MinuteLog<E> {
@@ -44,20 +44,20 @@ export class MinuteLog<E> {
     minute.event = minute.event === undefined ? event : this.worse(minute.event, event);
   }
 
-  /** Tells what has not been told. */
+  /** Logs the events that are not in the log yet. */
   close(): void {
     for (const name of [...this.minutes.keys()]) this.end(name);
   }
 
   private begin(name: string): void {
     const cancel = this.clock.every(MINUTE_MS, () => {
-      // What goes on gets another minute before it is told again.
+      // Events that go on get another minute before the next line.
       if (this.end(name)) this.begin(name);
     });
     this.minutes.set(name, { count: 0, event: undefined, cancel });
   }
 
-  /** True if there was something to tell. */
+  /** True if there was a line to write. */
   private end(name: string): boolean {
     const { count, event, cancel } = this.minutes.get(name)!;
     cancel();

@@ -4,20 +4,20 @@ export function isPromise(value: unknown): value is PromiseLike<never> {
 }
 
 /**
- * True for a promise, of which nobody hears any more: a rejection must not end the process. What cannot
- * even be looked at, or asked, is no value either.
+ * True for a promise, whose rejection is then silenced: it must not end the process. A value that throws
+ * when it is looked at is none either.
  */
 export function isStrayPromise(value: unknown): boolean {
   try {
     if (!isPromise(value)) return false;
     void value.then(undefined, () => undefined);
   } catch {
-    // A `then` that throws has told nobody.
+    // A `then` that throws is no promise.
   }
   return true;
 }
 
-/** What is declared `async` can be known at start never to give a value. */
+/** A function declared `async` can be known at start never to give a value. */
 export function isAsyncFunction(value: unknown): boolean {
   return (
     typeof value === 'function' && /^\[object Async/.test(Object.prototype.toString.call(value))

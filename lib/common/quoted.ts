@@ -1,7 +1,7 @@
 /** Enough to recognise something by, and too little to fill a log with. */
 const LONGEST_QUOTE = 100;
 
-/** What steers a terminal, or makes one line look like two: controls, line ends, directions, tags. */
+/** Characters that steer a terminal, or make one line look like two: controls, line ends, directions, tags. */
 const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Words of a caller as they may stand in a log: cut, in quotes, and nothing but text. */
@@ -10,7 +10,7 @@ export function quoted(text: string, longest = LONGEST_QUOTE): string {
   return JSON.stringify(cut).replace(STEERING, written);
 }
 
-/** What was thrown, as it may stand in a log; whatever it is, this does not throw. */
+/** A thrown value as it may stand in a log; this never throws itself. */
 export function quotedError(error: unknown): string {
   try {
     return quoted(error instanceof Error ? error.message : String(error));

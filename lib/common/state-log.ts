@@ -9,20 +9,20 @@ export interface StateLines {
 }
 
 interface State {
-  /** What it is, while it lasts. */
+  /** The state, while it lasts. */
   text: string;
   since: number;
   isOn: boolean;
-  /** Its beginning has been told, so its end has to be. */
+  /** Its beginning is in the log, so its end has to be. */
   isTold: boolean;
   /** How often it has begun untold. */
   untold: number;
-  /** Ends the minute in which no other beginning is told. */
+  /** Ends the minute in which no other beginning is logged. */
   minute: Cancel | undefined;
 }
 
 /**
- * Tells when something begins and when it is over. What comes and goes is told once a minute, however
+ * Logs when a state begins and when it is over. A state that comes and goes is logged once a minute, however
  * often it does; what stays is never left untold.
  */
 export class StateLog {
@@ -44,7 +44,7 @@ export class StateLog {
     else state.untold++;
   }
 
-  /** `text` is given for how long it lasted. Nothing is said where nothing had begun. */
+  /** `text` gets the time that the state lasted. Nothing is logged where none had begun. */
   over(name: string, text: (seconds: string) => string): void {
     const state = this.states.get(name);
     if (state?.isOn !== true) return;

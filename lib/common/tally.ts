@@ -4,13 +4,13 @@ const MICROS_BETWEEN_LINES = 60_000_000;
 
 interface Count {
   total: number;
-  /** What the log has told so far, and when it did last. */
+  /** The count that the log has so far, and the instant of its latest line. */
   told: number;
   toldAtMicros: number;
 }
 
 /**
- * Counts by name, for logs that must not grow with what they tell of: each name is worth one line a
+ * Counts by name, for logs that must not grow with the events: each name is worth one line a
  * minute, however often it is counted. The names have to be few.
  */
 export class Tally {
@@ -28,7 +28,7 @@ export class Tally {
     return Object.fromEntries([...this.counts].map(([name, { total }]) => [name, total]));
   }
 
-  /** How many are to be told of now; undefined if that has time. */
+  /** How many events the next line counts; undefined if none is due. */
   add(name: string): number | undefined {
     const nowMicros = this.clock.now();
     let count = this.counts.get(name);

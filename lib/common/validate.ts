@@ -13,7 +13,7 @@ export function wholeAbove0(field: string, value: unknown, largest = LARGEST_FIG
   }
 }
 
-/** What a request may cost, or give back, as far as no limit has a say in it. */
+/** Checks the cost of a request, or of a refund, by itself; a limit may allow less. */
 export function wholeCost(cost: unknown): void {
   if (Number.isInteger(cost) && (cost as number) >= 1) return;
   throw new InvalidArgumentError('cost', cost, 'a whole number above 0');

@@ -23,7 +23,7 @@ export interface BoundCheck extends RemoteCheck {
   readonly limit: BoundLimit;
 }
 
-/** What has been decided so far, under all tiers of a policy. */
+/** Decisions so far, under all tiers of a policy. */
 export interface LimitCounters {
   allowed: number;
   denied: number;
@@ -62,14 +62,14 @@ export interface Edition {
 
 const NO_EDITION: Edition = { revision: 0 };
 
-/** What limits of one limiter, or of one policy, have in common. */
+/** The dependencies that limits of one limiter, or of one policy, have in common. */
 export interface LimitDeps {
   readonly memory: MemoryStore;
   readonly maxKeys: number;
   readonly counters: LimitCounters;
   /** Buckets for keys that find no room; undefined for as many as a policy has. */
   readonly overflowBuckets?: number;
-  /** Decisions say how long it takes until all is back: callers cannot know the figures. */
+  /** Decisions carry the time until all tokens are back: callers cannot know the figures. */
   readonly tellsWindow?: boolean;
 }
 
@@ -89,7 +89,7 @@ export class BoundLimit implements SharedLimit {
   readonly counters: LimitCounters;
   /** Replaced when the limit is. */
   denials: DenyCache;
-  /** What the store has yet to hear of; undefined while nothing has passed by share. */
+  /** Tokens not yet reported to the store; undefined while none has passed by share. */
   owed: OwedTokens | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
   leases: LeasedKeys | undefined = undefined;
@@ -100,12 +100,12 @@ export class BoundLimit implements SharedLimit {
   private readonly memory: MemoryStore;
   private readonly maxKeys: number;
   private readonly overflowBuckets: number | undefined;
-  /** Only if decisions tell it. */
+  /** Only if decisions carry it. */
   private readonly windowMs: number | undefined;
   private largestCost: number;
   private fallback: BucketTable | undefined = undefined;
   private fallbackNodes = 0;
-  /** Those that have stood for the same buckets, one after another. */
+  /** The latest limit on the same buckets, shared by all that preceded it. */
   private successor: { latest: BoundLimit } = { latest: this };
   private edition: Edition = NO_EDITION;
   private isRetired = false;
@@ -146,7 +146,7 @@ export class BoundLimit implements SharedLimit {
     this.edition = edition;
   }
 
-  /** Whether this is what a policy says, to the last option. */
+  /** Whether the policy has these figures and these options. */
   equals({ options }: CheckedPolicy, limit: Limit): boolean {
     return (
       isSameLimit(limit, this.figures) &&
@@ -161,7 +161,7 @@ export class BoundLimit implements SharedLimit {
 
   /**
    * Takes the place of another limit on the same buckets, which may be the same figures with other
-   * options. What was used stays used; what was remembered or leased under other figures is not.
+   * options. Used tokens stay used; denials and leases under other figures end.
    */
   takeOver(before: BoundLimit, keyLeases: KeyLeases | undefined, now: number): void {
     const { figures, table } = this;
@@ -199,7 +199,7 @@ export class BoundLimit implements SharedLimit {
     this.fallback = undefined;
   }
 
-  /** Whoever still holds it must not speak of it in the name of what comes next. */
+  /** Requests that still hold this limit must not call it by the revision of its successor. */
   private freezeRevision(): void {
     this.edition = { revision: this.revision };
   }
@@ -240,7 +240,7 @@ export class BoundLimit implements SharedLimit {
     return cost;
   }
 
-  /** How long a remembered denial makes `cost` wait; undefined if only the store can tell. */
+  /** How long a remembered denial makes `cost` wait; undefined if only the store knows. */
   waitAfter(denial: Denial, cost: number, now: number): number | undefined {
     const more = cost - denial.cost;
     const { perMicro, perToken } = this.figures;
@@ -269,8 +269,8 @@ export class BoundLimit implements SharedLimit {
   }
 
   /**
-   * What the store is to be told of a key; from then on nothing is owed. Once its bucket has had the time
-   * to become full, what flowed in there was lost, and what the share got back since was used for good.
+   * Tokens of a key to report to the store; from then on none is owed. Once its bucket has had the time to
+   * become full, its further refill was lost, and tokens that the share got back since were used for good.
    */
   takeOwed(key: string, now: number): number {
     const owed = this.owed?.take(key);
@@ -281,7 +281,7 @@ export class BoundLimit implements SharedLimit {
     return Math.min(owed.tokens, most);
   }
 
-  /** Forgets what is over of keys that are never asked about again. */
+  /** Forgets denials and debts that are over, of keys without further requests. */
   sweep(now: number): void {
     this.denials.sweep(now);
     const recovered = now - windowMsOf(this.figures) * 1000;
@@ -306,7 +306,7 @@ export class BoundLimit implements SharedLimit {
     return (this.table?.overflowed ?? 0) + (this.fallback?.overflowed ?? 0);
   }
 
-  /** Counts an outcome and puts it into words; `limit` may be a share of the own one. */
+  /** Counts an outcome and describes it; `limit` may be a share of the own one. */
   decide(
     limit: Limit,
     outcome: Readonly<Outcome>,
@@ -342,7 +342,7 @@ export class BoundLimit implements SharedLimit {
       limit: limit.capacity,
       delayMs: allowed && !this.shadow ? waitMs : 0,
       retryAfterMs: passes ? 0 : waitMs,
-      // A bucket that owes tokens tells a level of zero, and has longer to go than that says.
+      // A bucket that owes tokens has a level of zero, and longer to go than that level means.
       resetMs: waitMs > resetMs ? waitMs : resetMs,
       timestampMs: clock.epochMs(nowMicros),
       policy: this.policy,

@@ -4,10 +4,10 @@ export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local';
 /** Decided in process, by the shared store, or without it because it could not answer. */
 export type DecisionSource = 'local' | 'store' | 'fallback';
 
-/** The answer to one request, with everything that a response or a log needs to say about it. */
+/** The answer to one request, with everything that a response or a log needs. */
 export interface Decision {
   readonly allowed: boolean;
-  /** Whole tokens left after this decision; of a quota, as far as this process has heard. */
+  /** Whole tokens left after this decision; of a quota, as of the latest reply of the store. */
   readonly remaining: number;
   /** Tokens that the bucket or window holds in all. */
   readonly limit: number;
@@ -25,7 +25,7 @@ export interface Decision {
   readonly source: DecisionSource;
   /** Only of figures that came with the request: how long an empty bucket takes to fill. */
   readonly windowMs?: number;
-  /** Only if several policies were asked at once: what those said that had a say in it. */
+  /** Only of a request to several policies: the decisions that this one was made of. */
   readonly decisions?: readonly Decision[];
 }
 

@@ -16,13 +16,13 @@ export interface RateLimiterEvents {
   mode: { readonly app: string; readonly mode: NodeMode };
   /** The store has lost state, or may have; buckets start empty. */
   epoch: { readonly epoch: number };
-  /** All apps together ask for more than nine tenths of the capacity, or no longer do. */
+  /** The demand of all apps is above nine tenths of the capacity, or no longer is. */
   overload: Overload;
   /** An app may have more or less than before, because overload has begun, changed or ended. */
   quota_adjust: QuotaAdjust;
   /** The store has answered this node's call for an app. */
   lease: { readonly request: TokenRequest; readonly response: TokenResponse };
-  /** What this node consumed of an app; about once a second, and at the end. */
+  /** The consumption of an app on this node; about once a second, and at the end. */
   consumption: ConsumptionReport;
   /** The store has limits of a later revision than this process has. Once for each revision. */
   revision: { readonly revision: number };
@@ -73,7 +73,7 @@ export interface TokenResponse {
   readonly nextRefillMs: number;
 }
 
-/** What a node consumed of an app's quota in a period. */
+/** The consumption of an app's quota by a node in a period. */
 export interface ConsumptionReport {
   readonly type: 'consumption_report';
   readonly app: string;
@@ -95,13 +95,13 @@ export interface ConfigUpdate {
   readonly revision: number;
 }
 
-/** All apps together ask for more than nine tenths of the capacity, or no longer do. */
+/** The demand of all apps is above nine tenths of the capacity, or no longer is. */
 export interface Overload {
   readonly type: 'overload';
   readonly overloaded: boolean;
 }
 
-/** What an app may have just now, in tokens per second: its share during overload, else its burst. */
+/** The tokens per second that an app may have just now: its share during overload, else its burst. */
 export interface QuotaAdjust {
   readonly type: 'quota_adjust';
   readonly app: string;

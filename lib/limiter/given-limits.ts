@@ -17,7 +17,7 @@ export type LimitInput = LimitOptions | number | string;
 const MOST_SETS = 1000;
 /** How many sets are looked at to make room for one more. */
 const SEARCH_STEPS = 16;
-/** A policy may be given the same set in several words; so many are remembered. */
+/** The same figures may be written in several ways; so many texts are remembered. */
 const MOST_WORDINGS = 4 * MOST_SETS;
 const LONGEST_WORDING = 100;
 /** Tokens on lease count in the store for up to two generations after the last one was granted. */
@@ -29,7 +29,7 @@ interface GivenLimit {
   owner: GivenLimits;
   name: string;
   bound: BoundLimit;
-  /** By then all its buckets have recovered, unless it is asked for again. */
+  /** By then all its buckets have recovered, unless another request brings it. */
   restsFrom: number;
 }
 
@@ -96,7 +96,7 @@ export type Bind = (
  */
 export class GivenLimits {
   private readonly byName = new Map<string, GivenLimit>();
-  /** Most requests bring the very words of another one. */
+  /** Most requests bring the very text of another one. */
   private readonly byWording = new Map<string, GivenLimit>();
   private edition: Edition | undefined;
 
@@ -117,7 +117,7 @@ export class GivenLimits {
     return given.bound;
   }
 
-  /** Throws what a request of that cost would be told, and keeps nothing. */
+  /** Throws the error that a request of that cost would get, and keeps nothing. */
   check(input: LimitInput, cost = this.policy.options.cost): void {
     const wording = wordingOf(input);
     const known = wording === undefined ? undefined : this.byWording.get(wording);
@@ -204,7 +204,7 @@ export function givenLimit(
   const given = isRate ? { rate: input } : input;
   plainObject('limit', given, 'a rate, or an object with rate, period or burst');
   rejectUnknown('limit', given, KNOWN_FIGURES);
-  // A field that nobody filled in must not be taken for a plan of the policy's own figures.
+  // An empty field of a plan must not be taken for the policy's own figures.
   if (given.rate === undefined && given.burst === undefined) {
     throw new InvalidArgumentError('limit', input, 'at least a rate or a burst');
   }
@@ -228,14 +228,14 @@ function restOf({ ttlMs }: Limit, now: number): number {
 }
 
 /**
- * The same in all processes, for the same figures in whatever words. It begins with a sign that no
+ * The same in all processes, for the same figures however they are written. It begins with a sign that no
  * name of a tier has.
  */
 function nameOf({ capacity, perMicro, perToken, periodMicros }: Limit): string {
   return periodMicros > 0 ? `~${capacity}-${periodMicros}` : `~${capacity}-${perMicro}-${perToken}`;
 }
 
-/** What was given, as a text; undefined for what cannot be right. No right text has a quote in it. */
+/** The input as a text; undefined if it cannot be right. No right text has a quote in it. */
 function wordingOf(input: LimitInput): string | undefined {
   if (typeof input !== 'object' || input === null) return wordOf(input);
   for (const field in input) {

@@ -17,8 +17,8 @@ import {
 import { WeirRateLimiter } from './weir-rate-limiter.js';
 
 /**
- * Lets everything pass and takes nothing, whatever is asked. Policies are checked as ever, so that what is
- * wrong with them is known; a store is never opened.
+ * Lets every request pass and takes nothing. Policies are checked as ever, so that mistakes in them show;
+ * a store is never opened.
  */
 export class NoopRateLimiter extends RateLimiter {
   readonly redis = undefined;

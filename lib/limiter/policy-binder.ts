@@ -8,7 +8,7 @@ import { type CheckedPolicy } from './policy-options.js';
 /** A policy that decides. */
 export interface BoundPolicy {
   readonly name: string;
-  /** What it was made of. */
+  /** The options of the policy. */
   readonly checked: CheckedPolicy;
   readonly tiers: ReadonlyMap<string, BoundLimit>;
   readonly base: BoundLimit;

@@ -124,7 +124,7 @@ const among =
   (field, value) =>
     oneOf(field, value, choices);
 
-/** What an option may be, whatever the others are; a tier's figures are looked at with the tier. */
+/** Checks each option by itself; the figures of a tier are checked with the tier. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<keyof PolicyOptions, Check>([
   ['algorithm', among('token-bucket', 'leaky-bucket', 'sliding-window')],
   ['mode', among('policer', 'shaper')],

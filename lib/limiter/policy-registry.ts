@@ -30,7 +30,7 @@ const NO_POLICY = { name: Symbol('no policy') } as unknown as BoundPolicy;
 /** The policies by name, each tier tied to its store; turns requests into checks. */
 export class PolicyRegistry {
   private readonly policies = new Map<string, BoundPolicy>();
-  /** Those that changes decide about, because the options or an earlier change named them. */
+  /** Policies that changes decide about, because the options or an earlier change named them. */
   private readonly governed: Set<string>;
   /** As the latest change has them. */
   private installed: readonly CheckedPolicy[] = [];
@@ -149,7 +149,7 @@ export class PolicyRegistry {
     return ended;
   }
 
-  /** Those that changes decide about and that are in no set any more. */
+  /** Removes policies that changes decide about and that are in no set any more. */
   private remove(set: readonly CheckedPolicy[], ended: Set<string>): void {
     const { policies, governed, binder } = this;
     const names = new Set(set.map(({ name }) => name));
@@ -178,7 +178,7 @@ export class PolicyRegistry {
     return [...this.policies.keys()];
   }
 
-  /** From now on there is no policy, and every request is told why. */
+  /** From now on there is no policy, and every request gets a LimiterClosedError. */
   close(): void {
     this.closed = true;
     this.latest = NO_POLICY;
@@ -190,7 +190,7 @@ export class PolicyRegistry {
     for (const limit of this.limits()) limit.leaseFrom(keyLeases);
   }
 
-  /** Forgets denials and debts that are over, and figures that nobody brings any more. */
+  /** Forgets denials and debts that are over, and figures that no request brings any more. */
   sweep(now: number): void {
     for (const limit of this.limits()) limit.sweep(now);
     this.room.sweep(now);

@@ -63,13 +63,13 @@ export interface RateLimiterStats {
   readonly quota?: QuotaStats;
 }
 
-/** What a policy allows, as a caller may be told. */
+/** The limits of a policy, as a caller may see them. */
 export interface PolicyInfo {
   readonly name: string;
   readonly tiers: ReadonlyMap<string, LimitInfo>;
   /** Of callers without a tier. */
   readonly base: LimitInfo;
-  /** What happens while the store does not answer; undefined if it is not asked for this policy. */
+  /** The failure mode while the store does not answer; undefined if the policy does not use it. */
   readonly failureMode: FailureMode | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface LimitInfo {
 /** Decisions on quotas, of this process. */
 export interface QuotaStats {
   readonly decisions: number;
-  /** Those that were made from tokens at hand, or from a shortage known here. */
+  /** Decisions made from tokens at hand, or from a shortage known here. */
   readonly localHits: number;
   /** Calls to the store, which carry reports and requests of all apps. */
   readonly remoteCalls: number;
@@ -115,7 +115,7 @@ export abstract class ClusterQuota {
 /**
  * Decides whether requests may go. Abstract, so that it is its own injection token.
  *
- * A method that says `T | Promise<T>` answers at once whenever it can: always with the memory
+ * A method of type `T | Promise<T>` answers at once whenever it can: always with the memory
  * store, and with Redis for a leased key, a remembered denial or while Redis is away.
  */
 export abstract class RateLimiter {
@@ -147,7 +147,7 @@ export abstract class RateLimiter {
    */
   abstract refund(request: Acquire, decision?: Decision): void | Promise<void>;
 
-  /** What `tryAcquire` would say, without taking anything. `remaining` is what is there now. */
+  /** The decision that `tryAcquire` would make, without taking anything. `remaining` counts the tokens there now. */
   abstract peek(request: PolicyRequest): Decision | Promise<Decision>;
 
   /** Forgets what the key has used. */

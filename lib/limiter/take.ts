@@ -19,7 +19,7 @@ import { type PolicyRequest } from './rate-limiter.js';
  */
 export const OUTCOME = new Outcome();
 
-/** Callers that are refused because the store is away are asked to wait about as long as until its next probe. */
+/** The wait of callers that are refused because the store is away: about as long as until its next probe. */
 const CLOSED_RETRY_MICROS = 1_000_000;
 
 /**

@@ -3,13 +3,13 @@ import { AcquireTimeoutError, LimiterClosedError, TooManyWaitersError } from '..
 import { type Decision } from './decision.js';
 import { type AcquireOptions } from './rate-limiter.js';
 
-/** What a caller waits for. */
+/** The turn of a caller. */
 export interface LineTask {
   readonly policy: string;
   /** The buckets that the tokens come from. */
   readonly buckets: readonly string[];
   readonly maxWaiters: number;
-  /** Whether others, of whom nothing is heard here, may bring tokens back. */
+  /** Whether other processes, unseen here, may bring tokens back. */
   readonly isShared: boolean;
   tryTake(): Decision | Promise<Decision>;
   giveBack(decision: Decision): void;
@@ -21,7 +21,7 @@ interface Waiter {
   readonly deadlineMicros: number;
   readonly resolve: (decision: Decision) => void;
   readonly reject: (reason: unknown) => void;
-  /** Set once the caller has its answer, whatever it was. */
+  /** Set once the caller has its answer. */
   done: boolean;
   /** Set while the caller has its tokens and is held back by a shaper. */
   delayed: Decision | undefined;
@@ -63,7 +63,7 @@ class Queue {
 }
 
 /**
- * The first in line of a shared bucket asks again after that time at the latest: another process may
+ * The first in line of a shared bucket tries again after that time at the latest: another process may
  * have reset it. One more than denials are remembered, because timers fire up to a millisecond early.
  */
 const LONGEST_PAUSE_MS = 1001;
@@ -76,7 +76,7 @@ export class WaitingLine {
   private readonly queue = new Queue();
   private readonly delayed = new Set<Waiter>();
   private cancelTimer: Cancel | undefined;
-  /** When the first in line expects its tokens; nobody behind can be served earlier. */
+  /** When the first in line expects its tokens; no caller behind can be served earlier. */
   private dueMicros = 0;
   private busy = false;
   private wokenWhileBusy = false;
@@ -132,7 +132,7 @@ export class WaitingLine {
     waiter.stopListening = () => signal.removeEventListener('abort', abort);
   }
 
-  /** Tokens of a bucket came back before their time: who waits for them need not wait longer. */
+  /** Tokens of a bucket came back before their time: callers that wait for them need not wait longer. */
   wake(bucket: string): void {
     if (this.queue.first?.task.buckets.includes(bucket) !== true) return;
     this.wokenWhileBusy = this.busy;
@@ -164,7 +164,7 @@ export class WaitingLine {
     return { reason: timedOut(task, timeoutMs, waitMicros) };
   }
 
-  /** Serves from the front until somebody has to wait, for a timer or for the store. */
+  /** Serves from the front until a caller has to wait, for a timer or for the store. */
   private serve(): void {
     if (this.busy || this.closed) return;
     this.busy = true;
@@ -201,7 +201,7 @@ export class WaitingLine {
     }
   }
 
-  /** What becomes of the first in line. False if it stays, and a timer is set. */
+  /** Serves the first in line. False if it stays, and a timer is set. */
   private settle(waiter: Waiter, decision: Decision | undefined): boolean {
     if (decision === undefined) return true;
     const { task } = waiter;
@@ -241,7 +241,7 @@ export class WaitingLine {
     waiter.cancelDelay = this.clock.after(delayMs, go);
   }
 
-  /** While the store is asked, too, nobody waits beyond the deadline; unless it was "now or never". */
+  /** The deadline also ends a wait for the store, unless the caller's timeout was 0. */
   private boundWait(waiter: Waiter): void {
     const leftMs = (waiter.deadlineMicros - this.clock.now()) / 1000;
     if (waiter.timeoutMs === 0 || leftMs === Infinity) return;

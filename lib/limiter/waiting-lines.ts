@@ -8,7 +8,7 @@ import { WaitingLine, type LineTask } from './waiting-line.js';
 /** Of `acquire` calls for one quota. */
 const MOST_WAITERS = 1000;
 
-/** Everybody who waits: one line for each bucket that somebody waits for first of all. */
+/** All callers that wait: one line for each bucket that is the first of a request. */
 export class WaitingLines {
   private readonly lines = new Map<string, WaitingLine>();
   private readonly linesOf = new Map<string, Set<WaitingLine>>();
@@ -48,7 +48,7 @@ export class WaitingLines {
     this.wakeNames(quotas.map(quotaName));
   }
 
-  /** Who waits under a limit that has changed may have waited long enough, or in vain. */
+  /** Callers under a limit that has changed may have waited long enough, or in vain. */
   wakeLimits(ids: ReadonlySet<string>): void {
     if (this.lines.size === 0 || ids.size === 0) return;
     this.wakeNames([...this.linesOf.keys()].filter((name) => ids.has(limitOfBucket(name))));

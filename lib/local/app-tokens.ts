@@ -117,16 +117,16 @@ export class AppTokens {
   lastShortage: Shortage = 'none';
   /** While there is a shortage: when it is worth asking again. */
   retryAt = 0;
-  /** While there is a shortage: when stock is asked for again, whichever call goes out then. */
+  /** While there is a shortage: when a call may want stock again. */
   askAt = 0;
   /** The want of the last call, and the grant of one call while there is a shortage. */
   private wanted = 0;
   private given = 0;
-  /** The last call did not ask, because the pace did not allow it: its reply does not end a shortage. */
+  /** The last call wanted nothing, because the pace did not allow it: its reply does not end a shortage. */
   isHeldBack = false;
   /** Tokens of the app's own stock in the store when it last answered. */
   remaining = 0;
-  /** The stock at or below which more is asked for, and the use from which on it is reported. */
+  /** The stock at or below which it is refilled, and the use from which on it is reported. */
   refillAt = 0;
   reportAt = Infinity;
   /** The last call did not lift the stock above the level at which it is refilled. */

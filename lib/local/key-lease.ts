@@ -62,7 +62,7 @@ export class KeyLease {
   refillAt = 0;
   /** A call is on its way. */
   isBusy = false;
-  /** Do not ask for more before that. */
+  /** No call for more before this instant. */
   pausedUntil = 0;
   calledAt = 0;
   grantedAt: number;

@@ -15,7 +15,7 @@ export interface StockSettings {
 /** An app without a request for so long needs no stock, however the stock is chosen. */
 const IDLE_MICROS = 5_000_000;
 
-/** How much of each app a node should hold: the one place that knows. */
+/** How much of each app a node should hold. */
 export class StockPlan {
   private leaseCap = Infinity;
   /** Tokens that the node may hold of each app, by its place; until demand has moved on. */
@@ -43,7 +43,7 @@ export class StockPlan {
     return this.isInDemand(app, now) ? reserveTarget : 0;
   }
 
-  /** Tokens to ask for. */
+  /** Tokens to want from the store. */
   want(app: AppTokens, now: number): number {
     // No app is allotted more than its target: one that has that much needs no look at the others.
     if (this.target(app, now) <= app.tokens) return 0;
@@ -67,7 +67,7 @@ export class StockPlan {
     return !app.isRetired && now - app.demand.lastAt < IDLE_MICROS;
   }
 
-  /** The stock at or below which more is asked for. */
+  /** The stock at or below which it is refilled. */
   refillLevel(app: AppTokens, now: number): number {
     const { reserveTarget, refillThreshold } = this.settings;
     if (reserveTarget > 0) return Math.floor(reserveTarget * refillThreshold);

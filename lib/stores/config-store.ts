@@ -31,9 +31,9 @@ export interface StagedUpdate extends StagedName {
   readonly allowEmpty: boolean;
 }
 
-/** What one service says. */
+/** The layer of one service. */
 export interface VersionedLayer {
-  /** Null: that there should be nothing. */
+  /** Null: an empty layer. */
   readonly document: JsonObject | null;
   /** Of two versions the higher one holds. */
   readonly version: number | null;
@@ -45,7 +45,7 @@ export type LayersByService = Readonly<Record<string, VersionedLayer>>;
 /** The layers of one configuration, each as it was given. */
 export interface ConfigLayers {
   readonly code: LayersByService;
-  /** What files, or sources of the users' own, say. */
+  /** Layers from files, or from sources of the users' own. */
   readonly file: LayersByService;
   /** All updates, as one merge patch; its nulls delete what lies below. */
   readonly patch: JsonObject;
@@ -59,7 +59,7 @@ export interface ConfigDraft extends ConfigLayers {
   readonly by: string;
   /** When it was staged for, in milliseconds on the store's clock; 0: written when it was made. */
   readonly effectiveAtMs: number;
-  /** What still waits, in order of time. */
+  /** Updates that still wait, in order of time. */
   readonly staged: readonly StagedUpdate[];
   /** The staged update that this revision stages, cancels, drops or brings into force. */
   readonly about?: StagedName;
@@ -82,9 +82,9 @@ export interface StoredConfig {
   /** The stored record is the one that the reader named: it is not sent again. */
   readonly unchanged: boolean;
   readonly current?: ConfigRecord;
-  /** The one before it, for those who cannot use the current one. */
+  /** The one before it, for processes that cannot use the current one. */
   readonly previous?: ConfigRecord;
-  /** What is wrong with the current record, if it cannot be read. */
+  /** The fault of the current record, if it cannot be read. */
   readonly damage?: string;
   /** The store's clock. */
   readonly nowMs: number;
@@ -100,7 +100,7 @@ export interface WrittenConfig {
   readonly nowMs: number;
 }
 
-/** What a node says of itself. */
+/** The report of a node. */
 export interface NodeReport {
   readonly node: string;
   /** The revision it works with; 0: its own code. */
@@ -110,44 +110,44 @@ export interface NodeReport {
   readonly about?: number;
   readonly reason?: string;
   readonly service?: string;
-  /** The resources that it knows, for those who name one on the command line. */
+  /** The resources of the node, for users who name one on the command line. */
   readonly resources?: readonly string[];
   /** Of these, those whose answers it can warm. */
   readonly warms?: readonly string[];
 }
 
-/** What a node says of itself beside its revision. */
+/** The report of a node without its revision. */
 export type NodeFacts = Pick<NodeReport, 'service' | 'resources' | 'warms'>;
 
 export interface NodeAck extends NodeReport {
-  /** When it said so, on the store's clock. */
+  /** The instant of the report, on the store's clock. */
   readonly atMs: number;
 }
 
 /**
  * Where the fleet's configuration is kept: one record, the one before it, a history, and what each
- * node says of it. Whatever it does not answer in time is rejected with a StoreUnavailableError.
+ * node says of it. A call without an answer in time rejects with a StoreUnavailableError.
  */
 export interface ConfigStore {
-  /** What is stored; without the records if the current one has the id `known`. */
+  /** The stored records; without them if the current one has the id `known`. */
   read(known?: string): Promise<StoredConfig>;
   /**
-   * Replaces the record of that revision (0: none), unless somebody else did. The new revision is
+   * Replaces the record of that revision (0: none), unless another writer did. The new revision is
    * one more than the larger of `expectedRevision` and `above`. Sending the same draft again is safe.
    */
   write(draft: ConfigDraft, expectedRevision: number, above?: number): Promise<WrittenConfig>;
   /** The last revisions, newest first. */
   history(count: number): Promise<ConfigRecord[]>;
-  /** Notes what a node says; it counts for `ttlMs`. */
+  /** Stores the report of a node; it counts for `ttlMs`. */
   acknowledge(report: NodeReport, ttlMs: number): Promise<void>;
-  /** From now on nobody waits for a store that is away. */
+  /** From now on no call waits for a store that is away. */
   leave(): void;
   /** A node that leaves does not count any longer. */
   withdraw(node: string): Promise<void>;
   acknowledgements(): Promise<NodeAck[]>;
   /**
    * `hint` is called with the number of each revision that is written, or without one when some may
-   * have been missed. Hints may be lost, late, doubled or forged: only `read` says what is stored.
+   * have been missed. Hints may be lost, late, doubled or forged: only `read` shows the stored revision.
    * Resolves to a function that ends it.
    */
   subscribe(hint: (revision?: number) => void): Promise<() => void>;
@@ -167,7 +167,7 @@ export const MOST_STAGED = 16;
 const DEEPEST = 100;
 /** Where calendars end, in milliseconds from 1970. */
 const LAST_INSTANT_MS = 8.64e15;
-/** What a node has to say about a refusal; its log says the rest. */
+/** The length of a node's reason for a refusal; its log has the rest. */
 const LONGEST_REASON = 500;
 
 /** The draft as text, to which a store adds revision and time. */
@@ -189,7 +189,7 @@ function checkedSize(text: string): string {
   return text;
 }
 
-/** The record in a text, or in words what is wrong with it. */
+/** The record in a text, or its fault as a message. */
 export function decodeRecord(text: string, revision: number): ConfigRecord | string {
   const value = parsed(text);
   if (value === undefined) return 'it is not JSON, or more than a record can be';
@@ -198,7 +198,7 @@ export function decodeRecord(text: string, revision: number): ConfigRecord | str
   return value;
 }
 
-/** The records among these texts; a text that somebody spoilt is left out. */
+/** The records among these texts; a damaged text is left out. */
 export function readableRecords(texts: readonly string[]): ConfigRecord[] {
   return texts.map(parsed).filter(isRecord);
 }
@@ -215,7 +215,7 @@ export function shortened(reason: string): string {
 export const isInstant = (ms: unknown): ms is number =>
   typeof ms === 'number' && Math.abs(ms) <= LAST_INSTANT_MS;
 
-/** What is in a text that anybody may have written; undefined if it is no JSON, or no use. */
+/** The value of a text from anywhere; undefined if it is no JSON, too large or too deep. */
 export function parsed(text: string): unknown {
   // Twice as much as drafts may have: stores add a little.
   if (text.length > 2 * LARGEST_RECORD_BYTES || isTooDeep(text, DEEPEST)) return undefined;

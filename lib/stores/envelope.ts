@@ -3,7 +3,7 @@ import { type Envelope, type SealedEnvelope } from './shared-cache.js';
 /** Larger answers are refused: one of them would hold up everything behind it on the connection. */
 export const MOST_BYTES = 1_048_576;
 
-/** What is nested deeper is no answer: to write or to walk through it would end in an error. */
+/** A value nested deeper is no answer: to write or to walk through it would end in an error. */
 const DEEPEST = 100;
 
 /** The envelope as text; undefined if its body cannot be one. */
@@ -20,7 +20,7 @@ export function seal({ v, t, kind, body }: Envelope): SealedEnvelope | undefined
   }
 }
 
-/** What was sealed; undefined for any other text. */
+/** The sealed answer; undefined for any other text. */
 export function unseal(text: string): Envelope | undefined {
   try {
     // The envelope is a level of its own.

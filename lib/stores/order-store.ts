@@ -9,11 +9,11 @@ export interface Order {
   readonly by: string;
   /** When, in milliseconds on the store's clock. */
   readonly atMs: number;
-  /** It is forgotten then. */
+  /** The order is forgotten at that instant. */
   readonly untilMs: number;
 }
 
-/** What came of it, of one service. */
+/** The result of an order in one service. */
 export interface OrderResult {
   readonly warmed?: readonly {
     readonly resource: string;
@@ -23,12 +23,12 @@ export interface OrderResult {
   readonly error?: string;
 }
 
-/** Who of a service carries it out. */
+/** The process of a service that carries an order out. */
 export interface OrderClaim {
   readonly node: string;
   /** Then another may take it. */
   readonly untilMs: number;
-  /** When the process was last heard of. */
+  /** The instant of the process's latest beat. */
   readonly atMs: number;
   readonly result: OrderResult | null;
 }
@@ -63,7 +63,7 @@ export interface OrderStore {
 }
 
 export const MOST_ORDERS = 16;
-/** An order that nobody could carry out for so long is not carried out any more. */
+/** An order that no process could carry out for so long is not carried out any more. */
 export const ORDER_KEPT_MS = 3_600_000;
 
 /** Whether a field of the store is an order, a claim of one, or nothing of ours. */

@@ -39,7 +39,7 @@ export interface QuotaMembers {
   leave(): Promise<void>;
 }
 
-/** A ledger that also tells how things stand. */
+/** A ledger that also reports its status. */
 export interface QuotaOverview {
   status(): Promise<QuotaStatus>;
 }

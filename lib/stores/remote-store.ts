@@ -16,7 +16,7 @@ export interface RemoteCheck {
   readonly cost: number;
 }
 
-/** What the store found for one check, on its own clock. */
+/** The store's answer for one check, on its own clock. */
 export interface RemoteAnswer {
   readonly allowed: boolean;
   readonly level: number;
@@ -36,11 +36,11 @@ export enum CallKind {
 }
 
 /**
- * One question to a shared store. A take of several checks is all or nothing.
+ * One call to a shared store. A take of several checks is all or nothing.
  *
  * Exactly one of `settled` and `failed` is called, once, no later than the store's deadline, and
  * possibly before `submit` returns. After `failed` the store may still find out that the call was
- * carried out: then it calls `settledLate`; or that nobody will ever know: then it calls `unanswered`.
+ * carried out: then it calls `settledLate`; or that no answer will ever come: then it calls `unanswered`.
  * Where a call was split it does either for each part by itself, with the checks of that part.
  */
 export interface RemoteCall {
@@ -72,7 +72,7 @@ export interface LeaseCall {
 
 export type StoreCall = RemoteCall | LeaseCall;
 
-/** A call whose outcome nobody waits for. If it does not arrive, it is not made again. */
+/** A call without a waiting caller. If it does not arrive, it is not made again. */
 abstract class Unawaited {
   constructor(readonly checks: readonly RemoteCheck[]) {}
 
@@ -103,7 +103,7 @@ export class Debt extends Unawaited implements RemoteCall {
   readonly kind = CallKind.Debt;
 }
 
-/** The store stopped or began to answer. Told once per switch. */
+/** The store stopped or began to answer. Once per switch. */
 export type StoreSwitch =
   | { readonly state: 'down'; readonly reason: StoreUnavailableError }
   | { readonly state: 'up'; readonly downMs: number };

@@ -6,7 +6,7 @@ export interface Envelope {
   readonly v: SchemaVersion;
   /** When it was stored: wall-clock milliseconds. */
   readonly t: number;
-  /** What sort of answer it is. Who expects another sort does not take it. */
+  /** The sort of the answer. A reader that expects another sort does not take it. */
   readonly kind: string;
   readonly body: unknown;
 }
@@ -21,7 +21,7 @@ export interface SealedEnvelope {
 export interface SharedCacheStats {
   readonly hits: number;
   readonly misses: number;
-  /** What was there and was no envelope of ours. */
+  /** Entries that were no envelopes of ours. */
   readonly unreadable: number;
   readonly stored: number;
   /** Larger than the store takes. */
@@ -45,7 +45,7 @@ export interface SharedCache {
    * promise where it is known only later whether it is there.
    */
   set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean | Promise<boolean>;
-  /** Reads that still occupy the store, those that nobody waits for any more included. */
+  /** Reads that still occupy the store, those without a waiting caller included. */
   readonly reading: number;
   stats(): SharedCacheStats;
   close(): void;

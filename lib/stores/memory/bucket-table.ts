@@ -38,7 +38,7 @@ export class BucketTable {
   /** Where the bucket that was just found lives. */
   private page: Float64Array;
   private at = 0;
-  /** A bucket nobody has used, to answer for keys that are not there. */
+  /** An unused bucket, which answers for keys that are not there. */
   private unused: Float64Array;
   /** How often a key had to share a bucket because the table was full. */
   overflowed = 0;
@@ -64,7 +64,7 @@ export class BucketTable {
     return this.places.size;
   }
 
-  /** Takes `cost` at the instant of the outcome, if it is there, and says so in the outcome. */
+  /** Takes `cost` at the instant of the outcome, if the bucket has it, and fills the outcome in. */
   take(key: string, cost: number, outcome: Outcome): void {
     const place = this.places.get(key);
     if (place === undefined) return this.takeFirst(key, cost, outcome);
@@ -139,7 +139,7 @@ export class BucketTable {
     this.at = 0;
   }
 
-  /** True if every bucket says no more than a new one would. */
+  /** True if every bucket is as full as a new one. */
   hasRecovered(now: number): boolean {
     const { algorithm, limit } = this;
     for (const place of this.places.values()) {
@@ -149,7 +149,7 @@ export class BucketTable {
     return this.overflow?.hasRecovered(limit, now) ?? true;
   }
 
-  /** Forgets all keys and gives their room to others. What still comes late harms nobody. */
+  /** Forgets all keys and gives their room to others. Late calls do no harm. */
   release(): void {
     for (let keys = this.places.size; keys > 0; keys--) this.budget.release();
     this.budget = UNCOUNTED;

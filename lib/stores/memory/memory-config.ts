@@ -24,7 +24,7 @@ interface Entry {
   readonly text: string;
 }
 
-/** The configuration of a fleet that is one process. Kept as text, so that nobody can change it. */
+/** The configuration of a fleet that is one process. Kept as text, so that no caller can change it. */
 export class MemoryConfig implements ConfigStore {
   /** Newest first. */
   private entries: Entry[] = [];

@@ -45,7 +45,7 @@ export class MemoryQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, 
     return Promise.resolve();
   }
 
-  /** The ledger counts on the process's own clock; what is told is told in wall-clock time. */
+  /** The ledger counts on the process's own clock; its status is in wall-clock time. */
   status(): Promise<QuotaStatus> {
     const status = this.ledger.status();
     const asOfMs = status.asOfMs === 0 ? 0 : Math.floor(this.clock.epochMs(status.asOfMs * 1000));

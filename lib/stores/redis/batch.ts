@@ -22,10 +22,10 @@ export class Batch {
   /** The reply ends with it. */
   private readonly number = newCallNumber();
   private readonly calls: RemoteCall[] = [];
-  /** They come last: who waits goes before who stocks up. */
+  /** Leases come last: requests that wait go before stock. */
   private readonly leases: LeaseCall[] = [];
   private checks = 0;
-  /** Set once the calls were told that there is no answer. */
+  /** Set once the calls have failed. */
   failed = false;
   answered = false;
   private readonly keys: string[] = [];
@@ -43,7 +43,7 @@ export class Batch {
     readonly cancelDeadline: Cancel,
   ) {}
 
-  /** What Redis will be busy with. */
+  /** The work of Redis for the batch. */
   get size(): number {
     return this.checks + this.leases.length;
   }
@@ -139,7 +139,7 @@ export class Batch {
     return index + 1;
   }
 
-  /** A level of a key's bucket in the units of who asked. */
+  /** A level of a key's bucket in the units of the call's own limit. */
   private levelFor({ limit, key }: Pick<RemoteCheck, 'limit' | 'key'>, level: number): number {
     const { figures } = limit;
     const decidedUnder = this.limitOf(this.keyNumbers.get(this.names.bucket(limit, key))!);
@@ -191,7 +191,7 @@ export class Batch {
     }
   }
 
-  /** The revision of a bucket that knows a later one than was sent, if there is any; else 0. */
+  /** The revision of a bucket that is later than the one sent, if there is any; else 0. */
   laterRevision(reply: readonly number[]): number {
     const waits = reply.length - 2 - this.levels;
     return waits % 2 === 1 ? -reply[reply.length - 2]! : 0;

@@ -4,7 +4,7 @@ import { type Cancel, type Clock } from '../../common/clock.js';
 /** How long after a connection was lost the nodes of the cluster are read again, to make another one. */
 const READ_AGAIN_MS = 250;
 
-/** What reads the nodes of the cluster again; ioredis has it in all versions that we support. */
+/** Reads the nodes of the cluster again; ioredis has it in all versions that we support. */
 interface ClusterInternals {
   refreshSlotsCache?(done: () => void): void;
 }

@@ -12,7 +12,7 @@ import { jitterUp } from '../../common/jitter.js';
 import { withoutUndefined } from '../../common/validate.js';
 import { wireOf } from './wire.js';
 
-/** Where Redis is: say it in one of four ways. */
+/** Where Redis is, in one of four ways. */
 export interface RedisConnectionOptions {
   /** A client of yours. It is used as it is and never closed. */
   readonly client?: Redis | Cluster;
@@ -82,7 +82,7 @@ function useClient(client: Redis | Cluster): RedisConnection {
   return { client, isCluster: 'nodes' in client, owned: false, lastError: undefined };
 }
 
-/** ioredis is an optional peer: it is loaded by those who ask for Redis, and only then. */
+/** ioredis is an optional peer: it is loaded only for a redis store. */
 function loadIoredis(): typeof Ioredis {
   try {
     return createRequire(import.meta.url)('ioredis') as typeof Ioredis;

@@ -19,7 +19,7 @@ export interface QuotaKeys {
   readonly deadlines: string;
   readonly limits: string;
   readonly consumed: string;
-  /** Who may serve all apps; for those that name an app its name is added. */
+  /** The set of nodes that may serve all apps; that of one app has its name added. */
   readonly nodes: string;
 }
 
@@ -88,7 +88,7 @@ export class RedisKeys {
     return `${this.prefix}:answer:${storable(key)}`;
   }
 
-  /** Who probes a resource. */
+  /** The lease of the node that probes a resource. */
   probing(resource: string): string {
     return `${this.prefix}:probing:${storable(resource)}`;
   }

@@ -11,7 +11,7 @@ const SEPARATOR = '|';
 /** Where in the limits of the ledger the digest of its apps is. */
 const DIGEST_AT = 8;
 
-/** What a call adds to the hash of what was consumed: fields, each with its figure. */
+/** The fields, each with its figure, that a call adds to the hash of consumption. */
 export function consumptionFields({ apps }: QuotaCall, names: readonly string[]): string[] {
   const fields: string[] = [];
   const add = (what: string, figure: number): number => fields.push(what, String(figure));

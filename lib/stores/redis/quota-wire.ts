@@ -17,7 +17,7 @@ export interface Places {
   readonly digest: number;
 }
 
-/** What lease.lua answers: the reply, and for how many apps the ledger has numbers. */
+/** The answer of lease.lua: the reply, and for how many apps the ledger has numbers. */
 export interface WireReply {
   readonly reply: QuotaReply;
   readonly apps: number;

@@ -112,7 +112,13 @@ export class RedisConfig implements ConfigStore {
     const { node, reason } = report;
     const shortReport = { ...report, ...(reason !== undefined && { reason: shortened(reason) }) };
     await this.run(() =>
-      this.scripts.acknowledge(acks, ackDeadlines, node, JSON.stringify(shortReport), Math.ceil(ttlMs)),
+      this.scripts.acknowledge(
+        acks,
+        ackDeadlines,
+        node,
+        JSON.stringify(shortReport),
+        Math.ceil(ttlMs),
+      ),
     );
   }
 
@@ -121,7 +127,7 @@ export class RedisConfig implements ConfigStore {
     this.giveUp(new StoreUnavailableError('no connection'));
   }
 
-  /** Without its deadline a node does not count; what it said goes with it. */
+  /** Without its deadline a node does not count; its report goes with it. */
   async withdraw(node: string): Promise<void> {
     const { client } = this.settings;
     await this.run(() =>

@@ -28,7 +28,7 @@ const CANCEL_RESULTS: readonly CancelResult[] = ['unknown', 'cancelled', 'begun'
 type Argument = string | number;
 type Call = (...args: Argument[]) => Promise<readonly unknown[]>;
 
-/** Orders in Redis, beside the configuration, whose channel tells of them. */
+/** Orders in Redis, beside the configuration, whose channel announces them. */
 export class RedisOrders implements OrderStore {
   private readonly keys: ConfigKeys;
   private readonly channel: string;

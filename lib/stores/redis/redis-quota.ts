@@ -182,7 +182,7 @@ const isText = (item: unknown): boolean => item === null || typeof item === 'str
 const isPacked = (item: unknown): boolean =>
   item === null || (Buffer.isBuffer(item) && item.length % 8 === 0);
 
-/** There are none, or their apps have other numbers than the process knows of. */
+/** The ledger has no limits, or its apps have other numbers than in this process. */
 function isAboutLimits(error: unknown): boolean {
   return error instanceof Error && /^(NOT_CONFIGURED|OTHER_APPS)/.test(error.message);
 }

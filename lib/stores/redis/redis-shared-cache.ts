@@ -111,7 +111,7 @@ export class RedisSharedCache implements SharedCache {
     return undefined;
   }
 
-  /** Empty if there is nothing. No more is read than can be of use, whatever somebody put there. */
+  /** Empty if there is nothing. No more is read than can be of use, however large the value is. */
   private async read(key: string): Promise<string> {
     this.reading++;
     try {
@@ -121,7 +121,7 @@ export class RedisSharedCache implements SharedCache {
       if (typeof text === 'string') return text;
       throw this.wire.stray('getrange');
     } catch (error) {
-      // A list or a hash that somebody put there is not the store's failure.
+      // A list or a hash at that key is not the store's failure.
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return NO_ENVELOPE;
       throw error;
     } finally {

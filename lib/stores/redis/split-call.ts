@@ -31,7 +31,7 @@ export function splitCall(
   return [...byShard].map(([shard, indexes]) => [shard, new Part(whole, indexes)]);
 }
 
-/** What a shard said about its part. */
+/** The answer of a shard to its part. */
 interface PartAnswer {
   readonly part: Part;
   readonly answers: readonly RemoteAnswer[];

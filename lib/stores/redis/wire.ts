@@ -9,7 +9,7 @@ export function newCallNumber(): number {
   return ++lastNumber;
 }
 
-/** What there is of an ioredis client beneath its commands, in all versions that we support. */
+/** The parts of an ioredis client beneath its commands, in all versions that we support. */
 export interface ClientInternals {
   readonly commandQueue?: { readonly length: number };
   readonly stream?: { readonly bytesRead: number; destroy(reason?: Error): void };
@@ -31,7 +31,7 @@ export class Wire {
 
   constructor(private readonly client: Redis | Cluster) {}
 
-  /** What a script answers, without the number of the call, which is its last argument. */
+  /** The answer of a script, without the number of the call, which is its last argument. */
   async call(
     script: string,
     send: (number: number) => Promise<unknown>,
@@ -43,7 +43,7 @@ export class Wire {
     throw this.stray(script);
   }
 
-  /** To be thrown where a reply cannot be what was asked for; the connection is given up at once. */
+  /** To be thrown where a reply cannot belong to its call; the connection is given up at once. */
   stray(command: string): StrayReplyError {
     this.strayReplies++;
     const error = new StrayReplyError(command, this.isOurs);
@@ -54,14 +54,14 @@ export class Wire {
 
 const wires = new WeakMap<Redis | Cluster, Wire>();
 
-/** The same for all who use the client. */
+/** One for all users of the client. */
 export function wireOf(client: Redis | Cluster): Wire {
   let wire = wires.get(client);
   if (wire === undefined) wires.set(client, (wire = new Wire(client)));
   return wire;
 }
 
-/** Of a cluster all of them: which one a reply came from, the client does not tell. */
+/** Of a cluster all of them: the client does not show which one a reply came from. */
 export function connectionsOf(client: Redis | Cluster): Redis[] {
   return 'nodes' in client ? client.nodes() : [client];
 }
