@@ -16,8 +16,7 @@ import {
   type PerRequest,
 } from './key-resolver.js';
 import { type Decision } from '../limiter/decision.js';
-import { type LimitOptions } from '../limiter/policy-options.js';
-import { POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
+import { type LimitOptions, POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
 import { rejectThrottlerPolicy } from './throttler-words.js';
 
 /**
