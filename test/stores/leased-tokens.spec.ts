@@ -37,7 +37,7 @@ describe.each([
   });
 
   beforeEach(() => {
-    shared = { id: `b${buckets++}`, limit: limitOf(AlgorithmCode.TokenBucket), revision };
+    shared = { id: `b${buckets++}`, figures: limitOf(AlgorithmCode.TokenBucket), revision };
   });
 
   afterAll(async () => {
@@ -48,7 +48,7 @@ describe.each([
 
   async function lease(want: number, now: number, report = {}): Promise<void> {
     const generation = Math.floor(now / GENERATION_MICROS);
-    const call = { shared, key: 'k', want, report: { ...NOTHING, generation, ...report } };
+    const call = { limit: shared, key: 'k', want, report: { ...NOTHING, generation, ...report } };
     expect(await lua.lease(call, now)).toMatchObject({ granted: want });
   }
 
@@ -56,7 +56,7 @@ describe.each([
 
   async function leasedAt(...instants: number[]): Promise<number[]> {
     const raw = await client.getBuffer(new RedisKeys('differential').bucket(shared, 'k'));
-    return instants.map((now) => leasedTokens(raw!, shared.limit, now));
+    return instants.map((now) => leasedTokens(raw!, shared.figures, now));
   }
 
   it('are those of this generation and of the one before', async () => {
@@ -98,7 +98,7 @@ describe.each([
   });
 
   it('are not read out of a window that happens to be as long', async () => {
-    shared = { ...shared, limit: limitOf(AlgorithmCode.SlidingWindow, 5) };
+    shared = { ...shared, figures: limitOf(AlgorithmCode.SlidingWindow, 5) };
     await take(5, START_MICROS);
     const raw = await client.getBuffer(new RedisKeys('differential').bucket(shared, 'k'));
     expect(raw).toHaveLength(revision === 0 ? 72 : 113);
