@@ -6,8 +6,12 @@ import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { snapshotOf } from '../config/snapshot.js';
 import { prospects, type Prospect } from '../config/staged-updates.js';
 import { NO_LAYERS, patched } from '../config/layers.js';
-import { MOST_REVISIONS } from '../stores/config-store.js';
-import { type ConfigLayers, type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
+import {
+  type ConfigLayers,
+  type ConfigRecord,
+  type ConfigStore,
+  MOST_REVISIONS,
+} from '../stores/config-store.js';
 import { CommandFailedError } from './command.js';
 import { readDocument } from './documents.js';
 import { RestartNeededError } from '../common/errors.js';

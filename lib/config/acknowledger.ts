@@ -1,5 +1,4 @@
-import { type Cancel } from '../common/clock.js';
-import { later } from '../common/clock.js';
+import { type Cancel, later } from '../common/clock.js';
 import { type NodeReport } from '../stores/config-store.js';
 import { type ConfigSettings } from './config-settings.js';
 

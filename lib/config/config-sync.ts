@@ -1,13 +1,14 @@
 import { errorText, StoreUnavailableError } from '../common/errors.js';
 import { randomUUID } from 'node:crypto';
 import { type Clock } from '../common/clock.js';
-import { HIGHEST_REVISION, shortened } from '../stores/config-store.js';
 import {
   type ConfigDraft,
   type ConfigLayers,
   type ConfigRecord,
   type ConfigStore,
+  HIGHEST_REVISION,
   type RevisionKind,
+  shortened,
   type StagedUpdate,
   type StoredConfig,
   type WrittenConfig,

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from '../common/errors.js';
-import { MOST_STAGED } from '../stores/config-store.js';
 import {
   type ConfigLayers,
   type JsonObject,
+  MOST_STAGED,
   type StagedName,
   type StagedUpdate,
 } from '../stores/config-store.js';

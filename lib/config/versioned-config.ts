@@ -1,14 +1,13 @@
-import { type Cancel } from '../common/clock.js';
+import { type Cancel, later } from '../common/clock.js';
 import {
   errorText,
   InvalidConfigError,
   StoreUnavailableError,
   type ConfigIssue,
 } from '../common/errors.js';
-import { later } from '../common/clock.js';
-import { MOST_REVISIONS } from '../stores/config-store.js';
 import {
   type JsonObject,
+  MOST_REVISIONS,
   type NodeAck,
   type NodeFacts,
   type NodeReport,

@@ -1,6 +1,5 @@
 import { errorText } from '../common/errors.js';
-import { type Cancel, type Clock } from '../common/clock.js';
-import { later } from '../common/clock.js';
+import { type Cancel, type Clock, later } from '../common/clock.js';
 import { type Report } from '../common/report.js';
 import { type WarmedResource } from './route-warming.js';
 import { type OpenOrder, type OrderResult, type OrderStore } from '../stores/order-store.js';

@@ -1,19 +1,17 @@
 import { type Clock } from '../../common/clock.js';
 import {
+  type ConfigDraft,
+  type ConfigRecord,
+  type ConfigStore,
   decodeRecord,
   encodeDraft,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
+  type NodeAck,
+  type NodeReport,
   readableAcks,
   readableRecords,
   shortened,
-} from '../config-store.js';
-import {
-  type ConfigDraft,
-  type ConfigRecord,
-  type ConfigStore,
-  type NodeAck,
-  type NodeReport,
   type StoredConfig,
   type WrittenConfig,
 } from '../config-store.js';

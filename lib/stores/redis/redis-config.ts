@@ -2,21 +2,19 @@ import type { Cluster, Redis } from 'ioredis';
 import { later, type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import {
+  type ConfigDraft,
+  type ConfigRecord,
+  type ConfigStore,
   decodeRecord,
   encodeDraft,
   HIGHEST_REVISION,
   MOST_HISTORY_BYTES,
   MOST_REVISIONS,
+  type NodeAck,
+  type NodeReport,
   readableAcks,
   readableRecords,
   shortened,
-} from '../config-store.js';
-import {
-  type ConfigDraft,
-  type ConfigRecord,
-  type ConfigStore,
-  type NodeAck,
-  type NodeReport,
   type StoredConfig,
   type WrittenConfig,
 } from '../config-store.js';
