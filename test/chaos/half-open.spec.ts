@@ -2,7 +2,10 @@ import { Redis } from 'ioredis';
 import { createRateLimiter } from 'nestjs-weir';
 import { SystemClock } from '../../lib/common/clock.js';
 import { seal } from '../../lib/stores/envelope.js';
+import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { RedisOrders } from '../../lib/stores/redis/redis-orders.js';
+import { RedisProbeLease } from '../../lib/stores/redis/redis-probe-lease.js';
 import { connectionBeside, RedisSharedCache } from '../../lib/stores/redis/redis-shared-cache.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import {
@@ -134,5 +137,54 @@ describe('connections whose other side is gone without a word', () => {
     await until(async () => (await cache.get('k', 50))?.body === 'lamp', PATIENCE);
     cache.close();
     main.disconnect();
+  });
+
+  it('that say who probes leave it to each process, and are given up as well', async () => {
+    const admin = new Redis(server.adminUrl);
+    const clock = new SystemClock();
+    // As the module has it: the lease goes by the connection of the cache, which looks after it.
+    const { client } = connectRedis({ url: proxy.url });
+    const cache = new RedisSharedCache({ client, prefix: 'weir', isOwned: true }, clock);
+    const lease = new RedisProbeLease({ client, prefix: 'weir' }, clock);
+    const other = new RedisProbeLease({ client: admin, prefix: 'weir', timeoutMs: 60_000 }, clock);
+    await until(() => admin.status === 'ready', PATIENCE);
+    expect(await other.tryHold('db', 600_000)).toBe(true);
+    await until(async () => !(await lease.tryHold('db', 1000)), PATIENCE);
+    proxy.goDead();
+    proxy.revive();
+    expect(await lease.tryHold('db', 1000)).toBe(true);
+    lease.release('db');
+    await until(async () => !(await lease.tryHold('db', 1000)), PATIENCE);
+    // Whoever probed meanwhile has not taken the right from its owner.
+    expect(await admin.exists('weir:probing:db')).toBe(1);
+    other.release('db');
+    await until(() => lease.tryHold('db', 600_000), PATIENCE);
+    await until(async () => !(await other.tryHold('db', 1000)), PATIENCE);
+    cache.close();
+    admin.disconnect();
+  });
+
+  it('that bring orders are given up as well, and an order is not lost', async () => {
+    const limiter = createRateLimiter({
+      policies: { p: { rate: 5 } },
+      store: { type: 'redis', url: proxy.url },
+    });
+    await limiter.ready();
+    const orders = new RedisOrders({ ...limiter.redis!, timeoutMs: 100 }, new SystemClock());
+    const id = await until(() => orders.put({ kind: 'warm', by: 'ann' }), PATIENCE);
+    proxy.goDead();
+    proxy.revive();
+    const isOurs = (node: string) => orders.claim(id, 'shop', node, 600_000);
+    await expect(isOurs('a')).rejects.toMatchObject({ code: 'STORE_TIMEOUT' });
+    await until(() => isOurs('a'), PATIENCE);
+    // Whoever asks again because the answer was lost still has it, and nobody else has.
+    proxy.holdReplies();
+    await expect(isOurs('a')).rejects.toMatchObject({ code: 'STORE_TIMEOUT' });
+    proxy.drop();
+    proxy.releaseReplies();
+    await until(() => isOurs('a'), PATIENCE);
+    expect(await until(async () => [await isOurs('b')], PATIENCE)).toEqual([false]);
+    expect((await orders.read()).orders).toMatchObject([{ id, by: 'ann' }]);
+    await limiter.close();
   });
 });
