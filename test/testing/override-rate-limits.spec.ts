@@ -10,6 +10,24 @@ class ReportsController {
   report(): string {
     return 'ok';
   }
+
+  @Get('feature')
+  @RateLimit('feature')
+  feature(): string {
+    return 'ok';
+  }
+
+  @Get('inline')
+  @RateLimit({ rate: '2/min' })
+  inline(): string {
+    return 'ok';
+  }
+
+  @Get('untouched')
+  @RateLimit('untouched')
+  untouched(): string {
+    return 'ok';
+  }
 }
 
 /** As it runs in production: on a Redis that is not there in tests. */
@@ -17,10 +35,14 @@ class ReportsController {
   imports: [
     RateLimitModule.forRootAsync({
       useFactory: () => ({
-        policies: { reports: { rate: '2/min', failureMode: 'closed' } },
+        policies: {
+          reports: { rate: '2/min', failureMode: 'closed' },
+          untouched: { rate: '2/min' },
+        },
         store: { type: 'redis', url: 'redis://127.0.0.1:1' },
       }),
     }),
+    RateLimitModule.forFeature({ feature: { rate: '2/min' } }),
   ],
   controllers: [ReportsController],
 })
@@ -28,13 +50,15 @@ class AppModule {}
 
 describe('overrideRateLimits', () => {
   let app: INestApplication;
-  const start = async (overrides?: RateLimitOverrides): Promise<() => Promise<Response>> => {
+  const start = async (
+    overrides?: RateLimitOverrides,
+  ): Promise<(path?: string) => Promise<Response>> => {
     const builder = Test.createTestingModule({ imports: [AppModule] });
     const testing = await overrideRateLimits(builder, overrides).compile();
     app = testing.createNestApplication({ logger: false });
     await app.listen(0, '127.0.0.1');
     const url = await app.getUrl();
-    return () => fetch(url);
+    return (path = '') => fetch(`${url}/${path}`);
   };
   afterEach(() => app.close());
 
@@ -54,15 +78,21 @@ describe('overrideRateLimits', () => {
   });
 
   it('overrides fields of policies, wherever they are defined', async () => {
-    const get = await start({ policies: { reports: { rate: '1/min' } } });
-    const statuses = [(await get()).status, (await get()).status];
-    expect(statuses).toEqual([200, 429]);
+    const once = { burst: 1 };
+    const get = await start({
+      policies: { reports: once, feature: once, 'ReportsController.inline': once },
+    });
+    for (const path of ['', 'feature', 'inline']) {
+      expect([(await get(path)).status, (await get(path)).status]).toEqual([200, 429]);
+    }
+    const rest = await Promise.all([get('untouched'), get('untouched')]);
+    expect(rest.map(({ status }) => status)).toEqual([200, 200]);
   });
 
   it('wants the policies that it overrides to be there', async () => {
     app = { close: () => Promise.resolve() } as INestApplication;
     await expect(start({ policies: { report: { rate: '1/min' } } })).rejects.toThrow(
-      `overrideRateLimits: expected one of the policies reports, got "report"; did you mean 'reports'?`,
+      `overrideRateLimits: expected one of the policies feature, reports, untouched, got "report"; did you mean 'reports'?`,
     );
   });
 
