@@ -1,4 +1,23 @@
-import { type HistoryRun } from './run-history.js';
+import { type VirtualTime } from '../engine/virtual-time.js';
+import { type VirtualLinks } from '../redis/virtual-links.js';
+import { type Broken } from './fleet-view.js';
+import { type History } from './history.js';
+import { type LimitsInForce } from './limits-in-force.js';
+import { type SimulatedProcess } from './simulated-process.js';
+
+/** A history after its last event. */
+export interface QuietRun {
+  readonly history: History;
+  readonly time: VirtualTime;
+  readonly links: VirtualLinks;
+  readonly slots: readonly (SimulatedProcess | undefined)[];
+  readonly limits: LimitsInForce;
+  readonly broken: Broken | undefined;
+  onAdmitted: ((limit: number, tokens: number) => void) | undefined;
+  appOf(limit: number): string | undefined;
+  reset(slot: number, limit: number, key: string, done: () => void): void;
+  fail(check: string, detail: string): void;
+}
 
 /** After the last fault the fleet is back within this. */
 const BACK_MS = 3000;
@@ -19,7 +38,7 @@ export class Liveness {
   private readonly admitted = new Map<number, number>();
 
   constructor(
-    private readonly run: HistoryRun,
+    private readonly run: QuietRun,
     private readonly lastFaultMs: number,
   ) {}
 
