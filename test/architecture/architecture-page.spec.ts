@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+
+/** Rooms, and what stands in one of them: `limits/route-table`, `core/recovery`, names without a room left out. */
+const ROOMS =
+  /^(algorithms|cli|common|config|core|degradation|limiter|limits|local|lua|protection|requests|stores|test|transports)\//;
+
+describe('the page on the architecture', () => {
+  const named = [...page.matchAll(/`([a-z0-9./-]+)`/g)]
+    .map(([, name]) => name!)
+    .filter((name) => ROOMS.test(name));
+
+  it('names many files', () => {
+    expect(named.length).toBeGreaterThan(40);
+  });
+
+  it.each([...new Set(named)])('names %s, which is there', (name) => {
+    const places = [`lib/${name}`, `lib/degradation/${name}`, name];
+    const found = places.some((place) => {
+      return existsSync(join(root, place)) || existsSync(join(root, `${place}.ts`));
+    });
+    expect(found).toBe(true);
+  });
+});
