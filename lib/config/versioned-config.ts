@@ -5,6 +5,7 @@ import {
   StoreUnavailableError,
   type ConfigIssue,
 } from '../common/errors.js';
+import { jitterAround } from '../common/jitter.js';
 import {
   type JsonObject,
   MOST_REVISIONS,
@@ -45,7 +46,6 @@ import { snapshotOf, pastRevisions } from './snapshot.js';
 import { isAhead, nameOf, stagedWith, waitingAgain, withStaged } from './staged-updates.js';
 import { StoreTime } from './store-time.js';
 
-const JITTER = 0.2;
 /** All processes know when an update is due: one comes first, and saves the others the attempt. */
 const SETTLING_SPREAD_MS = 20;
 const DEFAULT_HISTORY = 20;
@@ -274,7 +274,7 @@ export class VersionedConfig extends RateLimitConfig {
 
   private pollLater(): void {
     if (this.closed) return;
-    const delayMs = this.pollMs * (1 - JITTER + 2 * JITTER * this.random());
+    const delayMs = jitterAround(this.pollMs, this.random());
     this.cancelPoll = later(this.settings.clock, delayMs, () => {
       void this.turns.take(() => this.look('again')).then(() => this.pollLater());
     });

@@ -1,3 +1,5 @@
+import { jitterAround } from '../common/jitter.js';
+
 /**
  * The states of a breaker and the ways between them, as functions of (state, now).
  *
@@ -57,16 +59,13 @@ export interface BreakerRules {
   readonly jitter: (epoch: number) => number;
 }
 
-/** An open breaker stays so for its time ± a fifth. */
-const JITTER = 0.2;
-
 export function closed(epoch: number): BreakerState {
   return { kind: 'closed', epoch, permit: { epoch, probe: 0 } };
 }
 
 export function opened(epoch: number, now: number, rules: BreakerRules): BreakerState {
-  const factor = 1 + JITTER * (2 * rules.jitter(epoch) - 1);
-  return { kind: 'open', epoch, untilMicros: now + rules.openMicros * factor };
+  const openMicros = jitterAround(rules.openMicros, rules.jitter(epoch));
+  return { kind: 'open', epoch, untilMicros: now + openMicros };
 }
 
 /** The state as time alone changes it: an open one that is over, a lease that has run out. */

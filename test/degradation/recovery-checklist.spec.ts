@@ -1,4 +1,4 @@
-import { jitterOf } from '../../lib/degradation/core/jitter.js';
+import { jitterOf } from '../../lib/common/jitter.js';
 import { Machine } from './machine.js';
 
 /** What half-open machines get wrong. */

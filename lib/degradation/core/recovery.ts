@@ -12,7 +12,7 @@ import {
   type ResourceRecovery,
   type TripCause,
 } from './contract.js';
-import { jitterOf } from './jitter.js';
+import { jitterOf } from '../../common/jitter.js';
 import { ProbeTurn } from './probe-turn.js';
 import { type RecoverySettings } from './options.js';
 import {

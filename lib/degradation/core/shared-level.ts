@@ -1,5 +1,6 @@
 import { type Clock } from '../../common/clock.js';
 import { inBudget, NOTHING, SingleFlight } from '../../common/single-flight.js';
+import { RetryPause } from '../../common/retry-pause.js';
 import { type Envelope, type SharedCache } from '../../stores/shared-cache.js';
 
 export interface SharedLevelStats {
@@ -83,7 +84,6 @@ export class SharedLevel {
   }
 }
 
-const FAILURES_TO_OPEN = 3;
 const FIRST_PAUSE_MICROS = 1_000_000;
 const LONGEST_PAUSE_MICROS = 10_000_000;
 
@@ -92,34 +92,26 @@ const LONGEST_PAUSE_MICROS = 10_000_000;
  * result, the next one may after another pause. So no read that was lost can keep it shut.
  */
 export class ReadBreaker {
-  private failures = 0;
-  private countedAt = -Infinity;
-  private pauseMicros = FIRST_PAUSE_MICROS;
+  private readonly pause = new RetryPause(FIRST_PAUSE_MICROS, LONGEST_PAUSE_MICROS);
   private triesAt = -Infinity;
 
   isOpen(now: number): boolean {
-    return this.failures >= FAILURES_TO_OPEN && now < this.triesAt;
+    return this.pause.isDue && now < this.triesAt;
   }
 
   /** Whether a read may begin. While open, a true is the one try of this pause. */
   allows(now: number): boolean {
-    if (this.failures < FAILURES_TO_OPEN) return true;
+    if (!this.pause.isDue) return true;
     if (now < this.triesAt) return false;
-    this.triesAt = now + this.pauseMicros;
+    this.triesAt = now + this.pause.length;
     return true;
   }
 
   succeeded(): void {
-    this.failures = 0;
-    this.pauseMicros = FIRST_PAUSE_MICROS;
+    this.pause.succeeded();
   }
 
-  /** Of reads that were under way together only the first counts: one hiccup, one mark. */
   failed(begunAt: number, now: number): void {
-    if (begunAt < this.countedAt) return;
-    this.countedAt = now;
-    if (++this.failures < FAILURES_TO_OPEN) return;
-    this.triesAt = now + this.pauseMicros;
-    this.pauseMicros = Math.min(this.pauseMicros * 2, LONGEST_PAUSE_MICROS);
+    if (this.pause.failed(now, begunAt)) this.triesAt = now + this.pause.begin();
   }
 }

@@ -1,5 +1,6 @@
 import { type RejectionBody } from '../../requests/rejections.js';
 import { statusDetails } from './status-details.js';
+import { jitterUp } from '../../common/jitter.js';
 
 /** How gRPC callers learn of their limits. The initial values are the defaults. */
 export class GrpcOptions {
@@ -40,8 +41,6 @@ export const RESOURCE_EXHAUSTED = 8;
 /** Too little for all; clients may try again by themselves. */
 export const UNAVAILABLE = 14;
 
-/** Clients of an overloaded service must not come back all at once. */
-const JITTER = 0.2;
 /** Tells retry policies of clients not to try again. */
 const NO_RETRY = -1;
 
@@ -82,7 +81,8 @@ export function rejectionStatus(
 }
 
 function pushbackMs(code: number, retryAfterMs: number, deadline: Date | number): number {
-  const jitter = code === UNAVAILABLE ? Math.random() * JITTER : 0;
-  const waitMs = Math.ceil(retryAfterMs * (1 + jitter));
+  // Clients of an overloaded service must not come back all at once.
+  const isSpread = code === UNAVAILABLE;
+  const waitMs = Math.ceil(isSpread ? jitterUp(retryAfterMs, Math.random()) : retryAfterMs);
   return Date.now() + waitMs < Number(deadline) ? waitMs : NO_RETRY;
 }

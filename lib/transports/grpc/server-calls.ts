@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type ArgumentsHost } from '@nestjs/common';
 import { grpcCallOf, type GrpcCall } from '../../requests/subject.js';
+import { ownValueAt } from '../shared/requests.js';
 import { type GrpcMetadata } from './grpc-status.js';
 
 /** A call of grpc-js, as far as limits look at it. */
@@ -61,13 +62,7 @@ export function headerOfCall({ metadata }: ServerCall, name: string): string | u
 
 /** A value of the message by path, of own properties only. The message itself may be named first. */
 export function valueOfMessage(message: unknown, path: readonly string[]): unknown {
-  let value = message;
-  for (const name of path[0] === 'request' ? path.slice(1) : path) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    if (!Object.hasOwn(value, name)) return undefined;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return plainValue(value);
+  return plainValue(ownValueAt(message, path[0] === 'request' ? path.slice(1) : path));
 }
 
 /** proto-loader gives 64-bit numbers as objects, and bytes as buffers, unless its options differ. */
