@@ -6,10 +6,7 @@ import { SCENARIOS } from '../../../lib/cli/simulator/scenarios/index.js';
 import { type Row } from '../../../lib/cli/simulator/report/findings.js';
 import { Ground } from '../../../lib/cli/simulator/scenarios/ground.js';
 import { callsBar, localBar, notPromised } from '../../../lib/cli/simulator/scenarios/promises.js';
-import {
-  randomQuota,
-  runOnRandomQuota,
-} from '../../../lib/cli/simulator/scenarios/random-quota.js';
+import { randomQuota } from '../../../lib/cli/simulator/scenarios/random-quota.js';
 import { type Scenario } from '../../../lib/cli/simulator/scenarios/scenario.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../../setup/run-to-end.js';
@@ -95,18 +92,14 @@ describe('quotas that missed a bar once', () => {
     expect(missed(rows)).toEqual([]);
   });
 
-  it.each([
-    ['skew-overload', 4_985_800],
-    ['low-limit', 5042],
-    ['hotspot', 900_051],
-    ['hotspot', 900_076],
-    ['low-limit', 900_112],
-    ['hotspot', 900_161],
-    ['churn', 900_203],
-  ])('drawn at random, %s with seed %d', async (name, seed) => {
-    const { rows } = await runOnRandomQuota(seed, named(name));
-    expect(missed(rows)).toEqual([]);
-  });
+  it.each([4_985_800, 5042, 900_051, 900_076, 900_112, 900_161, 900_203])(
+    'drawn at random, seed %d',
+    async (seed) => {
+      const { code, stdout } = await runBuilt('--random', '1', '--seed', String(seed));
+      expect(stdout).toContain('1 of 1 quotas met all bars');
+      expect(code).toBe(0);
+    },
+  );
 });
 
 describe('what is promised', () => {
@@ -127,8 +120,8 @@ describe('what is promised', () => {
   it('leaves requests of an app that has too few of them to the store', () => {
     const both = ground({ large, small }, 10);
     expect(callsBar(both, 2)).toBeCloseTo(200 + 2 * 100);
-    const middle = { guaranteed: 50, burst: 300 };
-    // t is 1.5 and a little: of its requests one in 6 has no stock.
+    const middle = { guaranteed: 50, burst: 400 };
+    // t is 1.9: of its requests one in 8 has no stock.
     expect(callsBar(ground({ large, middle }, 10), 2)).toBeCloseTo(200 + 2 * (10 / (4 * 0.05)));
     expect(localBar(both)).toBeCloseTo(0.95 * 0.99 + 0.5 * 0.01, 5);
   });
