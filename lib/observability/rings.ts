@@ -1,0 +1,181 @@
+/** The figures of a slot, in the order of a ring's columns. Counts add up; see FIGURES for the others. */
+export interface Figures {
+  /** How long the readings of the slot cover, in milliseconds: less than its size at the start and after a stall. */
+  spanMs: number;
+  /** Requests, calls or decisions; `denied` of them were turned away. */
+  count: number;
+  denied: number;
+  /** Answers of each degrade level. */
+  degraded1: number;
+  degraded2: number;
+  degraded3: number;
+  degraded4: number;
+  errors: number;
+  /** Tokens that were used. */
+  used: number;
+  /** Times of which p50, p99 and max (in microseconds) were made; NaN where there was none. */
+  timed: number;
+  p50: number;
+  p99: number;
+  max: number;
+  /** The most requests and the most tokens per second of one slot of the next finer ring. */
+  peak: number;
+  peakUsed: number;
+}
+
+type Kind = 'sum' | 'latest' | 'most';
+
+/**
+ * How two readings of one slot become one. Quantiles cannot be made of quantiles: whoever writes them has the
+ * histogram of the whole slot, and the latest holds.
+ */
+const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
+  spanMs: 'sum',
+  count: 'sum',
+  denied: 'sum',
+  degraded1: 'sum',
+  degraded2: 'sum',
+  degraded3: 'sum',
+  degraded4: 'sum',
+  errors: 'sum',
+  used: 'sum',
+  timed: 'sum',
+  p50: 'latest',
+  p99: 'latest',
+  max: 'most',
+  peak: 'most',
+  peakUsed: 'most',
+};
+
+const NAMES = Object.keys(FIGURES) as (keyof Figures)[];
+const KINDS = NAMES.map((name) => FIGURES[name]);
+const NOTHING = NAMES.map((name) => (name === 'p50' || name === 'p99' || name === 'max' ? NaN : 0));
+
+export const noFigures = (): Figures =>
+  Object.fromEntries(NAMES.map((name, index) => [name, NOTHING[index]])) as unknown as Figures;
+
+/** One slot of a ring that has data. */
+export interface Slot extends Readonly<Figures> {
+  /** The number of the slot: its beginning is `slot` × the ring's size. */
+  readonly slot: number;
+}
+
+/** Several slots of a ring together. */
+export interface Span extends Figures {
+  /** How many of them had data. */
+  slots: number;
+}
+
+const EMPTY = -1;
+
+/**
+ * The last `length` slots of time, each with its figures. A slot is addressed by floor(now / size), so a loop
+ * that was stalled leaves gaps and smears nothing. A gap is no data: it is not 0 of anything.
+ *
+ * A figure takes memory from the first time on that it is not what a slot has anyway.
+ */
+export class Ring {
+  private readonly slots: Float64Array;
+  private readonly columns: (Float64Array | undefined)[] = NAMES.map(() => undefined);
+
+  constructor(
+    readonly sizeMs: number,
+    readonly length: number,
+  ) {
+    this.slots = new Float64Array(length).fill(EMPTY);
+  }
+
+  slotAt(nowMicros: number): number {
+    return Math.floor(nowMicros / (this.sizeMs * 1000));
+  }
+
+  /** Adds figures to the slot of that instant. */
+  add(nowMicros: number, figures: Readonly<Figures>): void {
+    const slot = this.slotAt(nowMicros);
+    const place = this.begin(slot);
+    for (let index = 0; index < NAMES.length; index++) {
+      const value = figures[NAMES[index]!];
+      const column = this.columns[index];
+      if (column === undefined) {
+        if (Object.is(value, NOTHING[index])) continue;
+        this.columnOf(index)[place] = value;
+      } else {
+        column[place] = joined(KINDS[index]!, column[place]!, value);
+      }
+    }
+  }
+
+  /** The figures of a slot; undefined where there is no data. */
+  at(slot: number): Slot | undefined {
+    const place = placeOf(slot, this.length);
+    if (slot < 0 || this.slots[place] !== slot) return undefined;
+    const found = { slot } as Record<string, number>;
+    for (let index = 0; index < NAMES.length; index++) {
+      found[NAMES[index]!] = this.columns[index]?.[place] ?? NOTHING[index]!;
+    }
+    return found as unknown as Slot;
+  }
+
+  /** The last `count` slots, oldest first, up to and with that of `nowMicros`; undefined where there is no data. */
+  last(nowMicros: number, count = this.length): (Slot | undefined)[] {
+    const length = Math.min(count, this.length);
+    const first = this.slotAt(nowMicros) - length + 1;
+    return Array.from({ length }, (_, index) => this.at(first + index));
+  }
+
+  /**
+   * The last `count` whole slots, those that ended before `nowMicros`, as one. `skip` leaves out the latest of
+   * them; -1 takes the slot that goes on in. Quantiles are those of the worst slot; for exact ones see
+   * `Series.times`.
+   */
+  sum(nowMicros: number, count: number, skip = 0): Span {
+    const end = this.slotAt(nowMicros) - skip;
+    const span: Span = { ...noFigures(), slots: 0 };
+    for (let slot = end - Math.min(count, this.length); slot < end; slot++) {
+      const place = placeOf(slot, this.length);
+      if (slot < 0 || this.slots[place] !== slot) continue;
+      span.slots++;
+      for (let index = 0; index < NAMES.length; index++) {
+        const name = NAMES[index]!;
+        const value = this.columns[index]?.[place] ?? NOTHING[index]!;
+        span[name] = joined(KINDS[index] === 'sum' ? 'sum' : 'most', span[name], value);
+      }
+    }
+    return span;
+  }
+
+  /** Bytes of the figures; for the bound on memory. */
+  get bytes(): number {
+    return this.columns.reduce(
+      (sum, column) => sum + (column?.byteLength ?? 0),
+      this.slots.byteLength,
+    );
+  }
+
+  /** The place of a slot, whose figures of a time long gone are forgotten. */
+  private begin(slot: number): number {
+    const place = placeOf(slot, this.length);
+    if (this.slots[place] === slot) return place;
+    this.slots[place] = slot;
+    for (let index = 0; index < NAMES.length; index++) {
+      const column = this.columns[index];
+      if (column !== undefined) column[place] = NOTHING[index]!;
+    }
+    return place;
+  }
+
+  private columnOf(index: number): Float64Array {
+    return (this.columns[index] = new Float64Array(this.length).fill(NOTHING[index]!));
+  }
+}
+
+/** Slots before the beginning of the clock have no place of their own and are never written. */
+const placeOf = (slot: number, length: number): number => ((slot % length) + length) % length;
+
+/** NaN is no figure: the other one holds. */
+function joined(kind: Kind, before: number, value: number): number {
+  if (Number.isNaN(value)) return before;
+  if (Number.isNaN(before)) return value;
+  if (kind === 'sum') return before + value;
+  return kind === 'latest' ? value : Math.max(before, value);
+}

@@ -1,0 +1,163 @@
+import { type LogLinear } from '../common/histogram.js';
+import { noCounts, Series, type Counts, type SeriesKind } from './series.js';
+
+/** The names that found no room, of one kind, as one series. */
+export const OTHER = '(other)';
+
+export const NAMED_KINDS = ['app', 'policy', 'resource'] as const;
+export type NamedKind = (typeof NAMED_KINDS)[number];
+
+/** What there is of one name, or of all requests, since the start. */
+export interface Row extends Counts {
+  times: LogLinear | undefined;
+}
+
+/** What the sources have counted since the start, as of one tick. Rows are kept: a tick allocates none. */
+export class Reading {
+  readonly total: Row = { ...noCounts(), times: undefined };
+  readonly store: Row = { ...noCounts(), times: undefined };
+  readonly named: Readonly<Record<NamedKind, Map<string, Row>>> = {
+    app: new Map(),
+    policy: new Map(),
+    resource: new Map(),
+  };
+
+  /** The row of a name, for its source to fill in. */
+  of(kind: NamedKind, name: string): Row {
+    const rows = this.named[kind];
+    let row = rows.get(name);
+    if (row === undefined) rows.set(name, (row = { ...noCounts(), times: undefined }));
+    return row;
+  }
+
+  /** All rows are zero again: a source that is silent has counted nothing. */
+  clear(): void {
+    Object.assign(this.total, NOTHING);
+    Object.assign(this.store, NOTHING);
+    for (const kind of NAMED_KINDS) {
+      for (const row of this.named[kind].values()) Object.assign(row, NOTHING);
+    }
+  }
+}
+
+const NOTHING: Row = { ...noCounts(), times: undefined };
+
+/** How many series of metrics a name is (families.ts), and how many there may be in all, without names and with. */
+const METRICS_OF: Readonly<Record<NamedKind, number>> = { app: 22, policy: 11, resource: 46 };
+const MOST_METRICS = 2000;
+const METRICS_WITHOUT_NAMES = 220;
+
+/** A week of so many series is kept, by name in the order in which they came; of policies only the total counts. */
+const MOST_WITH_HOURS = 32;
+
+/**
+ * The series that are kept: all requests, the store, and the busiest names. A name has its series until the
+ * process ends, so no counter ever goes back; names that come when there is no room are one series `(other)`
+ * of their kind, and are counted.
+ */
+export class SeriesTable {
+  readonly total = new Series('total', undefined, { hours: true });
+  readonly store = new Series('store', undefined);
+  private readonly named: Readonly<Record<NamedKind, Map<string, Series>>> = {
+    app: new Map(),
+    policy: new Map(),
+    resource: new Map(),
+  };
+  private readonly others = new Map<NamedKind, Series>();
+  private readonly refused: Readonly<Record<NamedKind, Set<string>>> = {
+    app: new Set(),
+    policy: new Set(),
+    resource: new Set(),
+  };
+  private readonly ofOthers: Row = { ...noCounts(), times: undefined };
+  private names = 0;
+  private metrics = METRICS_WITHOUT_NAMES;
+  private withHours = 0;
+
+  constructor(
+    /** The most names that are watched one by one. */
+    private readonly most: number,
+  ) {}
+
+  /** Names that found no room. */
+  get dropped(): number {
+    return NAMED_KINDS.reduce((sum, kind) => sum + this.refused[kind].size, 0);
+  }
+
+  /** Whether the name is watched by itself; if not, it is part of `(other)`. */
+  isNamed(kind: NamedKind, name: string): boolean {
+    return this.named[kind].has(name);
+  }
+
+  /** The series of a name; `(other)` for those without room. */
+  find(kind: SeriesKind, name?: string): Series | undefined {
+    if (kind === 'total' || kind === 'store') return this[kind];
+    return name === OTHER ? this.others.get(kind) : this.named[kind].get(name ?? '');
+  }
+
+  all(): Series[] {
+    const named = NAMED_KINDS.flatMap((kind) => [...this.named[kind].values()]);
+    return [this.total, this.store, ...named, ...this.others.values()];
+  }
+
+  read(atMicros: number, spanMs: number, reading: Reading): void {
+    this.total.read(atMicros, spanMs, reading.total, reading.total.times);
+    this.store.read(atMicros, spanMs, reading.store, reading.store.times);
+    for (const kind of NAMED_KINDS) this.readNamed(kind, atMicros, spanMs, reading.named[kind]);
+  }
+
+  private readNamed(
+    kind: NamedKind,
+    atMicros: number,
+    spanMs: number,
+    rows: ReadonlyMap<string, Row>,
+  ): void {
+    const named = this.named[kind];
+    if (rows.size > named.size + this.refused[kind].size) this.admit(kind, rows);
+    for (const [name, series] of named) {
+      const row = rows.get(name);
+      if (row !== undefined) series.read(atMicros, spanMs, row, row.times);
+    }
+    if (this.refused[kind].size > 0) this.readOthers(kind, atMicros, spanMs, rows);
+  }
+
+  /** New names that have counted anything, the busiest first. */
+  private admit(kind: NamedKind, rows: ReadonlyMap<string, Row>): void {
+    const isNew = (name: string): boolean =>
+      !this.named[kind].has(name) && !this.refused[kind].has(name);
+    const added = [...rows].filter(([name, row]) => row.count > 0 && isNew(name));
+    added.sort(([, one], [, other]) => other.count - one.count);
+    for (const [name] of added) {
+      const metrics = this.metrics + METRICS_OF[kind];
+      if (this.names >= this.most || metrics > MOST_METRICS) {
+        this.refused[kind].add(name);
+        continue;
+      }
+      this.names++;
+      this.metrics = metrics;
+      const hours = kind !== 'policy' && this.withHours < MOST_WITH_HOURS;
+      if (hours) this.withHours++;
+      this.named[kind].set(name, new Series(kind, name, { hours }));
+    }
+  }
+
+  private readOthers(
+    kind: NamedKind,
+    atMicros: number,
+    spanMs: number,
+    rows: ReadonlyMap<string, Row>,
+  ): void {
+    const { ofOthers } = this;
+    Object.assign(ofOthers, NOTHING);
+    for (const name of this.refused[kind]) {
+      const row = rows.get(name);
+      if (row === undefined) continue;
+      for (const figure of FIGURES) ofOthers[figure] += row[figure];
+    }
+    let series = this.others.get(kind);
+    if (series === undefined) this.others.set(kind, (series = new Series(kind, OTHER)));
+    series.read(atMicros, spanMs, ofOthers);
+  }
+}
+
+const FIGURES = Object.keys(noCounts()) as (keyof Counts)[];

@@ -1,0 +1,182 @@
+import { LogLinear } from '../common/histogram.js';
+import { noFigures, Ring } from './rings.js';
+
+export const HORIZONS = ['seconds', 'minutes', 'hours'] as const;
+export type Horizon = (typeof HORIZONS)[number];
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const SECONDS_OF_MINUTE = 60;
+
+const SECONDS = 120;
+const MINUTES = 180;
+const HOURS = 168;
+
+/** No window of any rule is longer than this; what is older has its quantiles in the slots. */
+const MINUTES_OF_TIMES = 15;
+
+/** What a series is about. `total` is all requests, `store` the calls to Redis. */
+export type SeriesKind = 'total' | 'app' | 'policy' | 'resource' | 'store';
+
+/** A name of a series: `total`, `store`, or kind and name: `app:checkout`. */
+export function seriesName(kind: SeriesKind, name?: string): string {
+  return name === undefined ? kind : `${kind}:${name}`;
+}
+
+/** Counts of something since the start. Only their differences are kept. */
+export interface Counts {
+  count: number;
+  denied: number;
+  /** By degrade level 1 to 4. */
+  degraded1: number;
+  degraded2: number;
+  degraded3: number;
+  degraded4: number;
+  errors: number;
+  used: number;
+}
+
+const COUNTS = [
+  ...['count', 'denied', 'errors', 'used'],
+  ...['degraded1', 'degraded2', 'degraded3', 'degraded4'],
+] as readonly (keyof Counts)[];
+
+export const noCounts = (): Counts => ({
+  count: 0,
+  denied: 0,
+  degraded1: 0,
+  degraded2: 0,
+  degraded3: 0,
+  degraded4: 0,
+  errors: 0,
+  used: 0,
+});
+
+/**
+ * One thing that is watched, at three horizons: the last 120 s, 180 min and 168 h. A reading gives the counts
+ * since the start; the series keeps what came in between.
+ */
+export class Series {
+  readonly seconds = new Ring(SECOND_MS, SECONDS);
+  readonly minutes = new Ring(MINUTE_MS, MINUTES);
+  /** Only of few series: a week of all of them would be most of the memory. */
+  readonly hours: Ring | undefined;
+  private readonly before = noCounts();
+  private timesBefore: LogLinear | undefined;
+  /** The times of the last minutes; the place of a slot is its remainder. */
+  private readonly minuteTimes: TimesOfSlot[] = [];
+  private hourTimes: TimesOfSlot | undefined;
+
+  constructor(
+    readonly kind: SeriesKind,
+    /** Of the app, the policy or the resource; undefined for `total` and `store`. */
+    readonly of: string | undefined,
+    { hours = false }: { readonly hours?: boolean } = {},
+  ) {
+    this.hours = hours ? new Ring(HOUR_MS, HOURS) : undefined;
+  }
+
+  get name(): string {
+    return seriesName(this.kind, this.of);
+  }
+
+  ring(horizon: Horizon): Ring | undefined {
+    return this[horizon];
+  }
+
+  /**
+   * A reading: counts and times since the start, `spanMs` after the reading before. Counts that went back began
+   * anew, and all of them are new.
+   */
+  read(atMicros: number, spanMs: number, counts: Readonly<Counts>, times?: LogLinear): void {
+    const { before } = this;
+    for (const name of COUNTS) {
+      const more = counts[name] - before[name];
+      MORE[name] = more >= 0 ? more : counts[name];
+      before[name] = counts[name];
+    }
+    if (times === undefined) return this.add(atMicros, spanMs, MORE);
+    this.timesBefore ??= new LogLinear();
+    MORE_TIMES.takeDifference(times, this.timesBefore);
+    this.add(atMicros, spanMs, MORE, MORE_TIMES);
+  }
+
+  /** So much has happened in `spanMs`; it is kept in the slots of the instant `atMicros`. */
+  add(atMicros: number, spanMs: number, more: Readonly<Counts>, times?: LogLinear): void {
+    const { seconds, minutes, hours } = this;
+    Object.assign(FIGURES, more);
+    FIGURES.spanMs = spanMs;
+    FIGURES.timed = times?.count ?? 0;
+    setQuantiles(FIGURES.timed > 0 ? times : undefined);
+    // A span of a few milliseconds, as after the start, would make one request a peak of hundreds.
+    const lasted = Math.max(spanMs, SECOND_MS) / SECOND_MS;
+    FIGURES.peak = more.count / lasted;
+    FIGURES.peakUsed = more.used / lasted;
+    seconds.add(atMicros, FIGURES);
+    if (FIGURES.timed > 0) setQuantiles(this.addToMinute(minutes.slotAt(atMicros), times!));
+    minutes.add(atMicros, FIGURES);
+    if (hours === undefined) return;
+    if (FIGURES.timed > 0) setQuantiles(this.addToHour(hours.slotAt(atMicros), times!));
+    // An hour's peak is that of its busiest minute, which may still go on.
+    const minute = minutes.at(minutes.slotAt(atMicros))!;
+    FIGURES.peak = minute.count / SECONDS_OF_MINUTE;
+    FIGURES.peakUsed = minute.used / SECONDS_OF_MINUTE;
+    hours.add(atMicros, FIGURES);
+  }
+
+  /** The times of the last `count` whole minutes, after leaving out the latest `skip`; at most fifteen are kept. */
+  times(nowMicros: number, count: number, skip = 0): LogLinear {
+    const sum = new LogLinear();
+    const end = this.minutes.slotAt(nowMicros) - skip;
+    for (const { slot, times } of this.minuteTimes) {
+      if (slot >= end - count && slot < end) sum.merge(times);
+    }
+    return sum;
+  }
+
+  /** Bytes of rings and histograms; for the bound on memory. */
+  get bytes(): number {
+    const histograms =
+      this.minuteTimes.length + (this.timesBefore ? 1 : 0) + (this.hourTimes ? 1 : 0);
+    const rings = this.seconds.bytes + this.minutes.bytes + (this.hours?.bytes ?? 0);
+    return rings + histograms * MORE_TIMES.cells.byteLength;
+  }
+
+  private addToMinute(slot: number, more: LogLinear): LogLinear {
+    const { minuteTimes } = this;
+    const place = slot % MINUTES_OF_TIMES;
+    let minute = minuteTimes.find((one) => one.slot % MINUTES_OF_TIMES === place);
+    if (minute === undefined) minuteTimes.push((minute = new TimesOfSlot(slot)));
+    return minute.add(slot, more);
+  }
+
+  private addToHour(slot: number, more: LogLinear): LogLinear {
+    return (this.hourTimes ??= new TimesOfSlot(slot)).add(slot, more);
+  }
+}
+
+class TimesOfSlot {
+  readonly times = new LogLinear();
+
+  constructor(public slot: number) {}
+
+  /** The times of that slot so far; those of an earlier one are forgotten. */
+  add(slot: number, more: LogLinear): LogLinear {
+    if (this.slot !== slot) this.times.clear();
+    this.slot = slot;
+    this.times.merge(more);
+    return this.times;
+  }
+}
+
+// Of the reading that is on its way, so that none allocates: nothing awaits in between.
+const MORE = noCounts();
+const MORE_TIMES = new LogLinear();
+const FIGURES = noFigures();
+
+function setQuantiles(times: LogLinear | undefined): void {
+  FIGURES.p50 = times?.quantile(0.5) ?? NaN;
+  FIGURES.p99 = times?.quantile(0.99) ?? NaN;
+  FIGURES.max = times?.quantile(1) ?? NaN;
+}

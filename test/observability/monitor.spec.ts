@@ -1,0 +1,77 @@
+import { MonitorOptions } from '../../lib/observability/monitor-options.js';
+import { Monitor } from '../../lib/observability/monitor.js';
+import { type Reading } from '../../lib/observability/series-table.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
+
+const SECOND = 1_000_000;
+
+describe('Monitor', () => {
+  const counted = { count: 0 };
+  const source = { read: (into: Reading) => void (into.total.count = counted.count) };
+
+  function started(startMicros = 0) {
+    const clock = new ManualClock(startMicros);
+    counted.count = 0;
+    const monitor = new Monitor(new MonitorOptions(), [source], clock);
+    monitor.start();
+    const total = monitor.series('total')!;
+    return { clock, monitor, total };
+  }
+
+  it('keeps each second in the slot of that second, whenever it was started', () => {
+    const { clock, total } = started(300_000);
+    counted.count = 5;
+    clock.advance(1000);
+    counted.count = 12;
+    clock.advance(1000);
+    expect(total.seconds.at(0)).toMatchObject({ count: 5, spanMs: 700 });
+    expect(total.seconds.at(1)).toMatchObject({ count: 7, spanMs: 1000 });
+  });
+
+  it('leaves a gap where the loop was stalled, and tells how long the rest covers', () => {
+    const { clock, total } = started();
+    clock.advance(1000);
+    counted.count = 50;
+    clock.jump(4.2 * SECOND);
+    clock.advance(0);
+    clock.advance(800);
+    const slots = total.seconds.last(6 * SECOND, 7);
+    expect(slots.map((slot) => slot?.count)).toEqual([
+      0,
+      undefined,
+      undefined,
+      undefined,
+      50,
+      0,
+      undefined,
+    ]);
+    expect(total.seconds.at(4)!.spanMs).toBe(4200);
+    expect(total.seconds.at(5)!.spanMs).toBe(800);
+  });
+
+  it('makes no tick of its own out of the rest of a second that a timer was early', () => {
+    const clock = new ManualClock(0);
+    const early = {
+      now: () => clock.now(),
+      every: (ms: number, task: () => void) => clock.every(ms - 0.1, task),
+    };
+    const monitor = new Monitor(new MonitorOptions(), [source], early);
+    const heard = jest.fn();
+    monitor.on('tick', heard);
+    monitor.start();
+    clock.advance(3000);
+    expect(heard).toHaveBeenCalledTimes(3);
+    expect(monitor.series('total')!.seconds.sum(clock.now(), 3).slots).toBe(3);
+  });
+
+  it('tells each second, and nothing after it was stopped', () => {
+    const { clock, monitor } = started();
+    const heard: number[] = [];
+    monitor.on('tick', ({ nowMicros }) => heard.push(nowMicros));
+    clock.advance(3000);
+    monitor.stop();
+    clock.advance(3000);
+    expect(heard).toEqual([SECOND, 2 * SECOND, 3 * SECOND]);
+    expect(clock.pending).toBe(0);
+  });
+});
