@@ -56,11 +56,11 @@ describe('Monitor', () => {
       every: (ms: number, task: () => void) => clock.every(ms - 0.1, task),
     };
     const monitor = new Monitor(new MonitorOptions(), [source], early);
-    const heard = jest.fn();
-    monitor.on('tick', heard);
+    let ticks = 0;
+    monitor.on('tick', () => ticks++);
     monitor.start();
     clock.advance(3000);
-    expect(heard).toHaveBeenCalledTimes(3);
+    expect(ticks).toBe(3);
     expect(monitor.series('total')!.seconds.sum(clock.now(), 3).slots).toBe(3);
   });
 
