@@ -69,6 +69,7 @@ describe('the tarball', () => {
       'lua/config-write.lua',
       'lua/forget-bucket.lua',
       'lua/heartbeat.lua',
+      'lua/hold-lease.lua',
       'lua/lease.lua',
       'lua/order-cancel.lua',
       'lua/order-claim.lua',

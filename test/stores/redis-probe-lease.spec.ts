@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { RedisProbeLease } from '../../lib/stores/redis/redis-probe-lease.js';
+import { wireOf } from '../../lib/stores/redis/wire.js';
 import {
   startProxy,
   startRedis,
@@ -40,6 +41,26 @@ describe('the right to probe, in Redis', () => {
     expect(await a.tryHold('db', 60_000)).toBe(true);
     expect(await b.tryHold('db', 60_000)).toBe(false);
     expect(await b.tryHold('cart', 60_000)).toBe(true);
+  });
+
+  it('is the same node’s still when it asks again, for a new term', async () => {
+    const [a, b] = [await node(), await node()];
+    expect(await a.tryHold('db', 10_000)).toBe(true);
+    expect(await a.tryHold('db', 60_000)).toBe(true);
+    expect(await b.tryHold('db', 60_000)).toBe(false);
+    await withRedis(server.port, async (client) => {
+      expect(await client.pttl('weir:probing:db')).toBeGreaterThan(10_000);
+    });
+  });
+
+  it('is not taken from the answer to another call', async () => {
+    const proxy = await startProxy({ targetPort: server.port });
+    const [a, b] = [await node(), await node(proxy.url)];
+    await a.tryHold('db', 60_000);
+    expect(await b.tryHold('cart', 60_000)).toBe(true);
+    proxy.doubleNextReply();
+    await Promise.all([b.tryHold('cart', 60_000), b.tryHold('db', 60_000)]);
+    expect(wireOf(clients[1]!).strayReplies).toBe(1);
   });
 
   it('is given up by its owner only', async () => {

@@ -5,7 +5,6 @@ import { type ProbeLease } from '../probe-lease.js';
 import { withTimeout } from './connection.js';
 import { RedisKeys } from './keys.js';
 import { defineScripts, type Scripts } from './scripts.js';
-import { wireOf } from './wire.js';
 
 export interface RedisProbeLeaseSettings {
   readonly client: Redis | Cluster;
@@ -33,15 +32,8 @@ export class RedisProbeLease implements ProbeLease {
   tryHold(resource: string, ttlMs: number): Promise<boolean> | boolean {
     const { client, timeoutMs = TIMEOUT_MS } = this.settings;
     if (client.status !== 'ready') return true;
-    const set = client.set(this.names.probing(resource), this.mark, 'PX', Math.ceil(ttlMs), 'NX');
-    return withTimeout(set, timeoutMs, this.clock).then(
-      (reply: unknown) => {
-        if (reply === 'OK' || reply === null) return reply === 'OK';
-        wireOf(client).stray('set');
-        return true;
-      },
-      () => true,
-    );
+    const held = this.scripts.holdLease(this.names.probing(resource), this.mark, ttlMs);
+    return withTimeout(held, timeoutMs, this.clock).catch(() => true);
   }
 
   release(resource: string): void {

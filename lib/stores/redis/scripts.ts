@@ -32,6 +32,8 @@ export interface Scripts {
   /** `read` gives undefined for a reply that is not the one to the call. */
   lease<T>(args: BinaryArgument[], read: (reply: unknown) => T | undefined): Promise<T>;
   seedLimits(args: BinaryArgument[]): Promise<[written: number, revision: number, names: string]>;
+  /** True if the lease is the mark's, now and for the term. */
+  holdLease(leaseKey: string, mark: string, termMs: number): Promise<boolean>;
   releaseLease(leaseKey: string, mark: string): Promise<void>;
 }
 
@@ -45,6 +47,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat') });
   client.defineCommand('weirLease', { lua: scriptSource('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
+  client.defineCommand('weirHoldLease', { lua: scriptSource('hold-lease'), numberOfKeys: 1 });
   client.defineCommand('weirReleaseLease', { lua: scriptSource('release-lease'), numberOfKeys: 1 });
   type Command = (args: BinaryArgument[]) => Promise<unknown>;
   const commands = client as unknown as Readonly<
@@ -54,6 +57,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       | 'weirHeartbeat'
       | 'weirLeaseBuffer'
       | 'weirSeedLimits'
+      | 'weirHoldLease'
       | 'weirReleaseLease',
       Command
     >
@@ -85,6 +89,13 @@ export function defineScripts(client: Redis | Cluster): Scripts {
         commands.weirSeedLimits([...args, call]),
       );
       return [Number(written), Number(revision), String(names)];
+    },
+    holdLease: async (leaseKey, mark, termMs) => {
+      const args = [leaseKey, mark, Math.ceil(termMs)];
+      const [isHeld] = await wire.call('hold-lease', (call) =>
+        commands.weirHoldLease([...args, call]),
+      );
+      return Number(isHeld) === 1;
     },
     releaseLease: async (leaseKey, mark) => {
       await wire.call('release-lease', (call) => commands.weirReleaseLease([leaseKey, mark, call]));
