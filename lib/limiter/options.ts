@@ -19,7 +19,7 @@ const MOST_KEYS = 10_000_000;
 /** Buckets in this process. The initial values are the defaults. */
 export class MemoryStoreOptions {
   readonly type = 'memory' as const;
-  /** How many keys get a bucket of their own; further ones share (see the README on overflow). */
+  /** How many keys get a bucket of their own; further ones share (docs/options.md#memory-store). */
   maxKeys = 1_000_000;
   /** A bucket that is full again and was not used for longer than this is forgotten. */
   idleTimeout: Duration = '5m';

@@ -22,7 +22,7 @@ export interface RateLimitExpectation {
   readonly retryAfterMs?: number;
 }
 
-/** For the types of your test runner; see the README. */
+/** For the types of your test runner: docs/testing.md says how. */
 export interface RateLimitMatchers<R = Promise<void>> {
   /** The response says that a limit was reached: 429, or 503 for the capacity of the service. */
   toBeRateLimited(expected?: RateLimitExpectation): R;

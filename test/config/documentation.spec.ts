@@ -5,7 +5,7 @@ import { checkDocument, checkLayer } from '../../lib/config/schema/check.js';
 import { SECTIONS, editorSchema } from '../../lib/config/schema/document.schema.js';
 import { parseText } from '../../lib/config/sources/parse-text.js';
 import { typeErrors } from '../package/markdown-code.js';
-import { tableBelow } from '../package/readme.js';
+import { tableBelow } from '../package/markdown.js';
 import { root } from '../setup/ensure-built.js';
 import { faultsOf } from './faults.js';
 

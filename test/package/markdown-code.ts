@@ -4,7 +4,7 @@ import { root } from '../setup/ensure-built.js';
 
 const options = compilerOptions();
 
-/** Checks codes as if each were a file of that name beside the README. */
+/** Checks codes as if each were a file of that name in the root. */
 export function typeErrors(files: ReadonlyMap<string, string>): string[] {
   const codes = new Map([...files].map(([name, code]) => [join(root, name), code]));
   const host = ts.createCompilerHost(options);

@@ -12,7 +12,7 @@ import {
   type ResourceInput,
   type SlowCall,
 } from 'nestjs-weir';
-import { tableBelow } from '../package/readme.js';
+import { tableBelow } from '../package/markdown.js';
 import { startMariadb } from '../support/brokers.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 import { closeAtEnd } from '../support/processes.js';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { stopAll } from '../support/processes.js';
+import { PAGES } from '../package/markdown.js';
 
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
@@ -48,11 +49,11 @@ describe('npm scripts of the samples', () => {
     expect(output).toBe('build: up to date\ncompile: up to date\n');
   });
 
-  it('are all that the README and the samples tell to run', () => {
+  it('are all that README, docs and the samples tell to run', () => {
     const files = readdirSync(join(root, 'sample'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => join('sample', name));
-    const told = ['README.md', ...files].flatMap((file) =>
+    const told = [...PAGES, ...files].flatMap((file) =>
       [...readFileSync(join(root, file), 'utf8').matchAll(/sample:[a-z]+/g)].map(([name]) => name),
     );
     const known = Object.keys(scripts).filter((name) => name.startsWith('sample:'));

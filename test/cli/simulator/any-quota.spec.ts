@@ -21,7 +21,7 @@ afterAll(stopAll);
 const runBuilt = (...args: string[]): Promise<Finished> =>
   runToEnd(process.execPath, [join(root, 'bin/weir.mjs'), 'simulate', ...args], { cwd: root });
 
-describe('the quota that the README tries on thirty nodes', () => {
+describe('the quota that docs/simulator.md tries on thirty nodes', () => {
   let dir: string;
   beforeAll(() => {
     dir = mkdtempSync(join(tmpdir(), 'weir-any-quota-'));
@@ -29,10 +29,9 @@ describe('the quota that the README tries on thirty nodes', () => {
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   it('meets all bars', async () => {
-    const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    const section = readme.slice(readme.indexOf('## Try it on your own figures'));
+    const page = readFileSync(join(root, 'docs/simulator.md'), 'utf8');
     const config = join(dir, 'quota.json');
-    writeFileSync(config, /```json\n(.*?)```/s.exec(section)![1]!);
+    writeFileSync(config, /```json\n(.*?)```/s.exec(page)![1]!);
     const names = ['skew-overload', 'hotspot', 'low-limit', 'outage'];
     const { code, stdout } = await runBuilt(
       ...[config, '--nodes', '30'],

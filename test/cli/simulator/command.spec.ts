@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runCommand } from '../../../lib/cli/run-command.js';
 import { SCENARIOS } from '../../../lib/cli/simulator/scenarios/index.js';
 import { type Row } from '../../../lib/cli/simulator/report/findings.js';
-import { tableBelow } from '../../package/readme.js';
+import { tableBelow } from '../../package/markdown.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../../setup/run-to-end.js';
 import { stopAll } from '../../support/processes.js';
@@ -43,11 +43,11 @@ describe('the command line', () => {
     }
   });
 
-  it('is in the README, option by option', async () => {
+  it('is in docs/simulator.md, option by option', async () => {
     const { out } = await command('--help');
     const options = [...out.matchAll(/^ {2}(--\w+(?: [A-Z]+)?) /gm)].map(([, option]) => option);
-    const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    expect([...tableBelow(readme, 'Try it on your own figures').keys()]).toEqual(options);
+    const page = readFileSync(join(root, 'docs/simulator.md'), 'utf8');
+    expect([...tableBelow(page, 'Options').keys()]).toEqual(options);
     expect(options).toContain('--random N');
   });
 

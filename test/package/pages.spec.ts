@@ -15,13 +15,13 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
 import { toJavaScript, typeErrors } from './markdown-code.js';
-import { tableBelow, typescriptBlocks } from './readme.js';
+import { PAGES, readPage, tableBelow, typescriptBlocks } from './markdown.js';
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-/** Pages whose code is whole, beside the README. */
-const PAGES = ['README.md', 'docs/users-and-tiers.md', 'docs/testing.md'];
+/** Code that imports what it uses is whole; everything else is an excerpt. */
 const blocks = PAGES.flatMap((page) =>
-  typescriptBlocks(readFileSync(join(root, page), 'utf8')).map((block) => ({ page, ...block })),
+  typescriptBlocks(readPage(page))
+    .filter(({ code, runs }) => runs || /^import /m.test(code))
+    .map((block) => ({ page, ...block })),
 );
 
 let redis: RedisProcess;
@@ -32,10 +32,16 @@ beforeAll(async () => {
 }, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 
-describe('the code in the README and its pages', () => {
+describe('the front page', () => {
+  it('can be read in one go', () => {
+    expect(readPage('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(350);
+  });
+});
+
+describe('the code in README and docs', () => {
   it('is there', () => {
-    expect(blocks.length).toBeGreaterThan(5);
-    expect(blocks.filter(({ runs }) => runs).length).toBeGreaterThan(3);
+    expect(blocks.length).toBeGreaterThanOrEqual(40);
+    expect(blocks.filter(({ runs }) => runs).length).toBeGreaterThanOrEqual(14);
   });
 
   it('has the right types', () => {
@@ -69,10 +75,13 @@ const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation', 'config'
 /** A class of errors says its code so. */
 const CODE = /readonly code(: string)? = '[A-Z_]+'/g;
 
-describe('the tables in the README', () => {
+describe('the tables in README and docs', () => {
   it('have as many cells in each row as in the heading', () => {
-    const tables = readme.match(/(^\|.*\n)+/gm) ?? [];
-    expect(tables.length).toBeGreaterThan(10);
+    const tables =
+      PAGES.map(readPage)
+        .join('\n')
+        .match(/(^\|.*\n)+/gm) ?? [];
+    expect(tables.length).toBeGreaterThan(60);
     for (const table of tables) {
       const widths = table
         .trim()
@@ -83,16 +92,28 @@ describe('the tables in the README', () => {
   });
 
   it.each([
-    ['Policy options', new PolicyOptions(), ['rate', 'period', 'burst', 'maxDelay', 'defaultTier']],
-    ['Memory store', new MemoryStoreOptions(), []],
-    ['Redis store', new RedisStoreOptions(), ['client', 'url', 'options', 'cluster']],
     [
-      'How a policy is applied',
+      'docs/policies.md',
+      'Policy options',
+      new PolicyOptions(),
+      ['rate', 'period', 'burst', 'maxDelay', 'defaultTier'],
+    ],
+    ['docs/options.md', 'Memory store', new MemoryStoreOptions(), []],
+    [
+      'docs/options.md',
+      'Redis store',
+      new RedisStoreOptions(),
+      ['client', 'url', 'options', 'cluster'],
+    ],
+    [
+      'docs/decorators.md',
+      'Keys, tiers and cost of a route',
       new RouteOptions(),
       ['name', 'tier', 'cost', 'skipIf', 'rejection'],
     ],
-    ['Headers', new HeaderOptions(), []],
+    ['docs/responses.md', 'Headers', new HeaderOptions(), []],
     [
+      'docs/options.md',
       'Module options',
       // The defaults of what a transport is told stand where that transport is described.
       Object.fromEntries(
@@ -103,9 +124,9 @@ describe('the tables in the README', () => {
         ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
       ],
     ],
-    ['Limits that change while the service runs', new ConfigOptions(), ['file', 'source']],
-  ])('have every option and its default: %s', (heading, defaults, withoutDefault) => {
-    const table = tableBelow(readme, heading);
+    ['docs/hot-reload.md', 'Options of config', new ConfigOptions(), ['file', 'source']],
+  ])('have every option and its default: %s, %s', (page, heading, defaults, withoutDefault) => {
+    const table = tableBelow(readPage(page), heading);
     expect([...table.keys()].sort()).toEqual([...Object.keys(defaults), ...withoutDefault].sort());
     for (const [name, value] of Object.entries(defaults)) {
       expect(`${name}: ${table.get(name)?.[0]}`).toBe(`${name}: \`${literal(value)}\``);
@@ -117,7 +138,9 @@ describe('the tables in the README', () => {
     const one = { policy: 'a', key: 'k', limit: 1 };
     const decision = await limiter.tryAcquire([one, { ...one, policy: 'b' }]);
     await limiter.close();
-    expect([...tableBelow(readme, 'The decision').keys()]).toEqual(Object.keys(decision));
+    expect([...tableBelow(readPage('docs/limiter.md'), 'The decision').keys()]).toEqual(
+      Object.keys(decision),
+    );
   });
 
   it('have every code that the source has, but for those of the command', () => {
@@ -127,7 +150,7 @@ describe('the tables in the README', () => {
       .flatMap((file) => readFileSync(join(root, 'lib', file), 'utf8').match(CODE) ?? [])
       .map((found) => found.split("'")[1]!);
     expect(codes.length).toBeGreaterThan(20);
-    const table = tableBelow(readme, 'Errors');
+    const table = tableBelow(readPage('docs/errors.md'), 'Errors and their codes');
     expect(codes.filter((code) => !table.has(code))).toEqual([]);
   });
 
@@ -167,7 +190,9 @@ describe('the tables in the README', () => {
     expect(new Set(samples.map(({ name }) => name))).toEqual(
       new Set(exported.map(({ name }) => name)),
     );
-    const rows = [...tableBelow(readme, 'Errors')].map(([code, cells]) => `${code} ${cells[0]}`);
+    const rows = [...tableBelow(readPage('docs/errors.md'), 'Errors and their codes')].map(
+      ([code, cells]) => `${code} ${cells[0]}`,
+    );
     expect(rows).toEqual(samples.map((error) => `${error.code} \`${error.name}\``));
   });
 });

@@ -1,6 +1,22 @@
-/** A code block of README.md. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../setup/ensure-built.js';
+
+/** What users read: the front page, and a page for each topic. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+export function readPage(page: string): string {
+  return readFileSync(join(root, page), 'utf8');
+}
+
+/** A code block of a page. */
 export interface Block {
-  /** The line of README.md on which the code starts. */
+  /** The line of the page on which the code starts. */
   readonly line: number;
   readonly code: string;
   /** Marked by a comment `<!-- run -->` before it. */
