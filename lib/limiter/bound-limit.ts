@@ -11,6 +11,8 @@ import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { type RemoteCheck, type SharedLimit } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
+import { type DeniedKeys } from './denied-keys.js';
+import { type LimitCounters } from './limit-counters.js';
 import {
   type CheckedPolicy,
   type FailureMode,
@@ -23,37 +25,8 @@ export interface BoundCheck extends RemoteCheck {
   readonly limit: BoundLimit;
 }
 
-/** Decisions so far, under all tiers of a policy. */
-export interface LimitCounters {
-  allowed: number;
-  denied: number;
-  /** Would have been denied, but the policy only watches. */
-  shadowDenied: number;
-  /** Decided without the store because it could not answer. */
-  fallback: number;
-  /** Brought figures along that there was no room for, and were decided under the default tier. */
-  defaulted: number;
-  /** Of limits that are gone: what those still there count by themselves comes on top of it. */
-  overflowed: number;
-  leased: number;
-  leaseCalls: number;
-  /** Requests under `key: 'user'` without a user, which the policy's `anonymous` key was taken for. */
-  anonymous: number;
-}
-
-export function noCounts(): LimitCounters {
-  return {
-    allowed: 0,
-    denied: 0,
-    shadowDenied: 0,
-    fallback: 0,
-    defaulted: 0,
-    overflowed: 0,
-    leased: 0,
-    leaseCalls: 0,
-    anonymous: 0,
-  };
-}
+/** Tokens are scarce where less than this part of them is left. */
+export const SCARCE = 0.2;
 
 /** The state of a configuration that all of its limits are of. */
 export interface Edition {
@@ -67,6 +40,7 @@ export interface LimitDeps {
   readonly memory: MemoryStore;
   readonly maxKeys: number;
   readonly counters: LimitCounters;
+  readonly deniedKeys: DeniedKeys;
   /** Buckets for keys that find no room; undefined for as many as a policy has. */
   readonly overflowBuckets?: number;
   /** Decisions carry the time until all tokens are back: callers cannot know the figures. */
@@ -87,6 +61,7 @@ export class BoundLimit implements SharedLimit {
   readonly shadow: boolean;
   readonly maxWaiters: number;
   readonly counters: LimitCounters;
+  private readonly deniedKeys: DeniedKeys;
   /** Replaced when the limit is. */
   denials: DenyCache;
   /** Tokens not yet reported to the store; undefined while none has passed by share. */
@@ -115,7 +90,7 @@ export class BoundLimit implements SharedLimit {
     tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
-    { memory, maxKeys, counters, overflowBuckets, tellsWindow = false }: LimitDeps,
+    { memory, maxKeys, counters, deniedKeys, overflowBuckets, tellsWindow = false }: LimitDeps,
   ) {
     const { options } = policy;
     this.policy = policy.name;
@@ -134,6 +109,7 @@ export class BoundLimit implements SharedLimit {
     this.overflowBuckets = overflowBuckets;
     this.windowMs = tellsWindow ? windowMsOf(figures) : undefined;
     this.counters = counters;
+    this.deniedKeys = deniedKeys;
   }
 
   /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
@@ -306,23 +282,24 @@ export class BoundLimit implements SharedLimit {
     return (this.table?.overflowed ?? 0) + (this.fallback?.overflowed ?? 0);
   }
 
-  /** Counts an outcome and describes it; `limit` may be a share of the own one. */
+  /** Counts an outcome for a key and describes it; `limit` may be a share of the own one. */
   decide(
+    key: string,
     limit: Limit,
     outcome: Readonly<Outcome>,
     clock: Pick<Clock, 'epochMs'>,
     source: DecisionSource,
   ): Decision {
-    this.count(outcome.allowed, source);
+    this.count(key, outcome.allowed, source);
+    if (outcome.allowed && outcome.level < limit.full * SCARCE) this.counters.scarce++;
     return this.describe(limit, outcome, clock, source);
   }
 
-  count(passed: boolean, source: DecisionSource): void {
-    const { counters } = this;
-    if (passed) counters.allowed++;
-    else if (this.shadow) counters.shadowDenied++;
-    else counters.denied++;
-    if (source === 'fallback') counters.fallback++;
+  count(key: string, passed: boolean, source: DecisionSource): void {
+    if (passed) return this.counters.allow(source);
+    if (this.shadow) return this.counters.watch(source);
+    this.counters.deny(source);
+    if (--this.deniedKeys.left <= 0) this.deniedKeys.note(this.policy, key);
   }
 
   /** `clock` is the one that the instant of the outcome was read from. */

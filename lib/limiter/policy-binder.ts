@@ -1,8 +1,10 @@
 import { isSameLimit, type Limit } from '../algorithms/limit.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { BoundLimit, limitId, noCounts, type LimitCounters } from './bound-limit.js';
+import { BoundLimit, limitId } from './bound-limit.js';
+import { type DeniedKeys } from './denied-keys.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
+import { LimitCounters } from './limit-counters.js';
 import { type CheckedPolicy } from './policy-options.js';
 
 /** A policy that decides. */
@@ -30,12 +32,13 @@ export class PolicyBinder {
     private readonly hasRemote: boolean,
     private readonly maxKeys: number,
     private readonly room: GivenRoom,
+    private readonly deniedKeys: DeniedKeys,
   ) {}
 
   /** In the place of the policy that was there `before`, if there was one. */
   bind(policy: CheckedPolicy, before: BoundPolicy | undefined, now: number): BoundPolicy {
     if (before?.checked === policy) return before;
-    const counters = before?.counters ?? noCounts();
+    const counters = before?.counters ?? new LimitCounters();
     const tiers = new Map<string, BoundLimit>();
     for (const [tier, limit] of policy.limits) {
       const old = before?.tiers.get(tier);
@@ -86,14 +89,15 @@ export class PolicyBinder {
     isGiven = false,
   ): BoundLimit {
     if (old?.equals(policy, limit) === true) return old;
-    const { memory, maxKeys } = this;
+    const { memory, maxKeys, deniedKeys } = this;
     const isHere = !this.hasRemote || policy.options.scope === 'node';
     const goesOn = old?.id === limitId(policy, tier, limit) && (old.table !== undefined) === isHere;
     const figures = goesOn && isSameLimit(old.figures, limit) ? old.figures : limit;
     const overflowBuckets = isGiven ? GIVEN_OVERFLOW_BUCKETS : undefined;
     const own = isHere && !goesOn ? memory.open(limit, overflowBuckets) : undefined;
     const table = goesOn ? old.table : own;
-    const around = { memory, maxKeys, counters, overflowBuckets, tellsWindow: isGiven };
+    const shared = { memory, maxKeys, counters, deniedKeys };
+    const around = { ...shared, overflowBuckets, tellsWindow: isGiven };
     const bound = new BoundLimit(policy, tier, figures, table, around);
     if (goesOn) bound.takeOver(old, this.keyLeases, now);
     if (this.keyLeases !== undefined) bound.leaseFrom(this.keyLeases);

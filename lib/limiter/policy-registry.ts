@@ -4,14 +4,10 @@ import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '..
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import {
-  windowMsOf,
-  type BoundCheck,
-  type BoundLimit,
-  type Edition,
-  type LimitCounters,
-} from './bound-limit.js';
+import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
+import { DeniedKeys } from './denied-keys.js';
 import { GivenRoom, type LimitInput } from './given-limits.js';
+import { countersOf, type PolicyCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
@@ -48,8 +44,10 @@ export class PolicyRegistry {
     hasRemote: boolean,
     maxKeys: number,
     private readonly clock: Pick<Clock, 'now'>,
+    /** The keys that are denied most, under all policies. */
+    readonly deniedKeys = new DeniedKeys(),
   ) {
-    this.binder = new PolicyBinder(memory, hasRemote, maxKeys, this.room);
+    this.binder = new PolicyBinder(memory, hasRemote, maxKeys, this.room, deniedKeys);
     this.define(policies);
     this.governed = new Set(this.policies.keys());
     for (const policy of this.policies.values()) join(policy, this.edition);
@@ -196,11 +194,11 @@ export class PolicyRegistry {
     this.room.sweep(now);
   }
 
-  counters(): Record<string, LimitCounters> {
-    const all: Record<string, LimitCounters> = {};
+  counters(): Record<string, PolicyCounters> {
+    const all: Record<string, PolicyCounters> = {};
     for (const policy of this.policies.values()) {
       const { name, counters } = policy;
-      const sum = { ...counters };
+      const sum = countersOf(counters);
       for (const { overflowed, leases } of limitsOf(policy)) {
         sum.overflowed += overflowed;
         sum.leased += leases?.decided ?? 0;

@@ -9,7 +9,7 @@ import {
   UnknownAppError,
 } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
-import { AppTokens, type AppTokensSettings } from '../local/app-tokens.js';
+import { AppTokens, type AppTokensSettings, type QuotaCounts } from '../local/app-tokens.js';
 import { type QuotaNodeEvents } from '../local/lease-calls.js';
 import { quotaHorizonMicros } from '../local/lease-figures.js';
 import { gatherMicrosOf } from '../local/offline-share.js';
@@ -22,7 +22,12 @@ import {
 } from '../stores/quota-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
-import { ClusterQuota, type QuotaRequest, type QuotaStats } from './rate-limiter.js';
+import {
+  ClusterQuota,
+  type AppQuotaStats,
+  type QuotaRequest,
+  type QuotaStats,
+} from './rate-limiter.js';
 
 /** The ceiling of an app is a second deep, so after one second without use it is whole again. */
 const RESET_MS = 1000;
@@ -153,8 +158,10 @@ export class QuotaRegistry extends ClusterQuota {
   stats(): QuotaStats {
     const { node } = this;
     const apps = Array.from(this.apps, ([name, app]) => {
-      const { tokens, allowed, denied } = app;
-      return [name, { mode: node.modeOf(app), tokens, allowed, denied }] as const;
+      const { tokens, counts, guaranteed, burst } = app;
+      const { allowed, denied, used } = counts;
+      const decided = { allowed, denied, used, bySource: bySource(counts) };
+      return [name, { mode: node.modeOf(app), tokens, ...decided, guaranteed, burst }] as const;
     });
     return {
       decisions: node.decisions,
@@ -202,10 +209,10 @@ export class QuotaRegistry extends ClusterQuota {
     method: string | undefined,
   ): Decision {
     if (outcome.allowed) {
-      app.allowed++;
+      app.counts.allow(outcome.source, cost);
       app.usage.add(cost, method);
     } else {
-      app.denied++;
+      app.counts.deny(outcome.source, outcome.tier === 'cluster');
     }
     return {
       allowed: outcome.allowed,
@@ -220,6 +227,16 @@ export class QuotaRegistry extends ClusterQuota {
       source: outcome.source,
     };
   }
+}
+
+function bySource(counts: QuotaCounts): AppQuotaStats['bySource'] {
+  const { allowedLocal, allowedStore, allowedFallback, deniedFallback } = counts;
+  const { deniedLocal, deniedStore, clusterLocal, clusterStore } = counts;
+  return {
+    local: { allowed: allowedLocal, denied: deniedLocal, deniedByCluster: clusterLocal },
+    store: { allowed: allowedStore, denied: deniedStore, deniedByCluster: clusterStore },
+    fallback: { allowed: allowedFallback, denied: deniedFallback, deniedByCluster: 0 },
+  };
 }
 
 /** Tokens here and those of the app in the store by its latest reply; without the store only those here. */

@@ -1,10 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
-import { type LimitCounters } from './bound-limit.js';
-import { type Decision } from './decision.js';
+import { type Decision, type DecisionSource } from './decision.js';
 import { type NodeMode } from '../local/lease-calls.js';
+import { type DeniedKeys } from './denied-keys.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
+import { type PolicyCounters } from './limit-counters.js';
 import { type LimitsChange } from './limits-change.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type StoreStats } from '../stores/redis/redis-store.js';
@@ -57,6 +58,8 @@ export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
   readonly policies: Readonly<Record<string, PolicyCounters>>;
+  /** Callers of `acquire` that wait now, by policy or app; those without any are left out. */
+  readonly waiting: Readonly<Record<string, number>>;
   /** Only where the store is shared. */
   readonly store?: StoreStats;
   /** Only where there are quotas. */
@@ -96,6 +99,20 @@ export interface AppQuotaStats {
   readonly tokens: number;
   readonly allowed: number;
   readonly denied: number;
+  /** The same decisions by source. */
+  readonly bySource: Readonly<Record<DecisionSource, AppSourceStats>>;
+  /** Tokens of the requests that were allowed. */
+  readonly used: number;
+  /** Tokens per second, of the whole fleet. */
+  readonly guaranteed: number;
+  readonly burst: number;
+}
+
+export interface AppSourceStats {
+  readonly allowed: number;
+  readonly denied: number;
+  /** Of those denied: not for the app's own quota, but because all apps together ask for too much. */
+  readonly deniedByCluster: number;
 }
 
 /** A connection to Redis, and the first part of every key there. */
@@ -103,8 +120,6 @@ export interface SharedRedis {
   readonly client: Redis | Cluster;
   readonly prefix: string;
 }
-
-export type PolicyCounters = LimitCounters;
 
 /** The quota that all apps share. Abstract, so that it is its own injection token. */
 export abstract class ClusterQuota {
@@ -187,6 +202,11 @@ export abstract class RateLimiter {
 
   /** The Redis that the fleet shares, for what else belongs to it; undefined in memory. */
   abstract get redis(): SharedRedis | undefined;
+
+  /** @internal The keys that are denied most, once somebody watches them; undefined where nothing is denied. */
+  get deniedKeys(): DeniedKeys | undefined {
+    return undefined;
+  }
 
   /** @internal A request under `key: 'user'` had no user. */
   countAnonymous(_policy: string): void {}

@@ -10,7 +10,7 @@ import {
   type RemoteCheck,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { type BoundCheck, type BoundLimit } from './bound-limit.js';
+import { SCARCE, type BoundCheck } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
 import { type Refunds } from './peek-refund.js';
 import { type SplitRequest } from './policy-registry.js';
@@ -116,7 +116,7 @@ class MultiTake implements RemoteCall {
   /** Checks of the store that passed by the share of this process instead. */
   private readonly byShare: RemoteCheck[] = [];
   private readonly decisions: Decision[] = [];
-  private readonly deciders: BoundLimit[] = [];
+  private readonly deciders: BoundCheck[] = [];
   private readonly passed: boolean[] = [];
   private readonly generations: number[] = [];
   private resolve: ((decision: Decision) => void) | undefined;
@@ -151,7 +151,7 @@ class MultiTake implements RemoteCall {
       const check = this.checks[index]!;
       const { limit } = check;
       if (!answer.allowed) rememberDenial(check, this.generations[index]!, answer, this.clock);
-      this.note(limit, limit.describe(limit.figures, answer, EPOCH_CLOCK, 'store'), answer.allowed);
+      this.note(check, limit.describe(limit.figures, answer, EPOCH_CLOCK, 'store'), answer.allowed);
     });
     this.finish();
   }
@@ -190,9 +190,9 @@ class MultiTake implements RemoteCall {
     return isOpen || this.byShare.includes(check);
   }
 
-  private note(limit: BoundLimit, decision: Decision, passed: boolean): void {
+  private note(check: BoundCheck, decision: Decision, passed: boolean): void {
     this.decisions.push(decision);
-    this.deciders.push(limit);
+    this.deciders.push(check);
     this.passed.push(passed);
   }
 
@@ -204,8 +204,11 @@ class MultiTake implements RemoteCall {
 
   private finish(): Decision {
     this.decision = this.isList ? decisive(this.decisions) : this.decisions[0]!;
-    for (const [index, limit] of this.deciders.entries()) {
-      limit.count(this.passed[index]!, this.decisions[index]!.source);
+    for (const [index, { limit, key }] of this.deciders.entries()) {
+      const { source, remaining, limit: capacity } = this.decisions[index]!;
+      const passed = this.passed[index]!;
+      limit.count(key, passed, source);
+      if (passed && remaining < capacity * SCARCE) limit.counters.scarce++;
     }
     for (const { limit } of this.leased) limit.leases!.decided++;
     this.resolve?.(this.decision);
@@ -218,7 +221,7 @@ class MultiTake implements RemoteCall {
       const { limit, key, cost } = check;
       if (limit.leases !== undefined && limit.leases.tokensOf(key, now) >= cost) continue;
       const denied = knownDenial(check, this.clock);
-      if (denied !== undefined) this.note(check.limit, denied, false);
+      if (denied !== undefined) this.note(check, denied, false);
     }
     return this.decisions.length > 0;
   }
@@ -231,7 +234,7 @@ class MultiTake implements RemoteCall {
       const { limit, key, cost } = check;
       if (limit.leases?.take(key, cost, OUTCOME) === true) {
         this.leased.push(check);
-        this.note(limit, limit.describe(limit.figures, OUTCOME, this.clock, 'local'), true);
+        this.note(check, limit.describe(limit.figures, OUTCOME, this.clock, 'local'), true);
       } else {
         this.checks.push(check);
         this.generations.push(limit.denials.generationOf(key));
@@ -273,7 +276,7 @@ class MultiTake implements RemoteCall {
     const open = this.checks.filter(({ limit }) => limit.failureMode === 'open');
     const byShare = this.checks.filter(({ limit }) => limit.failureMode === 'local');
     OUTCOME.nowMicros = this.clock.now();
-    for (const { limit } of closed) this.noteFallback(limit, 'closed');
+    for (const check of closed) this.noteFallback(check, 'closed');
     const nodes = this.store?.nodes ?? 1;
     const isDenied = this.decisions.slice(taken).some((decision) => !decision.allowed);
     if (
@@ -288,13 +291,14 @@ class MultiTake implements RemoteCall {
       denials.forEach((denial, index) => this.note(deciders[index]!, denial, denial.allowed));
       return;
     }
-    for (const { limit } of open) this.noteFallback(limit, 'open');
+    for (const check of open) this.noteFallback(check, 'open');
   }
 
-  private noteFallback(limit: BoundLimit, mode: 'open' | 'closed'): void {
+  private noteFallback(check: BoundCheck, mode: 'open' | 'closed'): void {
+    const { limit } = check;
     failByMode(mode, limit);
     const decision = limit.describe(limit.figures, OUTCOME, this.clock, 'fallback');
-    this.note(limit, decision, OUTCOME.allowed);
+    this.note(check, decision, OUTCOME.allowed);
   }
 
   /** Takes all checks from tables of this process, or none. */
@@ -305,9 +309,9 @@ class MultiTake implements RemoteCall {
   ): boolean {
     OUTCOME.nowMicros = this.clock.now();
     const known = this.decisions.length;
-    const note = ({ limit }: BoundCheck, table: BucketTable): void => {
-      const decision = limit.describe(table.limit, OUTCOME, this.clock, source);
-      this.note(limit, decision, OUTCOME.allowed);
+    const note = (check: BoundCheck, table: BucketTable): void => {
+      const decision = check.limit.describe(table.limit, OUTCOME, this.clock, source);
+      this.note(check, decision, OUTCOME.allowed);
     };
     for (const check of checks) {
       const table = tableOf(check);

@@ -43,7 +43,7 @@ export function take(
   const key = keyOf(request);
   OUTCOME.nowMicros = clock.now();
   table.take(key, cost, OUTCOME);
-  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
 export function takeShared(
@@ -69,7 +69,7 @@ function takeLeased(
   OUTCOME.nowMicros = clock.now();
   if (!leases.take(key, cost, OUTCOME)) return undefined;
   leases.decided++;
-  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
 /** Tokens that the store denied may be here: taken by this very process, ahead, a moment before. */
@@ -80,7 +80,7 @@ function takeLeasedAfterAll(check: BoundCheck, clock: Clock): Decision | undefin
   OUTCOME.nowMicros = clock.now();
   if (!leases.takeAfterAll(key, cost, OUTCOME)) return undefined;
   leases.decided++;
-  return limit.decide(limit.figures, OUTCOME, clock, 'local');
+  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
 /** A take of one bucket of the store: most requests are that, and need none of the lists of several. */
@@ -107,7 +107,7 @@ class SingleTake implements RemoteCall {
     const { limit, key, cost } = this.checks[0];
     const denied = knownDenial(this.checks[0], this.clock);
     if (denied !== undefined) {
-      limit.count(false, 'local');
+      limit.count(key, false, 'local');
       return denied;
     }
     this.generation = limit.denials.generationOf(key);
@@ -125,7 +125,7 @@ class SingleTake implements RemoteCall {
       const taken = takeLeasedAfterAll(check, this.clock);
       if (taken !== undefined) return this.finish(taken);
     }
-    this.finish(check.limit.decide(check.limit.figures, answer, EPOCH_CLOCK, 'store'));
+    this.finish(check.limit.decide(check.key, check.limit.figures, answer, EPOCH_CLOCK, 'store'));
   }
 
   /** The failure mode of the policy decides. */
@@ -137,7 +137,7 @@ class SingleTake implements RemoteCall {
     if (failureMode !== 'local') {
       failByMode(failureMode, limit);
       this.hasPassed = OUTCOME.allowed;
-      return this.finish(limit.decide(limit.figures, OUTCOME, clock, 'fallback'));
+      return this.finish(limit.decide(key, limit.figures, OUTCOME, clock, 'fallback'));
     }
     const table = limit.fallbackTable(store.nodes);
     // A bucket is made for a key only when a request passes.
@@ -145,7 +145,7 @@ class SingleTake implements RemoteCall {
     if (OUTCOME.allowed || limit.shadow) table.take(key, cost, OUTCOME);
     this.isByShare = OUTCOME.allowed;
     this.hasPassed = OUTCOME.allowed;
-    this.finish(limit.decide(table.limit, OUTCOME, clock, 'fallback'));
+    this.finish(limit.decide(key, table.limit, OUTCOME, clock, 'fallback'));
   }
 
   /** As for several checks (take-all). */

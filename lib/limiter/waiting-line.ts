@@ -87,7 +87,14 @@ export class WaitingLine {
   constructor(
     private readonly clock: Clock,
     private readonly onEmpty: () => void,
+    /** The policy or app whose tokens it waits for. */
+    readonly policy = '',
   ) {}
+
+  /** How many wait, also those that have their tokens and are held back by a shaper. */
+  get length(): number {
+    return this.queue.length + this.delayed.size;
+  }
 
   join(task: LineTask, options: AcquireOptions): Promise<Decision> {
     const { timeoutMs, signal } = options;

@@ -35,7 +35,7 @@ export class WaitingLines {
         (this.hasRemote && quotas.length > 0),
       ...turn,
     };
-    return this.lineFor(buckets).join(task, options);
+    return this.lineFor(task).join(task, options);
   }
 
   wake(checks: readonly BoundCheck[]): void {
@@ -54,6 +54,13 @@ export class WaitingLines {
     this.wakeNames([...this.linesOf.keys()].filter((name) => ids.has(limitOfBucket(name))));
   }
 
+  /** How many wait, by the policy or app that they wait for first. */
+  waiting(): Record<string, number> {
+    const all: Record<string, number> = {};
+    for (const { policy, length } of this.lines.values()) all[policy] = (all[policy] ?? 0) + length;
+    return all;
+  }
+
   close(): void {
     for (const line of [...this.lines.values()]) line.close();
   }
@@ -65,11 +72,11 @@ export class WaitingLines {
   }
 
   /** The line of the first bucket, noted under all of them so that any can wake it. */
-  private lineFor(buckets: readonly string[]): WaitingLine {
+  private lineFor({ buckets, policy }: LineTask): WaitingLine {
     const name = buckets[0]!;
     let line = this.lines.get(name);
     if (line === undefined) {
-      const made = new WaitingLine(this.clock, () => this.endLine(name, made));
+      const made = new WaitingLine(this.clock, () => this.endLine(name, made), policy);
       line = made;
       this.lines.set(name, line);
     }

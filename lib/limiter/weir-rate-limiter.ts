@@ -8,6 +8,7 @@ import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
 import { createQuota, createRemoteStore, StoreWatch } from './create-stores.js';
 import { type Decision } from './decision.js';
+import { type DeniedKeys } from './denied-keys.js';
 import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
 import { checkChange, type CheckedChange, type LimitsChange } from './limits-change.js';
@@ -208,6 +209,10 @@ export class WeirRateLimiter extends RateLimiter {
     return this.remote && { client: this.remote.client, prefix: this.remote.prefix };
   }
 
+  override get deniedKeys(): DeniedKeys {
+    return this.policies.deniedKeys;
+  }
+
   override countAnonymous(policy: string): void {
     this.policies.countAnonymous(policy);
   }
@@ -220,6 +225,7 @@ export class WeirRateLimiter extends RateLimiter {
     return {
       keys: memory.size,
       policies: counters,
+      waiting: this.lines.waiting(),
       ...(store && { store }),
       ...(quota && { quota }),
     };

@@ -75,6 +75,48 @@ class UsageCount {
   }
 }
 
+/** Decisions on an app's requests, ever, in plain fields: each adds one to one of them, and whoever wants sums makes them. */
+export class QuotaCounts {
+  allowedLocal = 0;
+  allowedStore = 0;
+  allowedFallback = 0;
+  deniedLocal = 0;
+  deniedStore = 0;
+  deniedFallback = 0;
+  /** Of those denied, the cluster and not the app's own quota had not enough. */
+  clusterLocal = 0;
+  clusterStore = 0;
+  /** Tokens of allowed requests. */
+  used = 0;
+
+  get allowed(): number {
+    return this.allowedLocal + this.allowedStore + this.allowedFallback;
+  }
+
+  get denied(): number {
+    return this.deniedLocal + this.deniedStore + this.deniedFallback;
+  }
+
+  allow(source: 'local' | 'store' | 'fallback', cost: number): void {
+    this.used += cost;
+    if (source === 'local') this.allowedLocal++;
+    else if (source === 'store') this.allowedStore++;
+    else this.allowedFallback++;
+  }
+
+  deny(source: 'local' | 'store' | 'fallback', isByCluster: boolean): void {
+    if (source === 'fallback') {
+      this.deniedFallback++;
+    } else if (source === 'local') {
+      this.deniedLocal++;
+      if (isByCluster) this.clusterLocal++;
+    } else {
+      this.deniedStore++;
+      if (isByCluster) this.clusterStore++;
+    }
+  }
+}
+
 /** The tokens that this node holds of one app, and the accounts that go with them. */
 export class AppTokens {
   /** Leased and unspent. */
@@ -103,9 +145,8 @@ export class AppTokens {
   share = 0;
   isOverloaded = false;
   readonly usage = new UsageCount();
-  /** Requests, ever. */
-  allowed = 0;
-  denied = 0;
+  /** Requests, ever; a denial by the level that had not enough. */
+  readonly counts = new QuotaCounts();
   readonly demand = new DemandEstimate();
   readonly offline: OfflineShare;
   waiters: AppWaiter[] = [];

@@ -7,6 +7,7 @@ import {
   type RateLimiter,
 } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
+import { DeniedKeys } from '../../lib/limiter/denied-keys.js';
 import { GivenRoom } from '../../lib/limiter/given-limits.js';
 import { PolicyBinder } from '../../lib/limiter/policy-binder.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
@@ -278,7 +279,7 @@ describe('sets of figures', () => {
         const clock = new ManualClock();
         const memory = new MemoryStore({ maxKeys: 100, idleTimeoutMs: 1e6 }, clock);
         const room = new GivenRoom(3);
-        const binder = new PolicyBinder(memory, false, 100, room);
+        const binder = new PolicyBinder(memory, false, 100, room, new DeniedKeys());
         const { given } = binder.bind(checkPolicy('p', { ...policy, rate: 1 }), undefined, 0);
         /** Beside it, buckets that nobody ever forgets. */
         const twins = new Map<number, BucketTable>();

@@ -131,6 +131,12 @@ describe('the limiter', () => {
           denied: 2,
           shadowDenied: 0,
           fallback: 0,
+          bySource: {
+            local: { allowed: 3, denied: 2, shadowDenied: 0 },
+            store: { allowed: 0, denied: 0, shadowDenied: 0 },
+            fallback: { allowed: 0, denied: 0, shadowDenied: 0 },
+          },
+          scarce: 1,
           overflowed: 0,
           leased: 0,
           leaseCalls: 0,
@@ -138,6 +144,7 @@ describe('the limiter', () => {
           anonymous: 0,
         },
       },
+      waiting: {},
     });
   });
 
