@@ -38,6 +38,29 @@ describe('the front page', () => {
   });
 });
 
+describe('pictures', () => {
+  const pictures = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.svg'));
+
+  it.each(pictures)('have each colour for light and for dark: %s', (name) => {
+    const picture = readPage(`docs/${name}`);
+    const dark = /@media \(prefers-color-scheme: dark\) \{([\s\S]*?)\n {4}\}/.exec(picture)![1]!;
+    const coloured = (css: string) =>
+      [...css.matchAll(/([\w.-]+) \{[^}]*#/g)].map(([, selector]) => selector!).sort();
+    expect(coloured(dark).length).toBeGreaterThan(5);
+    expect(coloured(dark)).toEqual(coloured(picture.replace(dark, '')));
+  });
+
+  it('of the hierarchy has the figures of the quota beside it', () => {
+    const picture = readPage('docs/hierarchy.svg');
+    const quota = /quota: \{[\s\S]*?\n {2}\},/.exec(readPage('README.md'))![0];
+    const figures = [...quota.matchAll(/(?:capacity|guaranteed|burst): ([\d_]+)/g)];
+    expect(figures).toHaveLength(5);
+    for (const [, figure] of figures) {
+      expect(picture).toContain(Number(figure!.replace('_', '')).toLocaleString('en'));
+    }
+  });
+});
+
 describe('the code in README and docs', () => {
   it('is there', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(40);
