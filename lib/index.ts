@@ -1,7 +1,7 @@
 export {
+  type ClusterOverload,
   type ConfigUpdate,
   type ConsumptionReport,
-  type Overload,
   type QuotaAdjust,
   type TokenRequest,
   type TokenResponse,
@@ -70,6 +70,7 @@ export {
   type ClusterDocument,
   type ConfigDocument,
   type DegradationDocument,
+  type OverloadDocument,
   type PolicyDocument,
   type ProfileDocument,
   type ProtectionDocument,
@@ -78,6 +79,27 @@ export { type ConfigSource } from './config/sources/source-layer.js';
 export { FileSource, FileSourceOptions } from './config/sources/file-source.js';
 export { ConfigSyntaxError, type TextFormat } from './config/sources/parse-text.js';
 export { ConfigOptions } from './config/config.options.js';
+export { Overload } from './overload/overload.js';
+export {
+  type LoadSample,
+  type OverloadEvents,
+  type OverloadStats,
+  type Refused,
+  type Standing,
+} from './overload/events.js';
+export { type Refusal, type TierCounts } from './overload/line.js';
+export {
+  OverloadOptions,
+  ScoreOptions,
+  ScoreThresholds,
+  ScoreWeights,
+  type LoadProbe,
+  type OverloadInput,
+  type OverloadMode,
+  type ScoreSource,
+} from './overload/settings.js';
+export { tierByPath } from './overload/tiers.js';
+export { type TierQuestion, type TierResolver } from './requests/tier.js';
 export { type BreakerKind } from './protection/breaker-state.js';
 export { type BreakerMode } from './protection/breaker.js';
 export {

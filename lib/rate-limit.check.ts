@@ -1,11 +1,12 @@
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
-import { isPlanned, NOT_AVAILABLE } from './common/not-available.js';
+import { isPlanned, notAvailable } from './common/not-available.js';
 import { isAsyncFunction } from './common/promises.js';
 import { oneOf, plainObject, rejectUnknown, withoutUndefined } from './common/validate.js';
 import { checkConfigOptions } from './config/config.options.js';
 import { NOT_ASYNC } from './limits/key-resolver.js';
 import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
+import { checkOverload } from './overload/settings.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
@@ -15,7 +16,7 @@ import { WebsocketOptions } from './transports/ws/ws.transport.js';
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),
   ...['store', 'quota', 'app', 'apply', 'user', 'rejection', 'problemBase', 'nodeId', 'clock'],
-  ...['configVersion', 'service'],
+  ...['configVersion', 'service', 'overload', 'tier'],
 ];
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
@@ -37,13 +38,16 @@ export function checkOptions(
     throw new InvalidArgumentError('enabled', options.enabled, 'true or false');
   }
   checkIpv6Prefix(options.ipv6Prefix);
-  for (const name of ['user', 'rejection'] as const) {
+  for (const name of ['user', 'rejection', 'tier'] as const) {
     if (options[name] === undefined || typeof options[name] === 'function') continue;
     throw new InvalidArgumentError(name, options[name], 'a function');
   }
   if (isAsyncFunction(options.rejection)) {
     throw new InvalidArgumentError('rejection', options.rejection, NOT_ASYNC);
   }
+  if (isAsyncFunction(options.tier))
+    throw new InvalidArgumentError('tier', options.tier, NOT_ASYNC);
+  if (options.overload !== undefined) checkOverload(options.overload);
   if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
   options.service = serviceOf(options);
   options.config = checkConfigOptions(options.config);
@@ -62,7 +66,7 @@ function rejectPlanned(input: object): void {
   const name = Object.keys(input).find(isPlanned);
   if (name === undefined) return;
   const field = `options.${name}`;
-  throw new InvalidArgumentError(field, undefined, 'nothing', `${field}: ${NOT_AVAILABLE}`);
+  throw new InvalidArgumentError(field, undefined, 'nothing', `${field}: ${notAvailable(name)}`);
 }
 
 /** The given options over the defaults; unknown ones are an error. */

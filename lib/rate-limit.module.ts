@@ -28,6 +28,8 @@ import { DegradeRoutes } from './degradation/degrade-routes.js';
 import { DegradeInterceptor } from './degradation/degrade.interceptor.js';
 import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/protection.js';
+import { Overload } from './overload/overload.js';
+import { overloadProviders } from './overload/overload.providers.js';
 import { protectionProviders } from './protection/protection.providers.js';
 import {
   type RateLimitModuleAsyncOptions,
@@ -44,7 +46,7 @@ const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[RoutePolicies, RouteTable, RequestBuilder, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
-  ...[Degradation, DegradeInterceptor, DegradeRoutes],
+  ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */
@@ -130,7 +132,7 @@ function moduleWith(input: Provider[]): DynamicModule {
     imports: [DiscoveryModule],
     providers: [
       ...[...input, ...providers, ...protectionProviders],
-      ...[...degradationProviders, ...configProviders],
+      ...[...degradationProviders, ...overloadProviders, ...configProviders],
     ],
     exports: SHARED,
   };

@@ -8,6 +8,8 @@ import {
 import { ConfigOptions } from './config/config.options.js';
 import { type PerRequest } from './limits/key-resolver.js';
 import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
+import { type OverloadInput } from './overload/settings.js';
+import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
@@ -64,6 +66,13 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   websocket: Partial<WebsocketOptions> = new WebsocketOptions();
   /** The options of all `@Degrade`, and how resources recover. */
   degradation: Partial<DegradeModuleOptions> = {};
+  /** The line in front of the framework, for more requests than this process can serve. */
+  overload?: OverloadInput;
+  /**
+   * The tier of a request: who goes first in the line, and the figures of policies that have a tier of that
+   * name and no `tier` of their own. Has to answer at once; undefined for the lowest.
+   */
+  tier?: TierResolver;
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** The beginning of the types of problem+json answers. */

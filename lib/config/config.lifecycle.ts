@@ -18,6 +18,7 @@ import { type Degradation } from '../degradation/degradation.js';
 import { type DegradeModuleInput } from '../degradation/degrade-module-options.js';
 import { type QuotaOptions } from '../limiter/quota-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type OverloadInput } from '../overload/settings.js';
 import { type ResourcesInput } from '../protection/resource-options.js';
 import { MemoryConfig } from '../stores/memory/memory-config.js';
 import { RedisConfig } from '../stores/redis/redis-config.js';
@@ -35,6 +36,7 @@ export interface ConfigModuleOptions {
   readonly quota?: QuotaOptions;
   readonly protection: ResourcesInput;
   readonly degradation: DegradeModuleInput;
+  readonly overload?: OverloadInput;
 }
 
 /** Of an application without a name. */
@@ -125,9 +127,9 @@ export class ConfigLifecycle implements OnApplicationBootstrap, OnApplicationShu
   }
 
   private code(): OwnLayer {
-    const { quota, protection, degradation, configVersion: version } = this.options;
+    const { quota, configVersion: version } = this.options;
     const limits = documentOf(withoutUndefined({ policies: this.routePolicies.govern(), quota }));
-    const document = { ...limits, ...plainParts({ protection, degradation }) } as ConfigLayer;
+    const document = { ...limits, ...plainParts(this.options) } as ConfigLayer;
     return { document, ...(version !== undefined && { version }) };
   }
 
@@ -177,9 +179,11 @@ function layerOf({ version, ...document }: ConfigLayer): OwnLayer {
 function plainParts({
   protection,
   degradation,
-}: Pick<ConfigModuleOptions, 'protection' | 'degradation'>): object {
+  overload = {},
+}: Pick<ConfigModuleOptions, 'protection' | 'degradation' | 'overload'>): object {
   const { probes: _functions, credentialHeaders: _ofCode, ...figures } = degradation;
-  const parts = { protection, degradation: figures };
+  const { probes: _probes, isExempt: _isExempt, ...load } = overload;
+  const parts = { protection, degradation: figures, overload: load };
   const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
   // Which is what JSON leaves out: undefined and functions.
   return JSON.parse(JSON.stringify(Object.fromEntries(written))) as object;

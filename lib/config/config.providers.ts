@@ -13,6 +13,7 @@ import { RouteTable } from '../limits/route-table.js';
 import { Degradation } from '../degradation/degradation.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
+import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONS, provide } from '../requests/module-tokens.js';
 
@@ -43,6 +44,7 @@ export const configProviders: Provider[] = [
       Protection,
       DegradeParts,
       Degradation,
+      Overload,
     ],
     (
       config: VersionedConfig,
@@ -53,6 +55,7 @@ export const configProviders: Provider[] = [
       protection: Protection,
       degradation: DegradeParts,
       operations: Degradation,
+      overload: Overload,
     ) => {
       const resources = {
         prepare: ({ document }: ConfigSnapshot) =>
@@ -60,7 +63,13 @@ export const configProviders: Provider[] = [
             routePolicies.namesWith(document.policies ?? {}),
           ),
       };
-      const consumers = [limits, resources, degradation];
+      const load = {
+        prepare: ({ document }: ConfigSnapshot, previous?: ConfigSnapshot) =>
+          previous !== undefined && previous.document.overload === document.overload
+            ? () => {}
+            : overload.prepare(document.overload),
+      };
+      const consumers = [limits, resources, degradation, load];
       const orders = openOrders(options, config, limiter, operations, degradation);
       return new ConfigLifecycle(config, options, limiter, routePolicies, consumers, orders);
     },

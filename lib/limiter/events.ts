@@ -17,7 +17,7 @@ export interface RateLimiterEvents {
   /** The store has lost state, or may have; buckets start empty. */
   epoch: { readonly epoch: number };
   /** The demand of all apps is above nine tenths of the capacity, or no longer is. */
-  overload: Overload;
+  overload: ClusterOverload;
   /** An app may have more or less than before, because overload has begun, changed or ended. */
   quota_adjust: QuotaAdjust;
   /** The store has answered this node's call for an app. */
@@ -96,7 +96,7 @@ export interface ConfigUpdate {
 }
 
 /** The demand of all apps is above nine tenths of the capacity, or no longer is. */
-export interface Overload {
+export interface ClusterOverload {
   readonly type: 'overload';
   readonly overloaded: boolean;
 }

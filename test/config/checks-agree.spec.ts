@@ -10,6 +10,7 @@ import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { splitPolicy } from '../../lib/limits/route-policy.js';
 import { checkDegradeModule } from '../../lib/degradation/degrade-module-options.js';
+import { checkOverload } from '../../lib/overload/settings.js';
 import { Protection } from '../../lib/protection/protection.js';
 import { type ResourcesInput } from '../../lib/protection/resource-options.js';
 import { faultsOf } from './faults.js';
@@ -138,15 +139,16 @@ describe('the document and the features agree', () => {
     ...[-1, 0, 1e-9, 0.5, 1, 1.1, 2, 2.1, 20, 100, 1000],
     ...[1e5, 1e5 + 1, 1e6, 1e6 + 1, 1e7, 1e7 + 1, 1e12, 1e12 + 1],
     ...['', '1s', '0s', '366d', 'soon', 'redis', 'auto', 'forced', 'observe', 'p', 'no-policy'],
-    ...[true, false, null, [], ['a', ''], ['a.b'], {}],
+    ...[true, false, null, [], ['a', ''], ['a.b'], {}, ['/a'], { 'x-a': 'b' }],
+    ...['on', 'loop', '2ms', '30ms', '150ms', 3, 30, 150],
     ...[[100], [10, 100], [10, 10, 100], [10, 50], [0, 100], [10.5, 100], Array(21).fill(100)],
     ...[{ calls: 10 }, { calls: 0 }, { calls: 1e6 + 1 }, { calls: 5, of: 1 }],
   );
 
   /** A section of which up to three fields, wherever they are, hold anything. */
-  const spoilt = (fields: readonly string[]) =>
+  const spoilt = (fields: readonly string[], maxLength = 3) =>
     fc.uniqueArray(fc.tuple(fc.constantFrom(...fields), anything), {
-      ...{ minLength: 1, maxLength: 3, selector: ([field]) => field },
+      ...{ minLength: 1, maxLength, selector: ([field]) => field },
     });
 
   const built = (changes: readonly (readonly [string, unknown])[]): Fields => {
@@ -209,6 +211,16 @@ describe('the document and the features agree', () => {
     ].map((name) => `db/breaker/${name}`),
   ];
 
+  const OVERLOAD = [
+    ...['enabled', 'mode', 'target', 'interval', 'slice', 'maxWaiting', 'maxInFlight', 'tiers'],
+    ...['exempt', 'retryAfter', 'headers', 'tick', 'score', 'depth', 'score/floor', 'score/source'],
+    ...['headers/x-a', 'headers/connection', 'headers/a b', 'score/weights', 'score/from'],
+    ...['cpu', 'memory', 'inFlight'].flatMap((name) => [
+      `score/weights/${name}`,
+      `score/from/${name}`,
+    ]),
+  ];
+
   /** A profile takes nothing away: null is no value of any option. */
   const withoutNull = (sections: fc.Arbitrary<Fields>) =>
     sections.filter((section) => !JSON.stringify(section).includes('null'));
@@ -231,6 +243,10 @@ describe('the document and the features agree', () => {
     }));
   });
 
+  it('on overload', () => {
+    agree(spoilt(OVERLOAD, 1).map(built), checkOverload, (input) => ({ overload: input }));
+  });
+
   it('on what a profile lays over', () => {
     const calm = { slow: '500ms', recovery: { minCalls: 5 } };
     agree(
@@ -249,8 +265,11 @@ describe('the document and the features agree', () => {
     );
   });
 
-  it.each(['adaptive', 'alerts'])('that there is no %s yet', (section) => {
-    const message = `${section}: not available in this version; leave it out`;
+  it.each([
+    ['adaptive', 'adaptive is now overload'],
+    ['alerts', 'not available in this version; leave it out'],
+  ])('that there is no %s', (section, fault) => {
+    const message = `${section}: ${fault}`;
     expect(faultsOf(() => checkDocument({ [section]: {} }))).toEqual([message]);
     expect(faultsOf(() => checkDocument({ profiles: { promo: { [section]: {} } } }))).toEqual([
       `profiles.promo.${message}`,

@@ -95,7 +95,7 @@ describe('the options of the code', () => {
 
 describe('a document that is wrong', () => {
   const empty =
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection ' +
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload ' +
     '(or allowEmpty, if that is meant)';
   const key = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these, got";
 
@@ -219,7 +219,7 @@ describe('a document that is wrong', () => {
         profiles: { promo: { policies: { api: { cost: 9 } } }, sale: { profile: 'x' } },
       },
       [
-        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation and protection',
+        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection and overload',
         'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
       ],
     ],
@@ -262,7 +262,7 @@ describe('a document that is wrong', () => {
       },
       [
         'profiles.promo.alerts: not available in this version; leave it out',
-        'adaptive: not available in this version; leave it out',
+        'adaptive: adaptive is now overload',
         'alerts: not available in this version; leave it out',
       ],
     ],

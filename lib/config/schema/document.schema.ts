@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { degradationSchema } from '../../degradation/degradation.schema.js';
 import { field, group, named, text, whole } from '../../common/schema-fields.js';
 import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
+import { overloadSchema } from '../../overload/overload.schema.js';
 import { protectionSchema } from '../../protection/protection.schema.js';
 
 const sections = {
@@ -10,6 +11,7 @@ const sections = {
   policies: field(named(policySchema, 'policies'), 'The rules by name'),
   degradation: field(degradationSchema, 'What is answered when the real answer cannot be had'),
   protection: field(protectionSchema, 'Resources inside the service that are protected, by name'),
+  overload: field(overloadSchema, 'What happens to more requests than a process can serve'),
 };
 
 const profileSchema = group(sections);
@@ -34,6 +36,7 @@ export type AppDocument = z.infer<typeof appSchema>;
 export type PolicyDocument = z.infer<typeof policySchema>;
 export type DegradationDocument = z.infer<typeof degradationSchema>;
 export type ProtectionDocument = z.infer<typeof protectionSchema>;
+export type OverloadDocument = z.infer<typeof overloadSchema>;
 
 /** The names of the document's parts that configure something. */
 export const SECTIONS = Object.keys(sections) as readonly (keyof ProfileDocument)[];

@@ -4,6 +4,7 @@ import { checkDegradeModule } from '../../degradation/degrade-module-options.js'
 import { checkPolicy, type PolicyInput } from '../../limiter/policy-options.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { isEarlyKey, needsUser } from '../../limits/key-resolver.js';
+import { checkOverload, type OverloadInput } from '../../overload/settings.js';
 import { compileResource, type ResourceInput } from '../../protection/resource-options.js';
 import { isObject, type PathSegment } from '../document/json.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
@@ -26,7 +27,7 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
   const sound = isSound === ALL_SOUND ? document : soundPart(document, isSound);
   const { policies, quota } = limitsOf(sound);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
-  const { degradation, protection = {} } = sound;
+  const { degradation, overload, protection = {} } = sound;
   return [
     ...Object.keys(policies).flatMap((name) => [
       ...policyIssues(policies[name]!, name),
@@ -38,6 +39,7 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
       ...rateIssues(sound, name),
     ]),
     ...(degradation === undefined ? [] : degradationIssues(degradation)),
+    ...(overload === undefined ? [] : overloadIssues(overload)),
   ];
 }
 
@@ -131,6 +133,13 @@ function degradationIssues(input: NonNullable<ConfigDocument['degradation']>): C
   return faultsOf(input, {
     check: (options) => checkDegradeModule(options),
     ...{ prefix: 'degradation', at: ['degradation'] },
+  });
+}
+
+function overloadIssues(input: NonNullable<ConfigDocument['overload']>): ConfigIssue[] {
+  return faultsOf(input as OverloadInput, {
+    check: (options) => checkOverload(options),
+    ...{ prefix: 'overload', at: ['overload'] },
   });
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
-import { isPlanned, NOT_AVAILABLE } from '../../common/not-available.js';
+import { isPlanned, notAvailable } from '../../common/not-available.js';
 import { isObject, own, type PathSegment } from '../document/json.js';
 import { documentSchema } from './document.schema.js';
 import { issue } from './issue.js';
@@ -57,7 +57,7 @@ const isInside = ({ code, path }: z.core.$ZodIssue): boolean =>
 
 /** The value is not repeated: it may be a secret in a wrong place. */
 function unknownField(at: Path, known: readonly string[]): LocatedIssue {
-  if (isSection(at) && isPlanned(at.at(-1))) return notAvailable(at);
+  if (isSection(at) && isPlanned(at.at(-1))) return notThere(at);
   const name = nearest(String(at.at(-1)), known);
   const hint = name === undefined ? '' : `; did you mean '${name}'?`;
   const expected = name === undefined ? `one of ${known.join(', ')}` : `'${name}'`;
@@ -67,9 +67,9 @@ function unknownField(at: Path, known: readonly string[]): LocatedIssue {
   return { at, issue: { ...rest, path, message } };
 }
 
-function notAvailable(at: Path): LocatedIssue {
+function notThere(at: Path): LocatedIssue {
   const { path, ...rest } = issue(at, undefined, 'nothing');
-  return { at, issue: { ...rest, path, message: `${path}: ${NOT_AVAILABLE}` } };
+  return { at, issue: { ...rest, path, message: `${path}: ${notAvailable(at.at(-1))}` } };
 }
 
 /** Of the document, or of one of its profiles. */

@@ -1,0 +1,138 @@
+import { InvalidArgumentError } from '../common/errors.js';
+import { isStrayPromise } from '../common/promises.js';
+import { plainObject } from '../common/validate.js';
+import { EXEMPT, type TierQuestion, type TierResolver } from '../requests/tier.js';
+import { type OverloadSettings } from './settings.js';
+
+/** The name of the only tier, where the module has no resolver. */
+export const ALL = 'all';
+/** In the place of a tier: it does not go through the line. */
+export const PASSES = -1;
+
+/** Why a tier could not be told. */
+export type TierFault = 'throws' | 'promise' | 'type' | 'name';
+
+type Figures = Pick<OverloadSettings, 'tiers' | 'exempt'>;
+
+/** The tier of each request, by its place in the order of tiers: 0 is the highest. */
+export class Tiers {
+  private places: ReadonlyMap<string, number> = new Map();
+  private exempt: ReadonlySet<string> = new Set();
+  private lowest = 0;
+  faults = 0;
+
+  constructor(
+    figures: Figures,
+    private readonly resolver: TierResolver | undefined,
+    private readonly isExempt: ((question: TierQuestion) => boolean) | undefined,
+    private readonly onFault: (fault: TierFault, value: unknown) => void,
+  ) {
+    this.change(figures);
+  }
+
+  /** Highest first. */
+  names(figures: Figures): readonly string[] {
+    return this.resolver === undefined ? [ALL] : figures.tiers;
+  }
+
+  change(figures: Figures): void {
+    const names = this.names(figures);
+    this.places = new Map(names.map((name, place) => [name, place]));
+    this.lowest = names.length - 1;
+    this.exempt = figures.exempt;
+  }
+
+  /** True if this says all that there is to be asked: no question has to be put together. */
+  get isPlain(): boolean {
+    return this.resolver === undefined && this.isExempt === undefined;
+  }
+
+  /** Whether it is one of the paths that pass. */
+  isExemptPath(method: string, path: string): boolean {
+    return (method === 'GET' || method === 'HEAD') && this.exempt.has(path);
+  }
+
+  /** PASSES, or the place of its tier. */
+  placeOf(question: TierQuestion): number {
+    const { transport, method, path } = question;
+    if (transport === 'http' && this.isExemptPath(method, path)) return PASSES;
+    if (this.isExempt !== undefined && this.passes(question)) return PASSES;
+    const name = this.nameOf(question);
+    if (name === undefined) return this.lowest;
+    return name === EXEMPT ? PASSES : this.places.get(name)!;
+  }
+
+  /** The name that the resolver gives, if it is one. */
+  nameOf(question: TierQuestion): string | undefined {
+    if (this.resolver === undefined) return undefined;
+    let name: unknown;
+    try {
+      name = this.resolver(question);
+    } catch (error) {
+      return this.fault('throws', error);
+    }
+    if (name === undefined || name === EXEMPT) return name;
+    if (typeof name !== 'string')
+      return this.fault(isStrayPromise(name) ? 'promise' : 'type', name);
+    return this.places.has(name) ? name : this.fault('name', name);
+  }
+
+  private passes(question: TierQuestion): boolean {
+    try {
+      return this.isExempt!(question) === true;
+    } catch (error) {
+      this.fault('throws', error);
+      return false;
+    }
+  }
+
+  private fault(fault: TierFault, value: unknown): undefined {
+    this.faults++;
+    this.onFault(fault, value);
+    return undefined;
+  }
+}
+
+const ROUTE = /^(?:([A-Z]+) )?(\/\S*|\S+)$/;
+
+/**
+ * A resolver by route: `{ 'POST /orders': 'S', '/recommendations/*': 'C' }`. A verb goes before none, an exact
+ * path before a `*`, a longer path before a shorter one. Compiled once.
+ */
+export function tierByPath(
+  routes: Readonly<Record<string, string>>,
+  otherwise?: string,
+): TierResolver {
+  plainObject('tierByPath', routes, "an object of tiers by route, { 'POST /orders': 'S' }");
+  const exact = new Map<string, string>();
+  const prefixes = new Map<string, string>();
+  const lengths = new Set<number>();
+  for (const [route, tier] of Object.entries(routes)) {
+    const [, verb = '', path = ''] = ROUTE.exec(route) ?? [];
+    const star = path.indexOf('*');
+    if (path === '' || (star >= 0 && star < path.length - 1)) {
+      const expectation = "a route like 'POST /orders' or '/recommendations/*'";
+      throw new InvalidArgumentError('tierByPath', route, expectation);
+    }
+    if (typeof tier !== 'string' || tier === '') {
+      throw new InvalidArgumentError(`tierByPath.${route}`, tier, 'the name of a tier');
+    }
+    if (star < 0) exact.set(`${verb} ${path}`, tier);
+    else {
+      prefixes.set(`${verb} ${path.slice(0, -1)}`, tier);
+      lengths.add(path.length - 1);
+    }
+  }
+  const longestFirst = [...lengths].sort((a, b) => b - a);
+  return ({ method, path }) => {
+    const found = exact.get(`${method} ${path}`) ?? exact.get(` ${path}`);
+    if (found !== undefined) return found;
+    for (const length of longestFirst) {
+      if (length > path.length) continue;
+      const prefix = path.slice(0, length);
+      const tier = prefixes.get(`${method} ${prefix}`) ?? prefixes.get(` ${prefix}`);
+      if (tier !== undefined) return tier;
+    }
+    return otherwise;
+  };
+}
