@@ -13,6 +13,7 @@ import { type RemoteCheck, type SharedLimit } from '../stores/remote-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { type LimitCounters } from './limit-counters.js';
+import { type HotGate } from './hot-gate.js';
 import {
   type CheckedPolicy,
   type FailureMode,
@@ -45,6 +46,8 @@ export interface LimitDeps {
   readonly overflowBuckets?: number;
   /** Decisions carry the time until all tokens are back: callers cannot know the figures. */
   readonly tellsWindow?: boolean;
+  /** Only if values that are not in demand pass uncounted. */
+  readonly hot?: HotGate | undefined;
 }
 
 /**
@@ -66,6 +69,13 @@ export class BoundLimit implements SharedLimit {
   denials: DenyCache;
   /** Tokens not yet reported to the store; undefined while none has passed by share. */
   owed: OwedTokens | undefined = undefined;
+  /** True if a request has more to look at than a bucket: for values in demand, and those with another tier. */
+  isSpecial: boolean;
+  /** The table, if the limit is not special. */
+  here: BucketTable | undefined;
+  readonly hot: HotGate | undefined;
+  /** Values of the key that have another limit, for requests that name no tier. */
+  private exceptions: ReadonlyMap<string, BoundLimit> | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
   leases: LeasedKeys | undefined = undefined;
   private readonly scope: PolicyOptions['scope'];
@@ -90,7 +100,7 @@ export class BoundLimit implements SharedLimit {
     tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
-    { memory, maxKeys, counters, deniedKeys, overflowBuckets, tellsWindow = false }: LimitDeps,
+    { memory, maxKeys, counters, deniedKeys, overflowBuckets, tellsWindow = false, hot }: LimitDeps,
   ) {
     const { options } = policy;
     this.policy = policy.name;
@@ -110,6 +120,9 @@ export class BoundLimit implements SharedLimit {
     this.windowMs = tellsWindow ? windowMsOf(figures) : undefined;
     this.counters = counters;
     this.deniedKeys = deniedKeys;
+    this.hot = hot;
+    this.isSpecial = hot !== undefined;
+    this.here = this.isSpecial ? undefined : table;
   }
 
   /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
@@ -122,10 +135,23 @@ export class BoundLimit implements SharedLimit {
     this.edition = edition;
   }
 
+  /** From now on some values of the key have another limit. */
+  except(exceptions: ReadonlyMap<string, BoundLimit> | undefined): void {
+    this.exceptions = exceptions;
+    this.isSpecial = exceptions !== undefined || this.hot !== undefined;
+    this.here = this.isSpecial ? undefined : this.table;
+  }
+
+  /** The limit of a key, for a request that names no tier. */
+  ofValue(key: string): BoundLimit {
+    return this.exceptions?.get(key) ?? this;
+  }
+
   /** Whether the policy has these figures and these options. */
-  equals({ options }: CheckedPolicy, limit: Limit): boolean {
+  equals({ options, hotWidth }: CheckedPolicy, limit: Limit): boolean {
     return (
       isSameLimit(limit, this.figures) &&
+      hotWidth === this.hot?.width &&
       options.failureMode === this.failureMode &&
       options.shadow === this.shadow &&
       options.scope === this.scope &&
@@ -302,6 +328,20 @@ export class BoundLimit implements SharedLimit {
     if (--this.deniedKeys.left <= 0) this.deniedKeys.note(this.policy, key);
   }
 
+  /** The decision on a value that is not in demand, and of which this is the estimate. */
+  passCold(estimate: number, outcome: Outcome, clock: Pick<Clock, 'epochMs'>): Decision {
+    this.counters.cold++;
+    this.counters.allow('local');
+    return this.describeCold(estimate, outcome, clock);
+  }
+
+  describeCold(estimate: number, outcome: Outcome, clock: Pick<Clock, 'epochMs'>): Decision {
+    outcome.allowed = true;
+    outcome.level = (this.figures.capacity - estimate) * this.figures.perToken;
+    outcome.waitMicros = 0;
+    return withCold(this.describe(this.figures, outcome, clock, 'local'));
+  }
+
   /** `clock` is the one that the instant of the outcome was read from. */
   describe(
     limit: Limit,
@@ -346,6 +386,24 @@ function withWindow(decision: Decision, windowMs: number): Decision {
     tier,
     source,
     windowMs,
+  };
+}
+
+function withCold(decision: Decision): Decision {
+  const { allowed, remaining, limit, delayMs, retryAfterMs } = decision;
+  const { resetMs, timestampMs, policy, tier, source } = decision;
+  return {
+    allowed,
+    remaining,
+    limit,
+    delayMs,
+    retryAfterMs,
+    resetMs,
+    timestampMs,
+    policy,
+    tier,
+    source,
+    cold: true,
   };
 }
 

@@ -25,6 +25,8 @@ export interface Decision {
   readonly source: DecisionSource;
   /** Only of figures that came with the request: how long an empty bucket takes to fill. */
   readonly windowMs?: number;
+  /** Only of a policy with `hot`: the value is not in demand, so the request passed and took nothing. */
+  readonly cold?: true;
   /** Only of a request to several policies: the decisions that this one was made of. */
   readonly decisions?: readonly Decision[];
 }

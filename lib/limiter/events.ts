@@ -24,6 +24,8 @@ export interface RateLimiterEvents {
   lease: { readonly request: TokenRequest; readonly response: TokenResponse };
   /** The consumption of an app on this node; about once a second, and at the end. */
   consumption: ConsumptionReport;
+  /** `hot` has no effect: a tenth of the limit, divided among so many nodes, is less than one request. */
+  hot_idle: { readonly policy: string; readonly limit: number; readonly nodes: number };
   /** The store has limits of a later revision than this process has. Once for each revision. */
   revision: { readonly revision: number };
 }
@@ -36,6 +38,7 @@ const EVENTS: readonly (keyof RateLimiterEvents)[] = [
   'quota_adjust',
   'lease',
   'consumption',
+  'hot_idle',
   'revision',
 ];
 

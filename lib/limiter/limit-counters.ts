@@ -22,6 +22,8 @@ export interface PolicyCounters extends SourceCounters {
   readonly overflowed: number;
   readonly leased: number;
   readonly leaseCalls: number;
+  /** Passed uncounted: `hot`, and the value was not in demand. */
+  readonly cold: number;
   /** Requests under `key: 'user'` without a user, which the policy's `anonymous` key was taken for. */
   readonly anonymous: number;
 }
@@ -46,6 +48,7 @@ export class LimitCounters {
   overflowed = 0;
   leased = 0;
   leaseCalls = 0;
+  cold = 0;
   anonymous = 0;
 
   allow(source: DecisionSource): void {
@@ -69,7 +72,7 @@ export class LimitCounters {
 
 /** As callers see them. */
 export function countersOf(cells: LimitCounters): Mutable<PolicyCounters> {
-  const { scarce, defaulted, overflowed, leased, leaseCalls, anonymous } = cells;
+  const { scarce, defaulted, overflowed, leased, leaseCalls, cold, anonymous } = cells;
   const local = counted(cells.allowedLocal, cells.deniedLocal, cells.shadowLocal);
   const store = counted(cells.allowedStore, cells.deniedStore, cells.shadowStore);
   const fallback = counted(cells.allowedFallback, cells.deniedFallback, cells.shadowFallback);
@@ -79,7 +82,7 @@ export function countersOf(cells: LimitCounters): Mutable<PolicyCounters> {
     shadowDenied: local.shadowDenied + store.shadowDenied + fallback.shadowDenied,
     fallback: fallback.allowed + fallback.denied + fallback.shadowDenied,
     bySource: { local, store, fallback },
-    ...{ scarce, defaulted, overflowed, leased, leaseCalls, anonymous },
+    ...{ scarce, defaulted, overflowed, leased, leaseCalls, cold, anonymous },
   };
 }
 

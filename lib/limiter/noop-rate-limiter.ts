@@ -1,4 +1,5 @@
 import { SystemClock, type Clock } from '../common/clock.js';
+import { type HotKey } from '../local/hot-values.js';
 import { type Decision } from './decision.js';
 import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
@@ -79,6 +80,10 @@ export class NoopRateLimiter extends RateLimiter {
 
   policyNames(): string[] {
     return this.known.policyNames();
+  }
+
+  hotKeys(policy: string, count?: number): HotKey[] {
+    return this.known.hotKeys(policy, count);
   }
 
   on<N extends keyof RateLimiterEvents>(

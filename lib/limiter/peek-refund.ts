@@ -26,6 +26,12 @@ export function peekAt(
   clock: Clock,
 ): Decision | Promise<Decision> {
   const { limit, key, cost } = check;
+  const now = clock.now();
+  const estimate = limit.hot?.estimateIfCold(key, cost, now);
+  if (estimate !== undefined) {
+    OUTCOME.nowMicros = now;
+    return limit.describeCold(estimate, OUTCOME, clock);
+  }
   if (limit.table !== undefined || remote === undefined) {
     return peekHere(check, limit.table!, clock, 'local');
   }
@@ -76,19 +82,29 @@ export class Refunds {
   refund({ checks, quotas }: SplitRequest, decision?: Decision): void | Promise<void> {
     if (decision === undefined) {
       this.refundQuotas(quotas, []);
-      return this.refundChecks(checks);
+      return this.refundChecks(this.counted(checks));
     }
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
-    return this.refundChecks(this.refundShares(checks, decision), decision);
+    return this.refundChecks(this.refundShares(this.counted(checks, decision), decision), decision);
   }
 
   /** Tokens that `acquire` took for a caller that is gone. A policy in shadow may have given none. */
   giveBack({ checks, quotas }: SplitRequest, decision: Decision): void {
-    const taken = checks.filter(({ limit }) => !limit.shadow);
+    const taken = this.counted(checks, decision).filter(({ limit }) => !limit.shadow);
     // Quotas are taken first, so their decisions are the first.
     this.refundQuotas(quotas, decision.decisions ?? [decision]);
     const others = this.refundLate(this.refundShares(taken, decision), decision);
     if (others.length > 0) void this.refundChecks(others, decision);
+  }
+
+  /** A request that passed uncounted took nothing, so that nothing can go back. */
+  private counted(checks: readonly BoundCheck[], decision?: Decision): readonly BoundCheck[] {
+    return checks.filter((check) => {
+      const { hot } = check.limit;
+      if (hot === undefined) return true;
+      if (decision !== undefined) return partOn(check, decision).cold !== true;
+      return !hot.isCold(check.key, this.clock.now());
+    });
   }
 
   /**

@@ -1,8 +1,9 @@
 import { isSameLimit, type Limit } from '../algorithms/limit.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { BoundLimit, limitId } from './bound-limit.js';
+import { BoundLimit, limitId, windowMsOf } from './bound-limit.js';
 import { type DeniedKeys } from './denied-keys.js';
+import { HotGate } from './hot-gate.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
 import { LimitCounters } from './limit-counters.js';
 import { type CheckedPolicy } from './policy-options.js';
@@ -22,6 +23,9 @@ export interface BoundPolicy {
 /** A thousand tables of limits that came with requests must not fill the memory. */
 const GIVEN_OVERFLOW_BUCKETS = 512;
 
+/** Of a limit that is so small that no value passes uncounted. */
+export type OnIdleHot = (policy: string, limit: number, nodes: number) => void;
+
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
@@ -33,6 +37,7 @@ export class PolicyBinder {
     private readonly maxKeys: number,
     private readonly room: GivenRoom,
     private readonly deniedKeys: DeniedKeys,
+    private readonly onIdleHot: OnIdleHot = () => {},
   ) {}
 
   /** In the place of the policy that was there `before`, if there was one. */
@@ -45,6 +50,7 @@ export class PolicyBinder {
       tiers.set(tier, this.bindTier(policy, tier, limit, counters, old, now));
     }
     if (before !== undefined) this.release(before, tiers);
+    exceptValues(policy, tiers);
     const given = this.givenTo(policy, counters);
     if (before !== undefined) given.takeOver(before.given, now);
     return {
@@ -97,10 +103,38 @@ export class PolicyBinder {
     const own = isHere && !goesOn ? memory.open(limit, overflowBuckets) : undefined;
     const table = goesOn ? old.table : own;
     const shared = { memory, maxKeys, counters, deniedKeys };
-    const around = { ...shared, overflowBuckets, tellsWindow: isGiven };
+    // Figures that come with requests may be a thousand sets, and each would need a table of its own.
+    const hot = isGiven ? undefined : this.gateOf(policy, figures, old);
+    const around = { ...shared, overflowBuckets, tellsWindow: isGiven, hot };
     const bound = new BoundLimit(policy, tier, figures, table, around);
     if (goesOn) bound.takeOver(old, this.keyLeases, now);
     if (this.keyLeases !== undefined) bound.leaseFrom(this.keyLeases);
     return bound;
+  }
+
+  /** Values that are in demand stay so when other options change. */
+  private gateOf(
+    { name, hotWidth }: CheckedPolicy,
+    limit: Limit,
+    old: BoundLimit | undefined,
+  ): HotGate | undefined {
+    if (hotWidth === undefined) return undefined;
+    if (old?.figures === limit && old.hot?.width === hotWidth) return old.hot;
+    const { capacity } = limit;
+    return new HotGate(hotWidth, capacity, windowMsOf(limit) * 1000, (nodes) =>
+      this.onIdleHot(name, capacity, nodes),
+    );
+  }
+}
+
+/** Requests without a tier have the default one, unless their value has another. */
+function exceptValues(
+  { defaultTier, tierOfValue }: CheckedPolicy,
+  tiers: ReadonlyMap<string, BoundLimit>,
+): void {
+  const exceptions = new Map([...tierOfValue].map(([value, tier]) => [value, tiers.get(tier)!]));
+  for (const [tier, limit] of tiers) {
+    if (limit.hot !== undefined) limit.hot.exact = tierOfValue;
+    limit.except(tier === defaultTier && exceptions.size > 0 ? exceptions : undefined);
   }
 }

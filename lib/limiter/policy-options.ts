@@ -2,7 +2,9 @@ import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algo
 import { durationMs, parseRate, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
+import { boundedKey } from '../common/ids.js';
 import { NAME, oneOf, plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
+import { DEFAULT_WIDTH, LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 
@@ -11,6 +13,12 @@ export type FailureMode = 'local' | 'open' | 'closed';
 
 /** Where a shared bucket is decided: always in the store, or also with tokens taken ahead. */
 export type SyncMode = 'auto' | 'exact' | 'leased';
+
+/** How values in demand are found. The initial values are the defaults. */
+export class HotOptions {
+  /** Cells of a row of the table that counts; more for more than about a million requests a period. */
+  width = DEFAULT_WIDTH;
+}
 
 /** The figures of a limit. */
 export interface LimitOptions {
@@ -63,6 +71,14 @@ export class PolicyOptions implements LimitOptions {
   shadow = false;
   /** How many `acquire` calls may wait for one key. */
   maxWaiters = 1000;
+  /**
+   * For keys of which there are very many, most of them rare: a value that asked for no more than a tenth
+   * of its limit in the last period passes without a bucket and without a call to the store. In all a value is
+   * admitted up to 1.1 times the limit.
+   */
+  hot: boolean | Partial<HotOptions> = false;
+  /** The tier of some values of the key: `{ 'sku-42': 'flagship' }`. A tier that a request names comes first. */
+  values: Readonly<Record<string, string>> = {};
 }
 
 export type PolicyInput = Partial<PolicyOptions>;
@@ -73,10 +89,16 @@ export interface CheckedPolicy {
   readonly options: PolicyOptions;
   readonly limits: ReadonlyMap<string, Limit>;
   readonly defaultTier: string;
+  /** Of its table of values in demand; undefined if it has none. */
+  readonly hotWidth: number | undefined;
+  /** The tiers of some keys, as the limiter keeps them. */
+  readonly tierOfValue: ReadonlyMap<string, string>;
 }
 
 /** The tier whose figures stand in the policy itself. */
 const BASE_TIER = 'default';
+/** Exceptions are looked up in memory, by every request. */
+const MOST_VALUES = 10_000;
 const LEAST_SUB_WINDOWS = 2;
 const MOST_SUB_WINDOWS = 120;
 export const POLICY_OPTIONS: readonly string[] = [
@@ -114,7 +136,8 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
       throw new InvalidArgumentError(`${at}.cost`, options.cost, `at most ${limit.capacity}`);
     }
   }
-  return { name, options, limits, defaultTier };
+  const tierOfValue = valuesOf(at, options, limits);
+  return { name, options, limits, defaultTier, hotWidth: widthOf(options), tierOfValue };
 });
 
 type Check = (field: string, value: unknown) => void;
@@ -138,7 +161,44 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<keyof PolicyOptions, Check>([
   ['period', (field, value) => durationMs(value, field)],
   ['burst', wholeAbove0],
   ['maxDelay', (field, value) => durationMs(value, field)],
+  ['hot', hotOrNot],
 ]);
+
+function hotOrNot(field: string, value: unknown): void {
+  if (typeof value === 'boolean') return;
+  plainObject(field, value, 'true, false, or an object with width');
+  rejectUnknown(field, value as object, Object.keys(new HotOptions()));
+  const { width } = value as Partial<HotOptions>;
+  if (width === undefined) return;
+  const fits = Number.isInteger(width) && width >= LEAST_WIDTH && width <= MOST_WIDTH;
+  if (fits && (width & (width - 1)) === 0) return;
+  const expected = `a power of two from ${LEAST_WIDTH} to ${MOST_WIDTH}`;
+  throw new InvalidArgumentError(`${field}.width`, width, expected);
+}
+
+function widthOf({ hot }: PolicyOptions): number | undefined {
+  if (typeof hot === 'object') return hot.width ?? DEFAULT_WIDTH;
+  return hot ? DEFAULT_WIDTH : undefined;
+}
+
+function valuesOf(
+  at: string,
+  { values }: PolicyOptions,
+  limits: ReadonlyMap<string, Limit>,
+): ReadonlyMap<string, string> {
+  plainObject(`${at}.values`, values, 'an object of tiers by value');
+  const entries = Object.entries(values);
+  if (entries.length > MOST_VALUES) {
+    const expected = `at most ${MOST_VALUES} values`;
+    throw new InvalidArgumentError(`${at}.values`, entries.length, expected);
+  }
+  return new Map(
+    entries.map(([value, tier]) => {
+      oneOf(`${at}.values.${value}`, tier, [...limits.keys()]);
+      return [boundedKey(value), tier];
+    }),
+  );
+}
 
 /** One sub-window would forget all at once, and so admit twice the limit around that instant. */
 function countOfSubWindows(field: string, value: unknown): void {
@@ -183,6 +243,12 @@ const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, 
     "algorithm: 'sliding-window' beside it",
   ],
   ['burst', ({ algorithm }) => algorithm !== 'sliding-window', 'no burst for a sliding window'],
+  [
+    'hot',
+    ({ hot, algorithm, mode }) =>
+      hot === false || algorithm !== 'leaky-bucket' || mode !== 'shaper',
+    'no shaper beside it: a request that passes uncounted would not wait for its turn',
+  ],
 ];
 
 /** An option that the algorithm does not look at would be an option that silently does nothing. */

@@ -2,6 +2,7 @@ import { type Limit } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
+import { type HotKey } from '../local/hot-values.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
@@ -9,7 +10,7 @@ import { DeniedKeys } from './denied-keys.js';
 import { GivenRoom, type LimitInput } from './given-limits.js';
 import { countersOf, type PolicyCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
-import { PolicyBinder, type BoundPolicy } from './policy-binder.js';
+import { PolicyBinder, type BoundPolicy, type OnIdleHot } from './policy-binder.js';
 import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
 import {
   isList,
@@ -44,10 +45,11 @@ export class PolicyRegistry {
     hasRemote: boolean,
     maxKeys: number,
     private readonly clock: Pick<Clock, 'now'>,
+    onIdleHot?: OnIdleHot,
     /** The keys that are denied most, under all policies. */
     readonly deniedKeys = new DeniedKeys(),
   ) {
-    this.binder = new PolicyBinder(memory, hasRemote, maxKeys, this.room, deniedKeys);
+    this.binder = new PolicyBinder(memory, hasRemote, maxKeys, this.room, deniedKeys, onIdleHot);
     this.define(policies);
     this.governed = new Set(this.policies.keys());
     for (const policy of this.policies.values()) join(policy, this.edition);
@@ -83,7 +85,9 @@ export class PolicyRegistry {
 
   check(request: PolicyRequest): BoundCheck {
     const limit = this.limitFor(request);
-    return { limit, key: keyOf(request), cost: limit.costOf(request.cost) };
+    const key = keyOf(request);
+    const ofKey = request.tier === undefined ? limit.ofValue(key) : limit;
+    return { limit: ofKey, key, cost: ofKey.costOf(request.cost) };
   }
 
   checks(request: readonly PolicyRequest[]): BoundCheck[] {
@@ -207,6 +211,15 @@ export class PolicyRegistry {
       all[name] = sum;
     }
     return all;
+  }
+
+  /** The values of a policy that are most in demand here, of all its tiers. */
+  hotKeys(name: string, count: number): HotKey[] {
+    const now = this.clock.now();
+    return Array.from(this.lookUp(name).tiers.values(), ({ hot }) => hot?.top(count, now) ?? [])
+      .flat()
+      .sort((one, other) => other.perPeriod - one.perPeriod)
+      .slice(0, count);
   }
 
   countAnonymous(policy: string): void {

@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type Decision, type DecisionSource } from './decision.js';
+import { type HotKey } from '../local/hot-values.js';
 import { type NodeMode } from '../local/lease-calls.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { type RateLimiterEvents } from './events.js';
@@ -190,6 +191,12 @@ export abstract class RateLimiter {
 
   /** The names of all policies. */
   abstract policyNames(): string[];
+
+  /**
+   * The values that most was asked for of in the last period, by requests to this process. Of policies with
+   * `hot`; of others none. At most 64 are known.
+   */
+  abstract hotKeys(policy: string, count?: number): HotKey[];
 
   /** Listens; the result stops listening. */
   abstract on<N extends keyof RateLimiterEvents>(

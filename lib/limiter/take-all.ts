@@ -15,7 +15,15 @@ import { decisive, type Decision } from './decision.js';
 import { type Refunds } from './peek-refund.js';
 import { type SplitRequest } from './policy-registry.js';
 import { type QuotaRegistry } from './quota-registry.js';
-import { failByMode, knownDenial, OUTCOME, payOwed, rememberDenial, takeShared } from './take.js';
+import {
+  estimateIfCold,
+  failByMode,
+  knownDenial,
+  OUTCOME,
+  payOwed,
+  rememberDenial,
+  takeOne,
+} from './take.js';
 
 /** Takes lists of requests, in any mixture of policies and quotas: all or none of them. */
 export class TakeAll {
@@ -92,10 +100,7 @@ export class TakeAll {
   private begin(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
     const [first] = checks;
     const { remote, clock } = this;
-    if (!isList && remote !== undefined && first?.limit.table === undefined) {
-      const { limit, key, cost } = first!;
-      return takeShared(limit, key, cost, remote, clock);
-    }
+    if (!isList && first!.limit.here === undefined) return takeOne(first!, remote, clock);
     return new MultiTake(checks, isList, remote, clock).begin();
   }
 }
@@ -119,6 +124,8 @@ class MultiTake implements RemoteCall {
   private readonly deciders: BoundCheck[] = [];
   private readonly passed: boolean[] = [];
   private readonly generations: number[] = [];
+  /** Checks that pass uncounted if the others pass, and the estimates of their values. */
+  private readonly cold: { readonly check: BoundCheck; readonly estimate: number }[] = [];
   private resolve: ((decision: Decision) => void) | undefined;
 
   constructor(
@@ -127,8 +134,12 @@ class MultiTake implements RemoteCall {
     private readonly store: RemoteStore | undefined,
     private readonly clock: Clock,
   ) {
-    for (const check of all)
-      (check.limit.table === undefined ? this.checks : this.here).push(check);
+    for (const check of all) {
+      const { limit } = check;
+      const estimate = limit.hot === undefined ? undefined : estimateIfCold(check, store, clock);
+      if (estimate !== undefined) this.cold.push({ check, estimate });
+      else (limit.table === undefined ? this.checks : this.here).push(check);
+    }
   }
 
   /** The decision, at once if this process can make it. */
@@ -203,6 +214,7 @@ class MultiTake implements RemoteCall {
   }
 
   private finish(): Decision {
+    if (this.cold.length > 0) this.passCold();
     this.decision = this.isList ? decisive(this.decisions) : this.decisions[0]!;
     for (const [index, { limit, key }] of this.deciders.entries()) {
       const { source, remaining, limit: capacity } = this.decisions[index]!;
@@ -213,6 +225,17 @@ class MultiTake implements RemoteCall {
     for (const { limit } of this.leased) limit.leases!.decided++;
     this.resolve?.(this.decision);
     return this.decision;
+  }
+
+  /** A check that would have passed is no reason for a denial. */
+  private passCold(): void {
+    if (this.decisions.some(({ allowed }) => !allowed)) return;
+    OUTCOME.nowMicros = this.clock.now();
+    for (const { check, estimate } of this.cold) {
+      const { limit } = check;
+      limit.counters.cold++;
+      this.note(check, limit.describeCold(estimate, OUTCOME, this.clock), true);
+    }
   }
 
   private deniedFromMemory(): boolean {

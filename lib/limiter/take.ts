@@ -35,18 +35,59 @@ export function take(
   remote: RemoteStore | undefined,
   clock: Clock,
 ): Decision | Promise<Decision> {
-  const { table } = limit;
-  if (table === undefined) {
-    return takeShared(limit, keyOf(request), limit.costOf(request.cost), remote!, clock);
-  }
+  const { here } = limit;
+  // In one call: together with all that it calls this function has to stay small enough to be inlined.
+  if (here === undefined) return takeElsewhere(limit, request, remote, clock);
   const cost = limit.costOf(request.cost);
   const key = keyOf(request);
+  OUTCOME.nowMicros = clock.now();
+  here.take(key, cost, OUTCOME);
+  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
+}
+
+/** The same for a limit of the store, and one of which some values have another or pass uncounted. */
+function takeElsewhere(
+  base: BoundLimit,
+  request: PolicyRequest,
+  remote: RemoteStore | undefined,
+  clock: Clock,
+): Decision | Promise<Decision> {
+  const key = keyOf(request);
+  if (!base.isSpecial) return takeShared(base, key, base.costOf(request.cost), remote!, clock);
+  const limit = request.tier === undefined ? base.ofValue(key) : base;
+  return takeOne({ limit, key, cost: limit.costOf(request.cost) }, remote, clock);
+}
+
+/** Takes one bucket of any limit. */
+export function takeOne(
+  check: BoundCheck,
+  remote: RemoteStore | undefined,
+  clock: Clock,
+): Decision | Promise<Decision> {
+  const { limit, key, cost } = check;
+  const { table } = limit;
+  const estimate = estimateIfCold(check, remote, clock);
+  if (estimate !== undefined) return limit.passCold(estimate, OUTCOME, clock);
+  if (table === undefined) return takeShared(limit, key, cost, remote!, clock);
   OUTCOME.nowMicros = clock.now();
   table.take(key, cost, OUTCOME);
   return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
-export function takeShared(
+/** Counts a request of a policy with `hot`. The estimate of its value if it may pass, else undefined. */
+export function estimateIfCold(
+  { limit, key, cost }: BoundCheck,
+  remote: RemoteStore | undefined,
+  clock: Clock,
+): number | undefined {
+  const { hot, table } = limit;
+  if (hot === undefined) return undefined;
+  OUTCOME.nowMicros = clock.now();
+  const nodes = table === undefined ? remote!.countedNodes() : 1;
+  return hot.pass(key, cost, nodes, OUTCOME.nowMicros);
+}
+
+function takeShared(
   limit: BoundLimit,
   key: string,
   cost: number,

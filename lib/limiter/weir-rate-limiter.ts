@@ -2,7 +2,8 @@ import { SystemClock, type Cancel, type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
-import { plainObject } from '../common/validate.js';
+import { plainObject, wholeAbove0 } from '../common/validate.js';
+import { MOST_NAMES, type HotKey } from '../local/hot-values.js';
 import { KeyLeases } from '../local/key-leases.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
@@ -19,6 +20,7 @@ import {
   type RateLimiterOptions,
 } from './options.js';
 import { peekAt, Refunds } from './peek-refund.js';
+import { type OnIdleHot } from './policy-binder.js';
 import { PolicyRegistry, splitRequest, type SplitRequest } from './policy-registry.js';
 import { type PolicyInput } from './policy-options.js';
 import { checkQuota } from './quota-options.js';
@@ -41,6 +43,7 @@ import { WaitingLines } from './waiting-lines.js';
 
 const SWEEP_MS = 10_000;
 const READY_TIMEOUT_MS = 5000;
+const DEFAULT_HOT_KEYS = 10;
 
 /** The limiter: policies on one side, stores on the other, and the way of a request between them. */
 export class WeirRateLimiter extends RateLimiter {
@@ -73,7 +76,11 @@ export class WeirRateLimiter extends RateLimiter {
     this.memory = memory;
     try {
       const isRemote = store.type === 'redis';
-      this.policies = new PolicyRegistry(options.policies ?? {}, memory, isRemote, maxKeys, clock);
+      const tellIdleHot: OnIdleHot = (policy, limit, nodes) => {
+        this.events.emit('hot_idle', { policy, limit, nodes });
+      };
+      const around = [memory, isRemote, maxKeys, clock, tellIdleHot] as const;
+      this.policies = new PolicyRegistry(options.policies ?? {}, ...around);
       const quota = options.quota === undefined ? undefined : checkQuota(options.quota);
       const nodeId = options.nodeId ?? newNodeId();
       const watch = new StoreWatch(clock, this.events);
@@ -192,6 +199,11 @@ export class WeirRateLimiter extends RateLimiter {
 
   policyNames(): string[] {
     return this.policies.names();
+  }
+
+  hotKeys(policy: string, count = DEFAULT_HOT_KEYS): HotKey[] {
+    wholeAbove0('count', count, MOST_NAMES);
+    return this.policies.hotKeys(policy, count);
   }
 
   on<N extends keyof RateLimiterEvents>(

@@ -47,6 +47,13 @@ export class LimitsLog implements OnModuleInit, OnApplicationShutdown {
       // All apps of a process go at once, so one line is for all of them.
       queueMicrotask(() => this.tellOffline());
     });
+    limiter.on('hot_idle', ({ policy, limit, nodes }) => {
+      const among = nodes === 1 ? '' : ` divided among ${nodes} processes`;
+      this.logger.warn(
+        `Policy ${quoted(policy)}: 'hot' has no effect. A tenth of its limit of ${limit}${among} is less ` +
+          'than one request, so all of them count.',
+      );
+    });
     limiter.on('overload', ({ overloaded }) => {
       if (overloaded) this.states.began('overload', OVERLOADED);
       else this.states.over('overload', (time) => `The cluster's overload is over, after ${time}.`);

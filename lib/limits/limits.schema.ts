@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NAME } from '../common/validate.js';
-import { DEFAULT_PERIOD, PolicyOptions } from '../limiter/policy-options.js';
+import { DEFAULT_PERIOD, HotOptions, PolicyOptions } from '../limiter/policy-options.js';
+import { LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 import {
   AppOptions,
   ClusterOptions,
@@ -127,6 +128,14 @@ const simpleKey = z.union(
 
 const keySchema = z.union([simpleKey, z.array(simpleKey).min(1)], { error: A_KEY });
 
+const hotSchema = group({
+  width: field(
+    whole(LEAST_WIDTH, MOST_WIDTH),
+    'Cells of a row of the table that counts, a power of two; more for more than a million requests a period',
+    new HotOptions().width,
+  ),
+});
+
 export const policySchema = group({
   algorithm: field(
     choice('token-bucket', 'leaky-bucket', 'sliding-window'),
@@ -175,6 +184,16 @@ export const policySchema = group({
     whole(),
     'How many `acquire` calls may wait for one key',
     policyDefaults.maxWaiters,
+  ),
+  hot: field(
+    z.union([flag(), hotSchema], { error: 'true, false, or an object with width' }),
+    'Values that ask for less than a tenth of the limit pass without a bucket and without a call to the store',
+    policyDefaults.hot,
+  ),
+  values: field(
+    z.record(z.string(), text('the name of a tier'), { error: 'an object of tiers by value' }),
+    'The tier of some values of the key, for requests that name none',
+    policyDefaults.values,
   ),
   key: field(keySchema, `Whose tokens a request takes: ${A_KEY}`, routeDefaults.key),
   anonymous: field(

@@ -117,6 +117,11 @@ export interface RemoteStore {
   reset(limit: SharedLimit, key: string): Promise<void>;
   /** How many nodes use the store, as far as is known; at least 1. */
   readonly nodes: number;
+  /**
+   * The same for requests that need no call: this process counts as one of the nodes all the same. 0 as
+   * long as the store has not said how many there are.
+   */
+  countedNodes(): number;
   /** Resolves once the store answers; rejects if that takes longer than `timeoutMs`. */
   ready(timeoutMs: number): Promise<void>;
   close(): Promise<void>;

@@ -140,6 +140,7 @@ describe('the limiter', () => {
           overflowed: 0,
           leased: 0,
           leaseCalls: 0,
+          cold: 0,
           defaulted: 0,
           anonymous: 0,
         },

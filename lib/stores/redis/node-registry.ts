@@ -15,6 +15,8 @@ const NODE_TTL_MS = 10_000;
 export class NodeRegistry {
   private lastBeat = -Infinity;
   count = 1;
+  /** Whether the store has said how many there are. */
+  isKnown = false;
 
   constructor(
     private readonly scripts: Scripts,
@@ -37,6 +39,7 @@ export class NodeRegistry {
     const { counts, wasKnown } = await this.scripts.heartbeat([key], nodeId, NODE_TTL_MS, 1, false);
     const least = wasKnown ? 1 : this.count;
     this.count = Math.max(least, counts[0] ?? 0);
+    this.isKnown = true;
   }
 }
 

@@ -112,6 +112,12 @@ export class RedisStore implements RemoteStore, LaneLink {
     return this.registry.count;
   }
 
+  countedNodes(): number {
+    const { registry } = this;
+    if (!this.closed && this.state() === 'ready') registry.beatIfDue();
+    return registry.isKnown ? registry.count : 0;
+  }
+
   stats(): StoreStats {
     const { strayReplies, silences } = wireOf(this.client);
     return { strayReplies, silences };

@@ -1,0 +1,65 @@
+import { type Limit } from '../algorithms/limit.js';
+import { HotValues, LARGEST_THRESHOLD, type HotKey } from '../local/hot-values.js';
+
+/** A value passes uncounted up to this part of its limit, on all nodes together. */
+const UNCOUNTED_PART = 10;
+
+/**
+ * Tells the values of one limit that are in demand from the rest. A value that asked for no more than a
+ * tenth of its limit in the last period, divided among the nodes, is cold: its requests pass, and neither
+ * a bucket nor a call is spent on it. So a value is admitted at most 1.1 times what its bucket alone admits.
+ */
+export class HotGate {
+  /** Values that always count: they have a tier of their own. */
+  exact: ReadonlyMap<string, unknown> = new Map();
+  /** Made for the first request: most limits of a large configuration see none. */
+  private values: HotValues | undefined = undefined;
+  private nodes = 0;
+  private threshold = 0;
+  private isTold = false;
+
+  constructor(
+    readonly width: number,
+    private readonly capacity: number,
+    private readonly periodMicros: number,
+    private readonly onIdle: (nodes: number) => void,
+  ) {}
+
+  /** Counts a request; its value's estimate if that is cold, else undefined. `nodes` is 0 if unknown. */
+  pass(key: string, cost: number, nodes: number, now: number): number | undefined {
+    if (this.exact.size > 0 && this.exact.has(key)) return undefined;
+    if (nodes !== this.nodes) this.divide(nodes);
+    this.values ??= new HotValues(this.width, this.periodMicros, now);
+    // What a busy node charges need not be whole.
+    const estimate = this.values.add(key, Math.ceil(cost), now);
+    return estimate <= this.threshold ? estimate : undefined;
+  }
+
+  /** The same for a request that is not made. */
+  estimateIfCold(key: string, cost: number, now: number): number | undefined {
+    if (this.exact.has(key)) return undefined;
+    const estimate = this.values?.estimate(key, now) ?? 0;
+    return estimate + cost <= this.threshold ? estimate : undefined;
+  }
+
+  /** Whether all that the value asked for in the last period was uncounted. */
+  isCold(key: string, now: number): boolean {
+    return this.estimateIfCold(key, 0, now) !== undefined;
+  }
+
+  top(count: number, now: number): HotKey[] {
+    return this.values?.top(count, now) ?? [];
+  }
+
+  private divide(nodes: number): void {
+    this.nodes = nodes;
+    this.threshold = nodes === 0 ? 0 : thresholdOf(this.capacity, nodes);
+    if (this.threshold > 0 || nodes === 0 || this.isTold) return;
+    this.isTold = true;
+    this.onIdle(nodes);
+  }
+}
+
+export function thresholdOf(capacity: Limit['capacity'], nodes: number): number {
+  return Math.min(LARGEST_THRESHOLD, Math.floor(capacity / (UNCOUNTED_PART * nodes)));
+}
