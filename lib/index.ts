@@ -243,6 +243,7 @@ export { type LimitOptions } from './limiter/policy-options.js';
 export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
 export { type LimitsChange } from './limiter/limits-change.js';
 export {
+  HotOptions,
   PolicyOptions,
   type AlgorithmName,
   type FailureMode,
@@ -267,6 +268,7 @@ export {
   type RateLimiterStats,
   type SharedRedis,
 } from './limiter/rate-limiter.js';
+export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
 export { ClusterQuota } from './limiter/rate-limiter.js';
 export { costBySize } from './limiter/cost-by-size.js';
