@@ -1,15 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from '../setup/ensure-built.js';
-import { PAGES, readPage } from './markdown.js';
+import { PAGES, readPage, withoutBlocks } from './markdown.js';
 
 const FILES = [...PAGES, 'CHANGELOG.md', 'SECURITY.md'];
 
 /** Code has brackets that are no links, and lines with # that are no headings. */
 function prose(markdown: string): string {
-  return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '').replace(/`[^`\n]*`/g, (code) => {
-    return code.replace(/[()[\]]/g, ' ');
-  });
+  return withoutBlocks(markdown).replace(/`[^`\n]*`/g, (code) => code.replace(/[()[\]]/g, ' '));
 }
 
 /** The anchors of a page, by the rule of GitHub and npm. */

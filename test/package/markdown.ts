@@ -45,6 +45,11 @@ export function typescriptBlocks(markdown: string): Block[] {
   });
 }
 
+/** The prose and the tables of a page. */
+export function withoutBlocks(markdown: string): string {
+  return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '');
+}
+
 /** The rows of the first table below a heading, by their first cell, without its backticks. */
 export function tableBelow(markdown: string, heading: string): Map<string, string[]> {
   const section = markdown.split(/^#+ /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';

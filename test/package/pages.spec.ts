@@ -15,7 +15,11 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
 import { toJavaScript, typeErrors } from './markdown-code.js';
-import { PAGES, readPage, tableBelow, typescriptBlocks } from './markdown.js';
+import { PAGES, readPage, tableBelow, typescriptBlocks, withoutBlocks } from './markdown.js';
+
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  exports: Record<string, unknown>;
+};
 
 /** Code that imports what it uses is whole; everything else is an excerpt. */
 const blocks = PAGES.flatMap((page) =>
@@ -24,11 +28,46 @@ const blocks = PAGES.flatMap((page) =>
     .map((block) => ({ page, ...block })),
 );
 
+/** Names of classes and types in the prose of pages: those in backticks of two words or more. */
+const NAME = /(?<![\w.'"*-])[A-Z][a-z]+(?:[A-Z][a-z]+)+(?![\w-])/g;
+/** Names of others, or made up for an example. */
+const FOREIGN = [
+  ...['AbortSignal', 'FastifyAdapter', 'HttpException', 'UseFilters', 'UseGuards'],
+  ...['GqlExecutionContext', 'GrpcMethod', 'GrpcStreamCall', 'GrpcStreamMethod', 'ResolveField'],
+  ...['ErrorInfo', 'QuotaFailure', 'RetryInfo'],
+  ...['AppModule', 'AuthGuard', 'CatsController', 'ProductsController'],
+];
+const names = new Set(
+  PAGES.filter((page) => !/architecture|throttler/.test(page)).flatMap((page) =>
+    [...withoutBlocks(readPage(page)).matchAll(/`[^`\n]+`/g)]
+      .flatMap(([code]) => code.match(NAME) ?? [])
+      .filter((name) => !FOREIGN.includes(name)),
+  ),
+);
+/** What of these each entry lacks is found by the compiler, as a file for each entry. */
+const ENTRIES = Object.keys(manifest.exports).filter((entry) => !entry.endsWith('.json'));
+const fileOfEntry = (entry: string): string => `names-of-${entry.replace(/\W/g, '')}.ts`;
+
 let redis: RedisProcess;
+let errors: string[];
 
 beforeAll(async () => {
   await ensureBuilt();
   redis = await startRedis();
+  errors = typeErrors(
+    new Map([
+      ...blocks.map(
+        ({ page, line, code }) => [`${page.replace(/\W/g, '-')}-line-${line}.ts`, code] as const,
+      ),
+      ...ENTRIES.map((entry) => {
+        const from = join('nestjs-weir', entry);
+        return [
+          fileOfEntry(entry),
+          `export type { ${[...names].join(', ')} } from '${from}';`,
+        ] as const;
+      }),
+    ]),
+  );
 }, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 
@@ -68,10 +107,7 @@ describe('the code in README and docs', () => {
   });
 
   it('has the right types', () => {
-    const files = blocks.map(
-      ({ page, line, code }) => [`${page.replace(/\W/g, '-')}-line-${line}.ts`, code] as const,
-    );
-    expect(typeErrors(new Map(files))).toEqual([]);
+    expect(errors.filter((error) => !error.startsWith('names-of-'))).toEqual([]);
   });
 
   it.each(blocks.filter(({ runs }) => runs))(
@@ -90,6 +126,20 @@ describe('the code in README and docs', () => {
       });
     },
   );
+});
+
+describe('the names in README and docs', () => {
+  it('are exported by an entry', () => {
+    expect(names.size).toBeGreaterThan(20);
+    // Behind the name the compiler may suggest another one.
+    const lackedBy = (name: string, entry: string): boolean =>
+      errors.some((error) => {
+        const [, lacked] = / no exported member (?:named )?'(\w+)'/.exec(error) ?? [];
+        return lacked === name && error.startsWith(fileOfEntry(entry));
+      });
+    const lacking = [...names].filter((name) => ENTRIES.every((entry) => lackedBy(name, entry)));
+    expect(lacking).toEqual([]);
+  });
 });
 
 /** Options that are groups of options. */
