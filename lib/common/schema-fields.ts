@@ -1,33 +1,38 @@
-import { z } from 'zod';
 import { durationMs, parseRate } from './duration.js';
+import * as schema from './schema.js';
+import { type Schema, type Shape } from './schema.js';
 import { A_NAME, NAME } from './validate.js';
 
-/** The building blocks of schemas. The message of each check is the expectation. */
+/** The building blocks of schemas. Each says what it expects. */
 
 /** Larger figures would lose exactness long before they mean anything. */
 const LARGEST_FIGURE = 1e12;
 
 export function whole(least = 1, most = LARGEST_FIGURE) {
-  const error = `a whole number from ${least} to ${most}`;
-  return z.number({ error }).int({ error }).min(least, { error }).max(most, { error });
+  const bounds = { type: 'integer', minimum: least, maximum: most } as const;
+  return schema.number(`a whole number from ${least} to ${most}`, bounds);
 }
 
 export function between(least: number, most: number) {
-  const error = `a number from ${least} to ${most}`;
-  return z.number({ error }).min(least, { error }).max(most, { error });
+  return schema.number(`a number from ${least} to ${most}`, { minimum: least, maximum: most });
 }
 
 /** A part of a whole, and some of it; `most` above 1 is out of reach. */
-export function part(error: string, most = 1) {
-  return z.number({ error }).gt(0, { error }).max(most, { error });
+export function part(expected: string, most = 1) {
+  return schema.number(expected, { exclusiveMinimum: 0, maximum: most });
 }
 
-export const flag = () => z.boolean({ error: 'true or false' });
+export const flag = () => schema.flag('true or false');
 
-export const text = (error: string) => z.string({ error }).min(1, { error });
+export const text = (expected: string) =>
+  schema.text(expected, { minLength: 1 }, (value) => value !== '');
+
+/** A text that names something, for keys of Redis among others. */
+export const name = (expected: string) =>
+  schema.text(expected, { pattern: NAME.source }, (value) => NAME.test(value));
 
 export function choice<const T extends string>(...choices: readonly T[]) {
-  return z.enum(choices, { error: `one of ${choices.map((one) => `'${one}'`).join(', ')}` });
+  return schema.choice(`one of ${choices.map((one) => `'${one}'`).join(', ')}`, choices);
 }
 
 const A_DURATION =
@@ -38,22 +43,18 @@ export const DURATION_PATTERN = `^(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 
 export function duration() {
-  const error = A_DURATION;
   const isDuration = (value: unknown) => parses(() => durationMs(value, ''));
-  const inMs = z.number({ error }).refine(isDuration, { error }).meta({ minimum: 1 });
-  const inWords = z
-    .string({ error })
-    .refine(isDuration, { error })
-    .meta({ pattern: DURATION_PATTERN });
-  return z.union([inMs, inWords], { error });
+  const inMs = schema.number(A_DURATION, { minimum: 1 }, isDuration);
+  const inWords = schema.text(A_DURATION, { pattern: DURATION_PATTERN }, isDuration);
+  return schema.union(A_DURATION, inMs, inWords);
 }
 
 export function rate() {
-  const error = "a number above 0 or a text like '100/s', '100/min', '1000/5m'";
+  const expected = "a number above 0 or a text like '100/s', '100/min', '1000/5m'";
   const isRate = (value: string) =>
     parses(() => parseRate(value, '')) && Number.parseFloat(value) > 0;
-  const inWords = z.string({ error }).refine(isRate, { error }).meta({ pattern: RATE_PATTERN });
-  return z.union([z.number({ error }).positive({ error }), inWords], { error });
+  const inWords = schema.text(expected, { pattern: RATE_PATTERN }, isRate);
+  return schema.union(expected, schema.number(expected, { exclusiveMinimum: 0 }), inWords);
 }
 
 function parses(parse: () => unknown): boolean {
@@ -66,14 +67,14 @@ function parses(parse: () => unknown): boolean {
 }
 
 /** Things by name. */
-export function named<T extends z.ZodType>(of: T, what: string) {
-  const name = z.string().regex(NAME, { error: A_NAME });
-  return z.record(name, of, { error: `an object of ${what} by name` });
+export function named<T>(of: Schema<T>, what: string) {
+  const names = { form: NAME, expected: A_NAME };
+  return new schema.Named(`an object of ${what} by name`, of, names);
 }
 
 /** An object that has these fields and no others. */
-export function group<T extends z.ZodRawShape>(shape: T) {
-  return z.strictObject(shape, { error: `an object with ${someOf(Object.keys(shape))}` });
+export function group<S extends Shape>(shape: S) {
+  return new schema.Group(`an object with ${someOf(Object.keys(shape))}`, shape);
 }
 
 function someOf(names: readonly string[]): string {
@@ -85,7 +86,7 @@ function someOf(names: readonly string[]): string {
  * The rules check the fields that a whole document needs. `byDefault` is documentation, and fills in
  * nothing.
  */
-export function field<T extends z.ZodType>(of: T, description: string, byDefault?: unknown) {
+export function field<T>(of: Schema<T>, description: string, byDefault?: unknown) {
   const meta = byDefault === undefined ? { description } : { description, default: byDefault };
-  return of.optional().meta(meta);
+  return new schema.Field(of, meta);
 }

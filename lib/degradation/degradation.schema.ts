@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { List, literal, number, union } from '../common/schema.js';
 import {
   choice,
   duration,
@@ -29,20 +29,18 @@ const recovery = new RecoveryOptions();
 
 const RISING = 'percentages that rise, the last of them 100, such as [10, 30, 50, 100]';
 
-const stepsSchema = z
-  .array(whole(1, 100), { error: RISING })
-  .min(1, { error: RISING })
-  .max(MOST_STEPS, { error: RISING })
-  .refine((steps) => isRisingTo100(steps), { error: RISING });
+const stepsSchema = new List(
+  RISING,
+  whole(1, 100),
+  { minItems: 1, maxItems: MOST_STEPS },
+  isRisingTo100,
+);
 
 function isRisingTo100(steps: readonly number[]): boolean {
   return steps.at(-1) === 100 && steps.every((step, i) => i === 0 || step > steps[i - 1]!);
 }
 
-const tolerance = z
-  .number({ error: A_TOLERANCE })
-  .min(0, { error: A_TOLERANCE })
-  .lt(1, { error: A_TOLERANCE });
+const tolerance = number(A_TOLERANCE, { minimum: 0, exclusiveMaximum: 1 });
 
 const recoverySchema = group({
   window: field(duration(), 'Failures are counted over this span…', recovery.window),
@@ -84,11 +82,16 @@ const recoverySchema = group({
   tolerance: field(tolerance, 'The part of the calls of a step that may fail', recovery.tolerance),
 });
 
-const level = z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4)], {
-  error: '1, 2, 3 or 4',
-});
+const A_LEVEL = '1, 2, 3 or 4';
+const level = union(
+  A_LEVEL,
+  literal(A_LEVEL, 1),
+  literal(A_LEVEL, 2),
+  literal(A_LEVEL, 3),
+  literal(A_LEVEL, 4),
+);
 
-const coreFields = z.array(text('the name of a field'), { error: 'a list of field names' });
+const coreFields = new List('a list of field names', text('the name of a field'));
 
 const resourceSchema = group({
   mode: field(

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { NAME } from '../common/validate.js';
+import { Group, List, literal, Named, union } from '../common/schema.js';
 import { DEFAULT_PERIOD, HotOptions, PolicyOptions } from '../limiter/policy-options.js';
 import { LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 import {
@@ -16,6 +15,7 @@ import {
   field,
   flag,
   group,
+  name,
   named,
   rate,
   text,
@@ -31,7 +31,7 @@ const routeDefaults = new RouteOptions();
 
 export const clusterSchema = group({
   id: field(
-    z.string({ error: 'a name' }).regex(NAME, { error: 'a name of letters, digits and _ . -' }),
+    name('a name of letters, digits and _ . -'),
     'Which cluster this is, if several share a store',
     DEFAULT_CLUSTER_ID,
   ),
@@ -78,9 +78,14 @@ export const clusterSchema = group({
   ),
 });
 
-const priority = z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], {
-  error: '0, 1, 2 or 3',
-});
+const A_PRIORITY = '0, 1, 2 or 3';
+const priority = union(
+  A_PRIORITY,
+  literal(A_PRIORITY, 0),
+  literal(A_PRIORITY, 1),
+  literal(A_PRIORITY, 2),
+  literal(A_PRIORITY, 3),
+);
 
 export const appSchema = group({
   guaranteed: field(whole(), 'Tokens per second that are there whenever the app asks'),
@@ -111,22 +116,20 @@ const figures = {
   ),
 };
 
-const tierSchema = z.union([rate(), group(figures)], {
-  error: 'a rate, or an object with rate, period or burst',
-});
+const tierSchema = union('a rate, or an object with rate, period or burst', rate(), group(figures));
 
 const A_KEY = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these";
 
-const simpleKey = z.union(
-  [
-    choice('ip', 'user', 'route', 'global'),
-    z.strictObject({ header: text('the name of a header') }),
-    z.strictObject({ param: z.union([text("the path of a value, such as 'query.q'"), whole(0)]) }),
-  ],
-  { error: A_KEY },
+const A_PARAM = "the path of a value, such as 'query.q', or its place from 0 on";
+
+const simpleKey = union(
+  A_KEY,
+  choice('ip', 'user', 'route', 'global'),
+  new Group(A_KEY, { header: text('the name of a header') }),
+  new Group(A_KEY, { param: union(A_PARAM, text(A_PARAM), whole(0)) }),
 );
 
-const keySchema = z.union([simpleKey, z.array(simpleKey).min(1)], { error: A_KEY });
+const keySchema = union(A_KEY, simpleKey, new List(A_KEY, simpleKey, { minItems: 1 }));
 
 const hotSchema = group({
   width: field(
@@ -186,12 +189,12 @@ export const policySchema = group({
     policyDefaults.maxWaiters,
   ),
   hot: field(
-    z.union([flag(), hotSchema], { error: 'true, false, or an object with width' }),
+    union('true, false, or an object with width', flag(), hotSchema),
     'Values that ask for less than a tenth of the limit pass without a bucket and without a call to the store',
     policyDefaults.hot,
   ),
   values: field(
-    z.record(z.string(), text('the name of a tier'), { error: 'an object of tiers by value' }),
+    new Named('an object of tiers by value', text('the name of a tier')),
     'The tier of some values of the key, for requests that name none',
     policyDefaults.values,
   ),

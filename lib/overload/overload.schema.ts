@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { List, Named, number, text } from '../common/schema.js';
 import { choice, duration, field, flag, group, part, whole } from '../common/schema-fields.js';
 import {
   A_FLOOR,
@@ -24,13 +24,13 @@ const score = new ScoreOptions();
 const weights = new ScoreWeights();
 const from = new ScoreThresholds();
 
-const weight = () =>
-  z.number({ error: A_WEIGHT }).min(0, { error: A_WEIGHT }).max(1, { error: A_WEIGHT });
-const threshold = () =>
-  z.number({ error: A_THRESHOLD }).min(0, { error: A_THRESHOLD }).lt(1, { error: A_THRESHOLD });
+const weight = () => number(A_WEIGHT, { minimum: 0, maximum: 1 });
+const threshold = () => number(A_THRESHOLD, { minimum: 0, exclusiveMaximum: 1 });
 
-const texts = (isRight: (value: unknown) => boolean, error: string) =>
-  z.array(z.string({ error }), { error }).refine(isRight, { error });
+const anyText = (expected: string) => text(expected, {}, () => true);
+
+const texts = (isRight: (value: unknown) => boolean, expected: string) =>
+  new List(expected, anyText(expected), {}, isRight);
 
 const scoreSchema = group({
   weights: field(
@@ -94,9 +94,7 @@ export const overloadSchema = group({
     defaults.retryAfter,
   ),
   headers: field(
-    z
-      .record(z.string(), z.string({ error: SOME_HEADERS }), { error: SOME_HEADERS })
-      .refine(isHeaders, { error: SOME_HEADERS }),
+    new Named(SOME_HEADERS, anyText(SOME_HEADERS), undefined, isHeaders),
     'More headers of refusals, such as those of CORS',
     defaults.headers,
   ),

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { literal, union, type Schema } from '../common/schema.js';
 import {
   choice,
   duration,
@@ -26,9 +26,7 @@ const slow = new SlowCallOptions();
 
 const breakerSchema = group({
   window: field(
-    z.union([duration(), group({ calls: whole(1, MOST_CALLS) })], {
-      error: 'a duration, or { calls: number }',
-    }),
+    union('a duration, or { calls: number }', duration(), group({ calls: whole(1, MOST_CALLS) })),
     'The time, or the number of calls, that it looks back on',
     breaker.window,
   ),
@@ -110,12 +108,13 @@ const resourceSchema = group({
 });
 
 /** Whatever a preset brings can be switched off. */
-function orOff<T extends z.ZodType>(of: T, what: string) {
-  return z.union([of, z.literal(false)], { error: `${what}, or false` });
+function orOff<T>(of: Schema<T>, what: string) {
+  const expected = `${what}, or false`;
+  return union(expected, of, literal(expected, false));
 }
 
 /** The section of the document. What it cannot say of fields together, `compileResource` says. */
 export const protectionSchema = named(
-  z.union([preset, resourceSchema], { error: "'redis', 'database', or an object of settings" }),
+  union("'redis', 'database', or an object of settings", preset, resourceSchema),
   'resources',
 );

@@ -35,8 +35,7 @@ const STOREYS: readonly (readonly string[])[] = [
 /** Rooms without Nest and without I/O, and the packages they may use all the same. */
 const PURE_ROOMS: ReadonlyMap<string, readonly string[]> = new Map([
   // node:os names the host for a node's id; that asks the kernel, not a disk or a network.
-  // zod describes the options of every feature, of which the document's schema is made.
-  ['common', ['node:crypto', 'node:os', 'node:perf_hooks', 'zod']],
+  ['common', ['node:crypto', 'node:os', 'node:perf_hooks']],
   ['algorithms', []],
   ['local', []],
 ]);

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { degradationSchema } from '../../degradation/degradation.schema.js';
+import { type Passing } from '../../common/schema.js';
 import { field, group, named, text, whole } from '../../common/schema-fields.js';
 import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
 import { overloadSchema } from '../../overload/overload.schema.js';
@@ -28,27 +28,28 @@ export const documentSchema = group({
 });
 
 /** Everything that can be configured, as plain JSON. */
-export type ConfigDocument = z.infer<typeof documentSchema>;
+export type ConfigDocument = Passing<typeof documentSchema>;
 /** The part of it that a profile can change. */
-export type ProfileDocument = z.infer<typeof profileSchema>;
-export type ClusterDocument = z.infer<typeof clusterSchema>;
-export type AppDocument = z.infer<typeof appSchema>;
-export type PolicyDocument = z.infer<typeof policySchema>;
-export type DegradationDocument = z.infer<typeof degradationSchema>;
-export type ProtectionDocument = z.infer<typeof protectionSchema>;
-export type OverloadDocument = z.infer<typeof overloadSchema>;
+export type ProfileDocument = Passing<typeof profileSchema>;
+export type ClusterDocument = Passing<typeof clusterSchema>;
+export type AppDocument = Passing<typeof appSchema>;
+export type PolicyDocument = Passing<typeof policySchema>;
+export type DegradationDocument = Passing<typeof degradationSchema>;
+export type ProtectionDocument = Passing<typeof protectionSchema>;
+export type OverloadDocument = Passing<typeof overloadSchema>;
 
 /** The names of the document's parts that configure something. */
 export const SECTIONS = Object.keys(sections) as readonly (keyof ProfileDocument)[];
 
 /** The document's JSON Schema, by which editors check and complete a file. */
 export function editorSchema(): Record<string, unknown> {
-  const { $schema, properties, ...rest } = z.toJSONSchema(documentSchema);
+  const { type, properties, additionalProperties } = documentSchema.json();
   return {
-    $schema,
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'nestjs-weir',
     description: 'The configuration of nestjs-weir',
-    ...rest,
-    properties: { $schema: { type: 'string' }, ...properties },
+    type,
+    additionalProperties,
+    properties: { $schema: { type: 'string' }, ...(properties as object) },
   };
 }

@@ -1,6 +1,15 @@
-import { z } from 'zod';
 import { type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
+import {
+  Field,
+  Group,
+  List,
+  Named,
+  Schema,
+  Union,
+  type Fault,
+  type Shape,
+} from '../../common/schema.js';
 import { isPlanned, notAvailable } from '../../common/not-available.js';
 import { isObject, own, type PathSegment } from '../document/json.js';
 import { documentSchema } from './document.schema.js';
@@ -16,44 +25,35 @@ export interface LocatedIssue {
 
 /** Everything about the document that has the wrong form or name. */
 export function shapeIssues(document: unknown): LocatedIssue[] {
-  const { error } = documentSchema.safeParse(document);
-  const found =
-    error === undefined ? [] : error.issues.flatMap((one) => located(one, [], document));
-  return onePerPlace(found);
+  return onePerPlace(
+    documentSchema.faults(document).flatMap((fault) => located(fault, [], document)),
+  );
 }
 
-function located(one: z.core.$ZodIssue, base: Path, document: unknown): LocatedIssue[] {
-  const at = [...base, ...(one.path as PathSegment[])];
-  const value = valueAt(document, at);
-  switch (one.code) {
-    case 'unrecognized_keys':
-      return one.keys.map((name) => unknownField([...at, name], fieldsAt(at)));
-    case 'invalid_key':
-      return [{ at, issue: issue(at, at.at(-1), one.issues[0]?.message ?? one.message) }];
-    case 'invalid_union': {
-      const branch = closest(one.errors, value);
-      if (branch === undefined) break;
-      return branch.flatMap((inner) => located(inner, at, document));
-    }
-    default:
+function located(fault: Fault, base: Path, document: unknown): LocatedIssue[] {
+  const at = [...base, ...fault.at];
+  if (fault.kind === 'unknown') {
+    return fault.names.map((name) => unknownField([...at, name], fieldsAt(at)));
   }
-  return [{ at, issue: issue(at, value, one.message) }];
+  const value = fault.kind === 'name' ? at.at(-1) : valueAt(document, at);
+  const form = fault.kind === 'form' ? closest(fault.forms, value) : undefined;
+  if (form !== undefined) return form.flatMap((inner) => located(inner, at, document));
+  return [{ at, issue: issue(at, value, fault.expected) }];
 }
 
 /** Of several forms, the one that an object or a list was probably meant to have. */
 function closest(
-  branches: readonly (readonly z.core.$ZodIssue[])[],
+  forms: readonly (readonly Fault[])[],
   value: unknown,
-): readonly z.core.$ZodIssue[] | undefined {
+): readonly Fault[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const within = branches.filter((branch) => branch.every(isInside));
+  const within = forms.filter((faults) => faults.every(isInside));
   const [first, ...others] = within.sort((a, b) => a.length - b.length);
   // Two forms are equally near: the message names all forms.
   return others[0]?.length === first?.length ? undefined : first;
 }
 
-const isInside = ({ code, path }: z.core.$ZodIssue): boolean =>
-  path.length > 0 || code === 'unrecognized_keys';
+const isInside = ({ kind, at }: Fault): boolean => at.length > 0 || kind === 'unknown';
 
 /** The value is not repeated: it may be a secret in a wrong place. */
 function unknownField(at: Path, known: readonly string[]): LocatedIssue {
@@ -95,29 +95,22 @@ function onePerPlace(found: readonly LocatedIssue[]): LocatedIssue[] {
 }
 
 /** The fields that the schema knows at a place of the document; none where it is not an object. */
-export function fieldsAt(path: readonly PathSegment[]): string[] {
-  let here: z.ZodType[] = [documentSchema];
+function fieldsAt(path: Path): string[] {
+  let here: Schema<unknown>[] = [documentSchema];
   for (const segment of path) here = here.flatMap(forms).flatMap((one) => below(one, segment));
-  return [...new Set(here.flatMap(forms).flatMap(namesIn))];
+  const groups = here.flatMap(forms).filter((one) => one instanceof Group);
+  return [...new Set(groups.flatMap(({ shape }) => Object.keys(shape)))];
 }
 
-/** The alternatives of a union, without wrappers; any other schema is its only form. */
-export function forms(schema: z.ZodType): z.ZodType[] {
-  if (schema instanceof z.ZodOptional) return forms(schema.unwrap() as z.ZodType);
-  if (schema instanceof z.ZodUnion) {
-    return (schema.options as readonly z.ZodType[]).flatMap(forms);
-  }
-  return [schema];
+/** The alternatives of a union; any other schema is its only form. */
+function forms(schema: Schema<unknown>): Schema<unknown>[] {
+  return schema instanceof Union ? schema.forms.flatMap(forms) : [schema];
 }
 
-function below(schema: z.ZodType, segment: PathSegment): z.ZodType[] {
-  if (schema instanceof z.ZodRecord) return [schema.valueType as z.ZodType];
-  if (schema instanceof z.ZodArray) return [schema.element as z.ZodType];
-  if (!(schema instanceof z.ZodObject)) return [];
-  const field = (schema.shape as Record<string, z.ZodType | undefined>)[segment];
-  return field === undefined ? [] : [field];
-}
-
-function namesIn(schema: z.ZodType): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+function below(schema: Schema<unknown>, segment: PathSegment): Schema<unknown>[] {
+  if (schema instanceof Named || schema instanceof List) return [schema.of as Schema<unknown>];
+  if (!(schema instanceof Group)) return [];
+  const field = (schema.shape as Shape)[segment];
+  if (field === undefined) return [];
+  return [field instanceof Field ? field.of : field];
 }
