@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { durationMs, type Duration } from '../common/duration.js';
+import { Lru } from '../common/lru.js';
 import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
 import { ABSENT, TOO_BIG, type Absent, type TooBig } from './fallbacks.js';
 
@@ -23,7 +23,7 @@ interface Entry {
  * does not exist. Callers are given the very objects that were put in, and share them.
  */
 export class LocalCache<T> {
-  private readonly entries: LRUCache<string, Entry>;
+  private readonly entries: Lru<Entry>;
   private readonly ttlMicros: number;
   private readonly markerMicros: number;
 
@@ -37,11 +37,11 @@ export class LocalCache<T> {
     wholeAbove0('localCache.maxEntries', options.maxEntries);
     this.ttlMicros = durationMs(options.ttl, 'localCache.ttl') * 1000;
     this.markerMicros = durationMs(options.markerTtl, 'localCache.markerTtl') * 1000;
-    this.entries = new LRUCache({ max: options.maxEntries });
+    this.entries = new Lru(options.maxEntries);
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.entries.count;
   }
 
   /** Undefined if it is not known, or was put in too long ago. */

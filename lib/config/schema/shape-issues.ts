@@ -5,9 +5,9 @@ import {
   Group,
   List,
   Named,
-  Schema,
   Union,
   type Fault,
+  type Schema,
   type Shape,
 } from '../../common/schema.js';
 import { isPlanned, notAvailable } from '../../common/not-available.js';
@@ -99,7 +99,7 @@ function fieldsAt(path: Path): string[] {
   let here: Schema<unknown>[] = [documentSchema];
   for (const segment of path) here = here.flatMap(forms).flatMap((one) => below(one, segment));
   const groups = here.flatMap(forms).filter((one) => one instanceof Group);
-  return [...new Set(groups.flatMap(({ shape }) => Object.keys(shape)))];
+  return [...new Set(groups.flatMap(({ shape }) => Object.keys(shape as Shape)))];
 }
 
 /** The alternatives of a union; any other schema is its only form. */

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { type Clock } from '../../common/clock.js';
+import { Lru } from '../../common/lru.js';
 import { isStrayPromise } from '../../common/promises.js';
 import { MOST_BYTES, seal, unseal } from '../../stores/envelope.js';
 import {
@@ -61,7 +61,7 @@ export class AnswerCaches implements AnswerStore {
   private readonly shared: SharedLevel | undefined;
   private readonly process: ProcessCache;
   /** When a key was last refused, which it would be again, or stored where level 2 has nothing of it. */
-  private written: LRUCache<string, number>;
+  private written: Lru<number>;
   private stored = 0;
   private readonly refused = { tooBig: 0, notJson: 0, classes: 0, credentials: 0 };
   private readonly rejected = { version: 0, kind: 0, age: 0, body: 0 };
@@ -74,7 +74,7 @@ export class AnswerCaches implements AnswerStore {
   ) {
     this.shared = shared && new SharedLevel(shared, clock);
     this.process = new ProcessCache(figures.maxEntries, figures.maxBytes);
-    this.written = new LRUCache({ max: figures.maxEntries });
+    this.written = new Lru(figures.maxEntries);
   }
 
   /** True while the shared cache does not answer. */
@@ -140,7 +140,7 @@ export class AnswerCaches implements AnswerStore {
       this.figures = figures;
       this.process.resize(figures.maxEntries, figures.maxBytes);
       if (figures.maxEntries !== maxEntries) {
-        this.written = new LRUCache({ max: figures.maxEntries });
+        this.written = new Lru(figures.maxEntries);
       }
     };
   }

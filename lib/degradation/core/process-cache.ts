@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../../common/lru.js';
 
 /** An answer as the process keeps it: text, which no request can change for another. */
 export interface ProcessEntry {
@@ -12,7 +12,7 @@ const OVERHEAD_BYTES = 200;
 
 /** Level 2: bounded in entries and in bytes, so that keys of any number do not fill the memory. */
 export class ProcessCache {
-  private entries: LRUCache<string, ProcessEntry>;
+  private entries: Lru<ProcessEntry>;
 
   constructor(
     private maxEntries: number,
@@ -22,11 +22,11 @@ export class ProcessCache {
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.entries.count;
   }
 
   get bytes(): number {
-    return this.entries.calculatedSize;
+    return this.entries.size;
   }
 
   /** However old it is: what is too old for one level is not for another. */
@@ -41,7 +41,7 @@ export class ProcessCache {
 
   /** False for an answer that is more than all of them may take. */
   set(key: string, entry: ProcessEntry): boolean {
-    return this.entries.set(key, entry).has(key);
+    return this.entries.set(key, entry);
   }
 
   /** Keeps of what is there the newest that fits. */
@@ -51,7 +51,7 @@ export class ProcessCache {
     this.maxEntries = maxEntries;
     this.maxBytes = maxBytes;
     this.entries = cacheOf(maxEntries, maxBytes);
-    for (const key of before.rkeys()) {
+    for (const key of before.keys()) {
       const entry = before.peek(key);
       if (entry !== undefined) this.entries.set(key, entry);
     }
@@ -62,8 +62,8 @@ export class ProcessCache {
   }
 }
 
-function cacheOf(max: number, maxSize: number): LRUCache<string, ProcessEntry> {
-  const sizeCalculation = ({ text }: ProcessEntry, key: string): number =>
+function cacheOf(maxEntries: number, maxBytes: number): Lru<ProcessEntry> {
+  const bytesOf = ({ text }: ProcessEntry, key: string): number =>
     Buffer.byteLength(text) + key.length + OVERHEAD_BYTES;
-  return new LRUCache({ max, maxSize, sizeCalculation });
+  return new Lru(maxEntries, maxBytes, bytesOf);
 }
