@@ -23,5 +23,5 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     await mkdir(dirname(asked.jsonFile), { recursive: true });
     await writeFile(asked.jsonFile, `${JSON.stringify(result.rows, null, 2)}\n`);
   }
-  return printVerdict(result) ? 0 : 1;
+  return printVerdict(result);
 }

@@ -6,6 +6,7 @@ import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
 import { compare, median } from '../support/statistics.js';
 import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { apartIn } from '../support/twins.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const NOTHING = 'no-op interceptor';
@@ -92,6 +93,7 @@ function barsOf(series: readonly Series[]): Bar[] {
           `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
           compare(values, baseline!).ratio,
           BOUND,
+          apartIn(series, platform, CPU),
         ),
       )
   );

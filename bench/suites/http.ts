@@ -5,6 +5,7 @@ import { CPU, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
 import { compare } from '../support/statistics.js';
 import { type Bar, type Series, type Suite } from '../support/suite.js';
+import { apartIn } from '../support/twins.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const VARIANTS: readonly [label: string, variant: Variant][] = [
@@ -19,8 +20,6 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['weir on redis', 'weir on redis'],
   ['ThrottlerGuard', 'ThrottlerGuard'],
 ];
-/** Less than this is noise on any machine; how much more is, the row that is there twice tells. */
-const NOISE = 0.05;
 
 export const http: Suite = {
   name: 'http',
@@ -48,10 +47,10 @@ export const http: Suite = {
   },
 };
 
-/** What each ratio is of. Noise is what two servers of the same code may differ by, by their interval. */
-const BARS: readonly (readonly [one: string, other: string, bound: number | 'noise'])[] = [
-  ['weir', 'hand-written', 'noise'],
-  ['weir, route without limits', 'no limits', 'noise'],
+/** What each ratio is of. */
+const BARS: readonly (readonly [one: string, other: string, bound: number])[] = [
+  ['weir', 'hand-written', 1.05],
+  ['weir, route without limits', 'no limits', 1.05],
   ['weir on redis', 'weir', 1.05],
   ['weir', 'ThrottlerGuard', 0.75],
 ];
@@ -64,15 +63,14 @@ function comparisons(series: readonly Series[], platform: Platform) {
 
 function barsOf(platform: Platform, series: readonly Series[]): Bar[] {
   const of = comparisons(series, platform);
-  const noise = Math.max(NOISE, of('hand-written again', 'hand-written').high - 1);
+  const apart = apartIn(series, platform, CPU);
   return (
     BARS
       // On Express the throttler is a small part of what a request costs.
       .filter(([, other]) => platform === 'fastify' || other !== 'ThrottlerGuard')
       .map(([one, other, bound]) => {
-        const most = bound === 'noise' ? 1 + noise : bound;
-        const promise = `${platform}: ${one} ≤ ${most.toFixed(2)} × ${other}, ${CPU}`;
-        return atMost(promise, of(one, other).ratio, most);
+        const promise = `${platform}: ${one} ≤ ${bound} × ${other}, ${CPU}`;
+        return atMost(promise, of(one, other).ratio, bound, apart);
       })
   );
 }

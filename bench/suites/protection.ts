@@ -2,6 +2,7 @@ import { atMost, below } from '../support/bars.js';
 import { CPU, cpuOf, measureCalls, type Contestants } from '../support/calls.js';
 import { medianRatio } from '../support/statistics.js';
 import { type Bar, type Series, type Suite } from '../support/suite.js';
+import { apartIn } from '../support/twins.js';
 
 /** Of no meaning here: what is called has no key and no limit. */
 const OPTIONS = { limit: 1, periodMs: 1, keys: 1 };
@@ -51,12 +52,17 @@ export const protection: Suite = {
 function barsOf({ name, mostTimesCockatiel }: ProtectionCase, series: readonly Series[]): Bar[] {
   const times = (other: string): number =>
     medianRatio(cpuOf('weir', name, series), cpuOf(other, name, series));
+  const apart = apartIn(series, name, CPU);
   const againstCockatiel = ['cockatiel', 'cockatiel, its cheapest'].map((other) =>
     atMost(
       `${name}: weir ≤ ${mostTimesCockatiel} × ${other}, ${CPU}`,
       times(other),
       mostTimesCockatiel,
+      apart,
     ),
   );
-  return [...againstCockatiel, below(`${name}: weir < opossum, ${CPU}`, times('opossum'), 1)];
+  return [
+    ...againstCockatiel,
+    below(`${name}: weir < opossum, ${CPU}`, times('opossum'), 1, apart),
+  ];
 }

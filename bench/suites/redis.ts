@@ -7,6 +7,7 @@ import { type SpeedJob, type SpeedMeasurement } from '../support/protocol.js';
 import { type RedisUsage, withRedisUsage } from '../support/redis-usage.js';
 import { median, medianRatio } from '../support/statistics.js';
 import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { apartIn } from '../support/twins.js';
 
 interface RedisCase {
   readonly name: string;
@@ -22,7 +23,7 @@ type Metric = keyof typeof METRICS;
 
 const HOUR_MS = 3_600_000;
 const IN_FLIGHT = 256;
-const LEAST_TIMES_FASTEST_PEER = 2;
+const LEAST_TIMES_FASTEST_PEER = 2.4;
 
 /** Longer than in memory: here the operating system and two processes have a say. */
 const TARGET_MS = 500;
@@ -37,6 +38,8 @@ const ALLOWED: RedisCase = {
   name: '10,000 keys allowed',
   contenders: {
     weir: 'redis/weir',
+    // The same thing twice: how far its ratio is from the other is how far ratios can be trusted.
+    'weir again': 'redis/weir',
     ...PEERS,
     // Outside the bars, as its documentation does not mention it: what a tuned peer can do.
     'rate-limiter-flexible, auto-pipelined': 'redis/rate-limiter-flexible-pipelined',
@@ -112,10 +115,16 @@ function runCase(
       };
     },
   );
-  return contest(redisCase.name, entrants, context, async (contender) => {
-    const { result, usage } = await withRedisUsage(observer, () => contender.measure());
-    return { ...result, redis: usage };
-  });
+  return contest(
+    redisCase.name,
+    entrants,
+    context,
+    async (contender) => {
+      const { result, usage } = await withRedisUsage(observer, () => contender.measure());
+      return { ...result, redis: usage };
+    },
+    METRICS['decisions/s'],
+  );
 }
 
 function fastestPeer(result: ContestResult<Measurement>): string {
@@ -142,16 +151,19 @@ function seriesOf(
 }
 
 function allowedBars(result: ContestResult<Measurement>, peer: string): Bar[] {
+  const series = seriesOf(ALLOWED, result, peer);
+  const apartBy = (metric: Metric): number => apartIn(series, ALLOWED.name, metric);
   const ratioTo = (label: string, metric: Metric): number =>
     medianRatio(valuesOf(result, 'weir', metric), valuesOf(result, label, metric));
   const speed = atLeast(
     `weir ≥ ${LEAST_TIMES_FASTEST_PEER} × ${peer}, decisions/s`,
     ratioTo(peer, 'decisions/s'),
     LEAST_TIMES_FASTEST_PEER,
+    apartBy('decisions/s'),
   );
   const costs = (['process CPU µs/decision', 'Redis CPU µs/decision'] as const).flatMap((metric) =>
     Object.keys(PEERS).map((label) =>
-      below(`weir < 1 × ${label}, ${metric}`, ratioTo(label, metric), 1),
+      below(`weir < 1 × ${label}, ${metric}`, ratioTo(label, metric), 1, apartBy(metric)),
     ),
   );
   return [speed, ...costs];

@@ -1,19 +1,28 @@
 import { type Bar } from './suite.js';
+import { MOST_APART } from './twins.js';
 
 // A figure that is not a number meets nothing: the comparisons below are false for NaN.
 
-export function atMost(promise: string, found: number, bound: number): Bar {
-  return { promise, found, met: found <= bound };
+export function atMost(promise: string, found: number, bound: number, apart?: number): Bar {
+  return barOf(promise, found, found <= bound, apart);
 }
 
-export function atLeast(promise: string, found: number, bound: number): Bar {
-  return { promise, found, met: found >= bound };
+export function atLeast(promise: string, found: number, bound: number, apart?: number): Bar {
+  return barOf(promise, found, found >= bound, apart);
 }
 
-export function below(promise: string, found: number, bound: number): Bar {
-  return { promise, found, met: found < bound };
+export function below(promise: string, found: number, bound: number, apart?: number): Bar {
+  return barOf(promise, found, found < bound, apart);
 }
 
 export function exactly(promise: string, found: number, expected: number): Bar {
-  return { promise, found, met: found === expected };
+  return barOf(promise, found, found === expected);
+}
+
+/** `apart`: of the twins of the case, where it has any. Whoever cannot tell two of the same apart has no verdict. */
+function barOf(promise: string, found: number, isMet: boolean, apart = NaN): Bar {
+  if (apart > MOST_APART && !Number.isNaN(found)) {
+    return { promise, found, verdict: 'undecided', apart };
+  }
+  return { promise, found, verdict: isMet ? 'ok' : 'missed' };
 }

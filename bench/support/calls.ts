@@ -21,7 +21,13 @@ export async function measureCalls(
     const job = { kind: 'speed', contender, options, expect: 'allowed', inFlight: 1 } as const;
     return { label, job: { ...job, targetMs: TARGET_MS } };
   });
-  const { taken, absences } = await contest(name, entrants, context, (one) => one.measure());
+  const { taken, absences } = await contest(
+    name,
+    entrants,
+    context,
+    (one) => one.measure(),
+    ({ cpuNs, decisions }) => cpuNs / decisions,
+  );
   if (absences.length > 0) throw new Error(`${absences[0]!.contender}: ${absences[0]!.reason}`);
   return ([CPU, WALL] as const).flatMap((metric) => {
     const field = metric === CPU ? 'cpuNs' : 'wallNs';

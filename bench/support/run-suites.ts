@@ -1,5 +1,5 @@
 import { toRow, type Row } from './rows.js';
-import { type Bar, type Suite, type SuiteContext } from './suite.js';
+import { type Bar, type Suite, type SuiteContext, type Verdict } from './suite.js';
 import { formatBar, formatTable } from './table.js';
 
 export interface RunResult {
@@ -33,15 +33,19 @@ export async function runSuites(suites: readonly Suite[], rounds: number): Promi
   return { rows, bars, failures };
 }
 
-/** Returns whether every bar was met and every suite ran to its end. */
-export function printVerdict({ bars, failures }: RunResult): boolean {
+/** Returns the exit code: 1 for a bar that was missed or a suite that broke off, 2 for one that is undecided. */
+export function printVerdict({ bars, failures }: RunResult): number {
   console.log('');
   for (const bar of bars) console.log(formatBar(bar));
   for (const failure of failures) console.log(`FAILED  ${failure}`);
-  const missed = bars.filter((bar) => !bar.met).length;
-  console.log(`\n${bars.length - missed} of ${bars.length} bars met, ${missed} MISSED.`);
+  const count = (verdict: Verdict): number => bars.filter((bar) => bar.verdict === verdict).length;
+  const [missed, undecided] = [count('missed'), count('undecided')];
+  console.log(
+    `\n${count('ok')} of ${bars.length} bars met, ${missed} MISSED, ${undecided} undecided.`,
+  );
   if (failures.length > 0) console.log(`${failures.length} suite(s) did not finish.`);
-  return missed === 0 && failures.length === 0;
+  if (missed > 0 || failures.length > 0) return 1;
+  return undecided > 0 ? 2 : 0;
 }
 
 /** Goes to the error stream, so that the tables can be kept in a file. */

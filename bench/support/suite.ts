@@ -24,11 +24,15 @@ export interface Absence {
   readonly reason: string;
 }
 
-/** Something the library promises. */
+export type Verdict = 'ok' | 'missed' | 'undecided';
+
+/** Something the library promises: a figure that is the same in every run. */
 export interface Bar {
   readonly promise: string;
   readonly found: number;
-  readonly met: boolean;
+  readonly verdict: Verdict;
+  /** How far two of the same code were apart, where that leaves it undecided. */
+  readonly apart?: number;
 }
 
 export interface SuiteReport {

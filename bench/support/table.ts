@@ -3,6 +3,7 @@ import { type Absence, type Bar } from './suite.js';
 
 const INDENT = '  ';
 const COLUMN_WIDTH = 12;
+const VERDICTS = { ok: 'ok', missed: 'MISSED', undecided: 'undecided' };
 
 /** The figures of one suite as text: a block for each case and metric, its contenders below it. */
 export function formatTable(rows: readonly Row[], absences: readonly Absence[]): string {
@@ -25,7 +26,9 @@ export function formatTable(rows: readonly Row[], absences: readonly Absence[]):
 }
 
 export function formatBar(bar: Bar): string {
-  return `${bar.met ? 'ok    ' : 'MISSED'}  ${bar.promise} (found ${formatNumber(bar.found)})`;
+  const found = `found ${formatNumber(bar.found)}`;
+  const twins = bar.apart === undefined ? '' : `, twins ${(bar.apart * 100).toFixed(0)} % apart`;
+  return `${VERDICTS[bar.verdict].padEnd(9)}  ${bar.promise} (${found}${twins})`;
 }
 
 function formatMetrics(rows: readonly Row[], width: number): string[] {

@@ -4,6 +4,7 @@ import { contest, type Entrant } from '../../support/contest.js';
 import { type SpeedJob } from '../../support/protocol.js';
 import { medianRatio } from '../../support/statistics.js';
 import { type SuiteContext, type SuiteReport } from '../../support/suite.js';
+import { apartIn } from '../../support/twins.js';
 
 const CASE = 'a decision in process';
 const METRIC = 'wall ns/decision';
@@ -29,22 +30,28 @@ export async function localDecisions(context: SuiteContext): Promise<SuiteReport
       ...{ inFlight: 1, targetMs: TARGET_MS },
     },
   }));
-  const { taken, absences } = await contest(CASE, entrants, context, (contender) =>
-    contender.measure(),
+  const { taken, absences } = await contest(
+    CASE,
+    entrants,
+    context,
+    (contender) => contender.measure(),
+    ({ wallNs, decisions }) => wallNs / decisions,
   );
   const valuesOf = (label: string): number[] =>
     (taken.get(label) ?? []).map(({ wallNs, decisions }) => wallNs / decisions);
   const baseline = valuesOf('floor');
+  const series = [...taken.keys()].map((contender) => {
+    return { case: CASE, contender, metric: METRIC, values: valuesOf(contender), baseline };
+  });
   return {
-    series: [...taken.keys()].map((contender) => ({
-      ...{ case: CASE, contender, metric: METRIC, values: valuesOf(contender), baseline },
-    })),
+    series,
     absences,
     bars: [
       atMost(
         `${CASE}: weir quota ≤ ${MOST_TIMES_FLOOR} × floor, ${METRIC}`,
         medianRatio(valuesOf('weir quota'), baseline),
         MOST_TIMES_FLOOR,
+        apartIn(series, CASE, METRIC),
       ),
     ],
   };

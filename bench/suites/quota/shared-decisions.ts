@@ -54,10 +54,16 @@ export async function sharedDecisions(
       targetMs: TARGET_MS,
     },
   }));
-  const { taken, absences } = await contest(CASE, entrants, context, async (contender) => {
-    const { result, usage } = await withRedisUsage(observer, () => contender.measure());
-    return { ...result, redis: usage };
-  });
+  const { taken, absences } = await contest(
+    CASE,
+    entrants,
+    context,
+    async (contender) => {
+      const { result, usage } = await withRedisUsage(observer, () => contender.measure());
+      return { ...result, redis: usage };
+    },
+    METRICS['decisions/s'],
+  );
   const valuesOf = (label: string, metric: keyof typeof METRICS): number[] =>
     (taken.get(label) ?? []).map(METRICS[metric]);
   const speedOf = (label: string): number => median(valuesOf(label, 'decisions/s'));

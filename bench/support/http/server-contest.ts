@@ -1,6 +1,7 @@
 import { inRounds } from '../rounds.js';
 import { median } from '../statistics.js';
 import { type Series, type SuiteContext } from '../suite.js';
+import { apart, MOST_APART, MOST_TIMES_ROUNDS } from '../twins.js';
 import { measureCpu } from './cpu.js';
 import { ServerProcess } from './server-process.js';
 import { type Platform, type Variant } from './server.js';
@@ -35,7 +36,14 @@ export async function serverContest(
   context: SuiteContext,
 ): Promise<Series[]> {
   const taken = new Map(load.variants.map(([label]) => [label, [] as number[]]));
-  for (let round = 0; round < context.rounds; round++) {
+  const isSteady = (): boolean => {
+    const figures = Array.from(taken, ([label, values]) => {
+      return [label, { values, isUnpaired: true }] as const;
+    });
+    return !(apart(new Map(figures)) > MOST_APART);
+  };
+  const most = MOST_TIMES_ROUNDS * context.rounds;
+  for (let round = 0; round < most && (round < context.rounds || !isSteady()); round++) {
     context.progress(platform, `round ${round + 1} of ${context.rounds}`);
     const costs = await oneRound(platform, load, redisUrl);
     for (const [label, cost] of costs) taken.get(label)!.push(cost);
