@@ -8,6 +8,7 @@ export const contenders = {
   floor: async () => (await import('./memory/floor.js')).createFloor,
   weir: async () => (await import('./memory/weir.js')).createWeir,
   'weir-changed': async () => (await import('./memory/weir.js')).createChangedWeir,
+  'weir-list': async () => (await import('./memory/weir-list.js')).createWeirList,
   'weir-quota': async () => (await import('./memory/weir-quota.js')).createWeirQuota,
   'rate-limiter-flexible': async () =>
     (await import('./memory/rate-limiter-flexible.js')).createRateLimiterFlexible,

@@ -93,6 +93,7 @@ const CONTESTANTS: readonly Contestant[] = [
   // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
   { label: 'floor again', contender: 'floor' },
   { label: 'weir', contender: 'weir' },
+  { label: 'weir, two policies', contender: 'weir-list', hotKeyOnly: true },
   { label: 'weir leaky-bucket', contender: 'weir', algorithm: 'leaky-bucket', hotKeyOnly: true },
   {
     label: 'weir sliding-window',
@@ -107,6 +108,7 @@ const CONTESTANTS: readonly Contestant[] = [
   { label: '@fastify/rate-limit', contender: 'fastify-rate-limit' },
 ];
 
+const MOST_TIMES_ONE = 3;
 const WALL = 'wall ns/decision';
 const CPU = 'CPU ns/decision';
 
@@ -125,7 +127,7 @@ export const memory: Suite = {
     return {
       series,
       absences,
-      bars: CASES.map((one) => floorBar(one, series)),
+      bars: [...CASES.map((one) => floorBar(one, series)), ...listBars(series)],
       notes: [
         'Whoever answers with a promise is awaited, one at a time: nothing here ever waits, so more in flight would only add bookkeeping.',
         'limiter tells whether, but not how much is left; express-rate-limit writes no headers here.',
@@ -177,6 +179,18 @@ function entrantOf(memoryCase: MemoryCase, contestant: Contestant): Entrant<Spee
   const { label, contender, algorithm } = contestant;
   const options = { keys, limit, periodMs, algorithm };
   return { label, job: { kind: 'speed', contender, options, expect, inFlight: 1, targetMs } };
+}
+
+/** Two policies on a request, beside one. */
+function listBars(series: readonly Series[]): Bar[] {
+  return CASES.filter(({ keys }) => keys === 1).map(({ name }) => {
+    const valuesOf = (label: string): readonly number[] =>
+      series.find((one) => one.case === name && one.metric === WALL && one.contender === label)
+        ?.values ?? [];
+    const promise = `${name}: two policies ≤ ${MOST_TIMES_ONE} × one, ${WALL}`;
+    const ratio = medianRatio(valuesOf('weir, two policies'), valuesOf('weir'));
+    return atMost(promise, ratio, MOST_TIMES_ONE, apartIn(series, name, WALL));
+  });
 }
 
 function floorBar({ name, mostTimesFloor }: MemoryCase, series: readonly Series[]): Bar {

@@ -317,8 +317,9 @@ export class BoundLimit implements SharedLimit {
     source: DecisionSource,
   ): Decision {
     this.count(key, outcome.allowed, source);
-    if (outcome.allowed && outcome.level < limit.full * SCARCE) this.counters.scarce++;
-    return this.describe(limit, outcome, clock, source);
+    const decision = this.describe(limit, outcome, clock, source);
+    if (outcome.allowed && decision.remaining < limit.capacity * SCARCE) this.counters.scarce++;
+    return decision;
   }
 
   count(key: string, passed: boolean, source: DecisionSource): void {

@@ -33,8 +33,34 @@ export interface Decision {
 
 /** Of policies that all had to pass: the one that denied for longest, else the tightest. */
 export function decisive(decisions: readonly Decision[]): Decision {
-  const chosen = decisions.reduce(tighter);
-  return { ...chosen, delayMs: longestDelay(decisions), decisions };
+  let chosen = decisions[0]!;
+  let { delayMs } = chosen;
+  for (let index = 1; index < decisions.length; index++) {
+    const one = decisions[index]!;
+    if (isTighter(one, chosen)) chosen = one;
+    if (one.delayMs > delayMs) delayMs = one.delayMs;
+  }
+  return withParts(chosen, delayMs, decisions);
+}
+
+/** Field by field: to spread it costs more than all the rest of a decision in process. */
+function withParts(chosen: Decision, delayMs: number, decisions: readonly Decision[]): Decision {
+  const { allowed, remaining, limit, retryAfterMs, resetMs } = chosen;
+  const { timestampMs, policy, tier, source, windowMs } = chosen;
+  const made: Decision = {
+    allowed,
+    remaining,
+    limit,
+    delayMs,
+    retryAfterMs,
+    resetMs,
+    timestampMs,
+    policy,
+    tier,
+    source,
+    decisions,
+  };
+  return windowMs === undefined ? made : { ...made, windowMs };
 }
 
 /** The first of two unless the second leaves less. */
@@ -46,8 +72,4 @@ function isTighter(a: Decision, b: Decision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
   if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
   return a.remaining * b.limit < b.remaining * a.limit;
-}
-
-function longestDelay(decisions: readonly Decision[]): number {
-  return Math.max(...decisions.map((decision) => decision.delayMs));
 }

@@ -91,16 +91,19 @@ export class PolicyRegistry {
   }
 
   checks(request: readonly PolicyRequest[]): BoundCheck[] {
-    const checks = request.map((one) => this.check(one));
-    checks.forEach((check, index) => {
-      const same = checks.findIndex(({ limit, key }) => limit === check.limit && key === check.key);
-      if (same === index) return;
-      throw new InvalidArgumentError(
-        `request[${index}]`,
-        request[index],
-        `each policy and key once; this is also request[${same}], so add the costs up`,
-      );
-    });
+    const checks: BoundCheck[] = [];
+    for (const [index, one] of request.entries()) {
+      const check = this.check(one);
+      for (let same = 0; same < index; same++) {
+        if (checks[same]!.limit !== check.limit || checks[same]!.key !== check.key) continue;
+        throw new InvalidArgumentError(
+          `request[${index}]`,
+          one,
+          `each policy and key once; this is also request[${same}], so add the costs up`,
+        );
+      }
+      checks.push(check);
+    }
     return checks;
   }
 
@@ -274,6 +277,10 @@ export interface SplitRequest {
   readonly quotas: readonly QuotaRequest[];
 }
 
+const NO_QUOTAS: readonly QuotaRequest[] = [];
+const isOfQuota = (one: PolicyRequest | QuotaRequest): one is QuotaRequest =>
+  one?.app !== undefined;
+
 /** Throws if any part of the request is invalid, so that nothing of it is taken or given back. */
 export function splitRequest(
   request: Acquire,
@@ -284,8 +291,11 @@ export function splitRequest(
   if (requests.length === 0) {
     throw new InvalidArgumentError('request', request, 'at least one policy and key, or app');
   }
-  const quotas = requests.filter((one) => one?.app !== undefined);
-  const rules = requests.filter((one) => one?.app === undefined);
+  if (!requests.some(isOfQuota)) {
+    return { checks: policies.checks(requests as readonly PolicyRequest[]), quotas: NO_QUOTAS };
+  }
+  const quotas = requests.filter(isOfQuota);
+  const rules = requests.filter((one): one is PolicyRequest => one?.app === undefined);
   for (const quota of quotas) checkQuota(quota);
   return { checks: rules.length === 0 ? [] : policies.checks(rules), quotas };
 }

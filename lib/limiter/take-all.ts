@@ -25,6 +25,9 @@ import {
   takeOne,
 } from './take.js';
 
+/** Longer lists are rare, and each one is compared with those before it. */
+const MOST_HERE = 8;
+
 /** Takes lists of requests, in any mixture of policies and quotas: all or none of them. */
 export class TakeAll {
   constructor(
@@ -73,6 +76,7 @@ export class TakeAll {
 
   /** A policy that only watches has no part in whether the others are taken. */
   private takeChecks(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
+    if (areHere(checks)) return takeHere(checks, this.clock);
     const isList = checks.length > 1;
     const enforced = checks.filter((check) => !check.limit.shadow);
     if (enforced.length === checks.length || !isList) return this.begin(checks, isList);
@@ -103,6 +107,51 @@ export class TakeAll {
     if (!isList && first!.limit.here === undefined) return takeOne(first!, remote, clock);
     return new MultiTake(checks, isList, remote, clock).begin();
   }
+}
+
+/**
+ * The decision where every bucket lives in this process, which needs none of the lists of a take that may
+ * have to wait. All but the last are measured first, so that a flood that is denied makes no buckets and drains
+ * none; and what has enough then has it when it is taken, for no two of them share a table.
+ */
+function takeHere(checks: readonly BoundCheck[], clock: Clock): Decision {
+  const last = checks.length - 1;
+  const decisions: Decision[] = [];
+  OUTCOME.nowMicros = clock.now();
+  for (let index = 0; index < last; index++) {
+    const { limit, key, cost } = checks[index]!;
+    limit.here!.peek(key, cost, OUTCOME);
+    if (OUTCOME.allowed) continue;
+    decisions.push(limit.decide(key, limit.figures, OUTCOME, clock, 'local'));
+  }
+  const { limit, key, cost } = checks[last]!;
+  if (decisions.length === 0) limit.here!.take(key, cost, OUTCOME);
+  else limit.here!.peek(key, cost, OUTCOME);
+  if (decisions.length > 0 || !OUTCOME.allowed) {
+    if (!OUTCOME.allowed) {
+      decisions.push(limit.decide(key, limit.figures, OUTCOME, clock, 'local'));
+    }
+    return decisive(decisions);
+  }
+  const ofLast = limit.decide(key, limit.figures, OUTCOME, clock, 'local');
+  for (let index = 0; index < last; index++) decisions.push(takeFromHere(checks[index]!, clock));
+  decisions.push(ofLast);
+  return decisive(decisions);
+}
+
+function takeFromHere({ limit, key, cost }: BoundCheck, clock: Clock): Decision {
+  limit.here!.take(key, cost, OUTCOME);
+  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
+}
+
+/** Every one in a table of its own, in this process. A policy that only watches has no part in the others' fate. */
+function areHere(checks: readonly BoundCheck[]): boolean {
+  if (checks.length < 2 || checks.length > MOST_HERE) return false;
+  for (const [index, { limit }] of checks.entries()) {
+    if (limit.here === undefined || limit.shadow) return false;
+    for (let other = 0; other < index; other++) if (checks[other]!.limit === limit) return false;
+  }
+  return true;
 }
 
 /**

@@ -55,6 +55,35 @@ describe('several policies at once', () => {
     },
   );
 
+  it('are decided alike with and without a policy beside them that only watches', () => {
+    // Lists in which one only watches, or of which a bucket is elsewhere, go another way through the limiter.
+    const enforced: Record<string, PolicyInput> = {
+      bucket: { rate: '5/10s', burst: 8 },
+      shaper: { algorithm: 'leaky-bucket', rate: '3/s', burst: 4, mode: 'shaper' },
+      window: { algorithm: 'sliding-window', rate: '12/10s' },
+    };
+    const step = fc.record({
+      cost: fc.integer({ min: 1, max: 4 }),
+      key: fc.constantFrom('a', 'b', 'c'),
+      names: fc.subarray(Object.keys(enforced), { minLength: 2 }),
+      afterMs: fc.integer({ min: 0, max: 3000 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const alone = new Several(enforced);
+        const watched = new Several({ ...enforced, watcher: { rate: 4, shadow: true } });
+        for (const { cost, key, names, afterMs } of steps) {
+          for (const { clock } of [alone, watched]) clock.advance(afterMs);
+          const decision = watched.take(cost, key, [...names, 'watcher']);
+          expect(alone.take(cost, key, names)).toEqual(decision);
+        }
+        const { watcher: _, ...counts } = watched.limiter.stats().policies;
+        expect(alone.limiter.stats().policies).toEqual(counts);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('are each asked for their own cost, by default the policy’s', () => {
     const all = new Several({ a: { rate: 10, cost: 3 }, b: { rate: 10 } });
     now(
