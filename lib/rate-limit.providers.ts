@@ -1,6 +1,7 @@
 import {
   Logger,
   type ExecutionContext,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
@@ -31,6 +32,8 @@ import { RouteTable } from './limits/route-table.js';
 import { Waiting } from './limits/waiting.js';
 import { checkNest } from './nest-version.js';
 import { checkOptions } from './rate-limit.check.js';
+import { OverloadLog } from './overload/overload.log.js';
+import { Overload } from './overload/overload.js';
 import { LimitsLog } from './limits/limits.log.js';
 import {
   type RateLimitModuleInput,
@@ -44,6 +47,7 @@ import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { GrpcTransport } from './transports/grpc/grpc.transport.js';
 import { EarlyLimits } from './transports/http/early-limits.js';
+import { LineServer, type ServerAdapter } from './transports/http/line-server.js';
 import { HttpTransport } from './transports/http/http.transport.js';
 import { PROBLEM_BASE } from './transports/http/problem.js';
 import { ProxyWarnings } from './transports/http/proxy-warnings.js';
@@ -67,6 +71,30 @@ class LimiterShutdown implements OnApplicationShutdown {
 
   onApplicationShutdown(): Promise<void> {
     return this.limiter.close();
+  }
+}
+
+/** Puts the line in front of the application's server, before it listens. */
+class LineMounting implements OnApplicationBootstrap {
+  constructor(
+    private readonly overload: Overload,
+    private readonly log: OverloadLog,
+    private readonly server: LineServer,
+    private readonly adapterHost: HttpAdapterHost | undefined,
+    private readonly hasGuards: () => boolean,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    // A microservice that stands alone has null there, whatever the types say.
+    const adapter = (this.adapterHost?.httpAdapter ?? undefined) as ServerAdapter | undefined;
+    if (adapter !== undefined) return this.server.standAt(adapter);
+    this.overload.whenChanged(() => {
+      if (!this.overload.isOn || this.hasGuards()) return;
+      this.log.once(
+        'place',
+        'overload is enabled, but there is neither a server of HTTP nor a @RateLimit to stand at',
+      );
+    });
   }
 }
 
@@ -218,6 +246,30 @@ export const providers: Provider[] = [
     [RateLimitGuard, Transports, ModulesContainer],
     (guard: RateLimitGuard, transports: Transports, { applicationId }: ModulesContainer) =>
       new EarlyLimits(guard, transports, applicationId),
+  ),
+  provide(
+    LineServer,
+    [Overload, OverloadLog, OPTIONS],
+    (
+      overload: Overload,
+      log: OverloadLog,
+      { problemBase = PROBLEM_BASE }: RateLimitModuleOptions,
+    ) => new LineServer(overload, log, problemBase),
+  ),
+  provide(
+    LineMounting,
+    [Overload, OverloadLog, LineServer, OPTIONAL_ADAPTER, HandlerExplorer, RouteTable],
+    (
+      overload: Overload,
+      log: OverloadLog,
+      server: LineServer,
+      adapterHost: HttpAdapterHost | undefined,
+      explorer: HandlerExplorer,
+      routes: RouteTable,
+    ) =>
+      new LineMounting(overload, log, server, adapterHost, () =>
+        [...explorer.handlers()].some(({ type, handler }) => !routes.planOf(type, handler).isEmpty),
+      ),
   ),
   provide(LimiterShutdown, [RateLimiter], (limiter: RateLimiter) => new LimiterShutdown(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.

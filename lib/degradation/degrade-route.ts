@@ -212,7 +212,8 @@ export class DegradeRoute implements RouteDeadlines {
 
 /** As the guard has it: too much from this caller, or too little for all. */
 function statusOf(decision: Decision | undefined): 429 | 503 {
-  return decision === undefined || decision.tier === 'cluster' ? 503 : 429;
+  const tier = decision?.tier ?? 'cluster';
+  return tier === 'cluster' || tier === 'node' ? 503 : 429;
 }
 
 /** The argument of a function of the application. */

@@ -1,5 +1,5 @@
 /** Which part of the limiter decided. */
-export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local';
+export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local' | 'node';
 
 /** Decided in process, by the shared store, or without it because it could not answer. */
 export type DecisionSource = 'local' | 'store' | 'fallback';

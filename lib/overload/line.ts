@@ -235,13 +235,20 @@ export class Line {
     this.runAt = undefined;
     this.armed--;
     const isLast = this.armed === 0;
-    if (this.isFree()) this.runOne(now);
-    if (!isLast) return;
+    try {
+      if (this.isFree()) this.runOne(now);
+    } finally {
+      // What it runs may throw, and the rest still waits.
+      if (isLast) this.endTurn();
+    }
+  };
+
+  private endTurn(): void {
     if (this.runAt !== undefined) this.learn(this.clock.now() - this.runAt);
     this.turns.ended();
     if (this.queues.size > 0) this.arm();
     else this.endSweep();
-  };
+  }
 
   private isFree(): boolean {
     return this.inFlightNow < this.settings.maxInFlight;

@@ -25,12 +25,17 @@ class OverloadShutdown implements BeforeApplicationShutdown {
 
 export const overloadProviders: Provider[] = [
   provide(
-    Overload,
+    OverloadLog,
     [OPTIONS],
-    ({ overload, tier, enabled, clock = new SystemClock() }: OverloadModuleOptions) => {
-      const log = new OverloadLog(clock);
-      return new Overload({ options: overload, tier, clock, log, isEnabled: enabled });
-    },
+    ({ clock }: OverloadModuleOptions) => new OverloadLog(clock ?? new SystemClock()),
+  ),
+  provide(
+    Overload,
+    [OPTIONS, OverloadLog],
+    (
+      { overload, tier, enabled, clock = new SystemClock() }: OverloadModuleOptions,
+      log: OverloadLog,
+    ) => new Overload({ options: overload, tier, clock, log, isEnabled: enabled }),
   ),
   provide(OverloadShutdown, [Overload], (overload: Overload) => new OverloadShutdown(overload)),
 ];

@@ -52,14 +52,8 @@ export class RateLimitedException extends HttpException {
 
 /** 429: this caller sends too much. 503: the service has too little for all. */
 function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
-  return tier === 'cluster'
-    ? {
-        status: 'error',
-        statusCode: 503,
-        code: 'OVERLOADED',
-        message: 'The service is at its capacity',
-        retryAfterMs,
-      }
+  return tier === 'cluster' || tier === 'node'
+    ? overloadedBody(retryAfterMs)
     : {
         status: 'error',
         statusCode: 429,
@@ -68,6 +62,17 @@ function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
         ...(tier === 'policy' && { policy }),
         retryAfterMs,
       };
+}
+
+/** The service has too little for all, or this process too little time. */
+export function overloadedBody(retryAfterMs: number): RateLimitedBody {
+  return {
+    status: 'error',
+    statusCode: 503,
+    code: 'OVERLOADED',
+    message: 'The service is at its capacity',
+    retryAfterMs,
+  };
 }
 
 /** The answer to a request for the impossible; trying again does not help. */

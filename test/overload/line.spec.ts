@@ -138,6 +138,20 @@ describe('the line', () => {
     expect(line.stats.byTier[0]!.gone).toBe(1);
   });
 
+  it('goes on after work that throws', () => {
+    const line = filled(4, 1);
+    const broken = loop.work('broken', 0);
+    broken.run = () => {
+      throw new Error('broken');
+    };
+    line.enter(broken);
+    // One immediate after the other, as Node does after an error that somebody handles.
+    expect(() => loop.turn()).toThrow('broken');
+    loop.settle();
+    expect(loop.order).toEqual(['first', '0']);
+    expect(line.size).toBe(0);
+  });
+
   it('has no more than maxWaiting', () => {
     const line = loop.line({ maxWaiting: 5 });
     loop.spend(5);

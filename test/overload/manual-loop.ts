@@ -52,7 +52,11 @@ export class ManualLoop implements Turns {
     const begun = this.now;
     const tasks = this.immediates;
     this.immediates = [];
-    for (const task of tasks) task();
+    try {
+      while (tasks.length > 0) tasks.shift()!();
+    } finally {
+      this.immediates.unshift(...tasks);
+    }
     this.turnAt = this.now;
     return this.now - begun;
   }

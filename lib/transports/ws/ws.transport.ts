@@ -149,7 +149,9 @@ export class Violations {
     this.inARow.set(socket, count);
     if (count !== this.closeAfter) return;
     const [code, reason] =
-      tier === 'cluster' ? [TRY_AGAIN_LATER, 'OVERLOADED'] : [POLICY_VIOLATION, 'RATE_LIMITED'];
+      tier === 'cluster' || tier === 'node'
+        ? [TRY_AGAIN_LATER, 'OVERLOADED']
+        : [POLICY_VIOLATION, 'RATE_LIMITED'];
     // The filter has not answered yet, and a client should get the reason before the end.
     setImmediate(closeSocket, socket, code, reason);
   }

@@ -1,0 +1,73 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http';
+import { type OverloadSettings } from '../../overload/settings.js';
+import { overloadedBody } from '../../requests/rejections.js';
+import { waitSeconds } from '../shared/requests.js';
+import { problemOf } from './problem.js';
+
+/** A body that is larger, or of unknown size, is not worth reading for the sake of its connection. */
+const MOST_UNREAD_BYTES = 65_536;
+/** So many waits are told in turn, from the least to twice as much. */
+const MOST_WAITS = 16;
+
+interface Answer {
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  /** The same, and the connection is closed. */
+  readonly closing: readonly string[];
+  readonly byName: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/**
+ * The answer to a request that the line refuses. All of it is made in advance: the process has no time, and a
+ * refusal that costs as much as an answer helps nobody.
+ */
+export class Refusals {
+  private readonly answers: readonly Answer[];
+  private next = 0;
+
+  constructor({ retryAfterMs, headers }: OverloadSettings, problemBase: string) {
+    const least = waitSeconds(retryAfterMs);
+    const count = Math.min(least + 1, MOST_WAITS);
+    this.answers = Array.from({ length: count }, (_, i) =>
+      answerOf(least + Math.round((least * i) / (count - 1)), headers, problemBase),
+    );
+  }
+
+  send(request: IncomingMessage, response: ServerResponse): void {
+    const answer = this.answers[this.next]!;
+    this.next = (this.next + 1) % this.answers.length;
+    response.sendDate = false;
+    if (request.httpVersionMajor >= 2) response.writeHead(503, answer.byName);
+    else
+      response.writeHead(
+        503,
+        (isCheapToRead(request) ? answer.headers : answer.closing) as string[],
+      );
+    response.end(answer.body);
+  }
+}
+
+function answerOf(
+  seconds: number,
+  more: Readonly<Record<string, string>>,
+  problemBase: string,
+): Answer {
+  const body = Buffer.from(JSON.stringify(problemOf(overloadedBody(seconds * 1000), problemBase)));
+  const byName = {
+    'Content-Type': 'application/problem+json; charset=utf-8',
+    'Content-Length': String(body.length),
+    'Retry-After': String(seconds),
+    'Cache-Control': 'no-store',
+    ...more,
+  };
+  const headers = Object.entries(byName).flat();
+  return { headers, closing: [...headers, 'Connection', 'close'], byName, body };
+}
+
+/** Node reads and forgets the rest of a request so that its connection can be used again. */
+function isCheapToRead({ method, headers }: IncomingMessage): boolean {
+  if (method === 'GET' || method === 'HEAD') return true;
+  if (headers['transfer-encoding'] !== undefined) return false;
+  return Number(headers['content-length'] ?? 0) <= MOST_UNREAD_BYTES;
+}

@@ -1,0 +1,108 @@
+import { tierByPath, type TierQuestion } from 'nestjs-weir';
+import { InvalidArgumentError } from '../../lib/common/errors.js';
+import { checkOverload } from '../../lib/overload/settings.js';
+import { PASSES, Tiers } from '../../lib/overload/tiers.js';
+
+const question = (path: string, method = 'GET', headers = {}): TierQuestion => ({
+  transport: 'http',
+  ...{ path, method, headers },
+});
+
+describe('tierByPath', () => {
+  const tier = tierByPath(
+    {
+      'POST /orders': 'S',
+      '/orders': 'A',
+      'GET /orders/*': 'A',
+      '/recommendations/*': 'C',
+      '/recommendations/top/*': 'B',
+      'shop.order.*': 'S',
+    },
+    'B',
+  );
+
+  it.each([
+    ['POST', '/orders', 'S'],
+    ['GET', '/orders', 'A'],
+    ['GET', '/orders/7', 'A'],
+    ['PUT', '/orders/7', 'B'],
+    ['GET', '/recommendations/', 'C'],
+    ['GET', '/recommendations', 'B'],
+    ['GET', '/recommendations/top/3', 'B'],
+    ['GET', '/elsewhere', 'B'],
+    ['shop.order.paid', 'shop.order.paid', 'S'],
+  ])('%s %s is of tier %s', (method, path, expected) => {
+    expect(tier(question(path, method))).toBe(expected);
+  });
+
+  it('has no tier of its own for the rest unless it is told', () => {
+    expect(tierByPath({ '/a': 'S' })(question('/b'))).toBeUndefined();
+  });
+
+  it.each([
+    [{ '': 'S' }],
+    [{ '/a/*/b': 'S' }],
+    [{ 'POST  /a': 'S' }],
+    [{ '/a': '' }],
+    [{ '/a': 5 }],
+    [null],
+    [['/a']],
+  ])('refuses %j', (routes) => {
+    expect(() => tierByPath(routes as never)).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('the tier of a request', () => {
+  const faults: string[] = [];
+  const settings = checkOverload({});
+  const tiersBy = (resolver?: (question: TierQuestion) => unknown, isExempt?: () => boolean) =>
+    new Tiers(settings, resolver as never, isExempt, (fault) => faults.push(fault));
+  beforeEach(() => void (faults.length = 0));
+
+  it('is the place of its name', () => {
+    const tiers = tiersBy(({ headers }) => headers['x-tier']);
+    const places = ['S', 'A', 'B', 'C', 'exempt', undefined].map((name) =>
+      tiers.placeOf(question('/', 'GET', { 'x-tier': name })),
+    );
+    expect(places).toEqual([0, 1, 2, 3, PASSES, 3]);
+    expect([tiers.faults, faults]).toEqual([0, []]);
+  });
+
+  it('is the only one without a resolver', () => {
+    expect(tiersBy().placeOf(question('/'))).toBe(0);
+    expect(tiersBy().names(settings)).toEqual(['all']);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['promise', () => Promise.reject(new Error('later'))],
+    ['type', () => ({ tier: 'S' })],
+    ['type', () => null],
+    ['name', () => 'gold'],
+    ['name', () => '__proto__'],
+  ])('is the lowest where the resolver is at fault: %s', (fault, resolver) => {
+    const tiers = tiersBy(resolver);
+    expect(tiers.placeOf(question('/'))).toBe(3);
+    expect([tiers.faults, faults]).toEqual([1, [fault]]);
+  });
+
+  it('is none for exempt paths of GET and HEAD alone', () => {
+    const tiers = tiersBy(() => 'S');
+    expect(tiers.placeOf(question('/health'))).toBe(PASSES);
+    expect(tiers.placeOf(question('/healthz', 'HEAD'))).toBe(PASSES);
+    expect(tiers.placeOf(question('/health', 'POST'))).toBe(0);
+    expect(tiers.placeOf({ ...question('/health'), transport: 'rpc' })).toBe(0);
+  });
+
+  it('is not left open by an isExempt that throws', () => {
+    const tiers = tiersBy(undefined, () => {
+      throw new Error('no');
+    });
+    expect([tiers.placeOf(question('/')), tiers.faults]).toEqual([0, 1]);
+  });
+});
