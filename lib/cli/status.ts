@@ -26,13 +26,14 @@ export const status: Command = {
       const stored = await readStored(store.config);
       const nodes = await store.config.acknowledgements();
       const clusterId = values.cluster ?? documentIn(stored).cluster?.id ?? 'default';
-      const quota = await quotaStatus(store, clusterId);
+      const { quota, processes } = await quotaStatus(store, clusterId);
       const { orders } = await ordersOf(store).read();
       const held = heldResources(stored);
       if (values.json) {
         const revision = stored?.revision ?? 0;
         const waiting = stored?.staged ?? [];
-        const told = { revision, staged: waiting, nodes, held, clusterId, quota: quota ?? null };
+        const shown = { revision, staged: waiting, nodes, held, clusterId };
+        const told = { ...shown, quota: quota ?? null, processes: processes ?? null };
         const inMap = orders.map(({ claims, ...order }) => {
           return { ...order, claims: Object.fromEntries(claims) };
         });
@@ -41,25 +42,33 @@ export const status: Command = {
         tellNodes(stored, nodes, output);
         tellHeld(held, output);
         tellOrders(orders, output);
-        tellQuota(clusterId, quota, output);
+        tellQuota(clusterId, quota, processes ?? {}, output);
       }
       return DONE;
     });
   },
 };
 
-/** Under the limits that the fleet has written; undefined if it has no quota. */
-async function quotaStatus(store: OpenStore, clusterId: string): Promise<QuotaStatus | undefined> {
+interface FleetQuota {
+  readonly quota?: QuotaStatus;
+  /** How many may serve each app. */
+  readonly processes?: Readonly<Record<string, number>>;
+}
+
+/** Under the limits that the fleet has written; nothing if it has no quota. */
+async function quotaStatus(store: OpenStore, clusterId: string): Promise<FleetQuota> {
   const { connection, prefix, clock } = store;
   const { client } = connection;
   const keys = new RedisKeys(prefix).quota(clusterId);
   const figures = await client.hget(keys.limits, 'figures');
-  if (figures === null) return undefined;
+  if (figures === null) return {};
   const settings = { client, prefix, clusterId, timeoutMs: TIMEOUT_MS };
-  return new RedisQuota(
+  const ledger = new RedisQuota(
     { ...settings, figures: JSON.parse(figures) as QuotaFigures },
     clock,
-  ).status();
+  );
+  const [quota, processes] = await Promise.all([ledger.status(), ledger.processes()]);
+  return { quota, processes };
 }
 
 function tellNodes(
@@ -97,13 +106,19 @@ function tellHeld(held: readonly HeldResource[], output: Output): void {
   output.log(`\n${table(['resource', 'held as', 'level', 'until'], rows)}`);
 }
 
-function tellQuota(clusterId: string, quota: QuotaStatus | undefined, output: Output): void {
+/** Who has asked for tokens within a lease time is asking; idle processes are none of those. */
+function tellQuota(
+  clusterId: string,
+  quota: QuotaStatus | undefined,
+  processesOf: Readonly<Record<string, number>>,
+  output: Output,
+): void {
   if (quota === undefined) return output.log(`\ncluster ${clusterId}: no quota`);
   const { capacity, level, depth, outstanding, demand, nodes, overloaded, asOfMs } = quota;
   output.log(
     `\ncluster ${clusterId}: ${overloaded ? 'OVERLOADED' : 'not overloaded'}, as of ${isoTime(asOfMs)}\n` +
       table(
-        ['capacity/s', 'demand/s', 'tokens', 'of', 'leased', 'nodes'],
+        ['capacity/s', 'demand/s', 'tokens', 'of', 'leased', 'asking'],
         [[capacity, demand, level, depth, outstanding, nodes]],
       ),
   );
@@ -116,9 +131,10 @@ function tellQuota(clusterId: string, quota: QuotaStatus | undefined, output: Ou
       one.granted,
       one.used,
       one.outstanding,
+      processesOf[app] ?? 0,
       one.nodes,
     ];
   });
-  const head = ['app', 'guaranteed', 'burst', 'demand/s', 'granted', 'used', 'leased', 'nodes'];
-  output.log(`\n${table(head, rows)}`);
+  const head = ['app', 'guaranteed', 'burst', 'demand/s', 'granted', 'used', 'leased'];
+  output.log(`\n${table([...head, 'processes', 'asking'], rows)}`);
 }

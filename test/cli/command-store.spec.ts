@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { createRateLimiter } from 'nestjs-weir';
 import { makeTempDir } from '../support/processes.js';
 import { withRedis } from '../support/index.js';
+import { until } from '../support/until.js';
 import { acknowledge, commandStand } from './weir-command.js';
 
 const stand = commandStand();
@@ -183,4 +185,32 @@ it('shows who is on which revision, and how the quota stands', async () => {
     quota: { capacity: 1000, apps: { checkout: { guaranteed: 500 } } },
   });
   await limiter.close();
+});
+
+it('counts the processes that may serve an app, with or without traffic', async () => {
+  const options = {
+    store: { type: 'redis', url: stand.redis.url },
+    quota: {
+      cluster: { capacity: 1000 },
+      apps: { checkout: { guaranteed: 500 }, reports: { guaranteed: 100 } },
+    },
+  } as const;
+  const both = createRateLimiter(options);
+  const one = createRateLimiter({
+    ...options,
+    quota: { ...options.quota, local: { apps: ['checkout'] } },
+  });
+  await Promise.all([both.ready(), one.ready()]);
+  await both.tryAcquire({ app: 'checkout' });
+  const counted = async (): Promise<unknown> => {
+    const { processes } = (await json('status')) as { processes: unknown };
+    return processes;
+  };
+  await until(async () => isDeepStrictEqual(await counted(), { checkout: 2, reports: 1 }));
+  const { out } = await weir('status');
+  const lines = out.split('\n').map((line) => line.trim().split(/ {2,}/));
+  const app = lines.find(([name]) => name === 'app');
+  expect(app?.slice(-2)).toEqual(['processes', 'asking']);
+  expect(lines.find(([name]) => name === 'reports')?.slice(-2)).toEqual(['1', '0']);
+  await Promise.all([both.close(), one.close()]);
 });

@@ -95,6 +95,15 @@ export class AppRegistry {
     await this.scripts.heartbeat(own, this.member, NODE_TTL_MS, own.length, true);
   }
 
+  /** The processes that may serve each app, for whoever is none of them. */
+  async look(): Promise<Readonly<Record<string, number>>> {
+    const apps = this.apps();
+    const sets = [this.key, ...apps.map((app) => this.setOf(app))];
+    const { counts } = await this.scripts.heartbeat(sets, this.member, NODE_TTL_MS, 0, false);
+    if (counts.length !== sets.length) throw new Error('an answer to another question');
+    return Object.fromEntries(apps.map((app, i) => [app, counts[0]! + counts[i + 1]!]));
+  }
+
   private beat(): void {
     if (this.beating !== undefined || this.client.status !== 'ready') return;
     this.beating = this.count()

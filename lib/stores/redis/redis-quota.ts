@@ -97,6 +97,11 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
     return this.run(() => this.look());
   }
 
+  /** How many processes may serve each app, whether they have asked for it lately or not. */
+  processes(): Promise<Readonly<Record<string, number>>> {
+    return this.run(() => this.registry.look());
+  }
+
   private async look(): Promise<QuotaStatus> {
     const { client } = this.settings;
     const [recorded, consumed] = await Promise.all([
