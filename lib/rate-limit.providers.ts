@@ -65,6 +65,9 @@ export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 /** Options that stand over those of the application, in its tests. */
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
 
+/** What takes the place of forRoot in tests has it. */
+export const RATE_LIMIT_STAND_IN = Symbol('RATE_LIMIT_STAND_IN');
+
 /** Closes the limiter when no request is on its way any more. */
 class LimiterShutdown implements OnApplicationShutdown {
   constructor(private readonly limiter: RateLimiter) {}
@@ -294,6 +297,15 @@ export const providers: Provider[] = [
 function rejectTwins(modules: ModulesContainer): void {
   const roots = [...modules.values()].filter(({ providers }) => providers.has(RATE_LIMIT_INPUT));
   if (roots.length < 2) return;
+  if (roots.some(({ providers }) => providers.has(RATE_LIMIT_STAND_IN))) {
+    throw new InvalidArgumentError(
+      'RateLimitTestingModule',
+      roots.length,
+      'to be imported in the place of RateLimitModule.forRoot',
+      'RateLimitTestingModule stands beside RateLimitModule.forRoot in this application, and takes its place: ' +
+        '.overrideModule(RateLimitModule).useModule(RateLimitTestingModule), or import one of them only',
+    );
+  }
   const expectation = 'to be called once, in the root module';
   throw new InvalidArgumentError(
     'RateLimitModule.forRoot',

@@ -7,6 +7,7 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
 import { Protection } from '../protection/protection.js';
 import { RateLimitExplorer } from '../limits/rate-limit.explorer.js';
 import { RateLimitModule } from '../rate-limit.module.js';
+import { RATE_LIMIT_STAND_IN } from '../rate-limit.providers.js';
 
 /** Knows every resource, and does nothing but the work. */
 class Unprotected extends Protection {
@@ -37,6 +38,7 @@ const standIns: Provider[] = [
   { provide: Protection, useFactory: () => new Unprotected() },
   { provide: DegradeRoutes, useValue: { of: nothing } },
   { provide: RateLimitExplorer, useValue: {} },
+  { provide: RATE_LIMIT_STAND_IN, useValue: true },
 ];
 
 /**

@@ -1,4 +1,11 @@
-import { Controller, Get, Injectable, type INestApplication, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  type INestApplication,
+  type Type,
+} from '@nestjs/common';
 import { Query, Resolver } from '@nestjs/graphql';
 import { GrpcMethod, MessagePattern } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
@@ -205,5 +212,15 @@ describe('RateLimitTestingModule', () => {
     }).compile();
     await expect(module.init()).resolves.toBeDefined();
     await module.close();
+  });
+
+  it('says so where it stands beside what it takes the place of', async () => {
+    @Module({ imports: [RateLimitModule.forRoot()] })
+    class AppModule {}
+    const builder = Test.createTestingModule({ imports: [RateLimitTestingModule, AppModule] });
+    await expect(builder.compile()).rejects.toThrow(
+      'RateLimitTestingModule stands beside RateLimitModule.forRoot in this application, and takes its place: ' +
+        '.overrideModule(RateLimitModule).useModule(RateLimitTestingModule), or import one of them only',
+    );
   });
 });
