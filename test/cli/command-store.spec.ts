@@ -203,7 +203,7 @@ it('counts the processes that may serve an app, with or without traffic', async 
   await Promise.all([both.ready(), one.ready()]);
   await both.tryAcquire({ app: 'checkout' });
   const counted = async (): Promise<unknown> => {
-    const { processes } = (await json('status')) as { processes: unknown };
+    const { processes } = await json<{ processes: unknown }>('status');
     return processes;
   };
   await until(async () => isDeepStrictEqual(await counted(), { checkout: 2, reports: 1 }));
