@@ -45,9 +45,10 @@ export function decisive(decisions: readonly Decision[]): Decision {
 
 /** Field by field: to spread it costs more than all the rest of a decision in process. */
 function withParts(chosen: Decision, delayMs: number, decisions: readonly Decision[]): Decision {
+  if (chosen.windowMs !== undefined) return { ...chosen, delayMs, decisions };
   const { allowed, remaining, limit, retryAfterMs, resetMs } = chosen;
-  const { timestampMs, policy, tier, source, windowMs } = chosen;
-  const made: Decision = {
+  const { timestampMs, policy, tier, source } = chosen;
+  return {
     allowed,
     remaining,
     limit,
@@ -60,7 +61,6 @@ function withParts(chosen: Decision, delayMs: number, decisions: readonly Decisi
     source,
     decisions,
   };
-  return windowMs === undefined ? made : { ...made, windowMs };
 }
 
 /** The first of two unless the second leaves less. */

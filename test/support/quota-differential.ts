@@ -255,7 +255,7 @@ export async function connectTo(url: string): Promise<Redis> {
 /** Commands of one turn of the event loop leave in one write: to write was a quarter of such a test. */
 function corkTurns(client: Redis): void {
   const { stream } = client as unknown as { stream: Socket };
-  const write = stream.write.bind(stream) as (data: string | Buffer) => boolean;
+  const write: (data: string | Buffer) => boolean = stream.write.bind(stream);
   let isCorked = false;
   stream.write = (data: string | Buffer): boolean => {
     if (!isCorked) {
