@@ -144,7 +144,9 @@ function tell(
   output: Output,
 ): void {
   const { revision, diff: changes, answer, takenBack, notTakenBack } = outcome;
-  output.log(`revision ${revision}${whatOf(record)}`);
+  const refusal = refusalIn(answer);
+  const verdict = refusal === undefined ? '' : ', which was refused:';
+  output.log(`revision ${revision}${whatOf(record)}${verdict}`);
   if (record?.kind !== 'cancel') tellDiff(changes, output);
   for (const line of tellWaiting(record, before)) output.log(line);
   const { nodes, silent } = answer;
@@ -153,7 +155,6 @@ function tell(
       `${silent.length} of ${processes(nodes)} said nothing of it yet: weir status shows who has`,
     );
   }
-  const refusal = refusalIn(answer);
   if (refusal === undefined) return;
   output.error(refusal);
   if (takenBack !== undefined) {

@@ -125,7 +125,11 @@ function usageOf({ name, takes, about, options, more = [] }: Command): string {
 function unknown(args: readonly string[], group: readonly Command[]): string {
   const asked = group.length > 0 ? args.slice(0, 2).join(' ') : args[0]!;
   const names = COMMANDS.map(({ name }) => name);
-  const meant = nearest(args.slice(0, 2).join(' '), names) ?? nearest(args[0]!, names);
+  const firstWords = [...new Set(names.map((name) => name.split(' ')[0]!))];
+  const likeFirst = (): string | undefined =>
+    nearest(args[0]!, firstWords) ?? firstWords.find((word) => word.startsWith(args[0]!));
+  const likeBoth = nearest(args.slice(0, 2).join(' '), names);
+  const meant = likeBoth ?? (group.length > 0 ? undefined : likeFirst());
   const there = ` There are: ${group.map(({ name }) => name).join(', ')}.`;
   const others = group.length > 0 ? there : '';
   const hint = meant === undefined ? others : ` Did you mean '${meant}'?`;

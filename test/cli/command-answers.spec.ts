@@ -57,7 +57,7 @@ describe('a change that running processes refuse', () => {
       '--by',
       'ann',
     );
-    expect([code, out.split('\n')[0]]).toEqual([1, 'revision 3']);
+    expect([code, out.split('\n')[0]]).toEqual([1, 'revision 3, which was refused:']);
     expect(err).toBe(`${refusal}taken back by revision 4: all is as before (--keep leaves it)\n`);
     expect(await json('config', 'history', '--count', '2')).toMatchObject([
       { revision: 4, kind: 'rollback', by: 'ann' },

@@ -36,7 +36,7 @@ const FAULTS: Record<string, string[]> = {
   'twice.yaml': ['line 3, column 3: not YAML: duplicated mapping key'],
   'empty.yaml': ['is empty'],
   'nothing.yaml': [
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection ' +
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload ' +
       '(or allowEmpty, if that is meant)',
   ],
   'misspelt.yaml': [
@@ -152,6 +152,10 @@ describe('the command line', () => {
     [['config', 'chek'], "There is no command 'config chek'. Did you mean 'config check'?"],
     [['config'], "There is no command 'config'."],
     [['stats'], "Did you mean 'status'?"],
+    [['stat'], "Did you mean 'status'?"],
+    [['sim'], "Did you mean 'simulate'?"],
+    [['conf'], "There is no command 'conf'. Did you mean 'config'? Try weir --help."],
+    [['confg'], "Did you mean 'config'?"],
     [['xyzzy'], "There is no command 'xyzzy'. Try weir --help."],
     [['config', 'check'], 'FILE is missing.\n\nUsage: weir config check FILE… [OPTIONS]'],
     [['config', 'check', 'a', '--nonsense'], "Unknown option '--nonsense'"],
