@@ -10,7 +10,11 @@ import { OPTIONS, provide } from '../requests/module-tokens.js';
 import { connectRedis } from '../stores/redis/connection.js';
 import { RedisProbeLease } from '../stores/redis/redis-probe-lease.js';
 import { connectionBeside, RedisSharedCache } from '../stores/redis/redis-shared-cache.js';
-import { DegradationCore, type DegradationParts } from './core/degradation-core.js';
+import {
+  DegradationCore,
+  type DegradationParts,
+  type DegradationStats,
+} from './core/degradation-core.js';
 import { type DegradationInput } from './core/options.js';
 import { CredentialHeaders } from './credential-headers.js';
 import { DegradationLog } from './degradation.log.js';
@@ -84,6 +88,11 @@ export class DegradeParts implements OnApplicationShutdown {
 
   get core(): DegradationCore {
     return (this.opened ??= this.open());
+  }
+
+  /** What is counted, if there is any `@Degrade`: to ask for it otherwise would open what nobody needs. */
+  get openedStats(): DegradationStats | undefined {
+    return this.opened?.stats();
   }
 
   /** The names of the resources, if there is any `@Degrade`. */

@@ -183,13 +183,13 @@ export class DegradeRoute implements RouteDeadlines {
     transport: Substitutes,
     { reason, error, decision }: Trigger,
   ): DegradedException | undefined {
-    const { options, fallbacks } = this.parts;
+    const { options, fallbacks, levels } = this.parts;
     const { level4 } = options;
     const isRead = this.isRead(context, transport);
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
     const text = level4 instanceof DegradeMessage ? level4.text : level4;
     const message = typeof text === 'string' ? text : undefined;
-    fallbacks.gaveMessage(reason, isRead);
+    fallbacks.gaveMessage(reason, isRead, levels.usual.resource);
     return new DegradedException(reason, message, statusOf(decision), error);
   }
 

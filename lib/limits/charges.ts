@@ -12,6 +12,8 @@ export interface Charge {
   readonly ledger: Ledger | undefined;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
+  /** The instant of the first charge, in microseconds, if the time of the request is taken; else 0. */
+  readonly startedAt: number;
   /** There if the request was denied and goes on all the same, to an interceptor that has another answer. */
   readonly handedOver?: HandOver;
 }

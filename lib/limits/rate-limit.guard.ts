@@ -28,6 +28,7 @@ const NOTHING_CHARGED: Charge = {
   asked: undefined,
   ledger: undefined,
   pending: undefined,
+  startedAt: 0,
 };
 
 /**
@@ -205,7 +206,9 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
     before: Charge | undefined,
   ): boolean | Promise<boolean> {
-    const charge = this.chargeAfter(decision, request, before);
+    const isFirst = before?.decision === undefined;
+    const startedAt = isFirst ? transport.counts.begin() : before.startedAt;
+    const charge = this.chargeAfter(decision, request, before, startedAt);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
@@ -220,6 +223,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       const { delayMs: retryAfterMs } = decision;
       const denied = { ...decision, allowed: false, delayMs: 0, retryAfterMs };
       return this.waiting.giveBack(request, decision).then(() => {
+        this.countDenied(denied, false, plan, context, transport);
         throw this.rejectionOf(denied, plan, context, transport);
       });
     }
@@ -241,7 +245,9 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
   ): true {
     const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
-    if (!plan.handsOver || !isReplaceable(transport, context)) throw rejection();
+    const handsOver = plan.handsOver && isReplaceable(transport, context);
+    this.countDenied(decision, handsOver, plan, context, transport);
+    if (!handsOver) throw rejection();
     keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
     return true;
   }
@@ -261,17 +267,49 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     keepCharge(subject, { ...before, pending: waiting });
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
-    keepCharge(subject, this.chargeAfter(decision, request, { ...before, ledger }));
-    if (!decision.allowed) throw this.rejectionOf(denied, plan, context, transport);
-    return true;
+    const charge = { ...before, ledger };
+    keepCharge(subject, this.chargeAfter(decision, request, charge, before.startedAt));
+    if (decision.allowed) return true;
+    this.countDenied(denied, false, plan, context, transport);
+    throw this.rejectionOf(denied, plan, context, transport);
   }
 
-  private chargeAfter(decision: Decision, asked: Acquire, before: Charge | undefined): Charge {
+  private chargeAfter(
+    decision: Decision,
+    asked: Acquire,
+    before: Charge | undefined,
+    startedAt: number,
+  ): Charge {
     const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
-    if (ledger === undefined) return { decision: joined, asked, ledger, pending: undefined };
+    if (ledger === undefined) {
+      return { decision: joined, asked, ledger, pending: undefined, startedAt };
+    }
     ledger.note(asked, decision, this.builder.costOf);
-    return { decision: joined, asked: undefined, ledger, pending: undefined };
+    return { decision: joined, asked: undefined, ledger, pending: undefined, startedAt };
+  }
+
+  /** A listener of the application that fails changes nothing for the caller. */
+  private countDenied(
+    decision: Decision,
+    isHandedOver: boolean,
+    plan: RoutePlan,
+    context: ExecutionContext,
+    { counts }: Transport,
+  ): void {
+    if (isHandedOver) counts.handedOver++;
+    else counts.denied++;
+    for (const listener of counts.onDenied) {
+      const failed = (error: unknown): void =>
+        this.faults.failed(undefined, 'onDenied', error, 'The request is denied all the same.');
+      try {
+        const told = { ...decision, policy: plan.nameOf(decision.policy) };
+        const made: unknown = listener(told, context);
+        if (isStrayPromise(made)) (made as Promise<unknown>).then(undefined, failed);
+      } catch (error) {
+        failed(error);
+      }
+    }
   }
 
   /** Another field of the same operation was denied by the same policy and key. */

@@ -1,6 +1,7 @@
 import { SystemClock, type Clock } from '../common/clock.js';
 import { InvalidArgumentError, mustStay, UnknownPolicyError } from '../common/errors.js';
 import { EventHub } from '../common/event-hub.js';
+import { type LogLinear } from '../common/histogram.js';
 import { newIncarnation } from '../common/ids.js';
 import { A_NAME, NAME, oneOf, plainObject } from '../common/validate.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
@@ -120,6 +121,11 @@ export class Protection {
   /** Counts since the start, by resource. */
   stats(): Readonly<Record<string, ResourceStats>> {
     return Object.fromEntries(Array.from(this.resources, ([name, one]) => [name, one.stats()]));
+  }
+
+  /** @internal How long the work of a resource took; undefined if there is none of that name. */
+  timesOf(name: string): LogLinear | undefined {
+    return this.resources.get(name)?.times;
   }
 
   /**

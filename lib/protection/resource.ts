@@ -1,5 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { type EventHub } from '../common/event-hub.js';
+import { LogLinear } from '../common/histogram.js';
 import { isStrayPromise } from '../common/promises.js';
 import { quotedError } from '../common/quoted.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
@@ -42,6 +43,8 @@ export interface ResourceParts {
  */
 export class Resource implements RunOwner {
   private readonly counts = new ResourceCounts();
+  /** How long the work took that has ended, also where its caller had gone. */
+  readonly times = new LogLinear();
   private readonly log: CallLog;
   private breaker: Breaker | undefined;
   private bulkhead: Bulkhead | undefined;
@@ -181,6 +184,7 @@ export class Resource implements RunOwner {
     const now = this.now();
     const micros = now - run.startedAt;
     const outcome = isSuccess ? 'success' : outcomeOf(error, this.settings.isFailure);
+    this.times.record(micros);
     if (isSuccess) this.counts.succeeded++;
     else if (outcome === 'neutral') this.counts.neutral++;
     else this.counts.failed++;
@@ -195,6 +199,7 @@ export class Resource implements RunOwner {
     this.overdue--;
     this.counts.late++;
     const micros = this.now() - run.startedAt;
+    this.times.record(micros);
     if (micros > this.slowMicros) this.log.slow(run, micros, this.settings);
     this.over(run);
   }

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInfo } from '../limiter/rate-limiter.js';
+import { type RequestCounts, type TransportName } from './request-counts.js';
 import {
   type RateLimitedException,
   type RefusedBody,
@@ -11,6 +12,7 @@ import {
 
 /** One protocol: how its requests are read, and how its callers are answered. */
 export interface Transport extends RequestReader, DecisionWriter {
+  readonly counts: RequestCounts;
   /** For requests that can be answered in the place of their handler; undefined where none can. */
   readonly substitutes?: Substitutes;
 }
@@ -20,6 +22,8 @@ export abstract class Transports {
   abstract of(host: ArgumentsHost): Transport;
   /** Undefined for contexts that are not known here. */
   abstract find(host: ArgumentsHost): Transport | undefined;
+  /** What came by each of them. */
+  abstract counts(): ReadonlyMap<TransportName, RequestCounts>;
 }
 
 /** The values that a key, a tier or a cost may depend on, under the same names on every transport. */

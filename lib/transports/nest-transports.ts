@@ -1,22 +1,28 @@
 import { type ArgumentsHost } from '@nestjs/common';
+import { type RequestCounts, type TransportName } from '../requests/request-counts.js';
 import { Transports, type Transport } from '../requests/transport.js';
 import { grpcCallOf } from '../requests/subject.js';
 
 /** The transports by the type of a context. */
 export class NestTransports extends Transports {
-  constructor(private readonly transports: Readonly<Record<string, Transport>>) {
+  constructor(private readonly transports: Readonly<Record<TransportName, Transport>>) {
     super();
   }
 
   of(host: ArgumentsHost): Transport {
     const type = typeOf(host);
-    const transport = this.transports[type];
+    const transport = this.find(host);
     if (transport !== undefined) return transport;
     throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
   }
 
   find(host: ArgumentsHost): Transport | undefined {
-    return this.transports[typeOf(host)];
+    return (this.transports as Readonly<Record<string, Transport>>)[typeOf(host)];
+  }
+
+  counts(): ReadonlyMap<TransportName, RequestCounts> {
+    const all = Object.entries(this.transports) as [TransportName, Transport][];
+    return new Map(all.map(([name, { counts }]) => [name, counts]));
   }
 }
 

@@ -5,6 +5,7 @@ const charge = (name: string): Charge => ({
   asked: { policy: name, key: 'k' },
   ledger: undefined,
   pending: undefined,
+  startedAt: 0,
 });
 
 describe('a charge', () => {

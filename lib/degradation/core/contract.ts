@@ -217,5 +217,5 @@ export interface Fallbacks {
   /** The best answer that there is by the deadline. Never rejects; undefined if there is none. */
   answer(request: FallbackRequest): Promise<FallbackAnswer | undefined>;
   /** The route had a message where no level had an answer. `wasAsked`: the levels were tried before. */
-  gaveMessage(reason: DegradeReason, wasAsked: boolean): void;
+  gaveMessage(reason: DegradeReason, wasAsked: boolean, resource?: string): void;
 }

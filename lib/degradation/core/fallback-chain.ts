@@ -46,7 +46,7 @@ export class FallbackChain implements Fallbacks {
       if (level < (request.level ?? 1)) continue;
       const found = await this.tryLevel(level, request);
       if (found === undefined) continue;
-      this.counts.answered(level, request.reason);
+      this.counts.answered(level, request.reason, request.levels.resource);
       const { value, ageMs, ttlMs } = found;
       return { level, value, ageMs, ttlMs, stale: level === 2, reason: request.reason };
     }
@@ -54,8 +54,8 @@ export class FallbackChain implements Fallbacks {
     return undefined;
   }
 
-  gaveMessage(reason: DegradeReason, wasAsked: boolean): void {
-    this.counts.gaveMessage(reason, wasAsked);
+  gaveMessage(reason: DegradeReason, wasAsked: boolean, resource?: string): void {
+    this.counts.gaveMessage(reason, wasAsked, resource);
   }
 
   /** Settings that were checked: the result puts them into force, and cannot fail. */
@@ -191,12 +191,19 @@ function copyOf(value: unknown): unknown {
 }
 
 type ByReason = Record<DegradeReason, number>;
+type ByLevel = Record<DegradeLevel, number>;
+
+/** Resources beyond this count as one: names may be many. */
+const MOST_RESOURCES = 64;
+const OTHER_RESOURCES = '(other)';
 
 export interface FallbackStats {
   /** Answers by level, and by why they were needed. */
   readonly answers: Readonly<Record<DegradeLevel, Readonly<ByReason>>>;
   /** Requests for which there was no answer. */
   readonly unanswered: Readonly<ByReason>;
+  /** Answers by resource and level. */
+  readonly resources: Readonly<Record<string, Readonly<ByLevel>>>;
   /** Why functions of levels 3 and 4 gave none. */
   readonly faults: Readonly<Record<FallbackFault, number>>;
 }
@@ -207,10 +214,12 @@ export class FallbackCounts {
     ...{ 1: byReason(), 2: byReason(), 3: byReason(), 4: byReason() },
   };
   private readonly unanswered = byReason();
+  private readonly resources = new Map<string, ByLevel>();
   private readonly faults = { threw: 0, hung: 0, busy: 0, stream: 0, empty: 0 };
 
-  answered(level: DegradeLevel, reason: DegradeReason): void {
+  answered(level: DegradeLevel, reason: DegradeReason, resource: string | undefined): void {
     this.answers[level][reason]++;
+    if (resource !== undefined) this.levelsOf(resource)[level]++;
   }
 
   unansweredFor(reason: DegradeReason): void {
@@ -218,9 +227,9 @@ export class FallbackCounts {
   }
 
   /** Level 4 as a message: callers see that it is one. */
-  gaveMessage(reason: DegradeReason, wasUnanswered: boolean): void {
+  gaveMessage(reason: DegradeReason, wasUnanswered: boolean, resource: string | undefined): void {
     if (wasUnanswered) this.unanswered[reason]--;
-    this.answers[4][reason]++;
+    this.answered(4, reason, resource);
   }
 
   fault(fault: FallbackFault): void {
@@ -232,8 +241,21 @@ export class FallbackCounts {
     return {
       answers: Object.fromEntries(answers) as FallbackStats['answers'],
       unanswered: { ...this.unanswered },
+      resources: Object.fromEntries(
+        Array.from(this.resources, ([name, one]) => [name, { ...one }]),
+      ),
       faults: { ...this.faults },
     };
+  }
+
+  private levelsOf(resource: string): ByLevel {
+    const name =
+      this.resources.has(resource) || this.resources.size < MOST_RESOURCES
+        ? resource
+        : OTHER_RESOURCES;
+    let levels = this.resources.get(name);
+    if (levels === undefined) this.resources.set(name, (levels = { 1: 0, 2: 0, 3: 0, 4: 0 }));
+    return levels;
   }
 }
 

@@ -5,11 +5,13 @@ import { RetryPause } from '../../common/retry-pause.js';
 import { CallKind, type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
 import { type RedisKeys } from './keys.js';
+import { type CallTimes } from '../call-times.js';
 
 /** The connection of a lane. */
 export interface LaneLink {
   readonly timeoutMs: number;
   readonly maxBatch: number;
+  readonly calls: CallTimes;
   state(): 'ready' | 'connecting' | 'lost';
   lastError(): Error | undefined;
   /** Rejects if the reply is not the one to the batch. */
@@ -64,10 +66,14 @@ export class Lane {
     this.cancelFlush?.();
     if (this.link.state() === 'lost') return this.lose(batch, 'no connection');
     this.underway++;
+    const sentAt = this.clock.now();
     this.link
       .send(batch)
       .then(
-        (reply) => this.answered(batch, reply),
+        (reply) => {
+          this.link.calls.answered('buckets', this.clock.now() - sentAt, batch.size);
+          this.answered(batch, reply);
+        },
         (error: unknown) => this.refused(batch, error),
       )
       .finally(() => {
@@ -124,6 +130,7 @@ export class Lane {
     // An error that is no answer of the server means that there is no way to it.
     if (!isReply(error)) return this.lose(batch, reason, error);
     if (!batch.failed) {
+      this.link.calls.failed('buckets', error);
       const failure = new StoreUnavailableError(reason, { cause: error });
       this.breaker.failed(failure, batch.begunAt);
       batch.fail(failure);
@@ -135,7 +142,10 @@ export class Lane {
     const failure =
       cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(reason, { cause });
     this.breaker.open(failure);
-    if (!batch.failed) batch.fail(failure);
+    if (!batch.failed) {
+      this.link.calls.failed('buckets', failure);
+      batch.fail(failure);
+    }
     batch.endUnanswered();
   }
 
@@ -156,6 +166,7 @@ export class Lane {
     const failure = new StoreTimeoutError(this.link.timeoutMs, this.link.lastError());
     if (this.link.state() === 'ready') this.breaker.failed(failure, batch.begunAt);
     else this.breaker.open(failure);
+    this.link.calls.failed('buckets', failure);
     batch.fail(failure);
     if (!wasSent) batch.endUnanswered();
   }

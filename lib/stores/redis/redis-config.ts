@@ -54,7 +54,7 @@ export class RedisConfig implements ConfigStore {
 
   constructor(
     private readonly settings: RedisConfigSettings,
-    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
+    private readonly clock: Pick<Clock, 'now' | 'after' | 'every' | 'soon'>,
   ) {
     this.left.catch(() => {});
     this.wait = new ConnectionWait(settings.client, 'kept');
@@ -168,7 +168,8 @@ export class RedisConfig implements ConfigStore {
       if (client.status === 'wait') client.connect().catch(() => {});
       await withTimeout(connected, timeoutMs, this.clock, () => this.wait.lastError);
     }
-    return withTimeout(command(), timeoutMs, this.clock);
+    const { calls } = wireOf(client);
+    return calls.take('config', this.clock, () => withTimeout(command(), timeoutMs, this.clock));
   }
 }
 

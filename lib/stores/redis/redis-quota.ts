@@ -4,7 +4,7 @@ import { type QuotaCall, type QuotaReply } from '../../algorithms/quota/quota-pr
 import { leaseName } from '../../algorithms/quota/quota-state.js';
 import { statusOf, type QuotaStatus } from '../../algorithms/quota/quota-status.js';
 import { type Clock } from '../../common/clock.js';
-import { StoreUnavailableError } from '../../common/errors.js';
+import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import {
   type NodesHeard,
   type QuotaLimitsStore,
@@ -48,7 +48,7 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
 
   constructor(
     private readonly settings: RedisQuotaSettings,
-    private readonly clock: Pick<Clock, 'after' | 'every' | 'soon'>,
+    private readonly clock: Pick<Clock, 'now' | 'after' | 'every' | 'soon'>,
   ) {
     this.scripts = defineScripts(settings.client);
     this.wait = new ConnectionWait(settings.client);
@@ -64,7 +64,12 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
   }
 
   settle(call: QuotaCall): Promise<QuotaReply> {
-    return this.run(() => this.send(call));
+    return this.run(() => this.send(call)).catch((error: unknown) => {
+      // The call itself may still be answered, and does not know of its deadline.
+      if (error instanceof StoreTimeoutError)
+        wireOf(this.settings.client).calls.failed('lease', error);
+      throw error;
+    });
   }
 
   /** The next call writes them first. */
@@ -144,8 +149,9 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
     // The record may be read again while the call is on its way.
     const places = placesOf(this.record);
     const args = this.toArguments(call, places);
-    const { reply, apps } = await this.scripts.lease(args, (bytes) =>
-      unpackReply(bytes, call, places),
+    const { calls } = wireOf(this.settings.client);
+    const { reply, apps } = await calls.take('lease', this.clock, () =>
+      this.scripts.lease(args, (bytes) => unpackReply(bytes, call, places)),
     );
     this.record.noticeApps(apps);
     return reply;

@@ -24,6 +24,7 @@ import { defineScripts, type Scripts } from './scripts.js';
 import { watchSilence } from './silence.js';
 import { splitCall } from './split-call.js';
 import { newCallNumber, wireOf } from './wire.js';
+import { type CallTimes } from '../call-times.js';
 
 export interface RedisStoreSettings {
   readonly connection: RedisConnectionOptions;
@@ -46,12 +47,15 @@ export interface StoreStats {
   readonly strayReplies: number;
   /** Connections that were given up because they had been silent for a second, with calls on them. */
   readonly silences: number;
+  /** Processes that share the store, as far as this one knows; 1 before it has heard of any. */
+  readonly nodes: number;
 }
 
 /** The store that a fleet shares, in Redis: one server, Sentinel or Redis Cluster. */
 export class RedisStore implements RemoteStore, LaneLink {
   readonly timeoutMs: number;
   readonly maxBatch: number;
+  readonly calls: CallTimes;
   private readonly connection: RedisConnection;
   private readonly wait: ConnectionWait;
   private readonly names: RedisKeys;
@@ -82,6 +86,7 @@ export class RedisStore implements RemoteStore, LaneLink {
     this.connection = connectRedis(settings.connection, () => clock.random());
     const { client, isCluster, owned } = this.connection;
     this.wait = new ConnectionWait(client);
+    this.calls = wireOf(client).calls;
     this.stopWatch = owned ? watchSilence(client, clock) : undefined;
     this.scripts = defineScripts(client);
     this.registry = new NodeRegistry(this.scripts, this.names.nodes(), settings.nodeId, clock);
@@ -120,7 +125,7 @@ export class RedisStore implements RemoteStore, LaneLink {
 
   stats(): StoreStats {
     const { strayReplies, silences } = wireOf(this.client);
-    return { strayReplies, silences };
+    return { strayReplies, silences, nodes: this.nodes };
   }
 
   submit(call: StoreCall): void {

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import { StrayReplyError } from '../../common/errors.js';
+import { CallTimes } from '../call-times.js';
 
 /** 48 bits, counted from anywhere: no two calls that can meet on a connection have the same number. */
 let lastNumber = randomInt(2 ** 47);
@@ -26,6 +27,8 @@ export class Wire {
   strayReplies = 0;
   /** Connections that were given up because they had gone silent. */
   silences = 0;
+  /** The calls of all users of the client. */
+  readonly calls = new CallTimes();
   /** True if we opened the client, and so may close its connections. */
   isOurs = false;
 

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepCharge } from '../../limits/charges.js';
+import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RefusedException,
   type RateLimitedException,
@@ -23,6 +24,8 @@ import { GraphqlRefusal, GraphqlRejection, GraphqlUnavailable } from './graphql-
 
 /** Fields of GraphQL operations; all fields of one operation are one request. */
 export class GraphqlTransport implements Transport {
+  readonly counts = new RequestCounts();
+
   constructor(
     private readonly headers: RateLimitHeaders,
     private readonly trustProxy: () => TrustProxy | undefined,
@@ -66,7 +69,8 @@ export class GraphqlTransport implements Transport {
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {
     const { context: operation } = callOf(context);
-    keepCharge(operation, { decision, asked: undefined, ledger: undefined, pending: undefined });
+    const charge = { asked: undefined, ledger: undefined, pending: undefined, startedAt: 0 };
+    keepCharge(operation, { decision, ...charge });
     const response = responseOf(operation);
     if (response !== undefined) this.headers.write(response, decision, route);
   }

@@ -1,6 +1,7 @@
 import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
+import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -46,6 +47,7 @@ import {
 export class GrpcTransport implements Transport {
   private readonly logger = new Logger('RateLimitModule');
   private readonly streams = new HeldStreams();
+  readonly counts = new RequestCounts();
   readonly substitutes: Substitutes = new GrpcSubstitutes();
 
   constructor(

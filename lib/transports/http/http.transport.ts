@@ -7,6 +7,7 @@ import {
 import { type HttpAdapterHost } from '@nestjs/core';
 import { type Decision } from '../../limiter/decision.js';
 import { servedPathText } from '../../limits/route-place.js';
+import { RequestCounts } from '../../requests/request-counts.js';
 import { HEADERS } from '../../requests/nest-metadata.js';
 import {
   RateLimitedException,
@@ -43,6 +44,7 @@ import { type ProxyWarnings } from './proxy-warnings.js';
 
 /** Requests of Express and Fastify. */
 export class HttpTransport implements Transport {
+  readonly counts = new RequestCounts();
   readonly substitutes: Substitutes;
 
   constructor(

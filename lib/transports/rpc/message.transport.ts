@@ -1,6 +1,7 @@
 import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
+import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -60,6 +61,7 @@ class RefusedEvent extends RefusedException {
 
 /** Messages and events of TCP, Redis, NATS, MQTT, RabbitMQ and Kafka. */
 export class MessageTransport implements Transport {
+  readonly counts = new RequestCounts();
   readonly substitutes: Substitutes = new MessageSubstitutes();
   private readonly hangUps = new HangUps();
   private readonly logger = new Logger('RateLimitModule');

@@ -1,6 +1,7 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepPrimitiveDecision } from '../../limits/charges.js';
+import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -33,6 +34,8 @@ export interface WsRejection {
 
 /** Messages to gateways, of socket.io and of `ws`. */
 export class WsTransport implements Transport {
+  readonly counts = new RequestCounts();
+
   constructor(
     private readonly violations: Violations,
     private readonly trustProxy: () => TrustProxy | undefined,
