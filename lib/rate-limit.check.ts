@@ -7,6 +7,7 @@ import { NOT_ASYNC } from './limits/key-resolver.js';
 import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
 import { checkOverload } from './overload/settings.js';
+import { checkMonitorOptions } from './observability/monitor-options.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
@@ -57,6 +58,7 @@ export function checkOptions(
   options.kafka = filled('kafka', options.kafka, new KafkaOptions());
   options.websocket = checkWebsocket(options.websocket);
   checkDegradeModule(options.degradation);
+  options.monitor = checkMonitorOptions(options.monitor) ?? false;
   checkApp(options);
   checkApply(options);
   return options;

@@ -36,6 +36,8 @@ import {
   type RateLimitModuleInput,
   type RateLimitOptionsFactory,
 } from './rate-limit.options.js';
+import { monitorProviders } from './observability/monitor.providers.js';
+import { RateLimitMonitor } from './observability/monitor.js';
 import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
 import { providers, RATE_LIMIT_INPUT } from './rate-limit.providers.js';
 import { DroppedEvents } from './transports/rpc/dropped-events.js';
@@ -46,7 +48,7 @@ const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[RoutePolicies, RouteTable, RequestBuilder, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
-  ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload],
+  ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload, RateLimitMonitor],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */
@@ -132,7 +134,7 @@ function moduleWith(input: Provider[]): DynamicModule {
     imports: [DiscoveryModule],
     providers: [
       ...[...input, ...providers, ...protectionProviders],
-      ...[...degradationProviders, ...overloadProviders, ...configProviders],
+      ...[...degradationProviders, ...overloadProviders, ...configProviders, ...monitorProviders],
     ],
     exports: SHARED,
   };

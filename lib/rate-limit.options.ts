@@ -12,6 +12,7 @@ import { type OverloadInput } from './overload/settings.js';
 import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions } from './limiter/options.js';
+import { MonitorOptions } from './observability/monitor-options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
 import { HeaderOptions } from './transports/shared/rate-limit-headers.js';
@@ -73,6 +74,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
    * name and no `tier` of their own. Has to answer at once; undefined for the lowest.
    */
   tier?: TierResolver;
+  /** What is watched while the service runs; false for nothing. */
+  monitor: Partial<MonitorOptions> | false = new MonitorOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
   /** The beginning of the types of problem+json answers. */

@@ -17,7 +17,9 @@ import {
 import { SystemClock } from './common/clock.js';
 import { durationMs } from './common/duration.js';
 import { InvalidArgumentError } from './common/errors.js';
+import { newNodeId } from './common/ids.js';
 import { withoutUndefined } from './common/validate.js';
+import { RateLimitConfig } from './config/rate-limit-config.js';
 import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
@@ -40,6 +42,7 @@ import {
   type RateLimitModuleOptions,
   type RateLimitOverrides,
 } from './rate-limit.options.js';
+import { PARTS_ABOVE, type PartsAbove } from './observability/monitor.providers.js';
 import { HandlerExplorer } from './requests/handlers.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { Transports } from './requests/transport.js';
@@ -114,7 +117,10 @@ export const providers: Provider[] = [
     ): RateLimitModuleOptions => {
       checkNest(modules);
       rejectTwins(modules);
-      return checkOptions(input, overrides);
+      const options = checkOptions(input, overrides);
+      // One name for all parts of the process, or the fleet would see several.
+      options.nodeId ??= newNodeId();
+      return options;
     },
   ),
   provide(RateLimiter, [OPTIONS], (options: RateLimitModuleOptions) => {
@@ -274,6 +280,7 @@ export const providers: Provider[] = [
         [...explorer.handlers()].some(({ type, handler }) => !routes.planOf(type, handler).isEmpty),
       ),
   ),
+  provide(PARTS_ABOVE, [RateLimitConfig, DroppedEvents], partsAbove),
   provide(LimiterShutdown, [RateLimiter], (limiter: RateLimiter) => new LimiterShutdown(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
@@ -292,6 +299,16 @@ export const providers: Provider[] = [
     },
   ),
 ];
+
+/** What the monitor cannot see from its room. */
+function partsAbove(config: RateLimitConfig, dropped: DroppedEvents): PartsAbove {
+  const refused: Record<string, number> = { invalid: 0, unreadable: 0, lost: 0, staged: 0 };
+  config.refused$.subscribe(({ kind }) => (refused[kind] = (refused[kind] ?? 0) + 1));
+  return {
+    config: () => ({ revision: config.current().revision, refused }),
+    droppedEvents: () => dropped.total,
+  };
+}
 
 /** Each would have limits and connections of its own, and routes would find those of either. */
 function rejectTwins(modules: ModulesContainer): void {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { libraryVersion } from '../observability/library-version.js';
 import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
 import { nearest } from '../common/nearest.js';
@@ -134,14 +134,4 @@ function unknown(args: readonly string[], group: readonly Command[]): string {
   const others = group.length > 0 ? there : '';
   const hint = meant === undefined ? others : ` Did you mean '${meant}'?`;
   return `There is no command '${asked}'.${hint} Try weir --help.`;
-}
-
-/** The version of this library; empty if its package.json is not there, as in a bundle. */
-function libraryVersion(): string {
-  try {
-    const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-    return (JSON.parse(file) as { version: string }).version;
-  } catch {
-    return '';
-  }
 }

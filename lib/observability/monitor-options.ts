@@ -1,15 +1,31 @@
-import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
+import { InvalidArgumentError } from '../common/errors.js';
+import {
+  oneOf,
+  plainObject,
+  rejectUnknown,
+  wholeAbove0,
+  withoutUndefined,
+} from '../common/validate.js';
+import { type DenialListener } from '../requests/request-counts.js';
 
 /** More names would not fit into the metrics of a process anyway. */
 const MOST_SERIES = 1000;
 
+export const KEY_DISPLAYS = ['hashed', 'plain', 'off'] as const;
+
 /** What is watched while the service runs. The initial values are the defaults. */
 export class MonitorOptions {
+  /** The times and errors of guarded HTTP routes. */
+  responses = true;
+  /** How the keys that are denied most are shown: as a hash, as they are, or not at all. */
+  keys: (typeof KEY_DISPLAYS)[number] = 'hashed';
   /** Policies, apps and resources that are watched one by one, the busiest first; the rest is `(other)`. */
   maxSeries = 100;
+  /** Called for each denied request, in its own async context: for logs and spans. */
+  onDenied?: DenialListener;
 }
 
-const KNOWN = [...Object.keys(new MonitorOptions())];
+const KNOWN = [...Object.keys(new MonitorOptions()), 'onDenied'];
 
 /** The options with their defaults; undefined if nothing is to be watched. */
 export function checkMonitorOptions(
@@ -19,6 +35,14 @@ export function checkMonitorOptions(
   plainObject('monitor', input, 'an object, or false');
   rejectUnknown('monitor', input, KNOWN);
   const options = Object.assign(new MonitorOptions(), withoutUndefined(input));
+  const { responses, onDenied } = options;
+  if (typeof responses !== 'boolean') {
+    throw new InvalidArgumentError('monitor.responses', responses, 'true or false');
+  }
+  oneOf('monitor.keys', options.keys, KEY_DISPLAYS);
   wholeAbove0('monitor.maxSeries', options.maxSeries, MOST_SERIES);
+  if (onDenied !== undefined && typeof onDenied !== 'function') {
+    throw new InvalidArgumentError('monitor.onDenied', onDenied, 'a function');
+  }
   return options;
 }

@@ -1,9 +1,13 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
+import { textOf } from './export/text.js';
+import { FamilyReader, type Family } from './families.js';
+import { libraryVersion } from './library-version.js';
 import { type MonitorOptions } from './monitor-options.js';
-import { Reading, SeriesTable } from './series-table.js';
+import { OTHER, Reading, SeriesTable, type NamedKind } from './series-table.js';
 import { type Series, type SeriesKind } from './series.js';
-import { type Source } from './sources.js';
+import { type Facts, type Sources } from './sources.js';
 
 const TICK_MS = 1000;
 /** A timer that fires a moment early must not make a tick of its own out of the rest of the second. */
@@ -20,11 +24,60 @@ export interface Tick {
   readonly nowMicros: number;
 }
 
+/** What was seen in the last ten seconds. */
+export interface MonitorState {
+  /** Wall-clock milliseconds. */
+  readonly atMs: number;
+  readonly nodeId: string;
+  /** `total` and `store` first, then what is watched by name. */
+  readonly series: readonly SeriesState[];
+  /** The keys that are denied most; empty with `keys: 'off'`. */
+  readonly deniedKeys: readonly ShownKey[];
+}
+
+/** Rates are per second. */
+export interface SeriesState {
+  /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
+  readonly name: string;
+  readonly rate: number;
+  readonly denied: number;
+  readonly errors: number;
+  /** By degrade level 1 to 4. */
+  readonly degraded: readonly [number, number, number, number];
+  /** Tokens. */
+  readonly used: number;
+  /** Milliseconds, of the last whole minute and this one; undefined where no times are taken. */
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+export interface ShownKey {
+  readonly policy: string;
+  /** The key itself, or the beginning of its hash: the same on all nodes of a fleet. */
+  readonly key: string;
+  /** About how often, with what is long ago counted less. */
+  readonly denied: number;
+}
+
+const STATE_SECONDS = 10;
+const SHOWN_KEYS = 10;
+const SHOWN_HASH = 8;
+const SALT_BYTES = 16;
+
 /**
  * Watches what this process does: once a second it reads what the features have counted, and keeps the
  * differences at three horizons. Nothing is told to it by a decision. Abstract, so that it is its own injection token.
  */
 export abstract class RateLimitMonitor {
+  /** What this process has done in the last seconds. */
+  abstract state(): MonitorState;
+
+  /** All metrics, as data. */
+  abstract families(): Family[];
+
+  /** All metrics, in the text format of Prometheus. */
+  abstract text(): string;
+
   /** What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
 
@@ -42,16 +95,23 @@ export class Monitor extends RateLimitMonitor {
   private readonly events = new EventHub<MonitorEvents>(['tick']);
   private readonly reading = new Reading();
   private readonly table: SeriesTable;
+  private readonly families_ = new FamilyReader();
+  private readonly version = libraryVersion();
   private readAtMicros: number;
   private stopTicks: Cancel | undefined;
+  /** Of the hashes of keys; a fleet shares one. */
+  salt: Uint8Array = randomBytes(SALT_BYTES);
 
   constructor(
-    { maxSeries }: MonitorOptions,
-    private readonly sources: readonly Source[],
-    private readonly clock: Pick<Clock, 'now' | 'every'>,
+    private readonly nodeId: string,
+    private readonly options: MonitorOptions,
+    private readonly sources: Sources,
+    private readonly clock: Clock,
+    /** Called if a tick has failed: the next one is tried all the same. */
+    private readonly failed: (error: unknown) => void = () => {},
   ) {
     super();
-    this.table = new SeriesTable(maxSeries);
+    this.table = new SeriesTable(options.maxSeries);
     this.readAtMicros = clock.now();
   }
 
@@ -62,14 +122,46 @@ export class Monitor extends RateLimitMonitor {
     // At the beginning of each second, so that every second is one slot, however long ticks take.
     this.stopTicks = later(this.clock, rest < LEAST_TICK_MS ? rest + TICK_MS : rest, () => {
       this.stopTicks = undefined;
-      this.tick();
       this.start();
+      try {
+        this.tick();
+      } catch (error) {
+        this.failed(error);
+      }
     });
   }
 
   stop(): void {
     this.stopTicks?.();
     this.stopTicks = undefined;
+    this.sources.stop();
+  }
+
+  state(): MonitorState {
+    const nowMicros = this.clock.now();
+    return {
+      atMs: Math.round(this.clock.epochMs(nowMicros)),
+      nodeId: this.nodeId,
+      series: this.table.all().map((series) => stateOf(series, nowMicros)),
+      deniedKeys: this.deniedKeys(),
+    };
+  }
+
+  families(): Family[] {
+    const facts = this.sources.facts();
+    // A name that has counted since the last tick gets its place first: no series may begin as part of another.
+    this.fill(facts);
+    this.table.admitAll(this.reading);
+    const { table, version } = this;
+    const of = (kind: NamedKind, name: string): string | undefined => {
+      if (table.isNamed(kind, name)) return name;
+      return table.isRefused(kind, name) ? OTHER : undefined;
+    };
+    return this.families_.read(facts, { of, dropped: table.dropped, version });
+  }
+
+  text(): string {
+    return textOf(this.families());
   }
 
   series(kind: SeriesKind, name?: string): Series | undefined {
@@ -88,15 +180,54 @@ export class Monitor extends RateLimitMonitor {
   }
 
   private tick(): void {
-    const { reading, table } = this;
     const nowMicros = this.clock.now();
     const spanMs = (nowMicros - this.readAtMicros) / 1000;
     this.readAtMicros = nowMicros;
-    reading.clear();
-    for (const source of this.sources) source.read(reading);
+    this.sources.tick();
+    this.fill(this.sources.facts());
     // The figures are of the second that has just ended; after a stall all of them are.
     const atMicros = nowMicros - (Math.min(spanMs, TICK_MS) * 1000) / 2;
-    table.read(atMicros, spanMs, reading);
+    this.table.read(atMicros, spanMs, this.reading);
     this.events.emit('tick', { nowMicros });
   }
+
+  private fill(facts: Facts): void {
+    this.reading.clear();
+    this.sources.read(facts, this.reading);
+  }
+
+  private deniedKeys(): ShownKey[] {
+    const { keys } = this.options;
+    if (keys === 'off') return [];
+    return this.sources.deniedKeys(SHOWN_KEYS).map(({ policy, key, denied }) => {
+      return { policy, key: keys === 'plain' ? key : this.hashOf(key), denied };
+    });
+  }
+
+  private hashOf(key: string): string {
+    return createHmac('sha256', this.salt).update(key).digest('hex').slice(0, SHOWN_HASH);
+  }
+}
+
+function stateOf(series: Series, nowMicros: number): SeriesState {
+  const span = series.seconds.sum(nowMicros, STATE_SECONDS);
+  const perSecond = (count: number): number => (span.spanMs > 0 ? (count * 1000) / span.spanMs : 0);
+  const times = series.times(nowMicros, 2, -1);
+  const inMs = (part: number): number | undefined =>
+    times.count === 0 ? undefined : times.quantile(part) / 1000;
+  return {
+    name: series.name,
+    rate: perSecond(span.count),
+    denied: perSecond(span.denied),
+    errors: perSecond(span.errors),
+    degraded: [
+      perSecond(span.degraded1),
+      perSecond(span.degraded2),
+      perSecond(span.degraded3),
+      perSecond(span.degraded4),
+    ],
+    used: perSecond(span.used),
+    p50Ms: inMs(0.5),
+    p99Ms: inMs(0.99),
+  };
 }

@@ -89,6 +89,11 @@ export class SeriesTable {
     return this.named[kind].has(name);
   }
 
+  /** Whether the name found no room. */
+  isRefused(kind: NamedKind, name: string): boolean {
+    return this.refused[kind].has(name);
+  }
+
   /** The series of a name; `(other)` for those without room. */
   find(kind: SeriesKind, name?: string): Series | undefined {
     if (kind === 'total' || kind === 'store') return this[kind];
@@ -106,6 +111,11 @@ export class SeriesTable {
     for (const kind of NAMED_KINDS) this.readNamed(kind, atMicros, spanMs, reading.named[kind]);
   }
 
+  /** Gives new names their place, or none. */
+  admitAll({ named }: Reading): void {
+    for (const kind of NAMED_KINDS) this.admit(kind, named[kind]);
+  }
+
   private readNamed(
     kind: NamedKind,
     atMicros: number,
@@ -113,7 +123,7 @@ export class SeriesTable {
     rows: ReadonlyMap<string, Row>,
   ): void {
     const named = this.named[kind];
-    if (rows.size > named.size + this.refused[kind].size) this.admit(kind, rows);
+    this.admit(kind, rows);
     for (const [name, series] of named) {
       const row = rows.get(name);
       if (row !== undefined) series.read(atMicros, spanMs, row, row.times);
@@ -123,6 +133,7 @@ export class SeriesTable {
 
   /** New names that have counted anything, the busiest first. */
   private admit(kind: NamedKind, rows: ReadonlyMap<string, Row>): void {
+    if (rows.size === this.named[kind].size + this.refused[kind].size) return;
     const isNew = (name: string): boolean =>
       !this.named[kind].has(name) && !this.refused[kind].has(name);
     const added = [...rows].filter(([name, row]) => row.count > 0 && isNew(name));

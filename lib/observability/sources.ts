@@ -1,7 +1,219 @@
+import { type DegradationStats } from '../degradation/core/degradation-core.js';
+import { LEVELS, type RecoveryStats } from '../degradation/core/contract.js';
+import { type DeniedKey } from '../limiter/denied-keys.js';
+import {
+  type QuotaStats,
+  type RateLimiter,
+  type RateLimiterStats,
+} from '../limiter/rate-limiter.js';
+import { type Protection } from '../protection/protection.js';
+import { type ResourceStats } from '../protection/resource-stats.js';
+import { type RequestCounts, type TransportName } from '../requests/request-counts.js';
+import { type Transports } from '../requests/transport.js';
+import { STORE_OPS, type CallTimes, type OpCalls } from '../stores/call-times.js';
+import { LogLinear } from '../common/histogram.js';
+import { wireOf } from '../stores/redis/wire.js';
+import { type ResponseTimes } from './response-times.js';
 import { type Reading } from './series-table.js';
 
-/** A feature as the monitor sees it: its counts are read once a second, and nothing is told when they change. */
-export interface Source {
-  /** Fills in what has been counted since the start. */
-  read(into: Reading): void;
+/** What the configuration has to tell; it stands above this room, so whoever composes the module fills it in. */
+export interface ConfigFacts {
+  readonly revision: number;
+  /** Documents that were not taken, by kind. */
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+/** The parts of the application that are watched. A part that is not there is not in the figures. */
+export interface MonitorParts {
+  readonly limiter: RateLimiter;
+  readonly transports: Pick<Transports, 'counts'>;
+  readonly protection: Pick<Protection, 'stats' | 'timesOf'>;
+  /** Undefined as long as nothing degrades: to ask would open it, and Redis with it. */
+  readonly degradation: () => DegradationStats | undefined;
+  readonly responses?: ResponseTimes;
+  readonly config?: () => ConfigFacts;
+  /** Events over their limit that were dropped. */
+  readonly droppedEvents?: () => number;
+}
+
+/** What all parts have counted since the start, as of one instant. */
+export interface Facts {
+  readonly requests: ReadonlyMap<TransportName, RequestCounts>;
+  readonly limiter: RateLimiterStats;
+  readonly calls: CallTimes | undefined;
+  readonly storeIsUp: boolean;
+  readonly epoch: number;
+  readonly quotaHits: QuotaHits | undefined;
+  readonly protection: Readonly<Record<string, ResourceStats>>;
+  readonly timesOf: (resource: string) => LogLinear | undefined;
+  readonly degradation: DegradationStats | undefined;
+  readonly responses: ResponseTimes | undefined;
+  readonly config: ConfigFacts | undefined;
+  readonly droppedEvents: number | undefined;
+}
+
+/** Reads the parts. What only events tell is kept here. */
+export class Sources {
+  private storeIsUp = true;
+  private epoch = 0;
+  private readonly quotaHits = new QuotaHits();
+  private readonly storeTimes = new LogLinear();
+  private readonly stopListening: readonly (() => void)[];
+
+  constructor(private readonly parts: MonitorParts) {
+    const { limiter } = parts;
+    this.stopListening = [
+      limiter.on('store', ({ state }) => (this.storeIsUp = state === 'up')),
+      limiter.on('epoch', ({ epoch }) => (this.epoch = epoch)),
+    ];
+  }
+
+  stop(): void {
+    for (const stop of this.stopListening) stop();
+  }
+
+  facts(): Facts {
+    const { limiter, transports, protection, degradation, responses } = this.parts;
+    const { redis } = limiter;
+    const stats = limiter.stats();
+    return {
+      requests: transports.counts(),
+      limiter: stats,
+      calls: redis && wireOf(redis.client).calls,
+      storeIsUp: this.storeIsUp,
+      epoch: this.epoch,
+      quotaHits: stats.quota && this.quotaHits,
+      protection: protection.stats(),
+      timesOf: (resource) => protection.timesOf(resource),
+      degradation: degradation(),
+      responses,
+      config: this.parts.config?.(),
+      droppedEvents: this.parts.droppedEvents?.(),
+    };
+  }
+
+  /** A second has passed. */
+  tick(): void {
+    this.parts.responses?.tick();
+    this.parts.limiter.deniedKeys?.tick();
+    const { quota } = this.parts.limiter.stats();
+    if (quota !== undefined) this.quotaHits.add(quota);
+  }
+
+  deniedKeys(count: number): DeniedKey[] {
+    return this.parts.limiter.deniedKeys?.top(count) ?? [];
+  }
+
+  /** The series that these facts are about. */
+  read(facts: Facts, into: Reading): void {
+    readPolicies(facts, into);
+    readApps(facts, into);
+    readResources(facts, into);
+    this.readStore(facts, into);
+    readTotal(facts, into);
+  }
+
+  private readStore({ calls }: Facts, { store }: Reading): void {
+    if (calls === undefined) return;
+    this.storeTimes.clear();
+    for (const op of STORE_OPS) {
+      store.count += calls[op].times.count;
+      store.errors += failuresOf(calls[op]);
+      this.storeTimes.merge(calls[op].times);
+    }
+    store.count += store.errors;
+    store.times = this.storeTimes;
+  }
+}
+
+const failuresOf = ({ failures }: OpCalls): number =>
+  failures.timeout + failures.connection + failures.reply;
+
+function readPolicies({ limiter }: Facts, into: Reading): void {
+  for (const [name, { allowed, denied, shadowDenied }] of Object.entries(limiter.policies)) {
+    const row = into.of('policy', name);
+    row.count = allowed + denied + shadowDenied;
+    row.denied = denied;
+  }
+}
+
+function readApps({ limiter }: Facts, into: Reading): void {
+  for (const [name, { allowed, denied, used }] of Object.entries(limiter.quota?.apps ?? {})) {
+    const row = into.of('app', name);
+    row.count = allowed + denied;
+    row.denied = denied;
+    row.used = used;
+    into.total.used += used;
+  }
+}
+
+/** A resource may be protected, degraded or both; then the larger count is that of all its requests. */
+function readResources({ protection, timesOf, degradation }: Facts, into: Reading): void {
+  for (const [name, stats] of Object.entries(protection)) {
+    const row = into.of('resource', name);
+    row.count = stats.calls;
+    row.denied = stats.limited + stats.full + stats.waited + stats.open;
+    row.errors = stats.failed + stats.timedOut;
+    row.times = timesOf(name);
+  }
+  for (const recovery of degradation?.resources ?? []) {
+    const row = into.of('resource', recovery.resource);
+    row.count = Math.max(row.count, requestsOf(recovery));
+  }
+  for (const [name, levels] of Object.entries(degradation?.fallbacks.resources ?? {})) {
+    const row = into.of('resource', name);
+    for (const level of LEVELS) row[`degraded${level}`] = levels[level];
+  }
+}
+
+function requestsOf({ normal, held, stages }: RecoveryStats): number {
+  return stages.reduce((sum, stage) => sum + stage.admitted + stage.held, normal + held);
+}
+
+/**
+ * All requests: those at the guards. Without any guard the busiest policy stands for them; the sum of all
+ * policies would count a request several times.
+ */
+function readTotal({ requests, responses, degradation }: Facts, { total, named }: Reading): void {
+  for (const counts of requests.values()) {
+    total.count += counts.requests;
+    total.denied += counts.denied + counts.handedOver;
+  }
+  if (total.count === 0) {
+    for (const row of named.policy.values()) {
+      if (row.count <= total.count) continue;
+      total.count = row.count;
+      total.denied = row.denied;
+    }
+  }
+  total.errors = responses?.errors ?? 0;
+  total.times = responses?.times;
+  if (degradation === undefined) return;
+  for (const level of LEVELS) {
+    const byReason = Object.values(degradation.fallbacks.answers[level]);
+    total[`degraded${level}`] = byReason.reduce((sum, count) => sum + count, 0);
+  }
+}
+
+const SECONDS = 60;
+
+/** Which part of the decisions on quotas was made here, in the last minute. */
+export class QuotaHits {
+  private readonly decisions = new Float64Array(SECONDS + 1);
+  private readonly hits = new Float64Array(SECONDS + 1);
+  private ticks = 0;
+
+  add({ decisions, localHits }: QuotaStats): void {
+    const place = ++this.ticks % (SECONDS + 1);
+    this.decisions[place] = decisions;
+    this.hits[place] = localHits;
+  }
+
+  /** NaN if there was no decision. */
+  get ratio(): number {
+    const last = this.ticks % (SECONDS + 1);
+    const first = Math.max(0, this.ticks - SECONDS) % (SECONDS + 1);
+    const decisions = this.decisions[last]! - this.decisions[first]!;
+    return (this.hits[last]! - this.hits[first]!) / decisions;
+  }
 }

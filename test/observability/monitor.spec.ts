@@ -1,18 +1,24 @@
 import { MonitorOptions } from '../../lib/observability/monitor-options.js';
 import { Monitor } from '../../lib/observability/monitor.js';
 import { type Reading } from '../../lib/observability/series-table.js';
+import { type Sources } from '../../lib/observability/sources.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 
 const SECOND = 1_000_000;
 
 describe('Monitor', () => {
   const counted = { count: 0 };
-  const source = { read: (into: Reading) => void (into.total.count = counted.count) };
+  const sources = {
+    facts: () => ({}),
+    read: (_: unknown, into: Reading) => void (into.total.count = counted.count),
+    tick: () => {},
+    stop: () => {},
+  } as unknown as Sources;
 
   function started(startMicros = 0) {
     const clock = new ManualClock(startMicros);
     counted.count = 0;
-    const monitor = new Monitor(new MonitorOptions(), [source], clock);
+    const monitor = new Monitor('n', new MonitorOptions(), sources, clock);
     monitor.start();
     const total = monitor.series('total')!;
     return { clock, monitor, total };
@@ -51,11 +57,9 @@ describe('Monitor', () => {
 
   it('makes no tick of its own out of the rest of a second that a timer was early', () => {
     const clock = new ManualClock(0);
-    const early = {
-      now: () => clock.now(),
-      every: (ms: number, task: () => void) => clock.every(ms - 0.1, task),
-    };
-    const monitor = new Monitor(new MonitorOptions(), [source], early);
+    const { every } = clock;
+    clock.every = (ms, task) => every.call(clock, ms - 0.1, task);
+    const monitor = new Monitor('n', new MonitorOptions(), sources, clock);
     let ticks = 0;
     monitor.on('tick', () => ticks++);
     monitor.start();
@@ -73,5 +77,18 @@ describe('Monitor', () => {
     clock.advance(3000);
     expect(heard).toEqual([SECOND, 2 * SECOND, 3 * SECOND]);
     expect(clock.pending).toBe(0);
+  });
+
+  it('goes on after a tick that has failed, and tells of it', () => {
+    const clock = new ManualClock(0);
+    const failed: unknown[] = [];
+    const broken = { ...sources, facts: () => failing() } as unknown as Sources;
+    const failing = (): never => {
+      throw new Error('no figures');
+    };
+    const monitor = new Monitor('n', new MonitorOptions(), broken, clock, (e) => failed.push(e));
+    monitor.start();
+    clock.advance(2000);
+    expect(failed).toHaveLength(2);
   });
 });

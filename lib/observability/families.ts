@@ -1,0 +1,604 @@
+import { LogLinear } from '../common/histogram.js';
+import { LEVELS, REASONS, type RecoveryPhase } from '../degradation/core/contract.js';
+import { type BreakerKind } from '../protection/breaker-state.js';
+import { type ResourceCounts } from '../protection/resource-stats.js';
+import { FAILURE_KINDS, STORE_OPS } from '../stores/call-times.js';
+import { type NodeMode } from '../local/lease-calls.js';
+import { OTHER, type NamedKind } from './series-table.js';
+import { type Facts } from './sources.js';
+
+export type MetricKind = 'counter' | 'gauge' | 'histogram';
+
+/** A metric as data. Three writers make of it what their readers expect. */
+export interface FamilyInfo {
+  /** As Prometheus has it: with its unit, and `_total` of a counter. */
+  readonly name: string;
+  /** As OpenTelemetry has it. */
+  readonly otel: string;
+  /** As OpenTelemetry has it: `s`, `{request}`. Empty where there is none. */
+  readonly unit: string;
+  readonly kind: MetricKind;
+  readonly help: string;
+  /** Names of labels. Their values come from code and configuration only: never a key, a user or an address. */
+  readonly labels: readonly string[];
+}
+
+/** One series of a metric. */
+export interface Sample {
+  /** In the order of the family's labels. */
+  readonly labels: readonly string[];
+  /** Of a histogram the times themselves. */
+  readonly value: number | LogLinear;
+}
+
+export interface Family extends FamilyInfo {
+  readonly samples: readonly Sample[];
+}
+
+/** The borders of a histogram's buckets, in microseconds: borders of its cells as well, so counts are exact. */
+export const BUCKET_MICROS: readonly number[] = Array.from({ length: 17 }, (_, i) => 2 ** (i + 7));
+
+/** What families are made of, beside the facts. */
+export interface MetricNames {
+  /** The label of a name: itself, `(other)` if it found no room, undefined if it has counted nothing yet. */
+  of(kind: NamedKind, name: string): string | undefined;
+  /** Names that found no room. */
+  readonly dropped: number;
+  readonly version: string;
+}
+
+type Add = (value: number | LogLinear, ...labels: string[]) => void;
+
+interface Definition extends FamilyInfo {
+  read(facts: Facts, names: MetricNames, add: Add): void;
+}
+
+const MODES: readonly NodeMode[] = ['batch', 'paced', 'direct', 'offline'];
+const BREAKER_STATES: readonly BreakerKind[] = ['closed', 'open', 'half-open'];
+const PHASES: readonly RecoveryPhase[] = [
+  ...(['normal', 'degraded', 'probing', 'ramp', 'forced', 'disabled'] as const),
+];
+const CALL_OUTCOMES: readonly (keyof ResourceCounts)[] = [
+  ...(['succeeded', 'failed', 'neutral', 'limited', 'full', 'waited', 'open'] as const),
+];
+const SOURCES = ['local', 'store', 'fallback'] as const;
+
+const isOn = (one: string, other: string): number => (one === other ? 1 : 0);
+
+/** All metrics, in the order in which they are shown. A part that is not there adds nothing, and so has none. */
+const DEFINITIONS: readonly Definition[] = [
+  {
+    name: 'weir_requests_total',
+    otel: 'weir.requests',
+    unit: '{request}',
+    kind: 'counter',
+    help: 'Requests that met a rate limit, each once.',
+    labels: ['transport', 'outcome'],
+    read({ requests }, _, add) {
+      for (const [transport, { requests: all, denied, handedOver }] of requests) {
+        if (all === 0) continue;
+        add(all - denied - handedOver, transport, 'passed');
+        add(denied, transport, 'denied');
+        add(handedOver, transport, 'degraded');
+      }
+    },
+  },
+  {
+    name: 'weir_decisions_total',
+    otel: 'weir.decisions',
+    unit: '{decision}',
+    kind: 'counter',
+    help: 'Decisions on policies.',
+    labels: ['policy', 'outcome', 'source'],
+    read({ limiter }, names, add) {
+      for (const [policy, { bySource }] of Object.entries(limiter.policies)) {
+        const label = names.of('policy', policy);
+        if (label === undefined) continue;
+        for (const source of SOURCES) {
+          const { allowed, denied, shadowDenied } = bySource[source];
+          add(allowed, label, 'allowed', source);
+          add(denied, label, 'denied', source);
+          add(shadowDenied, label, 'shadow_denied', source);
+        }
+      }
+    },
+  },
+  {
+    name: 'weir_quota_decisions_total',
+    otel: 'weir.quota.decisions',
+    unit: '{decision}',
+    kind: 'counter',
+    help: 'Decisions on quotas; tier is the level that had not enough, or app.',
+    labels: ['app', 'outcome', 'tier', 'source'],
+    read({ limiter }, names, add) {
+      for (const [app, { bySource }] of Object.entries(limiter.quota?.apps ?? {})) {
+        const label = names.of('app', app);
+        if (label === undefined) continue;
+        for (const source of SOURCES) {
+          const { allowed, denied, deniedByCluster } = bySource[source];
+          add(allowed, label, 'allowed', 'app', source);
+          add(denied - deniedByCluster, label, 'denied', 'app', source);
+          add(deniedByCluster, label, 'denied', 'cluster', source);
+        }
+      }
+    },
+  },
+  {
+    name: 'weir_quota_local_hits_total',
+    otel: 'weir.quota.local_hits',
+    unit: '{decision}',
+    kind: 'counter',
+    help: 'Decisions on quotas that did not wait for the store.',
+    labels: [],
+    read: ({ limiter }, _, add) => limiter.quota && add(limiter.quota.localHits),
+  },
+  {
+    name: 'weir_quota_remote_calls_total',
+    otel: 'weir.quota.remote_calls',
+    unit: '{call}',
+    kind: 'counter',
+    help: 'Calls to the store for leases, of all apps together.',
+    labels: [],
+    read: ({ limiter }, _, add) => limiter.quota && add(limiter.quota.remoteCalls),
+  },
+  {
+    name: 'weir_local_ratio',
+    otel: 'weir.local_ratio',
+    unit: '1',
+    kind: 'gauge',
+    help: 'Part of the decisions on quotas in the last minute that did not wait for the store.',
+    labels: [],
+    read({ quotaHits }, _, add) {
+      if (quotaHits !== undefined && !Number.isNaN(quotaHits.ratio)) add(quotaHits.ratio);
+    },
+  },
+  {
+    name: 'weir_quota_used_tokens_total',
+    otel: 'weir.quota.used',
+    unit: '{token}',
+    kind: 'counter',
+    help: 'Tokens of allowed requests.',
+    labels: ['app'],
+    read({ limiter }, names, add) {
+      for (const [app, { used }] of Object.entries(limiter.quota?.apps ?? {})) {
+        const label = names.of('app', app);
+        if (label !== undefined) add(used, label);
+      }
+    },
+  },
+  {
+    name: 'weir_lease_tokens',
+    otel: 'weir.lease',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens that this process holds on lease.',
+    labels: ['app'],
+    read({ limiter }, names, add) {
+      for (const [app, { tokens }] of Object.entries(limiter.quota?.apps ?? {})) {
+        const label = names.of('app', app);
+        if (label !== undefined) add(tokens, label);
+      }
+    },
+  },
+  {
+    name: 'weir_mode',
+    otel: 'weir.mode',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 for the mode in which requests of an app are decided here.',
+    labels: ['app', 'mode'],
+    read({ limiter }, names, add) {
+      for (const [app, { mode }] of Object.entries(limiter.quota?.apps ?? {})) {
+        if (names.of('app', app) !== app) continue;
+        for (const one of MODES) add(isOn(mode, one), app, one);
+      }
+    },
+  },
+  {
+    name: 'weir_store_up',
+    otel: 'weir.store.up',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 while Redis answers in time.',
+    labels: [],
+    read: ({ calls, storeIsUp }, _, add) => calls && add(storeIsUp ? 1 : 0),
+  },
+  {
+    name: 'weir_store_call_seconds',
+    otel: 'weir.store.call.duration',
+    unit: 's',
+    kind: 'histogram',
+    help: 'Calls to Redis, from the sending to the answer.',
+    labels: ['op'],
+    read({ calls }, _, add) {
+      if (calls !== undefined) for (const op of STORE_OPS) add(calls[op].times, op);
+    },
+  },
+  {
+    name: 'weir_store_failures_total',
+    otel: 'weir.store.failures',
+    unit: '{call}',
+    kind: 'counter',
+    help: 'Calls to Redis without a useful answer.',
+    labels: ['op', 'kind'],
+    read({ calls }, _, add) {
+      if (calls === undefined) return;
+      for (const op of STORE_OPS) {
+        for (const kind of FAILURE_KINDS) add(calls[op].failures[kind], op, kind);
+      }
+    },
+  },
+  {
+    name: 'weir_store_items_total',
+    otel: 'weir.store.items',
+    unit: '{item}',
+    kind: 'counter',
+    help: 'Decisions and other items that calls to Redis carried; by calls, how many travel together.',
+    labels: ['op'],
+    read({ calls }, _, add) {
+      if (calls !== undefined) for (const op of STORE_OPS) add(calls[op].items, op);
+    },
+  },
+  {
+    name: 'weir_epoch',
+    otel: 'weir.epoch',
+    unit: '1',
+    kind: 'gauge',
+    help: "The store's epoch: it changes when the store has lost state.",
+    labels: [],
+    read: ({ limiter, epoch }, _, add) => limiter.quota && add(epoch),
+  },
+  {
+    name: 'weir_nodes',
+    otel: 'weir.nodes',
+    unit: '{node}',
+    kind: 'gauge',
+    help: 'Processes that share the store, as this one knows it.',
+    labels: [],
+    read: ({ limiter }, _, add) => limiter.store && add(limiter.store.nodes),
+  },
+  {
+    name: 'weir_keys',
+    otel: 'weir.keys',
+    unit: '{key}',
+    kind: 'gauge',
+    help: 'Keys that have a bucket of their own in this process.',
+    labels: [],
+    read: ({ limiter }, _, add) => add(limiter.keys),
+  },
+  {
+    name: 'weir_waiting',
+    otel: 'weir.waiting',
+    unit: '{caller}',
+    kind: 'gauge',
+    help: 'Callers of acquire that wait for tokens, by policy.',
+    labels: ['policy'],
+    read({ limiter }, names, add) {
+      for (const policy of Object.keys(limiter.policies)) {
+        const label = names.of('policy', policy);
+        if (label !== undefined) add(limiter.waiting[policy] ?? 0, label);
+      }
+    },
+  },
+  {
+    name: 'weir_overflowed_total',
+    otel: 'weir.overflowed',
+    unit: '{decision}',
+    kind: 'counter',
+    help: 'Decisions for keys that found no room and shared a bucket.',
+    labels: ['policy'],
+    read({ limiter }, names, add) {
+      for (const [policy, { overflowed }] of Object.entries(limiter.policies)) {
+        const label = names.of('policy', policy);
+        if (label !== undefined) add(overflowed, label);
+      }
+    },
+  },
+  {
+    name: 'weir_dropped_events_total',
+    otel: 'weir.dropped_events',
+    unit: '{event}',
+    kind: 'counter',
+    help: 'Events over their limit that were dropped.',
+    labels: [],
+    read: ({ droppedEvents }, _, add) => droppedEvents !== undefined && add(droppedEvents),
+  },
+  {
+    name: 'weir_response_seconds',
+    otel: 'weir.response.duration',
+    unit: 's',
+    kind: 'histogram',
+    help: 'Answers of guarded HTTP routes, from the first guard on; without denials.',
+    labels: [],
+    read: ({ responses }, _, add) => responses && add(responses.times),
+  },
+  {
+    name: 'weir_response_errors_total',
+    otel: 'weir.response.errors',
+    unit: '{request}',
+    kind: 'counter',
+    help: 'Answers of guarded HTTP routes with a status of 500 and more; denials are none.',
+    labels: [],
+    read: ({ responses }, _, add) => responses && add(responses.errors),
+  },
+  {
+    name: 'weir_degraded_answers_total',
+    otel: 'weir.degraded_answers',
+    unit: '{request}',
+    kind: 'counter',
+    help: 'Answers in the place of normal ones, by degrade level and cause.',
+    labels: ['level', 'reason'],
+    read({ degradation }, _, add) {
+      if (degradation === undefined) return;
+      for (const level of LEVELS) {
+        for (const reason of REASONS) {
+          add(degradation.fallbacks.answers[level][reason], String(level), reason);
+        }
+      }
+    },
+  },
+  {
+    name: 'weir_unanswered_total',
+    otel: 'weir.unanswered',
+    unit: '{request}',
+    kind: 'counter',
+    help: 'Requests that no degrade level had an answer for.',
+    labels: ['reason'],
+    read({ degradation }, _, add) {
+      if (degradation === undefined) return;
+      for (const reason of REASONS) add(degradation.fallbacks.unanswered[reason], reason);
+    },
+  },
+  {
+    name: 'weir_recovery_state',
+    otel: 'weir.recovery.state',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 for the state that a degradable resource is in.',
+    labels: ['resource', 'state'],
+    read({ degradation }, names, add) {
+      for (const { resource, phase } of degradation?.resources ?? []) {
+        if (names.of('resource', resource) !== resource) continue;
+        for (const one of PHASES) add(isOn(phase, one), resource, one);
+      }
+    },
+  },
+  {
+    name: 'weir_recovery_percent',
+    otel: 'weir.recovery.percent',
+    unit: '%',
+    kind: 'gauge',
+    help: 'Part of the requests that reaches the resource, 0 to 100.',
+    labels: ['resource'],
+    read({ degradation }, names, add) {
+      for (const { resource, percent } of degradation?.resources ?? []) {
+        if (names.of('resource', resource) === resource) add(percent, resource);
+      }
+    },
+  },
+  {
+    name: 'weir_recovery_trips_total',
+    otel: 'weir.recovery.trips',
+    unit: '{trip}',
+    kind: 'counter',
+    help: 'How often a resource fell to degraded, by cause.',
+    labels: ['resource', 'cause'],
+    read({ degradation }, names, add) {
+      for (const { resource, trips } of degradation?.resources ?? []) {
+        const label = names.of('resource', resource);
+        if (label === undefined) continue;
+        for (const [cause, count] of Object.entries(trips)) add(count, label, cause);
+      }
+    },
+  },
+  {
+    name: 'weir_resource_calls_total',
+    otel: 'weir.resource.calls',
+    unit: '{call}',
+    kind: 'counter',
+    help: 'Calls of protected resources, by how they ended or why they did not begin.',
+    labels: ['resource', 'outcome'],
+    read({ protection }, names, add) {
+      for (const [resource, stats] of Object.entries(protection)) {
+        const label = names.of('resource', resource);
+        if (label === undefined) continue;
+        for (const outcome of CALL_OUTCOMES) add(stats[outcome], label, outcome);
+      }
+    },
+  },
+  {
+    name: 'weir_resource_call_seconds',
+    otel: 'weir.resource.call.duration',
+    unit: 's',
+    kind: 'histogram',
+    help: 'How long the work of a protected resource took.',
+    labels: ['resource'],
+    read({ protection, timesOf }, names, add) {
+      for (const resource of Object.keys(protection)) {
+        const label = names.of('resource', resource);
+        const times = timesOf(resource);
+        if (label !== undefined && times !== undefined) add(times, label);
+      }
+    },
+  },
+  {
+    name: 'weir_resource_in_flight',
+    otel: 'weir.resource.in_flight',
+    unit: '{call}',
+    kind: 'gauge',
+    help: 'Calls of a protected resource whose work goes on.',
+    labels: ['resource'],
+    read({ protection }, names, add) {
+      for (const [resource, { inFlight }] of Object.entries(protection)) {
+        const label = names.of('resource', resource);
+        if (label !== undefined) add(inFlight, label);
+      }
+    },
+  },
+  {
+    name: 'weir_resource_waiting',
+    otel: 'weir.resource.waiting',
+    unit: '{call}',
+    kind: 'gauge',
+    help: 'Calls that wait for a slot of a protected resource.',
+    labels: ['resource'],
+    read({ protection }, names, add) {
+      for (const [resource, { waiting }] of Object.entries(protection)) {
+        const label = names.of('resource', resource);
+        if (label !== undefined) add(waiting, label);
+      }
+    },
+  },
+  {
+    name: 'weir_breaker_state',
+    otel: 'weir.breaker.state',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 for the state that the breaker of a resource is in.',
+    labels: ['resource', 'state'],
+    read({ protection }, names, add) {
+      for (const [resource, { breaker }] of Object.entries(protection)) {
+        if (breaker === undefined || names.of('resource', resource) !== resource) continue;
+        for (const one of BREAKER_STATES) {
+          add(isOn(breaker.state, one), resource, one.replace('-', '_'));
+        }
+      }
+    },
+  },
+  {
+    name: 'weir_breaker_openings_total',
+    otel: 'weir.breaker.openings',
+    unit: '{opening}',
+    kind: 'counter',
+    help: 'How often the breaker of a resource has opened.',
+    labels: ['resource'],
+    read({ protection }, names, add) {
+      for (const [resource, { breaker }] of Object.entries(protection)) {
+        const label = names.of('resource', resource);
+        if (breaker !== undefined && label !== undefined) add(breaker.openings, label);
+      }
+    },
+  },
+  {
+    name: 'weir_answer_cache_total',
+    otel: 'weir.answer_cache',
+    unit: '{lookup}',
+    kind: 'counter',
+    help: 'What became of answers in the caches of degrade levels 1 (shared) and 2 (process).',
+    labels: ['level', 'result'],
+    read({ degradation }, _, add) {
+      if (degradation === undefined) return;
+      const { shared, process, refused, rejected } = degradation.caches;
+      if (shared !== undefined) {
+        add(shared.hits, '1', 'hit');
+        add(shared.misses, '1', 'miss');
+        add(shared.tooBig, '1', 'refused');
+      }
+      add(process.hits, '2', 'hit');
+      add(process.misses, '2', 'miss');
+      add(sumOf(refused), '2', 'refused');
+      add(sumOf(rejected), '2', 'rejected');
+    },
+  },
+  {
+    name: 'weir_config_revision',
+    otel: 'weir.config.revision',
+    unit: '1',
+    kind: 'gauge',
+    help: 'The revision of the configuration that holds here.',
+    labels: [],
+    read: ({ config }, _, add) => config && add(config.revision),
+  },
+  {
+    name: 'weir_config_refused_total',
+    otel: 'weir.config.refused',
+    unit: '{document}',
+    kind: 'counter',
+    help: 'Configurations that were not taken.',
+    labels: ['kind'],
+    read({ config }, _, add) {
+      for (const [kind, count] of Object.entries(config?.refused ?? {})) add(count, kind);
+    },
+  },
+  {
+    name: 'weir_series_dropped_total',
+    otel: 'weir.series.dropped',
+    unit: '{name}',
+    kind: 'counter',
+    help: 'Policies, apps and resources that found no room and are part of (other).',
+    labels: [],
+    read: (_, names, add) => add(names.dropped),
+  },
+  {
+    name: 'weir_build_info',
+    otel: 'weir.build.info',
+    unit: '1',
+    kind: 'gauge',
+    help: '1, with the version of the library.',
+    labels: ['version'],
+    read: (_, { version }, add) => add(1, version),
+  },
+];
+
+const sumOf = (counts: object): number =>
+  Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
+
+/** All metrics that there can be; for those who have to name them beforehand. */
+export const FAMILIES: readonly FamilyInfo[] = DEFINITIONS;
+
+/**
+ * Makes metrics of facts. A counter that is a difference of others never shows less than it has shown: what
+ * reads it would take that for a restart.
+ */
+export class FamilyReader {
+  private readonly highest = new Map<string, number>();
+
+  read(facts: Facts, names: MetricNames): Family[] {
+    return DEFINITIONS.map((definition) => this.family(definition, facts, names)).filter(
+      ({ samples }) => samples.length > 0,
+    );
+  }
+
+  private family(definition: Definition, facts: Facts, names: MetricNames): Family {
+    const samples = new Map<string, { labels: readonly string[]; value: number | LogLinear }>();
+    definition.read(facts, names, (value, ...labels) => {
+      const id = labels.join('\n');
+      const known = samples.get(id);
+      if (known === undefined) samples.set(id, { labels, value });
+      else known.value = added(known.value, value, labels.includes(OTHER));
+    });
+    const { name, otel, unit, kind, help, labels } = definition;
+    const all = [...samples.values()];
+    if (DIFFERENCES.has(name)) for (const sample of all) this.keepHighest(name, sample);
+    return { name, otel, unit, kind, help, labels, samples: all };
+  }
+
+  private keepHighest(
+    name: string,
+    sample: { labels: readonly string[]; value: number | LogLinear },
+  ): void {
+    const id = `${name}\n${sample.labels.join('\n')}`;
+    const highest = Math.max(this.highest.get(id) ?? 0, sample.value as number);
+    this.highest.set(id, highest);
+    sample.value = highest;
+  }
+}
+
+/** A later guard turns a request away that an earlier one let pass; a message stands in for a missing answer. */
+const DIFFERENCES: ReadonlySet<string> = new Set(['weir_requests_total', 'weir_unanswered_total']);
+
+function added(
+  before: number | LogLinear,
+  value: number | LogLinear,
+  isOther: boolean,
+): number | LogLinear {
+  if (typeof before === 'number' || typeof value === 'number') {
+    return (before as number) + (value as number);
+  }
+  if (!isOther) return value;
+  // The first of several is still the histogram of a resource itself, which must not be written to.
+  const sum = new LogLinear();
+  sum.merge(before);
+  sum.merge(value);
+  return sum;
+}

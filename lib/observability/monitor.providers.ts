@@ -1,0 +1,109 @@
+import {
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
+import { type HttpAdapterHost } from '@nestjs/core';
+import { SystemClock, type Clock } from '../common/clock.js';
+import { newNodeId } from '../common/ids.js';
+import { MinuteLog } from '../common/minute-log.js';
+import { quotedError } from '../common/quoted.js';
+import { withoutUndefined } from '../common/validate.js';
+import { DegradeParts } from '../degradation/degradation.providers.js';
+import { RateLimiter } from '../limiter/rate-limiter.js';
+import { Protection } from '../protection/protection.js';
+import { OPTIONAL_ADAPTER, OPTIONS, provide } from '../requests/module-tokens.js';
+import { Transports } from '../requests/transport.js';
+import { type MonitorOptions } from './monitor-options.js';
+import { Monitor, RateLimitMonitor } from './monitor.js';
+import { ResponseTimes } from './response-times.js';
+import { Sources, type MonitorParts } from './sources.js';
+
+/** The module's options, as far as the monitor reads them. */
+export interface MonitorModuleOptions {
+  /** Checked, with its defaults; false if nothing is watched. */
+  readonly monitor: MonitorOptions | false;
+  readonly enabled: boolean;
+  readonly nodeId?: string;
+  readonly clock?: Clock;
+}
+
+/** What stands above this room and has something to tell. */
+export type PartsAbove = Pick<MonitorParts, 'config' | 'droppedEvents'>;
+
+/** The token of those parts; whoever composes the module provides them. */
+export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
+
+/** Runs the monitor of an application: its ticks, the times of its answers, its listeners. */
+export class MonitorLifecycle implements OnModuleInit, OnApplicationShutdown {
+  readonly monitor: Monitor;
+  private readonly responses: ResponseTimes | undefined;
+  private readonly log: MinuteLog<unknown>;
+
+  constructor(
+    private readonly options: MonitorOptions,
+    private readonly transports: Transports,
+    private readonly limiter: RateLimiter,
+    { nodeId = newNodeId(), clock = new SystemClock() }: Partial<MonitorModuleOptions>,
+    parts: Omit<MonitorParts, 'limiter' | 'transports' | 'responses'>,
+    adapterHost: HttpAdapterHost | undefined,
+  ) {
+    const http = transports.counts().get('http');
+    const server = (): unknown => adapterHost?.httpAdapter?.getHttpServer() as unknown;
+    this.responses =
+      options.responses && http !== undefined ? new ResponseTimes(http, clock, server) : undefined;
+    const logger = new Logger('RateLimitMonitor');
+    const tell = (_: string, error: unknown): void =>
+      logger.warn(`The figures of a second could not be read: ${quotedError(error)}`);
+    const again = (name: string, _: number, error: unknown): void => tell(name, error);
+    this.log = new MinuteLog(clock, { once: tell, again });
+    const watched = withoutUndefined({ responses: this.responses });
+    const sources = new Sources({ limiter, transports, ...parts, ...watched });
+    this.monitor = new Monitor(nodeId, options, sources, clock, (error) => {
+      this.log.add('tick', error);
+    });
+  }
+
+  onModuleInit(): void {
+    const { onDenied, keys } = this.options;
+    if (keys !== 'off') this.limiter.deniedKeys?.watch();
+    if (onDenied !== undefined) {
+      for (const counts of this.transports.counts().values()) counts.onDenied.push(onDenied);
+    }
+    this.responses?.start();
+    this.monitor.start();
+  }
+
+  onApplicationShutdown(): void {
+    this.responses?.stop();
+    this.monitor.stop();
+    this.log.close();
+  }
+}
+
+export const monitorProviders: Provider[] = [
+  provide(
+    MonitorLifecycle,
+    [OPTIONS, RateLimiter, Transports, Protection, DegradeParts, PARTS_ABOVE, OPTIONAL_ADAPTER],
+    (
+      options: MonitorModuleOptions,
+      limiter: RateLimiter,
+      transports: Transports,
+      protection: Protection,
+      degradation: DegradeParts,
+      above: PartsAbove,
+      adapterHost: HttpAdapterHost | undefined,
+    ) => {
+      const { monitor, enabled } = options;
+      if (monitor === false || !enabled) return undefined;
+      const parts = { protection, degradation: () => degradation.openedStats, ...above };
+      return new MonitorLifecycle(monitor, transports, limiter, options, parts, adapterHost);
+    },
+  ),
+  provide(
+    RateLimitMonitor,
+    [{ token: MonitorLifecycle, optional: true }],
+    (lifecycle: MonitorLifecycle | undefined) => lifecycle?.monitor,
+  ),
+];
