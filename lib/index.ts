@@ -270,6 +270,15 @@ export {
 } from './limiter/rate-limiter.js';
 export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
+export { MonitorOptions } from './observability/monitor-options.js';
+export {
+  RateLimitMonitor,
+  type MonitorEvents,
+  type MonitorState,
+  type SeriesState,
+  type ShownKey,
+} from './observability/monitor.js';
+export { type Family, type FamilyInfo, type Sample } from './observability/families.js';
 export { ClusterQuota } from './limiter/rate-limiter.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

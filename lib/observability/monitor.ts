@@ -78,10 +78,10 @@ export abstract class RateLimitMonitor {
   /** All metrics, in the text format of Prometheus. */
   abstract text(): string;
 
-  /** What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
+  /** @internal What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
 
-  /** All that is kept. */
+  /** @internal All that is kept. */
   abstract allSeries(): Series[];
 
   /** Listens; the result stops listening. */

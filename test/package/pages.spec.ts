@@ -143,7 +143,7 @@ describe('the names in README and docs', () => {
 });
 
 /** Options that are groups of options. */
-const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation', 'config'];
+const GROUPS = ['headers', 'grpc', 'kafka', 'websocket', 'degradation', 'config', 'monitor'];
 
 /** A class of errors says its code so. */
 const CODE = /readonly code(: string)? = '[A-Z_]+'/g;
@@ -197,6 +197,7 @@ describe('the tables in README and docs', () => {
         ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
       ],
     ],
+    ['docs/monitoring.md', 'Options of monitor', new weir.MonitorOptions(), ['onDenied']],
     ['docs/hot-reload.md', 'Options of config', new ConfigOptions(), ['file', 'source']],
   ])('have every option and its default: %s, %s', (page, heading, defaults, withoutDefault) => {
     const table = tableBelow(readPage(page), heading);
