@@ -540,8 +540,8 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
-const sumOf = (counts: object): number =>
-  Object.values(counts).reduce((sum: number, count: number) => sum + count, 0);
+const sumOf = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0);
 
 /** All metrics that there can be; for those who have to name them beforehand. */
 export const FAMILIES: readonly FamilyInfo[] = DEFINITIONS;

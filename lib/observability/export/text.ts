@@ -58,8 +58,5 @@ export function escapedValue(text: string): string {
 
 /** A name without characters that would move a terminal's cursor, and not longer than anybody reads. */
 export function shownName(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text
-    .slice(0, LONGEST_VALUE)
-    .replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '·');
+  return text.slice(0, LONGEST_VALUE).replace(/[\p{Cc}\p{Cf}]/gu, '·');
 }
