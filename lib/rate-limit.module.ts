@@ -19,6 +19,7 @@ import { RequestBuilder } from './limits/request-builder.js';
 import { RateLimitFilter } from './limits/rate-limit.filter.js';
 import { RateLimitGuard } from './limits/rate-limit.guard.js';
 import { RequestFaults } from './limits/request-faults.js';
+import { Admission } from './requests/admission.js';
 import { Transports } from './requests/transport.js';
 import { type RoutePolicy } from './limits/route-policy.js';
 import { RouteTable } from './limits/route-table.js';
@@ -48,7 +49,7 @@ const SHARED = [
   ...[RateLimiter, ClusterQuota, RateLimitConfig, Protection, RateLimitGuard, RateLimitFilter],
   ...[RoutePolicies, RouteTable, RequestBuilder, Transports, Waiting, DroppedEvents, RequestFaults],
   ...[ProtectionFilter, TurnedAway],
-  ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload, RateLimitMonitor],
+  ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload, Admission, RateLimitMonitor],
 ];
 
 /** Rate limits for a Nest application. Import it once, at the root. */

@@ -45,6 +45,7 @@ import {
 import { PARTS_ABOVE, type PartsAbove } from './observability/monitor.providers.js';
 import { HandlerExplorer } from './requests/handlers.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
+import { type TierQuestion } from './requests/tier.js';
 import { Transports } from './requests/transport.js';
 import { GraphqlTransport } from './transports/graphql/graphql.transport.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -202,13 +203,17 @@ export const providers: Provider[] = [
   ),
   provide(
     RequestBuilder,
-    [RoutePolicies, OPTIONS, RequestFaults, AwaitedValues],
+    [RoutePolicies, OPTIONS, RequestFaults, AwaitedValues, Overload],
     (
       routePolicies: RoutePolicies,
-      { app }: RateLimitModuleOptions,
+      { app, tier }: RateLimitModuleOptions,
       faults: RequestFaults,
       awaited: AwaitedValues,
-    ) => new RequestBuilder(routePolicies, app, faults, awaited),
+      { tiers }: Overload,
+    ) => {
+      const tierOfAll = tier && ((question: TierQuestion) => tiers.nameForPolicies(question));
+      return new RequestBuilder(routePolicies, app, faults, awaited, tierOfAll);
+    },
   ),
   provide(
     Waiting,

@@ -11,6 +11,7 @@ import { ModuleMissingError } from '../common/errors.js';
 import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
+import { Admission } from '../requests/admission.js';
 import { refusalOf } from '../requests/rejections.js';
 import { subjectOf } from '../requests/subject.js';
 import { CallerGone, Transports, type Transport, type WaitPolicy } from '../requests/transport.js';
@@ -50,6 +51,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     @Optional() @Inject(Transports) private readonly transports: Transports,
     @Optional() @Inject(Waiting) private readonly waiting: Waiting,
     @Optional() @Inject(RequestFaults) private readonly faults: RequestFaults,
+    @Optional() @Inject(Admission) private readonly admission?: Admission,
   ) {
     this.routes = routes ?? NO_MODULE;
   }
@@ -91,9 +93,32 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     }
     const transport = this.transports.of(context);
     const around = transport.around?.(context);
-    return around === undefined
-      ? this.decide(plan, context, transport)
-      : around(() => this.decide(plan, context, transport));
+    const isInLine = this.admission?.isOn === true && transport.entersLine?.(context) === true;
+    const decide = isInLine ? () => this.enterLine(plan, context, transport) : undefined;
+    if (around === undefined) return decide?.() ?? this.decide(plan, context, transport);
+    return around(decide ?? (() => this.decide(plan, context, transport)));
+  }
+
+  /** Requests of HTTP were in line at their server; all others are here, before anything is charged. */
+  private enterLine(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    transport: Transport,
+  ): boolean | Promise<boolean> {
+    const admission = this.admission!;
+    const admitted = admission.admit({
+      subject: subjectOf(context),
+      question: () => transport.questionOf(context),
+      isGone: () => transport.isGone?.(context) === true,
+      patience: transport.waitPolicyOf?.(context, true),
+    });
+    if (admitted === true) return this.decide(plan, context, transport);
+    return admitted.then((fate) => {
+      if (fate === 'run') return this.decide(plan, context, transport);
+      if (fate === 'gone') return false;
+      const refusal = refusalByLine(admission.retryAfterMs());
+      throw transport.rejection(context, refusal, plan);
+    });
   }
 
   private decide(
@@ -350,6 +375,14 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       return undefined;
     }
   }
+}
+
+/** No policy has refused, so none is asked how to say it. */
+function refusalByLine(retryAfterMs: number): Decision {
+  return {
+    ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs, resetMs: retryAfterMs },
+    ...{ timestampMs: Date.now(), policy: 'overload', tier: 'node', source: 'local' },
+  };
 }
 
 /** Whether an interceptor can answer in the place of the handler. */

@@ -9,6 +9,7 @@ import { type Ledger } from './charges.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
 import { type RoutePolicies } from './route-policies.js';
 import { UnknownLimit } from '../requests/rejections.js';
+import { type TierQuestion } from '../requests/tier.js';
 import { CallerGone, type RequestReader } from '../requests/transport.js';
 import { type PolicyChoice, type PolicyUse } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
@@ -32,6 +33,8 @@ export class RequestBuilder {
     private readonly app: PerRequest<string> | undefined,
     private readonly faults: FaultListener,
     readonly awaited: AwaitedValues,
+    /** The module's `tier`; it has its own way to tell of faults. */
+    private readonly tierOfAll?: (question: TierQuestion) => string | undefined,
   ) {}
 
   /** The request of a route with one plain policy. */
@@ -42,7 +45,7 @@ export class RequestBuilder {
     reader: RequestReader,
   ): PolicyRequest {
     const key = this.keyOf(policy, plan, context, reader);
-    return requestOf(policy.name, key, this.tierOf(policy, plan, context));
+    return requestOf(policy.name, key, this.tierOf(policy, plan, context, reader));
   }
 
   /** Everything that the plan charges, less what was paid already. */
@@ -131,7 +134,7 @@ export class RequestBuilder {
     const whose =
       key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
     const figures = limit === undefined ? undefined : this.checked(name, limit, plan);
-    const chosen = figures ?? tier ?? this.tierOf(policy, plan, context);
+    const chosen = figures ?? tier ?? this.tierOf(policy, plan, context, reader);
     return {
       ...requestOf(name, whose, chosen),
       cost: cost ?? this.costFor(policy, plan, context),
@@ -208,11 +211,15 @@ export class RequestBuilder {
 
   /** A caller without a tier has the default one. */
   private tierOf(
-    { name, tier }: AppliedPolicy,
+    { name, tier, hasTiers }: AppliedPolicy,
     plan: RoutePlan,
     context: ExecutionContext,
+    reader: RequestReader,
   ): string | LimitInput | undefined {
-    if (typeof tier !== 'function') return tier;
+    if (typeof tier !== 'function') {
+      if (tier !== undefined || !hasTiers || this.tierOfAll === undefined) return tier;
+      return this.tierOfAll(reader.questionOf(context));
+    }
     let value: Tier | null;
     try {
       value = this.awaited.read<Tier | null>(name, tier, context) ?? undefined;

@@ -65,6 +65,8 @@ export interface AppliedPolicy {
   readonly keyOf: KeyReader;
   readonly keyText: string;
   readonly tier: RouteOptions['tier'];
+  /** There are tiers for the module's `tier` to choose from. */
+  readonly hasTiers: boolean;
   /** Only if it depends on the request; a plain number is the limiter's own affair. */
   readonly cost: ((context: ExecutionContext) => number) | undefined;
   /** If it does not. */
@@ -137,6 +139,7 @@ export function splitPolicy(
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
     keyText: keyInWords(options.key),
     tier: options.tier,
+    hasTiers: Object.keys(input.tiers ?? {}).length > 0,
     cost: typeof cost === 'function' ? cost : undefined,
     fixedCost: typeof cost === 'number' ? cost : undefined,
     skipIf: options.skipIf,

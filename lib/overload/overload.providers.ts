@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, type Provider } from '@nestjs/common';
 import { SystemClock, type Clock } from '../common/clock.js';
+import { Admission } from '../requests/admission.js';
 import { OPTIONS, provide } from '../requests/module-tokens.js';
 import { type TierResolver } from '../requests/tier.js';
 import { OverloadLog } from './overload.log.js';
@@ -37,5 +38,6 @@ export const overloadProviders: Provider[] = [
       log: OverloadLog,
     ) => new Overload({ options: overload, tier, clock, log, isEnabled: enabled }),
   ),
+  { provide: Admission, useExisting: Overload },
   provide(OverloadShutdown, [Overload], (overload: Overload) => new OverloadShutdown(overload)),
 ];

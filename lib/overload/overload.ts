@@ -1,5 +1,7 @@
 import { type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
+import { Admission, type Admitted, type Entry } from '../requests/admission.js';
+import { type WaitPolicy } from '../requests/transport.js';
 import { type TierQuestion, type TierResolver } from '../requests/tier.js';
 import {
   type LoadSample,
@@ -34,9 +36,11 @@ export interface OverloadParts {
 
 /** Standing, refusals and long turns are told about once in so long. */
 const LOOK_MS = 1000;
+/** Waits that refusals name in turn, from the least to twice as much. */
+const RETRY_STEPS = 16;
 
 /** The protection of this process from more requests than it can serve. */
-export class Overload {
+export class Overload extends Admission {
   readonly line: Line;
   readonly tiers: Tiers;
   /** Counted by the transports. */
@@ -46,6 +50,9 @@ export class Overload {
   private readonly hub = new EventHub<OverloadEvents>(['standing', 'load', 'refused']);
   private readonly turns: LoopTurns;
   private readonly changed: ((settings: OverloadSettings) => void)[] = [];
+  /** Requests that were in line at a guard. */
+  private readonly entered = new WeakSet<object>();
+  private refusals = 0;
   private source: LoadSource | undefined;
   private look: Cancel | undefined;
   private isClosed = false;
@@ -57,6 +64,7 @@ export class Overload {
   private before: readonly TierCounts[] = [];
 
   constructor(private readonly parts: OverloadParts) {
+    super();
     const { options, clock, tier, log } = parts;
     this.settings = checkOverload(options ?? {});
     this.tiers = new Tiers(this.settings, tier, options?.isExempt, log.tierFault);
@@ -110,6 +118,50 @@ export class Overload {
   enter(waiting: Waiting): void {
     if (this.isOn && waiting.tier !== PASSES) return this.line.enter(waiting);
     waiting.run();
+  }
+
+  admit(entry: Entry): true | Promise<Admitted> {
+    const { subject, patience } = entry;
+    if (this.entered.has(subject)) return true;
+    this.entered.add(subject);
+    const tier = this.tiers.placeOf(entry.question());
+    if (tier === PASSES) {
+      this.exempt++;
+      return true;
+    }
+    if (this.line.isClear(tier)) return true;
+    const wait = (): Promise<Admitted> =>
+      new Promise((resolve) => this.line.enter(new WaitingEntry(tier, entry, resolve)));
+    return patience === undefined ? wait() : this.waitPatiently(wait, patience);
+  }
+
+  retryAfterMs(): number {
+    const { retryAfterMs } = this.settings;
+    this.refusals = (this.refusals + 1) % RETRY_STEPS;
+    return Math.round(retryAfterMs * (1 + this.refusals / (RETRY_STEPS - 1)));
+  }
+
+  /** Its sender keeps what comes after it, so it stands in line again and again, and runs in the end. */
+  private async waitPatiently(
+    wait: () => Promise<Admitted>,
+    patience: WaitPolicy,
+  ): Promise<Admitted> {
+    const { clock } = this.parts;
+    const until = clock.now() + patience.maxWaitMs * 1000;
+    patience.begin();
+    try {
+      for (;;) {
+        const fate = await wait();
+        if (fate !== 'refused') return fate;
+        if (clock.now() >= until) return 'run';
+        patience.keepAlive();
+        await new Promise<void>((resolve) => {
+          clock.after(this.settings.line.intervalMicros / 1000, resolve);
+        });
+      }
+    } finally {
+      patience.end();
+    }
   }
 
   /** Checks a section of the document; the result brings it into force, and cannot fail. */
@@ -220,6 +272,29 @@ export class Overload {
       const [now, then] = [totals(byTier), totals(this.before)];
       this.parts.log.rested(now.waited - then.waited, now.refused - then.refused);
     }
+  }
+}
+
+/** A request at a guard that waits for its turn. */
+class WaitingEntry implements Waiting {
+  constructor(
+    readonly tier: number,
+    private readonly entry: Pick<Entry, 'isGone'>,
+    private readonly end: (fate: Admitted) => void,
+  ) {}
+
+  run(): void {
+    this.end('run');
+  }
+
+  refuse(): void {
+    this.end('refused');
+  }
+
+  isGone(): boolean {
+    const hasLeft = this.entry.isGone();
+    if (hasLeft) this.end('gone');
+    return hasLeft;
   }
 }
 

@@ -59,11 +59,20 @@ export class Tiers {
     if (this.isExempt !== undefined && this.passes(question)) return PASSES;
     const name = this.nameOf(question);
     if (name === undefined) return this.lowest;
-    return name === EXEMPT ? PASSES : this.places.get(name)!;
+    if (name === EXEMPT) return PASSES;
+    const place = this.places.get(name);
+    if (place === undefined) this.fault('name', name);
+    return place ?? this.lowest;
   }
 
-  /** The name that the resolver gives, if it is one. */
-  nameOf(question: TierQuestion): string | undefined {
+  /** The tier for policies, which have tiers of their own: whether there is one of that name, they know. */
+  nameForPolicies(question: TierQuestion): string | undefined {
+    const name = this.nameOf(question);
+    return name === EXEMPT ? undefined : name;
+  }
+
+  /** The name that the resolver gives, if it is a name. */
+  private nameOf(question: TierQuestion): string | undefined {
     if (this.resolver === undefined) return undefined;
     let name: unknown;
     try {
@@ -71,10 +80,9 @@ export class Tiers {
     } catch (error) {
       return this.fault('throws', error);
     }
-    if (name === undefined || name === EXEMPT) return name;
-    if (typeof name !== 'string')
-      return this.fault(isStrayPromise(name) ? 'promise' : 'type', name);
-    return this.places.has(name) ? name : this.fault('name', name);
+    if (name === undefined) return undefined;
+    if (typeof name === 'string') return name;
+    return this.fault(isStrayPromise(name) ? 'promise' : 'type', name);
   }
 
   private passes(question: TierQuestion): boolean {

@@ -2,6 +2,7 @@ import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInfo } from '../limiter/rate-limiter.js';
 import { type RequestCounts, type TransportName } from './request-counts.js';
+import { type TierQuestion } from './tier.js';
 import {
   type RateLimitedException,
   type RefusedBody,
@@ -42,6 +43,8 @@ export interface RequestReader {
   placeAt?(context: ExecutionContext, place: number): unknown;
   /** The HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
+  /** The request as the module's `tier` sees it. */
+  questionOf(context: ExecutionContext): TierQuestion;
 }
 
 /** How callers learn of a decision. */
@@ -58,6 +61,10 @@ export interface DecisionWriter {
   turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): unknown;
   /** Calls back if the caller goes away; the result stops listening. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void;
+  /** True for requests that no server has put in line. */
+  entersLine?(context: ExecutionContext): boolean;
+  /** The caller has gone; of transports that can tell without being asked to listen. */
+  isGone?(context: ExecutionContext): boolean;
   /** A wrapper around the decision on this request; undefined if it needs none. */
   around?(context: ExecutionContext): Around | undefined;
   /** Answers a request whose guard failed. Only of transports that throw a GuardFailure. */

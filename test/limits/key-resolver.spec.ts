@@ -33,6 +33,7 @@ function readerOf(request: FakeRequest): RequestReader {
     userOf: () => request.user,
     valueAt: (_context, path) => valueAt(request, path),
     methodOf: () => 'GET',
+    questionOf: () => ({ transport: 'http', method: 'GET', path: '/', headers: {} }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { type TierQuestion } from '../../requests/tier.js';
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepCharge } from '../../limits/charges.js';
@@ -65,6 +66,18 @@ export class GraphqlTransport implements Transport {
   methodOf(context: ExecutionContext): string {
     const { info } = callOf(context);
     return `${info?.parentType?.name}.${info?.fieldName}`;
+  }
+
+  questionOf(context: ExecutionContext): TierQuestion {
+    const field = this.methodOf(context);
+    const request = requestOf(callOf(context).context);
+    const headers = request?.extra?.request?.headers ?? request?.headers ?? {};
+    return { transport: 'graphql', method: field, path: field, headers };
+  }
+
+  /** Of a subscription; other operations have come by HTTP. */
+  entersLine(context: ExecutionContext): boolean {
+    return requestOf(callOf(context).context)?.extra !== undefined;
   }
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {

@@ -1,3 +1,4 @@
+import { type TierQuestion } from '../../requests/tier.js';
 import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
@@ -79,6 +80,20 @@ export class GrpcTransport implements Transport {
 
   methodOf(context: ExecutionContext): string {
     return callOf(context).getPath();
+  }
+
+  questionOf(context: ExecutionContext): TierQuestion {
+    const call = callOf(context);
+    const path = call.getPath();
+    return { transport: 'grpc', method: path, path, headers: call.metadata.getMap() };
+  }
+
+  entersLine(): boolean {
+    return true;
+  }
+
+  isGone(context: ExecutionContext): boolean {
+    return callOf(context).cancelled;
   }
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {

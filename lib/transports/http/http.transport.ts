@@ -8,6 +8,7 @@ import { type HttpAdapterHost } from '@nestjs/core';
 import { type Decision } from '../../limiter/decision.js';
 import { servedPathText } from '../../limits/route-place.js';
 import { RequestCounts } from '../../requests/request-counts.js';
+import { type TierQuestion } from '../../requests/tier.js';
 import { HEADERS } from '../../requests/nest-metadata.js';
 import {
   RateLimitedException,
@@ -78,6 +79,12 @@ export class HttpTransport implements Transport {
 
   methodOf(context: ExecutionContext): string {
     return requestOf(context).method;
+  }
+
+  questionOf(context: ExecutionContext): TierQuestion {
+    const request = requestOf(context);
+    const [path = ''] = urlOf(request).split('?', 1);
+    return { transport: 'http', method: request.method, path, headers: request.headers };
   }
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {

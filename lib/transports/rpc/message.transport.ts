@@ -1,3 +1,4 @@
+import { type TierQuestion } from '../../requests/tier.js';
 import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
@@ -104,10 +105,23 @@ export class MessageTransport implements Transport {
     return patternOf(context.getHandler(), subjectNameOf(messageContextOf(context)));
   }
 
-  decided(context: ExecutionContext, decision: Decision): void {
-    if (decision.allowed) return;
+  questionOf(context: ExecutionContext): TierQuestion {
+    const pattern = this.methodOf(context);
     const message = messageContextOf(context);
-    if (isRmq(message)) this.receipts.give(message, this.isOneWay(context));
+    const headers: Record<string, unknown> = {};
+    for (const name of messageHeaderNames(message)) {
+      const small = name.toLowerCase();
+      headers[small] = messageHeaderOf(message, small);
+    }
+    return { transport: 'rpc', method: pattern, path: pattern, headers };
+  }
+
+  entersLine(): boolean {
+    return true;
+  }
+
+  decided(context: ExecutionContext, decision: Decision): void {
+    if (!decision.allowed) this.acknowledge(context);
   }
 
   rejection(
@@ -115,16 +129,21 @@ export class MessageTransport implements Transport {
     decision: Decision,
     { id }: RouteFacts,
   ): RateLimitedException {
+    // Nothing was decided before the line refused it.
+    if (decision.tier === 'node') this.acknowledge(context);
     return this.isOneWay(context)
       ? new DeniedEvent(decision, id)
       : new RateLimitedException(decision);
   }
 
   refusal(context: ExecutionContext, body: RefusedBody, { id }: RouteFacts): Error {
+    this.acknowledge(context);
+    return this.isOneWay(context) ? new RefusedEvent(body, id) : new RefusedException(body);
+  }
+
+  private acknowledge(context: ExecutionContext): void {
     const message = messageContextOf(context);
-    const isOneWay = this.isOneWay(context);
-    if (isRmq(message)) this.receipts.give(message, isOneWay);
-    return isOneWay ? new RefusedEvent(body, id) : new RefusedException(body);
+    if (isRmq(message)) this.receipts.give(message, this.isOneWay(context));
   }
 
   isOneWay(context: ExecutionContext): boolean {

@@ -1,3 +1,4 @@
+import { type TierQuestion } from '../../requests/tier.js';
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
 import { keepPrimitiveDecision } from '../../limits/charges.js';
@@ -76,6 +77,21 @@ export class WsTransport implements Transport {
   methodOf(context: ExecutionContext): string {
     const event: unknown = Reflect.getMetadata(SOCKET_MESSAGE, context.getHandler());
     return typeof event === 'string' ? event : (JSON.stringify(event) ?? SOCKET_MESSAGE);
+  }
+
+  questionOf(context: ExecutionContext): TierQuestion {
+    const event = this.methodOf(context);
+    const { handshake, request } = socketOf(context);
+    const headers = handshake?.headers ?? request?.headers ?? {};
+    return { transport: 'ws', method: event, path: event, headers };
+  }
+
+  entersLine(): boolean {
+    return true;
+  }
+
+  isGone(context: ExecutionContext): boolean {
+    return isClosed(socketOf(context));
   }
 
   decided(context: ExecutionContext, decision: Decision): void {
