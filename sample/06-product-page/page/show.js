@@ -118,8 +118,9 @@ export function showState({ recovery, vitals, deadlineMs, upstreams }) {
     'came back': recovery.recovered,
     'held before': recovery.held,
     'open breakers': open.length === 0 ? 'none' : open.join(', '),
-    'p99.9 of answers': `${Math.round(vitals.answers.p999Ms)} of ${deadlineMs} ms`,
-    'p99.9 of the loop': `${Math.round(vitals.loopDelay.p999Ms)} ms`,
+    '99.9 % answered in': `${Math.round(vitals.answers.p999Ms)} ms`,
+    deadline: `${deadlineMs} ms`,
+    'event loop late by': `${Math.round(vitals.loopDelay.p999Ms)} ms`,
   });
 }
 
