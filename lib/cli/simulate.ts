@@ -53,6 +53,7 @@ export const simulate: Command = {
     if (random === undefined) {
       const quota = file === undefined ? undefined : await quotaIn(file);
       rows = await runAll(named ?? SCENARIOS, { quota, nodes, seed }, svg, progress);
+      printSummary(rows, progress);
     } else {
       const taken = [file, nodes, svg].find((one) => one !== undefined);
       if (taken !== undefined) throw new UsageError(`'${taken}' does not go with --random.`);
@@ -137,6 +138,42 @@ async function runRandom(
 }
 
 const toNote = (note: string): string => `  not promised here: ${note}`;
+
+/** What the figures come to, over all scenarios: the worst of each, beside that of the other ways to do it. */
+function printSummary(rows: readonly Row[], output: Output): void {
+  const ours = (figure: string): Row[] =>
+    rows.filter((row) => row.contender === 'weir' && row.figure.startsWith(figure));
+  const judged = (figure: string): Row[] => ours(figure).filter(({ bar }) => bar !== null);
+  const least = (those: readonly Row[]): number => Math.min(...those.map(({ value }) => value));
+  const most = (those: readonly Row[]): number => Math.max(...those.map(({ value }) => value));
+  /** What another way has in the same scenarios. */
+  const of = (contender: string, those: readonly Row[]): Row[] =>
+    rows.filter(
+      (row) =>
+        row.contender === contender &&
+        those.some(({ scenario, figure }) => scenario === row.scenario && figure === row.figure),
+    );
+  const used = judged('utilisation');
+  const local = judged('local decisions');
+  const calls = ours('store calls per second').filter((row) => of('call per request', [row])[0]);
+  const spans = judged('worst ');
+  const lines = [
+    used.length > 0 &&
+      `used of what could be had: at least ${percent(least(used))} ` +
+        `(fixed split ${percent(least(of('fixed split', used)))})`,
+    local.length > 0 && `decided without waiting for the store: at least ${percent(least(local))}`,
+    calls.length > 0 &&
+      `calls to the store: at most ${inShort(most(calls))} a second ` +
+        `(call per request ${inShort(most(of('call per request', calls)))})`,
+    spans.length > 0 &&
+      `admitted of what the bound allows, in the worst span: ${percent(most(spans))}`,
+  ].filter((line) => line !== false);
+  if (lines.length > 0)
+    output.log(['', 'In short:', ...lines.map((line) => `  ${line}`)].join('\n'));
+}
+
+const percent = (part: number): string =>
+  `${(100 * part).toLocaleString('en', { maximumFractionDigits: 1 })} %`;
 
 /** Returns whether every bar was met. */
 function printVerdict(rows: readonly Row[], output: Output): boolean {

@@ -93,6 +93,23 @@ describe('a config file', () => {
     expect(err).toContain(message);
   });
 
+  it('is summed up in words, beside what others make of it', async () => {
+    const config = fileOf('small.json', SMALL);
+    const { out } = await command(config, '--scenario', 'skew-overload', '--nodes', '3');
+    const [, summary] = /\nIn short:\n([^]*?)\n\n/.exec(out)!;
+    const percent = String.raw`\d+(\.\d)? %`;
+    expect(summary!.split('\n')).toEqual([
+      expect.stringMatching(
+        `^  used of what could be had: at least ${percent} \\(fixed split ${percent}\\)$`,
+      ),
+      expect.stringMatching(`^  decided without waiting for the store: at least ${percent}$`),
+      expect.stringMatching(
+        /^ {2}calls to the store: at most [\d,.]+ a second \(call per request [\d,.]+\)$/,
+      ),
+      expect.stringMatching(`^  admitted of what the bound allows, in the worst span: ${percent}$`),
+    ]);
+  });
+
   it('is what the scenarios run on', async () => {
     const config = fileOf('small.json', SMALL);
     const { code, out } = await command(config, '--scenario', 'failover');
