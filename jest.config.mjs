@@ -9,6 +9,8 @@ export default {
     '^nestjs-weir$': '<rootDir>/lib/index.ts',
     '^nestjs-weir/algorithms$': '<rootDir>/lib/algorithms.ts',
     '^nestjs-weir/grpc$': '<rootDir>/lib/grpc.ts',
+    '^nestjs-weir/otel$': '<rootDir>/lib/otel.ts',
+    '^nestjs-weir/prometheus$': '<rootDir>/lib/prometheus.ts',
     '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
   },
   transform: {

@@ -25,10 +25,13 @@ export class CallTimes implements Readonly<Record<StoreOp, OpCalls>> {
   readonly lease = new OpCalls();
   readonly config = new OpCalls();
   readonly board = new OpCalls();
+  /** Called for each call that was answered; nearly always empty. */
+  readonly listeners = new Set<(op: StoreOp, micros: number) => void>();
 
   answered(op: StoreOp, micros: number, items: number): void {
     this[op].times.record(micros);
     this[op].items += items;
+    for (const listener of this.listeners) listener(op, micros);
   }
 
   failed(op: StoreOp, error: unknown): void {
