@@ -140,6 +140,8 @@ export {
   BulkheadOptions,
   SlowCallOptions,
   type PresetName,
+  type RateKey,
+  type RateOptions,
   type ResourceInput,
   type ResourceOptions,
   type ResourcesInput,

@@ -65,14 +65,19 @@ export class Fallbacks {
   constructor(private readonly parts: FallbackParts) {}
 
   /** Does the work, and `options.fallback` if that fails. */
-  async run(resource: Resource, work: Work<unknown>, options: RunOptions): Promise<unknown> {
+  async run(
+    resource: Resource,
+    work: Work<unknown>,
+    options: RunOptions,
+    args = options.args,
+  ): Promise<unknown> {
     const { fallback, ...own } = options;
     if (typeof fallback !== 'function') {
       throw new InvalidArgumentError('run.fallback', fallback, 'a function');
     }
     const caller = this.callerOf(own);
     try {
-      return await resource.run(work, own);
+      return await resource.run(work, own, args);
     } catch (error) {
       if (!this.isReplaceable(error, resource, caller)) throw error;
       resource.replaced(error);

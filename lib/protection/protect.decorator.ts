@@ -120,12 +120,12 @@ function wrap(
       // The caller of a method that returns a promise looks for errors there.
       return rejected(error);
     }
-    if (fallback === undefined) return protection.run(resource, work, about);
+    if (fallback === undefined) return protection.run(resource, work, about, args);
     const instead = (failure: Failure): unknown => {
       const answer = typeof fallback === 'string' ? (this as Methods)[fallback]! : fallback;
       return answer.call(this, failure, ...args);
     };
-    return protection.run(resource, work, { ...about, fallback: instead });
+    return protection.run(resource, work, { ...about, fallback: instead }, args);
   };
 }
 

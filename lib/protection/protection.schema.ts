@@ -85,6 +85,22 @@ const PRESET_FIGURES =
 
 const preset = choice(...(Object.keys(PRESETS) as PresetName[]));
 
+const A_POLICY = 'the name of a policy';
+
+const rateSchema = group({
+  policy: field(text(A_POLICY), 'The policy that calls are charged to'),
+  key: field(
+    z.strictObject(
+      {
+        arg: whole(0).meta({ description: 'The place of an argument, counted from 0' }),
+        path: field(text("a path such as 'sku.id'"), 'Where in the argument the value is'),
+      },
+      { error: '{ arg: place }, or { arg: place, path }' },
+    ),
+    'Whose tokens a call takes; without it all calls of the resource share a bucket',
+  ),
+});
+
 const resourceSchema = group({
   preset: field(preset, `Figures to begin with: ${PRESET_FIGURES}`),
   deadline: field(
@@ -101,7 +117,10 @@ const resourceSchema = group({
   ),
   slow: field(orOff(slowSchema, 'an object with threshold…'), 'Which calls are slow, and told of'),
   rate: field(
-    orOff(text('the name of a policy'), 'the name of a policy'),
+    orOff(
+      z.union([text(A_POLICY), rateSchema], { error: A_POLICY }),
+      `${A_POLICY}, an object with policy and key`,
+    ),
     'The policy that limits the rate of calls',
   ),
   maxValueBytes: field(orOff(whole(), 'a whole number from 1 on'), 'Larger values are refused'),

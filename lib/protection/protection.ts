@@ -15,6 +15,7 @@ import {
   joinOptions,
   sameSettings,
   type ResourceInput,
+  type ResourceOptions,
   type ResourceSettings,
   type ResourcesInput,
 } from './resource-options.js';
@@ -77,12 +78,12 @@ export class Protection {
    * of `DeadlineExceededError`, `BulkheadRejectedError`, `BreakerOpenError`, `BigValueError`,
    * `ProtectionRejectedError` and the reason of the caller's signal.
    */
-  run<T>(name: string, work: Work<T>, options?: RunOptions): Promise<T> {
+  run<T>(name: string, work: Work<T>, options?: RunOptions, args = options?.args): Promise<T> {
     const resource = this.resources.get(name);
     if (resource === undefined) return Promise.reject(this.unknown(name));
     if (this.instead !== undefined) return this.instead.run(work, options) as Promise<T>;
-    if (options?.fallback === undefined) return resource.run(work, options) as Promise<T>;
-    return this.fallbacks.run(resource, work, options) as Promise<T>;
+    if (options?.fallback === undefined) return resource.run(work, options, args) as Promise<T>;
+    return this.fallbacks.run(resource, work, options, args) as Promise<T>;
   }
 
   /**
@@ -191,8 +192,7 @@ export class Protection {
 
   /** A document holds no functions: those of the code hold on. */
   private whole(name: string, resources: ResourcesInput): ResourceInput {
-    const { isFailure } = joinOptions(this.declared.get(name), this.ofCode.get(name));
-    const kept = isFailure === undefined ? undefined : { isFailure };
+    const kept = functionsOf(joinOptions(this.declared.get(name), this.ofCode.get(name)));
     if (resources[name] === undefined) return joinOptions(this.declared.get(name), kept);
     checkShape(`${AT}.${name}`, resources[name]);
     return joinOptions(this.declared.get(name), kept, resources[name]);
@@ -207,11 +207,11 @@ export class Protection {
   }
 
   private checkRate(name: string, { rate }: ResourceSettings, policies: PolicyNames): void {
-    if (rate === undefined || policies().includes(rate)) return;
-    const { message } = new UnknownPolicyError(rate, policies());
+    if (rate === undefined || policies().includes(rate.policy)) return;
+    const { message } = new UnknownPolicyError(rate.policy, policies());
     throw new InvalidArgumentError(
       `${AT}.${name}.rate`,
-      rate,
+      rate.policy,
       'a policy',
       `${AT}.${name}.rate: ${message}`,
     );
@@ -234,4 +234,13 @@ export class Protection {
   private unknown(name: string): UnknownResourceError {
     return new UnknownResourceError(name, [...this.resources.keys()]);
   }
+}
+
+/** The functions among the options of a resource. */
+function functionsOf({ isFailure, rate }: ResourceOptions): ResourceOptions {
+  const key = typeof rate === 'object' && typeof rate.key === 'function' ? rate.key : undefined;
+  return {
+    ...(isFailure !== undefined && { isFailure }),
+    ...(key !== undefined && { rate: { key } }),
+  };
 }

@@ -1,6 +1,7 @@
 import { durationMs, type Duration } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { spread } from '../common/ids.js';
+import { isAsyncFunction } from '../common/promises.js';
 import {
   oneOf,
   plainObject,
@@ -56,6 +57,21 @@ export class SlowCallOptions {
   maxLabel = 200;
 }
 
+/**
+ * Whose tokens a call takes: the value of an argument, `{ arg: 0 }`, something in it, `{ arg: 1, path: 'sku.id' }`, or
+ * what a function makes of the arguments. Names of arguments do not survive compilation, so there are none.
+ */
+export type RateKey =
+  | { readonly arg: number; readonly path?: string }
+  | ((...args: never[]) => string | number | undefined | null);
+
+/** The policy that calls are charged to. */
+export interface RateOptions {
+  readonly policy: string;
+  /** Without one all calls of the resource share a bucket. */
+  readonly key?: RateKey;
+}
+
 /** The protection of one resource: nothing but the options given here, or by the preset. */
 export interface ResourceOptions {
   /** Where to begin; whatever else is given stands over it. */
@@ -65,8 +81,8 @@ export interface ResourceOptions {
   readonly bulkhead?: Partial<BulkheadOptions> | false;
   readonly breaker?: Partial<BreakerOptions> | false;
   readonly slow?: Partial<SlowCallOptions> | false;
-  /** A policy of the limiter that calls are charged to, under the resource's name as key. */
-  readonly rate?: string | false;
+  /** A policy of the limiter that calls are charged to; by its name alone, under the resource's name as key. */
+  readonly rate?: string | Partial<RateOptions> | false;
   /** Values that are bigger than this are refused; see `RunOptions.value`. */
   readonly maxValueBytes?: number | false;
   /**
@@ -108,9 +124,14 @@ export interface ResourceSettings {
   readonly bulkhead: BulkheadSettings | undefined;
   readonly breaker: BreakerSettings | undefined;
   readonly slow: SlowCallSettings | undefined;
-  readonly rate: string | undefined;
+  readonly rate: RateSettings | undefined;
   readonly maxValueBytes: number;
   readonly isFailure: ResourceOptions['isFailure'];
+}
+
+export interface RateSettings {
+  readonly policy: string;
+  readonly key: RateKey | undefined;
 }
 
 export interface BulkheadSettings {
@@ -156,12 +177,9 @@ export function compileResource(at: string, input: ResourceInput, seed: string):
   const preset = presetOf(at, input);
   const given = joinOptions(preset === undefined ? undefined : PRESETS[preset], input);
   rejectUnknown(at, given, KNOWN_OPTIONS);
-  const { rate, maxValueBytes, isFailure } = given;
+  const { maxValueBytes, isFailure } = given;
   const deadlineMicros = microsOrOff(given.deadline, `${at}.deadline`);
   const slow = slowOf(`${at}.slow`, given.slow);
-  if (rate !== undefined && rate !== false && (typeof rate !== 'string' || rate === '')) {
-    throw new InvalidArgumentError(`${at}.rate`, rate, 'the name of a policy');
-  }
   if (isFailure !== undefined && typeof isFailure !== 'function') {
     throw new InvalidArgumentError(`${at}.isFailure`, isFailure, 'a function');
   }
@@ -174,7 +192,7 @@ export function compileResource(at: string, input: ResourceInput, seed: string):
     bulkhead,
     breaker: breakerOf(`${at}.breaker`, given.breaker, { deadlineMicros, slow, seed }),
     slow,
-    rate: rate === false ? undefined : rate,
+    rate: rateOf(`${at}.rate`, given.rate),
     maxValueBytes: isGiven(maxValueBytes) ? maxValueBytes : Infinity,
     isFailure,
   };
@@ -206,6 +224,35 @@ function presetOf(at: string, input: ResourceInput): PresetName | undefined {
   const field = preset === undefined ? `${at}.preset` : at;
   if (named !== undefined) oneOf(field, named, Object.keys(PRESETS));
   return named;
+}
+
+function rateOf(at: string, input: ResourceOptions['rate']): RateSettings | undefined {
+  if (!isGiven(input)) return undefined;
+  if (typeof input === 'string' && input !== '') return { policy: input, key: undefined };
+  plainObject(at, input, 'the name of a policy, an object with policy and key, or false');
+  const { policy, key } = input as RateOptions;
+  rejectUnknown(at, input as RateOptions, ['policy', 'key']);
+  if (typeof policy !== 'string' || policy === '') {
+    throw new InvalidArgumentError(`${at}.policy`, policy, 'the name of a policy');
+  }
+  if (key !== undefined) checkKey(`${at}.key`, key);
+  return { policy, key };
+}
+
+function checkKey(at: string, key: RateKey): void {
+  if (typeof key === 'function') {
+    if (!isAsyncFunction(key)) return;
+    throw new InvalidArgumentError(at, key, 'a function that is not async');
+  }
+  plainObject(at, key, '{ arg: place }, { arg: place, path }, or a function of the arguments');
+  rejectUnknown(at, key, ['arg', 'path']);
+  const { arg, path } = key;
+  if (!Number.isInteger(arg) || arg < 0) {
+    throw new InvalidArgumentError(`${at}.arg`, arg, 'a place counted from 0');
+  }
+  if (path !== undefined && (typeof path !== 'string' || path === '')) {
+    throw new InvalidArgumentError(`${at}.path`, path, "a path such as 'sku.id'");
+  }
 }
 
 function bulkheadOf(at: string, input: ResourceOptions['bulkhead']): BulkheadSettings | undefined {

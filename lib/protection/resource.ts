@@ -79,14 +79,15 @@ export class Resource implements RunOwner {
     return this.settings.slow?.thresholdMicros ?? Infinity;
   }
 
-  run(work: Work<unknown>, options?: RunOptions): Promise<unknown> {
+  /** `args` are the arguments of the call, of which a rate may be by one. */
+  run(work: Work<unknown>, options?: RunOptions, args = options?.args): Promise<unknown> {
     const now = this.now();
     const run = new Run(this, work, now);
     this.counts.calls++;
     try {
       if (options !== undefined) takeOptions(run, options, now);
       if (this.gate !== undefined) {
-        const wait = this.gate.ask(run);
+        const wait = this.gate.ask(run, args ?? NO_ARGUMENTS);
         if (wait !== undefined) return this.enterAfter(wait, run, now);
       }
       if (!this.enter(run, now)) return run.answer();
@@ -124,7 +125,7 @@ export class Resource implements RunOwner {
     const { bulkhead: line } = this;
     this.settings = settings;
     if (!sameSettings(settings.breaker, before.breaker)) this.breaker = this.newBreaker(settings);
-    if (settings.rate !== before.rate) this.gate = this.newGate(settings);
+    if (!sameSettings(settings.rate, before.rate)) this.gate = this.newGate(settings);
     if (line === undefined || settings.bulkhead === undefined) {
       this.bulkhead = newBulkhead(settings);
     }
@@ -293,6 +294,8 @@ export class Resource implements RunOwner {
     return rate === undefined ? undefined : new RateGate(this.name, rate, limiter!, clock);
   }
 }
+
+const NO_ARGUMENTS: readonly unknown[] = [];
 
 function newBulkhead({ bulkhead }: ResourceSettings): Bulkhead | undefined {
   return bulkhead && new Bulkhead(bulkhead.maxInFlight, bulkhead.maxQueue);

@@ -36,6 +36,8 @@ export interface RunOptions {
   readonly label?: string | (() => string);
   /** The value to be sent; refused if it is bigger than `maxValueBytes`. */
   readonly value?: unknown;
+  /** The arguments of the call, where the key of `rate` reads one of them. `@Protect` has those of the method. */
+  readonly args?: readonly unknown[];
   /** Answers in the place of work that failed, was too slow, or was not let through. */
   readonly fallback?: (failure: Failure) => unknown;
 }
@@ -258,7 +260,7 @@ export class Run extends Alarm implements RunContext, Waiter {
 }
 
 const KNOWN_OPTIONS: readonly (keyof RunOptions)[] = [
-  ...(['signal', 'parent', 'deadlineMs', 'label', 'value', 'fallback'] as const),
+  ...(['signal', 'parent', 'deadlineMs', 'label', 'value', 'args', 'fallback'] as const),
 ];
 
 /** The caller's deadline stands beside the resource's: whichever ends first holds. */

@@ -3,6 +3,7 @@ import {
   createRateLimiter,
   Protection,
   type ResourceInput,
+  type RateKey,
   type ResourceOptions,
   type ResourcesInput,
 } from 'nestjs-weir';
@@ -102,6 +103,18 @@ describe('options that cannot work', () => {
     [{ db: { isFailure: 'always' } }, 'protection.db.isFailure'],
     [{ db: { rate: 5 } }, 'protection.db.rate'],
     [{ db: { rate: 'reads' } }, 'protection.db.rate'],
+    [{ db: { rate: '' } }, 'protection.db.rate'],
+    [{ db: { rate: {} } }, 'protection.db.rate.policy'],
+    [{ db: { rate: { policy: 'reads', by: 0 } } }, 'protection.db.rate.by'],
+    [{ db: { rate: { policy: 'reads', key: 0 } } }, 'protection.db.rate.key'],
+    [{ db: { rate: { policy: 'reads', key: {} } } }, 'protection.db.rate.key.arg'],
+    [{ db: { rate: { policy: 'reads', key: { arg: -1 } } } }, 'protection.db.rate.key.arg'],
+    [{ db: { rate: { policy: 'reads', key: { arg: 'id' } } } }, 'protection.db.rate.key.arg'],
+    [
+      { db: { rate: { policy: 'reads', key: { arg: 0, path: '' } } } },
+      'protection.db.rate.key.path',
+    ],
+    [{ db: { rate: { policy: 'reads', key: async () => 'a' } } }, 'protection.db.rate.key'],
     ['redis', 'protection'],
   ])('%j: the error names %s', (resources, field) => {
     expect(() => new Protection(resources as ResourcesInput)).toThrow(
@@ -121,7 +134,7 @@ describe('options that cannot work', () => {
 });
 
 describe('the rate of a resource', () => {
-  const benchWith = (rate: string, more: ResourceOptions = {}) => {
+  const benchWith = (rate: ResourceOptions['rate'] & {}, more: ResourceOptions = {}) => {
     const clock = new ManualClock();
     const limiter = createRateLimiter({
       clock,
@@ -175,6 +188,58 @@ describe('the rate of a resource', () => {
     await clock.advanceAsync(200);
     expect(await all).toEqual([undefined, undefined, 'limited']);
     expect(began).toEqual([0, 100]);
+  });
+
+  describe('by an argument', () => {
+    const DOCUMENT = {
+      sku: {
+        id: 'b',
+        get odd(): string {
+          throw new Error('odd');
+        },
+      },
+    };
+
+    it.each<[string, RateKey, readonly unknown[], string]>([
+      ['an argument', { arg: 0 }, ['a'], 'a'],
+      ['a number', { arg: 0 }, [42], '42'],
+      ['something in an argument', { arg: 1, path: 'sku.id' }, ['a', DOCUMENT], 'b'],
+      ['a function', (one: number, two: number) => one + two, [1, 2], '3'],
+      ['an argument that is missing', { arg: 3 }, ['a'], '(none)'],
+      ['a path that leads nowhere', { arg: 0, path: 'sku.id' }, ['a'], '(none)'],
+      ['an object', { arg: 0 }, [DOCUMENT], '(none)'],
+      ['an empty text', { arg: 0 }, [''], '(none)'],
+      ['something that throws', { arg: 0, path: 'sku.odd' }, [DOCUMENT], '(none)'],
+      [
+        'a function that throws',
+        (one: never) => (one as unknown as () => string)(),
+        ['a'],
+        '(none)',
+      ],
+      ['a promise', (() => Promise.resolve('a')) as never, [], '(none)'],
+    ])('charges the bucket of %s', async (_, key, args, bucket) => {
+      const { protection, limiter } = benchWith({ policy: 'few', key });
+      await protection.run('db', () => 'ok', { args });
+      expect(await limiter.peek({ policy: 'few', key: bucket })).toMatchObject({ remaining: 1 });
+    });
+
+    it('gives back what was taken of that bucket', async () => {
+      const { protection, limiter } = benchWith({ policy: 'few', key: { arg: 0 } });
+      protection.switchBreaker('db', 'forced');
+      await protection.run('db', () => 'ok', { args: ['a'] }).catch(() => undefined);
+      expect(await limiter.peek({ policy: 'few', key: 'a' })).toMatchObject({ remaining: 2 });
+    });
+
+    it('keeps a function of the code when the configuration has another policy', async () => {
+      const { protection, limiter } = benchWith({ policy: 'few', key: (id: string) => `p-${id}` });
+      limiter.define({ more: { rate: '9/s' } });
+      protection.prepare({ db: { rate: { policy: 'more' } } })();
+      await protection.run('db', () => 'ok', { args: ['a'] });
+      expect(await limiter.peek({ policy: 'more', key: 'p-a' })).toMatchObject({ remaining: 8 });
+      expect(() => protection.prepare({ db: { rate: { policy: 'none' } } })).toThrow(
+        'protection.db.rate: unknown policy "none"',
+      );
+    });
   });
 
   it('gives tokens back that come when the caller has gone', async () => {

@@ -4,6 +4,7 @@ import {
   currentRun,
   Protect,
   Protection,
+  RateLimiter,
   RateLimitModule,
   type Failure,
   type RateLimitModuleInput,
@@ -16,6 +17,7 @@ import { Warnings } from '../support/nest/warnings.js';
 interface Context {
   readonly clock: ManualClock;
   readonly protection: Protection;
+  readonly limiter: RateLimiter;
   get<T>(type: Type<T> | string): T;
   resolve<T>(type: Type<T>): Promise<T>;
   close(): Promise<void>;
@@ -37,6 +39,7 @@ async function start(
   const context: Context = {
     clock,
     protection: app.get(Protection),
+    limiter: app.get(RateLimiter),
     get: <T>(type: Type<T> | string) => app.get<T>(type),
     resolve: (type) => app.resolve(type),
     close: () => app.close(),
@@ -281,6 +284,35 @@ describe('at the start', () => {
 
   it('@Protect itself wants a name', () => {
     expect(() => Protect('')).toThrow('@Protect: expected the name of a resource');
+  });
+});
+
+/** E-18: at most 1,000 calls a second for each product, by the first argument. */
+@Injectable()
+class Catalog {
+  @Protect('catalog', { rate: { policy: 'hot-sku', key: { arg: 0 } }, fallback: 'cached' })
+  async getProductDetail(id: string): Promise<string> {
+    return Promise.resolve(`detail of ${id}`);
+  }
+
+  cached(_failure: Failure, id: string): string {
+    return `cached ${id}`;
+  }
+}
+
+describe('a hot argument (E-17, E-18)', () => {
+  it('is limited by itself, and products that few ask for need no bucket', async () => {
+    const { get, limiter } = await start([Catalog], {
+      policies: { 'hot-sku': { rate: 1000, hot: true } },
+    });
+    const catalog = get(Catalog);
+    const answers: string[] = [];
+    for (let n = 0; n < 1200; n++) answers.push(await catalog.getProductDetail('sku-1'));
+    const served = answers.filter((answer) => answer === 'detail of sku-1');
+    expect([served.length, answers.length - served.length]).toEqual([1100, 100]);
+    expect(await catalog.getProductDetail('sku-2')).toBe('detail of sku-2');
+    expect(limiter.stats().keys).toBe(1);
+    expect(limiter.hotKeys('hot-sku', 1)).toEqual([{ key: 'sku-1', perPeriod: 1200 }]);
   });
 });
 

@@ -123,10 +123,10 @@ function rateIssues({ protection, policies = {} }: ConfigDocument, name: string)
   const known = Object.keys(policies);
   const resource = protection?.[name];
   const rate = typeof resource === 'object' ? resource.rate : undefined;
-  if (typeof rate !== 'string' || known.includes(rate)) return [];
-  return [
-    unknownName(['protection', name, 'rate'], rate, known, 'the name of one of the policies'),
-  ];
+  const policy = typeof rate === 'object' ? rate.policy : rate;
+  if (typeof policy !== 'string' || known.includes(policy)) return [];
+  const at = ['protection', name, 'rate', ...(typeof rate === 'object' ? ['policy'] : [])];
+  return [unknownName(at, policy, known, 'the name of one of the policies')];
 }
 
 function degradationIssues(input: NonNullable<ConfigDocument['degradation']>): ConfigIssue[] {
