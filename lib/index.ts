@@ -139,6 +139,8 @@ export {
   BreakerOptions,
   BulkheadOptions,
   SlowCallOptions,
+  ThrottleOptions,
+  type BulkheadLimit,
   type PresetName,
   type RateKey,
   type RateOptions,
@@ -196,6 +198,7 @@ export { GrpcOptions } from './transports/grpc/grpc-status.js';
 export { HeaderOptions } from './transports/shared/rate-limit-headers.js';
 export { DroppedEvents } from './transports/rpc/dropped-events.js';
 export { KafkaOptions } from './transports/rpc/kafka-waiting.js';
+export { RetryBudget } from './transports/rpc/retry-budget.js';
 export {
   isRateLimitError,
   isUnavailableError,

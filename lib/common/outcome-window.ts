@@ -77,6 +77,18 @@ export class TimeWindow implements OutcomeWindow {
     }
   }
 
+  /** A call that was recorded before has failed after all. */
+  fail(now: number): void {
+    this.age(now);
+    this.failures++;
+    this.failuresOf[this.part]!++;
+  }
+
+  /** Forgets what is too old by now. */
+  age(now: number): void {
+    if (now >= this.endsAt) this.turnTo(now);
+  }
+
   clear(): void {
     this.calls = this.failures = this.slow = 0;
     for (const counts of [this.callsOf, this.failuresOf, this.slowOf]) counts.fill(0);

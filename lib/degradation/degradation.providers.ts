@@ -5,6 +5,7 @@ import { newNodeId } from '../common/ids.js';
 import { quoted } from '../common/quoted.js';
 import { RedisStoreOptions, type StoreInput } from '../limiter/options.js';
 import { RouteTable } from '../limits/route-table.js';
+import { Protection } from '../protection/protection.js';
 import { HandlerExplorer } from '../requests/handlers.js';
 import { OPTIONS, provide } from '../requests/module-tokens.js';
 import { connectRedis } from '../stores/redis/connection.js';
@@ -55,6 +56,7 @@ export class DegradeParts implements OnApplicationShutdown {
   private figures: DegradationInput;
   private opened: DegradationCore | undefined;
   private made: DegradeRoutesParts | undefined;
+  private stopListening = (): void => {};
 
   constructor(
     private readonly options: DegradationModuleOptions,
@@ -62,6 +64,7 @@ export class DegradeParts implements OnApplicationShutdown {
     private readonly modules: ModuleRef,
     private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
     private readonly log: DegradationLog,
+    private readonly protection: Pick<Protection, 'on'>,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
@@ -102,6 +105,7 @@ export class DegradeParts implements OnApplicationShutdown {
 
   onApplicationShutdown(): void {
     this.routes.close();
+    this.stopListening();
     this.opened?.close();
   }
 
@@ -111,6 +115,11 @@ export class DegradeParts implements OnApplicationShutdown {
     const answers = answerStoresOf(options.enabled ? options.store : undefined, clock);
     const core = new DegradationCore({ options: figures, clock, nodeId, ...answers });
     core.recoveries.on('state', this.log.recovery);
+    this.stopListening = this.protection.on('breaker', ({ resource, to, observed }) => {
+      // Requests would find out one by one; a resource without @Degrade has nothing to fall back to.
+      if (to !== 'open' || observed || !core.recoveries.names().includes(resource)) return;
+      core.recoveries.of(resource).trip('breaker');
+    });
     core.fallbacks.onFault = (resource = '(none)', level, error) => {
       this.log.hiddenError(`Level ${level} of ${quoted(resource)}`, error);
     };
@@ -168,14 +177,15 @@ export const degradationProviders: Provider[] = [
   ),
   provide(
     DegradeParts,
-    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer, DegradationLog],
+    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer, DegradationLog, Protection],
     (
       options: DegradationModuleOptions,
       table: RouteTable,
       modules: ModuleRef,
       explorer: HandlerExplorer,
       log: DegradationLog,
-    ) => new DegradeParts(options, table, modules, explorer, log),
+      protection: Protection,
+    ) => new DegradeParts(options, table, modules, explorer, log, protection),
   ),
   provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
   provide(

@@ -1,7 +1,7 @@
 import { didYouMean, InvalidArgumentError, RateLimitError } from '../common/errors.js';
 
 /** Why a call was turned away before it began. */
-export type RejectionReason = 'limited' | 'full' | 'waited' | 'open';
+export type RejectionReason = 'limited' | 'full' | 'waited' | 'open' | 'throttled';
 
 /** The resource was not touched. Never a failure of the resource, so no breaker counts it. */
 export class ProtectionRejectedError extends RateLimitError {

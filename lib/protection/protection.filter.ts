@@ -22,6 +22,7 @@ const CODES = {
   full: 'BULKHEAD_REJECTED',
   waited: 'BULKHEAD_REJECTED',
   open: 'BREAKER_OPEN',
+  throttled: 'PROTECTION_REJECTED',
 } as const;
 
 /** The message of an error names the resource, so none of it is passed on. */

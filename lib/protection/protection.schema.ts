@@ -1,5 +1,6 @@
 import { literal, union, type Schema } from '../common/schema.js';
 import {
+  between,
   choice,
   duration,
   field,
@@ -11,18 +12,23 @@ import {
 } from '../common/schema-fields.js';
 import { BREAKER_MODES } from './breaker.js';
 import {
+  A_PART,
   A_SHARE,
   BreakerOptions,
+  BULKHEAD_LIMITS,
   BulkheadOptions,
+  LARGEST_RATIO,
   MOST_CALLS,
   PRESETS,
   SlowCallOptions,
+  ThrottleOptions,
   type PresetName,
 } from './resource-options.js';
 
 const breaker = new BreakerOptions();
 const bulkhead = new BulkheadOptions();
 const slow = new SlowCallOptions();
+const throttle = new ThrottleOptions();
 
 const breakerSchema = group({
   window: field(
@@ -64,6 +70,30 @@ const bulkheadSchema = group({
     orOff(duration(), 'a duration'),
     'A call that holds its slot longer is warned of',
     bulkhead.heldWarning,
+  ),
+  limit: field(
+    choice(...BULKHEAD_LIMITS),
+    'Always maxInFlight, or fewer while calls take longer than usual',
+    bulkhead.limit,
+  ),
+});
+
+const throttleSchema = group({
+  ratio: field(
+    between(1, LARGEST_RATIO),
+    'So many calls go out for each that is accepted, before any is held back',
+    throttle.ratio,
+  ),
+  window: field(duration(), 'The time that it looks back on', throttle.window),
+  minimumCalls: field(
+    whole(1, MOST_CALLS),
+    'On fewer calls none is held back',
+    throttle.minimumCalls,
+  ),
+  most: field(
+    z.number({ error: A_PART }).gt(0, { error: A_PART }).lt(1, { error: A_PART }),
+    'The part of calls that is held back at most',
+    throttle.most,
   ),
 });
 
@@ -114,6 +144,10 @@ const resourceSchema = group({
   breaker: field(
     orOff(breakerSchema, 'an object with window, errorRate…'),
     'When calls are not even tried',
+  ),
+  throttle: field(
+    orOff(throttleSchema, 'an object with ratio, window…'),
+    'Which calls are held back because the resource refuses them',
   ),
   slow: field(orOff(slowSchema, 'an object with threshold…'), 'Which calls are slow, and told of'),
   rate: field(

@@ -192,10 +192,11 @@ export class Protection {
 
   /** A document holds no functions: those of the code hold on. */
   private whole(name: string, resources: ResourcesInput): ResourceInput {
-    const kept = functionsOf(joinOptions(this.declared.get(name), this.ofCode.get(name)));
-    if (resources[name] === undefined) return joinOptions(this.declared.get(name), kept);
+    const declared = this.declared.get(name);
+    const ofCode = joinOptions(declared, this.ofCode.get(name));
+    if (resources[name] === undefined) return withFunctions(joinOptions(declared), ofCode);
     checkShape(`${AT}.${name}`, resources[name]);
-    return joinOptions(this.declared.get(name), kept, resources[name]);
+    return withFunctions(joinOptions(declared, resources[name]), ofCode);
   }
 
   private compile(name: string, input: ResourceInput): ResourceSettings {
@@ -236,11 +237,16 @@ export class Protection {
   }
 }
 
-/** The functions among the options of a resource. */
-function functionsOf({ isFailure, rate }: ResourceOptions): ResourceOptions {
-  const key = typeof rate === 'object' && typeof rate.key === 'function' ? rate.key : undefined;
+/** The same options with the functions of others, wherever they have none but the group that it is of. */
+function withFunctions(options: ResourceOptions, from: ResourceOptions): ResourceOptions {
+  const { isFailure } = from;
+  const key = typeof from.rate === 'object' ? from.rate.key : undefined;
+  const isRefusal = typeof from.throttle === 'object' ? from.throttle.isRefusal : undefined;
+  const { rate, throttle } = options;
   return {
+    ...options,
     ...(isFailure !== undefined && { isFailure }),
-    ...(key !== undefined && { rate: { key } }),
+    ...(typeof rate === 'object' && typeof key === 'function' && { rate: { key, ...rate } }),
+    ...(typeof throttle === 'object' && isRefusal && { throttle: { isRefusal, ...throttle } }),
   };
 }

@@ -9,6 +9,7 @@ import {
   wholeAbove0,
   withoutUndefined,
 } from '../common/validate.js';
+import { type ThrottleSettings } from './throttle.js';
 import { BREAKER_MODES, type BreakerMode, type BreakerSettings } from './breaker.js';
 
 /** How many calls at a time. The initial values are the defaults. */
@@ -21,6 +22,31 @@ export class BulkheadOptions {
   maxWait: Duration = '100ms';
   /** A call that holds its slot for longer is logged, once. False: never. */
   heldWarning: Duration | false = '2s';
+  /**
+   * `'fixed'`: always `maxInFlight`. `'gradient'`: fewer while calls take longer than usual, and `maxInFlight` at
+   * most; for one downstream that slows down when too much is asked of it.
+   */
+  limit: BulkheadLimit = 'fixed';
+}
+
+export const BULKHEAD_LIMITS = ['fixed', 'gradient'] as const;
+export type BulkheadLimit = (typeof BULKHEAD_LIMITS)[number];
+
+/** When calls are held back because the resource refuses them. The initial values are the defaults. */
+export class ThrottleOptions {
+  /** So many calls go out for each that is accepted, before any is held back. */
+  ratio = 2;
+  /** The span of the counts. */
+  window: Duration = '10s';
+  /** With fewer calls than this in the window none is held back. */
+  minimumCalls = 20;
+  /** The part of calls that is held back at most: those that go find out when there is room again. */
+  most = 0.9;
+  /**
+   * Whether an error says that the resource has refused the call. By default HTTP 429 and 503, gRPC 8 and 14, and
+   * what services with this library answer when they refuse.
+   */
+  isRefusal?: (error: unknown) => boolean;
 }
 
 /** When a resource is left alone. The initial values are the defaults. */
@@ -80,6 +106,8 @@ export interface ResourceOptions {
   readonly deadline?: Duration | false;
   readonly bulkhead?: Partial<BulkheadOptions> | false;
   readonly breaker?: Partial<BreakerOptions> | false;
+  /** Holds calls back that the resource would only refuse. */
+  readonly throttle?: Partial<ThrottleOptions> | false;
   readonly slow?: Partial<SlowCallOptions> | false;
   /** A policy of the limiter that calls are charged to; by its name alone, under the resource's name as key. */
   readonly rate?: string | Partial<RateOptions> | false;
@@ -123,6 +151,7 @@ export interface ResourceSettings {
   readonly maxWaitMicros: number;
   readonly bulkhead: BulkheadSettings | undefined;
   readonly breaker: BreakerSettings | undefined;
+  readonly throttle: ThrottleSettings | undefined;
   readonly slow: SlowCallSettings | undefined;
   readonly rate: RateSettings | undefined;
   readonly maxValueBytes: number;
@@ -139,6 +168,7 @@ export interface BulkheadSettings {
   readonly maxQueue: number;
   readonly maxWaitMicros: number;
   readonly heldWarningMicros: number;
+  readonly limit: BulkheadLimit;
 }
 
 export interface SlowCallSettings {
@@ -148,15 +178,18 @@ export interface SlowCallSettings {
 }
 
 const KNOWN_OPTIONS: readonly (keyof ResourceOptions)[] = [
-  ...(['preset', 'deadline', 'bulkhead', 'breaker', 'slow', 'rate'] as const),
+  ...(['preset', 'deadline', 'bulkhead', 'breaker', 'throttle', 'slow', 'rate'] as const),
   ...(['maxValueBytes', 'isFailure'] as const),
 ];
 export const MOST_CALLS = 1_000_000;
 export const A_SHARE = 'a share above 0, up to 1';
+/** Were it 1, no call would find out that there is room again. */
+export const A_PART = 'a part above 0 and below 1';
+export const LARGEST_RATIO = 100;
 const LEASE_WITHOUT_DEADLINE_MS = 30_000;
 const JITTER_STEPS = 1 << 20;
 
-/** Later ones over earlier ones; those of bulkhead, breaker and slow field by field. */
+/** Later ones over earlier ones; those of groups field by field. */
 export function joinOptions(...inputs: readonly (ResourceInput | undefined)[]): ResourceOptions {
   const joined: Record<string, unknown> = {};
   for (const input of inputs) {
@@ -191,6 +224,7 @@ export function compileResource(at: string, input: ResourceInput, seed: string):
     maxWaitMicros: bulkhead?.maxWaitMicros ?? deadlineMicros,
     bulkhead,
     breaker: breakerOf(`${at}.breaker`, given.breaker, { deadlineMicros, slow, seed }),
+    throttle: throttleOf(`${at}.throttle`, given.throttle),
     slow,
     rate: rateOf(`${at}.rate`, given.rate),
     maxValueBytes: isGiven(maxValueBytes) ? maxValueBytes : Infinity,
@@ -261,12 +295,32 @@ function bulkheadOf(at: string, input: ResourceOptions['bulkhead']): BulkheadSet
   const { maxInFlight, maxQueue = maxInFlight } = options;
   wholeAbove0(`${at}.maxInFlight`, maxInFlight, MOST_CALLS);
   if (maxQueue !== 0) wholeAbove0(`${at}.maxQueue`, maxQueue, MOST_CALLS);
+  oneOf(`${at}.limit`, options.limit, BULKHEAD_LIMITS);
   return {
+    limit: options.limit,
     maxInFlight,
     maxQueue,
     maxWaitMicros: micros(options.maxWait, `${at}.maxWait`),
     heldWarningMicros: microsOrOff(options.heldWarning, `${at}.heldWarning`),
   };
+}
+
+function throttleOf(at: string, input: ResourceOptions['throttle']): ThrottleSettings | undefined {
+  const options = filled(at, input, new ThrottleOptions(), ['isRefusal']);
+  if (options === undefined) return undefined;
+  const { ratio, minimumCalls, most, isRefusal } = options;
+  if (!(typeof ratio === 'number' && ratio >= 1 && ratio <= LARGEST_RATIO)) {
+    throw new InvalidArgumentError(`${at}.ratio`, ratio, `a number from 1 to ${LARGEST_RATIO}`);
+  }
+  wholeAbove0(`${at}.minimumCalls`, minimumCalls, MOST_CALLS);
+  if (!(typeof most === 'number' && most > 0 && most < 1)) {
+    throw new InvalidArgumentError(`${at}.most`, most, A_PART);
+  }
+  if (isRefusal !== undefined && typeof isRefusal !== 'function') {
+    throw new InvalidArgumentError(`${at}.isRefusal`, isRefusal, 'a function');
+  }
+  const windowMicros = micros(options.window, `${at}.window`);
+  return { ratio, minimumCalls, most, isRefusal, windowMicros };
 }
 
 function slowOf(at: string, input: ResourceOptions['slow']): SlowCallSettings | undefined {

@@ -26,6 +26,8 @@ export class ResourceCounts {
   full = 0;
   waited = 0;
   open = 0;
+  /** Held back, because the resource has refused calls. */
+  throttled = 0;
 }
 
 export interface ResourceStats extends Readonly<ResourceCounts> {
@@ -34,6 +36,18 @@ export interface ResourceStats extends Readonly<ResourceCounts> {
   /** Of those in flight: work whose caller has been given an answer already. */
   readonly overdue: number;
   readonly breaker?: BreakerStats;
+  readonly throttle?: ThrottleStats;
+  /** With `limit: 'gradient'`: how many calls may be under way now. */
+  readonly limit?: number;
+}
+
+/** Of the calls in its window. */
+export interface ThrottleStats {
+  readonly requests: number;
+  /** Refused by the resource, or held back because of that. */
+  readonly refused: number;
+  /** The part of calls that is held back now. */
+  readonly part: number;
 }
 
 export interface BreakerStats {

@@ -15,6 +15,7 @@ import {
   ProtectionRejectedError,
 } from './errors.js';
 import { type ProtectionEvents } from './events.js';
+import { Gradient } from './gradient.js';
 import { RateGate } from './rate-gate.js';
 import { sameSettings, type ResourceOptions, type ResourceSettings } from './resource-options.js';
 import {
@@ -25,6 +26,7 @@ import {
   type ResourceStats,
 } from './resource-stats.js';
 import { Run, takeOptions, type RunOptions, type RunOwner, type Work } from './run.js';
+import { Throttle } from './throttle.js';
 import { type TimerWheel } from './timer-wheel.js';
 
 export interface ResourceParts {
@@ -49,6 +51,9 @@ export class Resource implements RunOwner {
   private breaker: Breaker | undefined;
   private bulkhead: Bulkhead | undefined;
   private gate: RateGate | undefined;
+  private throttle: Throttle | undefined;
+  /** Only of a bulkhead whose size follows how long calls take. */
+  private gradient: Gradient | undefined;
   private overdue = 0;
   /**
    * V8 drops the code that it has compiled for a kind of object when a collection finds none of
@@ -67,6 +72,8 @@ export class Resource implements RunOwner {
     this.breaker = this.newBreaker(settings);
     this.bulkhead = newBulkhead(settings);
     this.gate = this.newGate(settings);
+    this.throttle = newThrottle(settings);
+    this.gradient = newGradient(settings);
     this.shape = new Run(this, () => undefined, 0.5);
   }
 
@@ -86,6 +93,7 @@ export class Resource implements RunOwner {
     this.counts.calls++;
     try {
       if (options !== undefined) takeOptions(run, options, now);
+      if (this.throttle !== undefined) this.askThrottle(this.throttle, now);
       if (this.gate !== undefined) {
         const wait = this.gate.ask(run, args ?? NO_ARGUMENTS);
         if (wait !== undefined) return this.enterAfter(wait, run, now);
@@ -126,16 +134,26 @@ export class Resource implements RunOwner {
     this.settings = settings;
     if (!sameSettings(settings.breaker, before.breaker)) this.breaker = this.newBreaker(settings);
     if (!sameSettings(settings.rate, before.rate)) this.gate = this.newGate(settings);
+    if (!sameSettings(settings.throttle, before.throttle)) this.throttle = newThrottle(settings);
     if (line === undefined || settings.bulkhead === undefined) {
       this.bulkhead = newBulkhead(settings);
     }
-    const { maxInFlight = Infinity, maxQueue = Infinity } = settings.bulkhead ?? {};
-    line?.resize(maxInFlight, maxQueue);
+    const { maxInFlight = Infinity, maxQueue = Infinity, limit } = settings.bulkhead ?? {};
+    if (limit !== 'gradient') this.gradient = undefined;
+    else if (this.gradient === undefined) this.gradient = newGradient(settings);
+    else this.gradient.cap(maxInFlight);
+    line?.resize(this.slots(maxInFlight), maxQueue);
   }
 
   stats(): ResourceStats {
-    const { breaker, inFlight, overdue } = this;
-    const stats = { ...this.counts, inFlight, waiting: this.bulkhead?.waiting ?? 0, overdue };
+    const { breaker, throttle, gradient, inFlight, overdue } = this;
+    const stats = {
+      ...{ ...this.counts, inFlight, waiting: this.bulkhead?.waiting ?? 0, overdue },
+      ...(throttle && {
+        throttle: { requests: throttle.requests, refused: throttle.refused, part: throttle.part },
+      }),
+      ...(gradient && { limit: this.slots(gradient.limit) }),
+    };
     if (breaker === undefined) return stats;
     const { kind: state, mode, epoch, openings, observed } = breaker;
     return { ...stats, breaker: { state, mode, epoch, openings, observed, ...breaker.counts } };
@@ -177,6 +195,7 @@ export class Resource implements RunOwner {
     // A caller that came with too little time says nothing about the resource.
     const isSlow = run.breaker !== undefined && micros >= run.breaker.settings.slowMicros;
     const isItsFault = why === 'deadline' && (!run.isDueByCaller || isSlow);
+    if (isItsFault) this.gradient?.missedDeadline();
     this.report(run, isItsFault ? 'failure' : 'neutral', isSlow, now);
   }
 
@@ -192,6 +211,8 @@ export class Resource implements RunOwner {
     if (micros > this.slowMicros) this.log.slow(run, micros, this.settings);
     const isSlow = run.breaker !== undefined && micros > run.breaker.settings.slowMicros;
     this.report(run, outcome, isSlow, now);
+    if (!isSuccess) this.throttle?.failed(error, now);
+    else if (this.gradient?.ended(micros, this.inFlight, now) === true) this.resize();
     this.over(run);
   }
 
@@ -214,6 +235,25 @@ export class Resource implements RunOwner {
       })
       .catch((error: unknown) => this.refuse(run, error));
     return answer;
+  }
+
+  private askThrottle(throttle: Throttle, now: number): void {
+    if (throttle.admit(now)) return;
+    const { retryAfterMs } = throttle;
+    const when = retryAfterMs > 0 ? `, retry in ${retryAfterMs} ms` : '';
+    const message = `resource "${this.name}": refuses calls, so that this one was not made${when}`;
+    throw new ProtectionRejectedError(this.name, 'throttled', retryAfterMs, message);
+  }
+
+  /** Slots of the bulkhead, of so many that its options allow. */
+  private slots(most: number): number {
+    return Math.floor(Math.min(most, this.gradient?.limit ?? Infinity));
+  }
+
+  private resize(): void {
+    const { bulkhead } = this.settings;
+    if (bulkhead === undefined) return;
+    this.bulkhead?.resize(this.slots(bulkhead.maxInFlight), bulkhead.maxQueue);
   }
 
   /** True if the work may begin, false if it has to wait for a slot; throws if it may not. */
@@ -293,6 +333,14 @@ export class Resource implements RunOwner {
     const { limiter, clock } = this.parts;
     return rate === undefined ? undefined : new RateGate(this.name, rate, limiter!, clock);
   }
+}
+
+function newThrottle({ throttle }: ResourceSettings): Throttle | undefined {
+  return throttle && new Throttle(throttle);
+}
+
+function newGradient({ bulkhead }: ResourceSettings): Gradient | undefined {
+  return bulkhead?.limit === 'gradient' ? new Gradient(bulkhead.maxInFlight) : undefined;
 }
 
 const NO_ARGUMENTS: readonly unknown[] = [];

@@ -1,7 +1,13 @@
 import { defer, of, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Metadata } from '@grpc/grpc-js';
-import { isRateLimitError, isUnavailableError, retryAfter, retryAfterMsOf } from 'nestjs-weir';
+import {
+  isRateLimitError,
+  isUnavailableError,
+  retryAfter,
+  retryAfterMsOf,
+  RetryBudget,
+} from 'nestjs-weir';
 import { type RejectionBody } from '../../lib/requests/rejections.js';
 import { rejectionStatus } from '../../lib/transports/grpc/grpc-status.js';
 
@@ -121,6 +127,54 @@ describe('an error of gRPC', () => {
     }
     expect(isRateLimitError({ code: 8, metadata: new Metadata() })).toBe(false);
     expect(isRateLimitError({ code: 8 })).toBe(false);
+  });
+});
+
+describe('a retry budget', () => {
+  /** Requests at one instant, each denied once; how many were sent again. */
+  const sentAgain = (budget: RetryBudget | number, requests: number): number => {
+    let again = 0;
+    scheduler().run(({ flush }) => {
+      const retried = retryAfter<string>({ budget, jitter: 0 });
+      for (let i = 0; i < requests; i++) {
+        const { answer, calls } = service(denial(10));
+        answer.pipe(retried).subscribe({
+          next: () => (again += calls() - 1),
+          error: (error: unknown) => expect(error).toEqual(denial(10)),
+        });
+      }
+      flush();
+    });
+    return again;
+  };
+
+  it('lets a tenth of the requests of 10 s be sent again, and one a second', () => {
+    expect(sentAgain(0.1, 1000)).toBe(110);
+    expect(sentAgain(0, 1000)).toBe(10);
+    expect(sentAgain(1, 50)).toBe(50);
+  });
+
+  it('is shared by all that are given it, and counts what it did not cover', () => {
+    const budget = new RetryBudget();
+    expect([sentAgain(budget, 100), sentAgain(budget, 100)]).toEqual([20, 10]);
+    expect(budget.exhausted).toBe(170);
+  });
+
+  it('is whole again after 10 s', () => {
+    const budget = new RetryBudget(0.1);
+    const use = (nowMs: number): number => {
+      let retries = 0;
+      for (let i = 0; i < 100; i++) {
+        budget.request(nowMs);
+        if (budget.tryRetry(nowMs)) retries++;
+      }
+      return retries;
+    };
+    expect([use(0), use(5000), use(15_000)]).toEqual([20, 10, 20]);
+  });
+
+  it.each([-0.1, 1.1, NaN, '10%', null])('is refused with the part %p', (budget) => {
+    expect(() => retryAfter({ budget: budget as never })).toThrow('budget: expected a part');
   });
 });
 

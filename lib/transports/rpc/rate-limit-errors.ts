@@ -1,7 +1,16 @@
-import { retry, throwError, timer, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import {
+  asyncScheduler,
+  defer,
+  retry,
+  throwError,
+  timer,
+  type MonoTypeOperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import { rejectUnknown } from '../../common/validate.js';
+import { RetryBudget } from './retry-budget.js';
 import { type RateLimitedBody, type UnavailableBody } from '../../requests/rejections.js';
 import {
   servedStatusOf,
@@ -59,11 +68,16 @@ export class RetryAfterOptions {
   maxWait: Duration = '30s';
   /** Up to this part is added to each wait, so that callers do not all come back together. */
   jitter = 0.2;
+  /**
+   * No more retries than this part of the requests of the last 10 s, and one a second; over it the error is
+   * passed on. A `RetryBudget` is shared by all that are given it; a number is for what goes through this operator.
+   */
+  budget?: number | RetryBudget;
   /** The source of time; tests bring their own. */
   scheduler?: SchedulerLike;
 }
 
-const KNOWN = [...Object.keys(new RetryAfterOptions()), 'scheduler'];
+const KNOWN = [...Object.keys(new RetryAfterOptions()), 'budget', 'scheduler'];
 
 /**
  * For clients of a limited service: sends a request that was denied or turned away again after the
@@ -81,14 +95,28 @@ export function retryAfter<T>(input: Partial<RetryAfterOptions> = {}): MonoTypeO
     throw new InvalidArgumentError('jitter', jitter, 'a number from 0 to 1');
   }
   const maxWaitMs = durationMs(maxWait, 'maxWait');
-  return retry({
+  const budget = budgetOf(input.budget);
+  const now = (): number => (scheduler ?? asyncScheduler).now();
+  const again = retry<T>({
     count: retries,
     delay: (error: unknown) => {
       const namedMs = retryAfterMsOf(error);
       if (namedMs === undefined || namedMs > maxWaitMs) return throwError(() => error);
+      if (budget?.tryRetry(now()) === false) return throwError(() => error);
       // Never at once, even for a wait of 0: the same answer would come back.
       const waitMs = Math.max(1, namedMs);
       return timer(Math.ceil(waitMs + waitMs * jitter * Math.random()), scheduler);
     },
   });
+  if (budget === undefined) return again;
+  return (source) =>
+    defer(() => {
+      budget.request(now());
+      return again(source);
+    });
+}
+
+function budgetOf(input: RetryAfterOptions['budget']): RetryBudget | undefined {
+  if (input === undefined || input instanceof RetryBudget) return input;
+  return new RetryBudget(input);
 }
