@@ -1,4 +1,4 @@
-import { literal, union, type Schema } from '../common/schema.js';
+import { Group, literal, number, union, type Schema } from '../common/schema.js';
 import {
   between,
   choice,
@@ -91,7 +91,7 @@ const throttleSchema = group({
     throttle.minimumCalls,
   ),
   most: field(
-    z.number({ error: A_PART }).gt(0, { error: A_PART }).lt(1, { error: A_PART }),
+    number(A_PART, { exclusiveMinimum: 0, exclusiveMaximum: 1 }),
     'The part of calls that is held back at most',
     throttle.most,
   ),
@@ -116,17 +116,15 @@ const PRESET_FIGURES =
 const preset = choice(...(Object.keys(PRESETS) as PresetName[]));
 
 const A_POLICY = 'the name of a policy';
+const A_RATE = `${A_POLICY}, an object with policy and key`;
 
 const rateSchema = group({
   policy: field(text(A_POLICY), 'The policy that calls are charged to'),
   key: field(
-    z.strictObject(
-      {
-        arg: whole(0).meta({ description: 'The place of an argument, counted from 0' }),
-        path: field(text("a path such as 'sku.id'"), 'Where in the argument the value is'),
-      },
-      { error: '{ arg: place }, or { arg: place, path }' },
-    ),
+    new Group('{ arg: place }, or { arg: place, path }', {
+      arg: whole(0),
+      path: field(text("a path such as 'sku.id'"), 'Where in the argument the value is'),
+    }),
     'Whose tokens a call takes; without it all calls of the resource share a bucket',
   ),
 });
@@ -151,10 +149,7 @@ const resourceSchema = group({
   ),
   slow: field(orOff(slowSchema, 'an object with threshold…'), 'Which calls are slow, and told of'),
   rate: field(
-    orOff(
-      z.union([text(A_POLICY), rateSchema], { error: A_POLICY }),
-      `${A_POLICY}, an object with policy and key`,
-    ),
+    orOff(union(A_RATE, text(A_POLICY), rateSchema), A_RATE),
     'The policy that limits the rate of calls',
   ),
   maxValueBytes: field(orOff(whole(), 'a whole number from 1 on'), 'Larger values are refused'),

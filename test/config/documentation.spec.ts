@@ -33,7 +33,7 @@ describe('the schema for editors', () => {
       const { properties = {} } = schema as { properties?: Record<string, object> };
       for (const [name, field] of Object.entries(properties)) {
         const isTold =
-          'description' in field || ['$schema', 'header', 'param', 'calls'].includes(name);
+          'description' in field || ['$schema', 'header', 'param', 'arg', 'calls'].includes(name);
         if (!isTold) silent.push(`${path}.${name}`);
       }
     };
