@@ -47,6 +47,9 @@ const passed = (answers: readonly Answer[]): number =>
   answers.filter(({ status }) => status < 300).length;
 const isFresh = ({ status, headers }: Answer): boolean =>
   status === 200 && headers.get('x-degraded') === null;
+/** Over a limit, whether a cache had another answer or not. */
+const isRefused = ({ status, headers }: Answer): boolean =>
+  status === 429 || headers.get('x-degraded')?.includes('reason=limited') === true;
 const refusers = (answers: readonly Answer[]): unknown =>
   answers.find(({ status }) => status === 429)?.body['violated-policies'];
 const policyOf = async (node: ShopNode, headers: Record<string, string>): Promise<string> =>
@@ -94,6 +97,14 @@ describe('a shop of two processes', () => {
     // Over the limit the page is answered as well where a cache has it, only not afresh.
     expect([200, 429]).toEqual(expect.arrayContaining(statuses(answers)));
     expectShared(answers.filter(isFresh).length);
+    // What the user was refused, the merchant is not charged with; one more had asked for the headers.
+    const charged = 1 + answers.filter((answer) => !isRefused(answer)).length;
+    const left = JSON.parse(await done('key', 'get', 'merchant', 'm', '--json')) as {
+      tiers: { tier: string; remaining: number }[];
+    };
+    expect(left.tiers.find(({ tier }) => tier === 'C')?.remaining).toBeGreaterThanOrEqual(
+      100 - charged,
+    );
     expect(await done('status')).toMatch(/shop/);
     const orders = await atOnce(30, '/order', () => ({ 'x-user': 'ann' }), 'POST');
     expectShared(passed(orders));

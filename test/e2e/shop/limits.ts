@@ -31,6 +31,8 @@ export function shopOptions(url: string, nodeId: string): RateLimitModuleInput {
         ...{ key: merchant, tiers: { C: '100/min', S: '1000/min' }, defaultTier: 'C' },
         tier: (context) => headerOf(context, 'x-merchant-tier'),
         skipIf: (context) => merchant(context) === undefined,
+        // Counted to the token: what a process holds on lease, and what is lost with a lease, tells nothing of charges.
+        sync: 'exact',
       },
       product: { algorithm: 'sliding-window', rate: '400/min', key: { param: 'params.id' } },
       order: { rate: '10/min', key: 'user' },
