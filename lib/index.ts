@@ -252,6 +252,7 @@ export {
   PolicyOptions,
   type AlgorithmName,
   type FailureMode,
+  type PassThrough,
   type PolicyInput,
   type SyncMode,
 } from './limiter/policy-options.js';

@@ -97,7 +97,7 @@ export class BoundLimit implements SharedLimit {
 
   constructor(
     policy: CheckedPolicy,
-    tier: string,
+    readonly tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
     { memory, maxKeys, counters, deniedKeys, overflowBuckets, tellsWindow = false, hot }: LimitDeps,

@@ -27,6 +27,8 @@ export interface Decision {
   readonly windowMs?: number;
   /** Only of a policy with `hot`: the value is not in demand, so the request passed and took nothing. */
   readonly cold?: true;
+  /** Only of a request that its tier has denied, and `passThrough` has let pass. */
+  readonly isPassedOver?: true;
   /** Only of a request to several policies: the decisions that this one was made of. */
   readonly decisions?: readonly Decision[];
 }
@@ -45,7 +47,8 @@ export function decisive(decisions: readonly Decision[]): Decision {
 
 /** Field by field: to spread it costs more than all the rest of a decision in process. */
 function withParts(chosen: Decision, delayMs: number, decisions: readonly Decision[]): Decision {
-  if (chosen.windowMs !== undefined) return { ...chosen, delayMs, decisions };
+  if (chosen.windowMs !== undefined || chosen.isPassedOver)
+    return { ...chosen, delayMs, decisions };
   const { allowed, remaining, limit, retryAfterMs, resetMs } = chosen;
   const { timestampMs, policy, tier, source } = chosen;
   return {

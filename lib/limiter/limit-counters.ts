@@ -22,6 +22,8 @@ export interface PolicyCounters extends SourceCounters {
   readonly overflowed: number;
   readonly leased: number;
   readonly leaseCalls: number;
+  /** Denied by their tier and let pass by `passThrough`, by tier; they count as allowed. */
+  readonly passedOver: Readonly<Record<string, number>>;
   /** Passed uncounted: `hot`, and the value was not in demand. */
   readonly cold: number;
   /** Requests under `key: 'user'` without a user, which the policy's `anonymous` key was taken for. */
@@ -50,6 +52,18 @@ export class LimitCounters {
   leaseCalls = 0;
   cold = 0;
   anonymous = 0;
+  /** Undefined before the first. */
+  passedOver: Map<string, number> | undefined = undefined;
+
+  /** What its tier has denied was taken from the excess, or tried in vain: either way it was one request. */
+  askedTwice(source: DecisionSource, passedTier?: string): void {
+    if (source === 'local') this.deniedLocal--;
+    else if (source === 'store') this.deniedStore--;
+    else this.deniedFallback--;
+    if (passedTier === undefined) return;
+    this.passedOver ??= new Map();
+    this.passedOver.set(passedTier, (this.passedOver.get(passedTier) ?? 0) + 1);
+  }
 
   allow(source: DecisionSource): void {
     if (source === 'local') this.allowedLocal++;
@@ -83,6 +97,7 @@ export function countersOf(cells: LimitCounters): Mutable<PolicyCounters> {
     fallback: fallback.allowed + fallback.denied + fallback.shadowDenied,
     bySource: { local, store, fallback },
     ...{ scarce, defaulted, overflowed, leased, leaseCalls, cold, anonymous },
+    passedOver: Object.fromEntries(cells.passedOver ?? []),
   };
 }
 

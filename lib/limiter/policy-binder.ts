@@ -3,6 +3,7 @@ import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { BoundLimit, limitId, windowMsOf } from './bound-limit.js';
 import { type DeniedKeys } from './denied-keys.js';
+import { EXCESS, Excess } from './excess.js';
 import { HotGate } from './hot-gate.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
 import { LimitCounters } from './limit-counters.js';
@@ -18,6 +19,8 @@ export interface BoundPolicy {
   /** The limits that requests bring along. */
   readonly given: GivenLimits;
   readonly counters: LimitCounters;
+  /** What may pass of the requests that its tiers deny. */
+  readonly excess: Excess | undefined;
 }
 
 /** A thousand tables of limits that came with requests must not fill the memory. */
@@ -49,7 +52,8 @@ export class PolicyBinder {
       const old = before?.tiers.get(tier);
       tiers.set(tier, this.bindTier(policy, tier, limit, counters, old, now));
     }
-    if (before !== undefined) this.release(before, tiers);
+    const excess = this.excessOf(policy, counters, before?.excess, now);
+    if (before !== undefined) this.release(before, tiers, excess);
     exceptValues(policy, tiers);
     const given = this.givenTo(policy, counters);
     if (before !== undefined) given.takeOver(before.given, now);
@@ -60,6 +64,7 @@ export class PolicyBinder {
       base: tiers.get(policy.defaultTier)!,
       given,
       counters,
+      excess,
     };
   }
 
@@ -79,10 +84,28 @@ export class PolicyBinder {
   }
 
   /** Ends the limits of a policy that no tier of `kept` has taken over. */
-  private release(policy: BoundPolicy, kept?: ReadonlyMap<string, BoundLimit>): void {
+  private release(
+    policy: BoundPolicy,
+    kept?: ReadonlyMap<string, BoundLimit>,
+    excess?: Excess,
+  ): void {
     for (const [tier, limit] of policy.tiers) {
       if (limit.latest() !== kept?.get(tier)) limit.retire(this.keyLeases);
     }
+    const past = policy.excess?.limit;
+    if (past !== undefined && past.latest() !== excess?.limit) past.retire(this.keyLeases);
+  }
+
+  private excessOf(
+    policy: CheckedPolicy,
+    counters: LimitCounters,
+    before: Excess | undefined,
+    now: number,
+  ): Excess | undefined {
+    if (policy.excess === undefined) return undefined;
+    const { limit, parts } = policy.excess;
+    const bound = this.bindTier(policy, EXCESS, limit, counters, before?.limit, now, true);
+    return new Excess(bound, parts, before);
   }
 
   private bindTier(

@@ -77,11 +77,25 @@ export class PolicyOptions implements LimitOptions {
    * admitted up to 1.1 times the limit.
    */
   hot: boolean | Partial<HotOptions> = false;
+  /**
+   * The part of the requests that a tier denies which may pass all the same, out of one bucket of `limit`:
+   * `{ S: 0.8, A: 0.5, limit: '20000/s' }`. Other tiers have none.
+   */
+  passThrough?: PassThrough;
   /** The tier of some values of the key: `{ 'sku-42': 'flagship' }`. A tier that a request names comes first. */
   values: Readonly<Record<string, string>> = {};
 }
 
+/** The parts of tiers, from 0 to 1, and as `limit`, which must be there, the limit of what passes in all. */
+export type PassThrough = Readonly<Record<string, LimitOptions | number | string>>;
+
 export type PolicyInput = Partial<PolicyOptions>;
+
+export interface CheckedExcess {
+  readonly limit: Limit;
+  /** By tier, above 0. */
+  readonly parts: ReadonlyMap<string, number>;
+}
 
 /** A policy, checked: its options and the limit of each tier. */
 export interface CheckedPolicy {
@@ -89,6 +103,8 @@ export interface CheckedPolicy {
   readonly options: PolicyOptions;
   readonly limits: ReadonlyMap<string, Limit>;
   readonly defaultTier: string;
+  /** What may pass of the requests that its tiers deny; undefined if nothing may. */
+  readonly excess: CheckedExcess | undefined;
   /** Of its table of values in demand; undefined if it has none. */
   readonly hotWidth: number | undefined;
   /** The tiers of some keys, as the limiter keeps them. */
@@ -106,6 +122,7 @@ export const POLICY_OPTIONS: readonly string[] = [
   ...Object.keys(new PolicyOptions()).filter((option) => !KNOWN_FIGURES.includes(option as never)),
   'maxDelay',
   'defaultTier',
+  'passThrough',
 ];
 
 export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
@@ -137,7 +154,8 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
     }
   }
   const tierOfValue = valuesOf(at, options, limits);
-  return { name, options, limits, defaultTier, hotWidth: widthOf(options), tierOfValue };
+  const excess = excessOf(at, options, limits);
+  return { name, options, limits, defaultTier, excess, hotWidth: widthOf(options), tierOfValue };
 });
 
 type Check = (field: string, value: unknown) => void;
@@ -198,6 +216,40 @@ function valuesOf(
       return [boundedKey(value), tier];
     }),
   );
+}
+
+function excessOf(
+  at: string,
+  options: PolicyOptions,
+  limits: ReadonlyMap<string, Limit>,
+): CheckedExcess | undefined {
+  const { passThrough } = options;
+  if (passThrough === undefined) return undefined;
+  const field = `${at}.passThrough`;
+  plainObject(field, passThrough, "parts by tier, and a limit: { S: 0.8, limit: '20000/s' }");
+  const { limit: input, ...parts } = passThrough;
+  if (input === undefined) {
+    throw new InvalidArgumentError(`${field}.limit`, input, 'a rate, or an object with rate…');
+  }
+  if (options.shadow) {
+    throw new InvalidArgumentError(field, passThrough, 'no shadow beside it: nothing is denied');
+  }
+  for (const [tier, part] of Object.entries(parts)) {
+    oneOf(field, tier, [...limits.keys()]);
+    if (typeof part === 'number' && part >= 0 && part <= 1) continue;
+    throw new InvalidArgumentError(`${field}.${tier}`, part, 'a number from 0 to 1');
+  }
+  const figures = figuresOf(`${field}.limit`, input);
+  const limit = checkLimit(`${field}.limit`, inherit(at, options, figures), options);
+  if (options.cost > limit.capacity) {
+    throw new InvalidArgumentError(
+      `${field}.limit`,
+      input,
+      `no less than the cost, ${options.cost}`,
+    );
+  }
+  const some = Object.entries(parts as Record<string, number>).filter(([, part]) => part > 0);
+  return { limit, parts: new Map(some) };
 }
 
 /** One sub-window would forget all at once, and so admit twice the limit around that instant. */
@@ -287,13 +339,17 @@ function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {
         "another name; 'default' is the policy's own rate",
       );
     }
-    const figures =
-      typeof input === 'number' || typeof input === 'string' ? { rate: input } : input;
-    plainObject(field, figures, 'a rate, or an object with rate, period or burst');
-    rejectUnknown(field, figures, KNOWN_FIGURES);
+    const figures = figuresOf(field, input);
     limits.set(tier, checkLimit(field, inherit(at, options, figures), options));
   }
   return limits;
+}
+
+function figuresOf(field: string, input: LimitOptions | number | string): LimitOptions {
+  const figures = typeof input === 'number' || typeof input === 'string' ? { rate: input } : input;
+  plainObject(field, figures, 'a rate, or an object with rate, period or burst');
+  rejectUnknown(field, figures, KNOWN_FIGURES);
+  return figures;
 }
 
 /** A tier has the policy's period, but its burst only where the tier has no rate of its own. */

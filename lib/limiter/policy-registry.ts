@@ -6,6 +6,8 @@ import { type HotKey } from '../local/hot-values.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
+import { type Decision } from './decision.js';
+import { type Excess } from './excess.js';
 import { DeniedKeys } from './denied-keys.js';
 import { GivenRoom, type LimitInput } from './given-limits.js';
 import { countersOf, type PolicyCounters } from './limit-counters.js';
@@ -36,6 +38,8 @@ export class PolicyRegistry {
   /** Most requests name the same policy as the one before. */
   private latest: BoundPolicy = NO_POLICY;
   private closed = false;
+  /** Some policy lets a part of what it denies pass. */
+  hasExcess = false;
   /** Of the change that was installed last. */
   private readonly edition = { revision: 0 };
 
@@ -119,6 +123,7 @@ export class PolicyRegistry {
     for (const policy of checked) {
       this.policies.set(policy.name, this.binder.bind(policy, undefined, now));
     }
+    this.lookForExcess();
   }
 
   /**
@@ -149,9 +154,49 @@ export class PolicyRegistry {
     for (const name of removed) if (policies.has(name)) governed.add(name);
     if (governed.size > set.length) this.remove(set, ended);
     this.installed = set;
+    this.lookForExcess();
     edition.revision = revision;
     this.latest = NO_POLICY;
     return ended;
+  }
+
+  private lookForExcess(): void {
+    this.hasExcess = [...this.policies.values()].some(({ excess }) => excess !== undefined);
+  }
+
+  /**
+   * The checks to make in the place of those that were denied; undefined if not all of them may pass so. Each
+   * denial counts as excess of its tier.
+   */
+  checksOver(
+    { checks }: SplitRequest,
+    denials: readonly Decision[],
+  ): readonly BoundCheck[] | undefined {
+    const over = new Map<BoundCheck, BoundCheck>();
+    let arePassing = true;
+    for (const { policy, tier } of denials) {
+      const those = checks.filter(({ limit }) => tier === 'policy' && limit.policy === policy);
+      const instead = those.length === 1 ? this.excessOf(policy)?.checkFor(those[0]!) : undefined;
+      if (instead === undefined) arePassing = false;
+      else over.set(those[0]!, instead);
+    }
+    return arePassing ? checks.map((check) => over.get(check) ?? check) : undefined;
+  }
+
+  /** The request as its tokens were taken: from the excess, where a tier had none left. */
+  splitAsTaken(split: SplitRequest, decision: Decision): SplitRequest {
+    if (!this.hasExcess) return split;
+    const parts = decision.decisions ?? [decision];
+    const checks = split.checks.map((check) => {
+      const { policy } = check.limit;
+      const isOver = parts.some((part) => part.policy === policy && part.isPassedOver === true);
+      return (isOver ? this.excessOf(policy)?.instead(check.cost) : undefined) ?? check;
+    });
+    return { ...split, checks };
+  }
+
+  private excessOf(policy: string): Excess | undefined {
+    return this.policies.get(policy)?.excess;
   }
 
   /** Removes policies that changes decide about and that are in no set any more. */
@@ -243,14 +288,16 @@ export class PolicyRegistry {
   }
 }
 
-function* limitsOf({ tiers, given }: BoundPolicy): Iterable<BoundLimit> {
+function* limitsOf({ tiers, given, excess }: BoundPolicy): Iterable<BoundLimit> {
   yield* tiers.values();
+  if (excess !== undefined) yield excess.limit;
   yield* given.limits();
 }
 
 /** From now on the policy is one of a configuration, and moves on with it. */
-function join({ tiers, given }: BoundPolicy, edition: Edition): void {
+function join({ tiers, given, excess }: BoundPolicy, edition: Edition): void {
   for (const limit of tiers.values()) limit.followRevision(edition);
+  excess?.limit.followRevision(edition);
   given.followRevision(edition);
 }
 

@@ -9,6 +9,7 @@ import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
 import { createQuota, createRemoteStore, StoreWatch } from './create-stores.js';
 import { type Decision } from './decision.js';
+import { countOver, passedOver } from './excess.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
@@ -108,9 +109,36 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   tryAcquire(request: Acquire): Decision | Promise<Decision> {
+    if (this.policies.hasExcess) return this.takeOrPassOver(request);
+    return this.takeNow(request);
+  }
+
+  private takeNow(request: Acquire): Decision | Promise<Decision> {
     if (isList(request)) return this.lists.take(this.split(request));
     if (request?.app !== undefined) return this.quotas().decide(request);
     return take(this.policies.limitFor(request), request, this.remote, this.clock);
+  }
+
+  private takeOrPassOver(request: Acquire): Decision | Promise<Decision> {
+    const decision = this.takeNow(request);
+    return decision instanceof Promise
+      ? decision.then((made) => this.passOver(request, made))
+      : this.passOver(request, decision);
+  }
+
+  /** What was denied is asked of the excess of its policy, if it has one and it is this request's turn. */
+  private passOver(request: Acquire, denied: Decision): Decision | Promise<Decision> {
+    if (denied.allowed) return denied;
+    const split = this.split(request);
+    const denials = (denied.decisions ?? [denied]).filter(({ allowed }) => !allowed);
+    const checks = this.policies.checksOver(split, denials);
+    if (checks === undefined) return denied;
+    const taken = this.lists.take({ ...split, checks });
+    const settle = (made: Decision): Decision => {
+      countOver(split, denials, made);
+      return made.allowed ? passedOver(denied, made) : denied;
+    };
+    return taken instanceof Promise ? taken.then(settle) : settle(taken);
   }
 
   allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean> {
@@ -132,7 +160,8 @@ export class WeirRateLimiter extends RateLimiter {
     const checkedOptions = checkAcquireOptions(options);
     const split = this.split(request);
     const turn = {
-      tryTake: () => this.tryAcquire(request),
+      // A waiter asks again and again, which would be excess each time.
+      tryTake: () => this.takeNow(request),
       giveBack: (decision: Decision) => this.refunds.giveBack(split, decision),
     };
     return this.lines.join(split, turn, checkedOptions);
@@ -140,7 +169,9 @@ export class WeirRateLimiter extends RateLimiter {
 
   refund(request: Acquire, decision?: Decision): void | Promise<void> {
     const check = (quota: QuotaRequest): void => this.quotas().checkRefund(quota);
-    return this.refunds.refund(splitRequest(request, this.policies, check), decision);
+    const split = splitRequest(request, this.policies, check);
+    if (decision === undefined) return this.refunds.refund(split);
+    return this.refunds.refund(this.policies.splitAsTaken(split, decision), decision);
   }
 
   peek(request: PolicyRequest): Decision | Promise<Decision> {

@@ -131,6 +131,8 @@ const simpleKey = union(
 
 const keySchema = union(A_KEY, simpleKey, new List(A_KEY, simpleKey, { minItems: 1 }));
 
+const A_PASS_THROUGH = "parts of tiers from 0 to 1, and a limit: { S: 0.8, limit: '20000/s' }";
+
 const hotSchema = group({
   width: field(
     whole(LEAST_WIDTH, MOST_WIDTH),
@@ -192,6 +194,10 @@ export const policySchema = group({
     union('true, false, or an object with width', flag(), hotSchema),
     'Values that ask for less than a tenth of the limit pass without a bucket and without a call to the store',
     policyDefaults.hot,
+  ),
+  passThrough: field(
+    new Named(A_PASS_THROUGH, union(A_PASS_THROUGH, between(0, 1), tierSchema)),
+    "The part of a tier's excess that may pass, out of a bucket of limit: { S: 0.8, limit: '20000/s' }",
   ),
   values: field(
     new Named('an object of tiers by value', text('the name of a tier')),

@@ -63,6 +63,10 @@ describe('the document and the features agree', () => {
       sync: fc.constantFrom('auto', 'exact', 'leased', 'x'),
       shadow: fc.constantFrom(true, false, 1),
       maxWaiters: figure,
+      passThrough: fc.constantFrom<unknown>(
+        ...[true, {}, { limit: 5 }, { default: 0.5, limit: '5/s' }, { default: 2, limit: 5 }],
+        ...[{ vip: 1, limit: 5 }, { default: 0.5 }, { default: 0.5, limit: { rate: 'x' } }],
+      ),
       key,
       anonymous: key,
       tier: fc.constantFrom('vip', 'default', 'gold', '', 5),

@@ -143,6 +143,7 @@ describe('the limiter', () => {
           cold: 0,
           defaulted: 0,
           anonymous: 0,
+          passedOver: {},
         },
       },
       waiting: {},
