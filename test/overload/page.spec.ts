@@ -4,7 +4,6 @@ import { effective } from '../../lib/config/document/effective.js';
 import { checkDocument } from '../../lib/config/schema/check.js';
 import { parseText } from '../../lib/config/sources/parse-text.js';
 import { OverloadOptions } from '../../lib/overload/settings.js';
-import { typeErrors } from '../package/markdown-code.js';
 import { root } from '../setup/ensure-built.js';
 
 const page = readFileSync(join(root, 'docs/overload.md'), 'utf8');
@@ -21,13 +20,6 @@ describe('docs/overload.md', () => {
     expect(tiersIn('normal')).toEqual({ S: 10_000, A: 5000, B: 1000, C: 100 });
     expect(tiersIn('promo')).toEqual({ S: 50_000, A: 20_000, B: 5000, C: 500 });
     expect(effective(document, 'promo').overload).toEqual({ enabled: true, target: '30ms' });
-  });
-
-  it('has examples that are right', () => {
-    const before =
-      "import { RateLimitModule } from 'nestjs-weir';\nconst TIER_OF = new Map<string, string>();\n";
-    const files = blocks('ts').map((code, i) => [`page-${i}.ts`, before + code] as const);
-    expect(typeErrors(new Map(files))).toEqual([]);
   });
 
   it('says the defaults as they are', () => {

@@ -171,7 +171,7 @@ describe('the tables in README and docs', () => {
       'docs/policies.md',
       'Policy options',
       new PolicyOptions(),
-      ['rate', 'period', 'burst', 'maxDelay', 'defaultTier'],
+      ['rate', 'period', 'burst', 'maxDelay', 'defaultTier', 'passThrough'],
     ],
     ['docs/options.md', 'Memory store', new MemoryStoreOptions(), []],
     [
@@ -196,7 +196,7 @@ describe('the tables in README and docs', () => {
       ),
       [
         ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user', 'rejection'],
-        ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service'],
+        ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service', 'overload', 'tier'],
       ],
     ],
     ['docs/monitoring.md', 'Options of monitor', new weir.MonitorOptions(), ['onDenied']],
