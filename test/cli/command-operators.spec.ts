@@ -212,8 +212,12 @@ describe('operators', () => {
     expect((await weir('status')).out).toMatch(
       /warm order 1 by ann at .*: page\n[^]*shop +page +3 +0/,
     );
-    const later = new Date(Date.now() + 300).toISOString();
-    expect((await weir('warm', '--at', later)).out).toContain('warm order 2 for ');
+    // A busy machine may be late even for that, and is told so.
+    await until(async () => {
+      const later = new Date(Date.now() + 300).toISOString();
+      expect((await weir('warm', '--at', later)).out).toContain('warm order 2 for ');
+      return true;
+    });
     await until(() => loaded.length === 6);
   });
 
