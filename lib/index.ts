@@ -277,13 +277,14 @@ export {
 export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
 export { MonitorOptions } from './observability/monitor-options.js';
+export { RateLimitMonitor, type MonitorEvents } from './observability/monitor.js';
 export {
-  RateLimitMonitor,
-  type MonitorEvents,
+  type FleetNode,
+  type FleetState,
   type MonitorState,
   type SeriesState,
   type ShownKey,
-} from './observability/monitor.js';
+} from './observability/state.js';
 export { type Family, type FamilyInfo, type Sample } from './observability/families.js';
 export { ClusterQuota } from './limiter/rate-limiter.js';
 export { costBySize } from './limiter/cost-by-size.js';

@@ -17,6 +17,8 @@ export const KEY_DISPLAYS = ['hashed', 'plain', 'off'] as const;
 export class MonitorOptions {
   /** The times and errors of guarded HTTP routes. */
   responses = true;
+  /** Shares the figures with the other processes through the store, so that any of them can show all. */
+  fleet = true;
   /** How the keys that are denied most are shown: as a hash, as they are, or not at all. */
   keys: (typeof KEY_DISPLAYS)[number] = 'hashed';
   /** Policies, apps and resources that are watched one by one, the busiest first; the rest is `(other)`. */
@@ -35,9 +37,10 @@ export function checkMonitorOptions(
   plainObject('monitor', input, 'an object, or false');
   rejectUnknown('monitor', input, KNOWN);
   const options = Object.assign(new MonitorOptions(), withoutUndefined(input));
-  const { responses, onDenied } = options;
-  if (typeof responses !== 'boolean') {
-    throw new InvalidArgumentError('monitor.responses', responses, 'true or false');
+  const { onDenied } = options;
+  for (const name of ['responses', 'fleet'] as const) {
+    if (typeof options[name] === 'boolean') continue;
+    throw new InvalidArgumentError(`monitor.${name}`, options[name], 'true or false');
   }
   oneOf('monitor.keys', options.keys, KEY_DISPLAYS);
   wholeAbove0('monitor.maxSeries', options.maxSeries, MOST_SERIES);

@@ -1,6 +1,6 @@
 import {
   Logger,
-  type OnApplicationShutdown,
+  type BeforeApplicationShutdown,
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
@@ -15,6 +15,9 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from '../requests/module-tokens.js';
 import { Transports } from '../requests/transport.js';
+import { MemoryBoard } from '../stores/memory/memory-board.js';
+import { RedisBoard } from '../stores/redis/redis-board.js';
+import { Fleet } from './fleet/fleet.js';
 import { type MonitorOptions } from './monitor-options.js';
 import { Monitor, RateLimitMonitor } from './monitor.js';
 import { ResponseTimes } from './response-times.js';
@@ -36,10 +39,11 @@ export type PartsAbove = Pick<MonitorParts, 'config' | 'droppedEvents'>;
 export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
 
 /** Runs the monitor of an application: its ticks, the times of its answers, its listeners. */
-export class MonitorLifecycle implements OnModuleInit, OnApplicationShutdown {
+export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown {
   readonly monitor: Monitor;
   private readonly responses: ResponseTimes | undefined;
   private readonly log: MinuteLog<unknown>;
+  private readonly fleetLog: MinuteLog<unknown>;
 
   constructor(
     private readonly options: MonitorOptions,
@@ -63,6 +67,25 @@ export class MonitorLifecycle implements OnModuleInit, OnApplicationShutdown {
     this.monitor = new Monitor(nodeId, options, sources, clock, (error) => {
       this.log.add('tick', error);
     });
+    const silent = (_: string, error: unknown): void =>
+      logger.warn(`The figures of this process could not be shared: ${quotedError(error)}`);
+    const silentAgain = (name: string, _: number, error: unknown): void => silent(name, error);
+    this.fleetLog = new MinuteLog(clock, { once: silent, again: silentAgain });
+    if (options.fleet) this.monitor.shared = this.openFleet(nodeId, clock);
+  }
+
+  private openFleet(nodeId: string, clock: Clock): Fleet {
+    const { monitor, limiter } = this;
+    const { redis } = limiter;
+    const board = redis === undefined ? new MemoryBoard(clock) : new RedisBoard(redis, clock);
+    return new Fleet({
+      ...{ nodeId, board, clock, maxSeries: this.options.maxSeries },
+      snapshot: () => monitor.snapshot(),
+      nodes: () => limiter.stats().store?.nodes ?? 1,
+      isAlarmed: () => monitor.isAlarmed(),
+      useSalt: (salt) => (monitor.salt = salt),
+      failed: (error) => this.fleetLog.add('fleet', error),
+    });
   }
 
   onModuleInit(): void {
@@ -75,10 +98,13 @@ export class MonitorLifecycle implements OnModuleInit, OnApplicationShutdown {
     this.monitor.start();
   }
 
-  onApplicationShutdown(): void {
+  async beforeApplicationShutdown(): Promise<void> {
     this.responses?.stop();
     this.monitor.stop();
+    // Before the limiter closes the connection.
+    await this.monitor.shared?.close();
     this.log.close();
+    this.fleetLog.close();
   }
 }
 

@@ -1,13 +1,24 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
+import { newIncarnation } from '../common/ids.js';
 import { textOf } from './export/text.js';
 import { FamilyReader, type Family } from './families.js';
 import { libraryVersion } from './library-version.js';
 import { type MonitorOptions } from './monitor-options.js';
-import { OTHER, Reading, SeriesTable, type NamedKind } from './series-table.js';
-import { type Series, type SeriesKind } from './series.js';
+import {
+  NAMED_KINDS,
+  OTHER,
+  Reading,
+  SeriesTable,
+  type NamedKind,
+  type Row,
+} from './series-table.js';
+import { type Counts, type Series, type SeriesKind } from './series.js';
 import { type Facts, type Sources } from './sources.js';
+import { stateOf, type FleetState, type MonitorState, type ShownKey } from './state.js';
+import { type Fleet } from './fleet/fleet.js';
+import { type NodeSeries, type NodeSnapshot } from './fleet/snapshot.js';
 
 const TICK_MS = 1000;
 /** A timer that fires a moment early must not make a tick of its own out of the rest of the second. */
@@ -24,42 +35,6 @@ export interface Tick {
   readonly nowMicros: number;
 }
 
-/** What was seen in the last ten seconds. */
-export interface MonitorState {
-  /** Wall-clock milliseconds. */
-  readonly atMs: number;
-  readonly nodeId: string;
-  /** `total` and `store` first, then what is watched by name. */
-  readonly series: readonly SeriesState[];
-  /** The keys that are denied most; empty with `keys: 'off'`. */
-  readonly deniedKeys: readonly ShownKey[];
-}
-
-/** Rates are per second. */
-export interface SeriesState {
-  /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
-  readonly name: string;
-  readonly rate: number;
-  readonly denied: number;
-  readonly errors: number;
-  /** By degrade level 1 to 4. */
-  readonly degraded: readonly [number, number, number, number];
-  /** Tokens. */
-  readonly used: number;
-  /** Milliseconds, of the last whole minute and this one; undefined where no times are taken. */
-  readonly p50Ms: number | undefined;
-  readonly p99Ms: number | undefined;
-}
-
-export interface ShownKey {
-  readonly policy: string;
-  /** The key itself, or the beginning of its hash: the same on all nodes of a fleet. */
-  readonly key: string;
-  /** About how often, with what is long ago counted less. */
-  readonly denied: number;
-}
-
-const STATE_SECONDS = 10;
 const SHOWN_KEYS = 10;
 const SHOWN_HASH = 8;
 const SALT_BYTES = 16;
@@ -71,6 +46,12 @@ const SALT_BYTES = 16;
 export abstract class RateLimitMonitor {
   /** What this process has done in the last seconds. */
   abstract state(): MonitorState;
+
+  /**
+   * All processes that share the store, as one of them has merged it; asked again and again, it is up to date to a second.
+   * Undefined if `fleet: false`, in the first seconds, and while the store cannot be read.
+   */
+  abstract fleet(): Promise<FleetState | undefined>;
 
   /** All metrics, as data. */
   abstract families(): Family[];
@@ -99,8 +80,11 @@ export class Monitor extends RateLimitMonitor {
   private readonly version = libraryVersion();
   private readAtMicros: number;
   private stopTicks: Cancel | undefined;
+  private readonly incarnation = newIncarnation();
   /** Of the hashes of keys; a fleet shares one. */
   salt: Uint8Array = randomBytes(SALT_BYTES);
+  /** Set where figures are shared with other processes. */
+  shared: Fleet | undefined;
 
   constructor(
     private readonly nodeId: string,
@@ -147,6 +131,28 @@ export class Monitor extends RateLimitMonitor {
     };
   }
 
+  fleet(): Promise<FleetState | undefined> {
+    return this.shared?.state() ?? Promise.resolve(undefined);
+  }
+
+  /** Whether anything asks for figures more often than usual. */
+  isAlarmed: () => boolean = () => false;
+
+  /** What this process has counted since its start, for the others. */
+  snapshot(): NodeSnapshot {
+    const facts = this.sources.facts();
+    this.fill(facts);
+    this.table.admitAll(this.reading);
+    return {
+      node: this.nodeId,
+      incarnation: this.incarnation,
+      revision: facts.config?.revision ?? 0,
+      storeIsUp: facts.storeIsUp,
+      series: this.seriesRows(),
+      deniedKeys: this.deniedKeys(),
+    };
+  }
+
   families(): Family[] {
     const facts = this.sources.facts();
     // A name that has counted since the last tick gets its place first: no series may begin as part of another.
@@ -189,6 +195,24 @@ export class Monitor extends RateLimitMonitor {
     const atMicros = nowMicros - (Math.min(spanMs, TICK_MS) * 1000) / 2;
     this.table.read(atMicros, spanMs, this.reading);
     this.events.emit('tick', { nowMicros });
+    this.shared?.tick(nowMicros);
+  }
+
+  private seriesRows(): NodeSeries[] {
+    const { total, store } = this.reading;
+    const rows: NodeSeries[] = [
+      { kind: 'total', name: '', counts: countsOf(total), times: total.times },
+      { kind: 'store', name: '', counts: countsOf(store), times: store.times },
+    ];
+    for (const kind of NAMED_KINDS) {
+      for (const [name, row] of this.reading.named[kind]) {
+        if (!this.table.isNamed(kind, name)) continue;
+        rows.push({ kind, name, counts: countsOf(row), times: row.times });
+      }
+      const others = this.table.othersOf(kind, this.reading);
+      if (others !== undefined) rows.push({ kind, name: OTHER, counts: others, times: undefined });
+    }
+    return rows;
   }
 
   private fill(facts: Facts): void {
@@ -209,25 +233,6 @@ export class Monitor extends RateLimitMonitor {
   }
 }
 
-function stateOf(series: Series, nowMicros: number): SeriesState {
-  const span = series.seconds.sum(nowMicros, STATE_SECONDS);
-  const perSecond = (count: number): number => (span.spanMs > 0 ? (count * 1000) / span.spanMs : 0);
-  const times = series.times(nowMicros, 2, -1);
-  const inMs = (part: number): number | undefined =>
-    times.count === 0 ? undefined : times.quantile(part) / 1000;
-  return {
-    name: series.name,
-    rate: perSecond(span.count),
-    denied: perSecond(span.denied),
-    errors: perSecond(span.errors),
-    degraded: [
-      perSecond(span.degraded1),
-      perSecond(span.degraded2),
-      perSecond(span.degraded3),
-      perSecond(span.degraded4),
-    ],
-    used: perSecond(span.used),
-    p50Ms: inMs(0.5),
-    p99Ms: inMs(0.99),
-  };
+function countsOf({ times: _, ...counts }: Row): Counts {
+  return counts;
 }

@@ -7,6 +7,8 @@ export const OTHER = '(other)';
 export const NAMED_KINDS = ['app', 'policy', 'resource'] as const;
 export type NamedKind = (typeof NAMED_KINDS)[number];
 
+const isNamedKind = (kind: string): kind is NamedKind => NAMED_KINDS.includes(kind as NamedKind);
+
 /** What there is of one name, or of all requests, since the start. */
 export interface Row extends Counts {
   times: LogLinear | undefined;
@@ -69,7 +71,6 @@ export class SeriesTable {
     policy: new Set(),
     resource: new Set(),
   };
-  private readonly ofOthers: Row = { ...noCounts(), times: undefined };
   private names = 0;
   private metrics = METRICS_WITHOUT_NAMES;
   private withHours = 0;
@@ -108,7 +109,7 @@ export class SeriesTable {
   read(atMicros: number, spanMs: number, reading: Reading): void {
     this.total.read(atMicros, spanMs, reading.total, reading.total.times);
     this.store.read(atMicros, spanMs, reading.store, reading.store.times);
-    for (const kind of NAMED_KINDS) this.readNamed(kind, atMicros, spanMs, reading.named[kind]);
+    for (const kind of NAMED_KINDS) this.readNamed(kind, atMicros, spanMs, reading);
   }
 
   /** Gives new names their place, or none. */
@@ -116,19 +117,19 @@ export class SeriesTable {
     for (const kind of NAMED_KINDS) this.admit(kind, named[kind]);
   }
 
-  private readNamed(
-    kind: NamedKind,
-    atMicros: number,
-    spanMs: number,
-    rows: ReadonlyMap<string, Row>,
-  ): void {
+  private readNamed(kind: NamedKind, atMicros: number, spanMs: number, reading: Reading): void {
+    const rows = reading.named[kind];
     const named = this.named[kind];
     this.admit(kind, rows);
     for (const [name, series] of named) {
       const row = rows.get(name);
       if (row !== undefined) series.read(atMicros, spanMs, row, row.times);
     }
-    if (this.refused[kind].size > 0) this.readOthers(kind, atMicros, spanMs, rows);
+    const others = this.othersOf(kind, reading);
+    if (others === undefined) return;
+    let series = this.others.get(kind);
+    if (series === undefined) this.others.set(kind, (series = new Series(kind, OTHER)));
+    series.read(atMicros, spanMs, others);
   }
 
   /** New names that have counted anything, the busiest first. */
@@ -138,36 +139,41 @@ export class SeriesTable {
       !this.named[kind].has(name) && !this.refused[kind].has(name);
     const added = [...rows].filter(([name, row]) => row.count > 0 && isNew(name));
     added.sort(([, one], [, other]) => other.count - one.count);
-    for (const [name] of added) {
-      const metrics = this.metrics + METRICS_OF[kind];
-      if (this.names >= this.most || metrics > MOST_METRICS) {
-        this.refused[kind].add(name);
-        continue;
-      }
-      this.names++;
-      this.metrics = metrics;
-      const hours = kind !== 'policy' && this.withHours < MOST_WITH_HOURS;
-      if (hours) this.withHours++;
-      this.named[kind].set(name, new Series(kind, name, { hours }));
-    }
+    for (const [name] of added) this.place(kind, name);
   }
 
-  private readOthers(
-    kind: NamedKind,
-    atMicros: number,
-    spanMs: number,
-    rows: ReadonlyMap<string, Row>,
-  ): void {
-    const { ofOthers } = this;
-    Object.assign(ofOthers, NOTHING);
-    for (const name of this.refused[kind]) {
-      const row = rows.get(name);
-      if (row === undefined) continue;
-      for (const figure of FIGURES) ofOthers[figure] += row[figure];
+  private place(kind: NamedKind, name: string): void {
+    if (this.named[kind].has(name) || this.refused[kind].has(name)) return;
+    const metrics = this.metrics + METRICS_OF[kind];
+    if (this.names >= this.most || metrics > MOST_METRICS) {
+      this.refused[kind].add(name);
+      return;
     }
-    let series = this.others.get(kind);
-    if (series === undefined) this.others.set(kind, (series = new Series(kind, OTHER)));
-    series.read(atMicros, spanMs, ofOthers);
+    this.names++;
+    this.metrics = metrics;
+    const hours = kind !== 'policy' && this.withHours < MOST_WITH_HOURS;
+    if (hours) this.withHours++;
+    this.named[kind].set(name, new Series(kind, name, { hours }));
+  }
+
+  /** The counts of all names of a kind that found no room; undefined if there are none. */
+  othersOf(kind: NamedKind, { named }: Reading): Counts | undefined {
+    if (this.refused[kind].size === 0) return undefined;
+    const sum = noCounts();
+    for (const name of this.refused[kind]) {
+      const row = named[kind].get(name);
+      if (row === undefined) continue;
+      for (const figure of FIGURES) sum[figure] += row[figure];
+    }
+    return sum;
+  }
+
+  /** The series of a name, made if there is room for it. */
+  ensure(kind: string, name: string | undefined): Series | undefined {
+    if (kind === 'total' || kind === 'store') return this[kind];
+    if (!isNamedKind(kind) || name === undefined || name === OTHER) return undefined;
+    this.place(kind, name);
+    return this.named[kind].get(name);
   }
 }
 

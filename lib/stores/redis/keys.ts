@@ -33,6 +33,13 @@ export interface ConfigKeys {
   readonly orders: string;
 }
 
+/** Where the figures of the fleet are kept. */
+export interface BoardKeys {
+  readonly nodes: string;
+  readonly lead: string;
+  named(name: string): string;
+}
+
 /**
  * The names of things in Redis: `<prefix>:{<shard>}:<limit>:<key>`.
  *
@@ -91,6 +98,16 @@ export class RedisKeys {
   /** The lease of the node that probes a resource. */
   probing(resource: string): string {
     return `${this.prefix}:probing:${storable(resource)}`;
+  }
+
+  board(): BoardKeys {
+    const head = `${this.prefix}:{monitor}:`;
+    return { nodes: `${head}nodes`, lead: `${head}lead`, named: (name) => `${head}${name}` };
+  }
+
+  /** The figures of one node. */
+  boardOf(node: string): string {
+    return `${this.prefix}:mon:${storable(node)}`;
   }
 
   quota(clusterId: string): QuotaKeys {

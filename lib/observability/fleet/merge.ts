@@ -1,0 +1,128 @@
+import { LogLinear } from '../../common/histogram.js';
+import { noCounts, type Counts } from '../series.js';
+import { Reading, SeriesTable, type Row } from '../series-table.js';
+import { type FleetNode, type ShownKey } from '../state.js';
+import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
+
+interface KnownNode {
+  incarnation: string;
+  /** By kind and name. */
+  counts: Map<string, Counts>;
+  times: Map<string, LogLinear>;
+  readAtMicros: number;
+  shown: FleetNode;
+  deniedKeys: readonly ShownKey[];
+  silentSinceMicros: number | undefined;
+}
+
+const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
+/** A node that is silent for longer was taken away. */
+const FORGOTTEN_MICROS = 600_000_000;
+const SHOWN_KEYS = 10;
+
+/**
+ * Adds the figures of all nodes up. A rate is what a node has counted more than at the last look, by the clock of
+ * the process that looks: clocks of other nodes are never compared. A node that was started anew counts from 0; of
+ * one that is seen for the first time, only what comes from now on counts.
+ */
+export class FleetMerge {
+  readonly table: SeriesTable;
+  private readonly reading = new Reading();
+  private readonly known = new Map<string, KnownNode>();
+  private readonly moreTimes = new LogLinear();
+  /** Snapshots that were none, and those of other versions, at the last look. */
+  damaged = 0;
+  otherVersions = 0;
+
+  constructor(maxSeries: number) {
+    this.table = new SeriesTable(maxSeries);
+  }
+
+  begin(): void {
+    this.damaged = 0;
+    this.otherVersions = 0;
+  }
+
+  add(snapshot: NodeSnapshot, nowMicros: number): void {
+    const { node, incarnation, revision, storeIsUp, deniedKeys } = snapshot;
+    const before = this.known.get(node);
+    const isAnew = before !== undefined && before.incarnation !== incarnation;
+    const seconds = before === undefined ? 0 : (nowMicros - before.readAtMicros) / 1_000_000;
+    const next: KnownNode = {
+      ...{ incarnation, counts: new Map(), times: new Map(), readAtMicros: nowMicros, deniedKeys },
+      shown: { node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
+      silentSinceMicros: undefined,
+    };
+    for (const series of snapshot.series) {
+      const id = `${series.kind}:${series.name}`;
+      next.counts.set(id, series.counts);
+      if (series.times !== undefined) next.times.set(id, series.times);
+      if (before === undefined) continue;
+      const more = this.addSeries(series, isAnew ? undefined : before, id);
+      if (series.kind !== 'total' || seconds === 0) continue;
+      next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
+    }
+    this.known.set(node, next);
+  }
+
+  /** The node has written nothing. True if it has been silent for so long that it is forgotten. */
+  missed(node: string, nowMicros: number): boolean {
+    const known = this.known.get(node);
+    if (known === undefined) return false;
+    known.silentSinceMicros ??= nowMicros;
+    known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true };
+    known.deniedKeys = [];
+    return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
+  }
+
+  /** Nodes that are not on the board any more have said goodbye. */
+  keepOnly(nodes: ReadonlySet<string>): void {
+    for (const node of this.known.keys()) if (!nodes.has(node)) this.known.delete(node);
+  }
+
+  /** The figures of this look go into the slots of the instant. */
+  end(atMicros: number, spanMs: number): void {
+    this.table.read(atMicros, spanMs, this.reading);
+  }
+
+  nodes(): FleetNode[] {
+    return Array.from(this.known.values(), ({ shown }) => shown);
+  }
+
+  deniedKeys(): ShownKey[] {
+    const sums = new Map<string, ShownKey>();
+    for (const { deniedKeys } of this.known.values()) {
+      for (const { policy, key, denied } of deniedKeys) {
+        const id = `${policy}:${key}`;
+        sums.set(id, { policy, key, denied: denied + (sums.get(id)?.denied ?? 0) });
+      }
+    }
+    const all = [...sums.values()].sort((one, other) => other.denied - one.denied);
+    return all.slice(0, SHOWN_KEYS);
+  }
+
+  /** Adds what is more than before to the fleet's counts, and gives it. */
+  private addSeries(
+    { kind, name, counts, times }: NodeSeries,
+    before: KnownNode | undefined,
+    id: string,
+  ): Counts {
+    const row: Row =
+      kind === 'total' || kind === 'store' ? this.reading[kind] : this.reading.of(kind, name);
+    const known = before?.counts.get(id) ?? noCounts();
+    const more = noCounts();
+    for (const count of COUNTS) {
+      // Figures that go back within one incarnation are not right; they count from here on.
+      more[count] = Math.max(0, counts[count] - known[count]);
+      row[count] += more[count];
+    }
+    if (times !== undefined) {
+      const timesBefore = new LogLinear();
+      const kept = before?.times.get(id);
+      if (kept !== undefined) timesBefore.merge(kept);
+      this.moreTimes.takeDifference(times, timesBefore);
+      (row.times ??= new LogLinear()).merge(this.moreTimes);
+    }
+    return more;
+  }
+}

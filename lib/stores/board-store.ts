@@ -1,0 +1,36 @@
+/** A node's figures as it wrote them; undefined if it has written none of late. */
+export interface BoardEntry {
+  readonly node: string;
+  readonly text: string | undefined;
+}
+
+/**
+ * Where the nodes of a fleet put their figures, so that one of them can show all. Only the right to lead is agreed
+ * upon; the rest is plain reads and writes, and whoever reads checks what is there.
+ */
+export interface BoardStore {
+  /** Whether other processes see it. */
+  readonly isShared: boolean;
+  /** This node's figures, for that long. */
+  write(node: string, text: string, ttlMs: number): Promise<void>;
+  /** The node leaves, and is missed by nobody. */
+  remove(node: string): Promise<void>;
+  /** The nodes that have ever written and not left. */
+  nodes(): Promise<string[]>;
+  /** Figures of these nodes, in their order. */
+  read(nodes: readonly string[]): Promise<BoardEntry[]>;
+  /** True if this process merges the figures, now and for the term. Rejects if the store cannot answer: nobody leads then. */
+  lead(termMs: number): Promise<boolean>;
+  /** The next one need not wait for the end of the term. */
+  resign(): Promise<void>;
+  /** What the leader has to say, by name. */
+  get(name: string): Promise<string | undefined>;
+  /** The same for a text of a few characters. */
+  peek(name: string): Promise<string | undefined>;
+  set(name: string, text: string, ttlMs: number): Promise<void>;
+  /** Entries of a list of slots of time; what is there for that slot is written over, and that before `oldest` forgotten. */
+  entries(name: string): Promise<Readonly<Record<string, string>>>;
+  putEntry(name: string, slot: number, text: string, oldest?: number): Promise<void>;
+  forgetEntries(name: string, slots: readonly string[]): Promise<void>;
+  close(): void;
+}

@@ -1,0 +1,294 @@
+import fc from 'fast-check';
+import { LogLinear } from '../../lib/common/histogram.js';
+import { Fleet } from '../../lib/observability/fleet/fleet.js';
+import { FleetMerge } from '../../lib/observability/fleet/merge.js';
+import {
+  decodeSnapshot,
+  encodeSnapshot,
+  type NodeSeries,
+  type NodeSnapshot,
+} from '../../lib/observability/fleet/snapshot.js';
+import { noCounts } from '../../lib/observability/series.js';
+import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
+import { type BoardStore } from '../../lib/stores/board-store.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+const SECOND = 1_000_000;
+
+const series = (
+  kind: NodeSeries['kind'],
+  name: string,
+  count: number,
+  more: Partial<NodeSeries> = {},
+): NodeSeries => ({
+  ...{ kind, name, times: undefined },
+  counts: { ...noCounts(), count, denied: Math.floor(count / 10) },
+  ...more,
+});
+
+const snapshot = (node: string, all: NodeSeries[], more: Partial<NodeSnapshot> = {}) => ({
+  ...{ node, incarnation: 'i', revision: 4, storeIsUp: true, series: all, deniedKeys: [] },
+  ...more,
+});
+
+describe('a snapshot', () => {
+  it('is read as it was written', () => {
+    const row = fc.record({
+      kind: fc.constantFrom('app', 'policy', 'resource') as fc.Arbitrary<'app'>,
+      name: fc.string({ maxLength: 40 }),
+      count: fc.nat(),
+      micros: fc.array(fc.nat(70_000_000), { maxLength: 20 }),
+    });
+    fc.assert(
+      fc.property(fc.uniqueArray(row, { maxLength: 8, selector: (one) => one.name }), (rows) => {
+        const all = rows.map(({ kind, name, count, micros }) => {
+          const times = new LogLinear();
+          for (const one of micros) times.record(one);
+          return series(kind, name, count, micros.length > 0 ? { times } : {});
+        });
+        const read = decodeSnapshot('n', encodeSnapshot(snapshot('n', all))) as NodeSnapshot;
+        const sorted = all.toSorted((a, b) => b.counts.count - a.counts.count);
+        expect(read.series.map(({ name, counts }) => [name, counts])).toEqual(
+          sorted.map(({ name, counts }) => [name, counts]),
+        );
+        for (const [index, { times }] of read.series.entries()) {
+          expect(times?.cells).toEqual(sorted[index]!.times?.cells);
+        }
+      }),
+    );
+  });
+
+  it('has 8 kB at most, whatever a node watches, and loses no count', () => {
+    const times = new LogLinear();
+    for (let micros = 1; micros < 60_000_000; micros *= 1.1) times.record(micros);
+    const all = [series('total', '', 9_000_000, { times })];
+    for (let index = 0; index < 100; index++) all.push(series('policy', `policy-${index}`, 1000));
+    for (let index = 0; index < 38; index++) {
+      all.push(series('resource', `resource-${index}`, 100, { times }));
+    }
+    const text = encodeSnapshot(snapshot('n', all));
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8192);
+    const read = decodeSnapshot('n', text) as NodeSnapshot;
+    const sum = (kind: string) =>
+      read.series.filter((one) => one.kind === kind).reduce((s, { counts }) => s + counts.count, 0);
+    expect([sum('total'), sum('policy'), sum('resource')]).toEqual([9_000_000, 100_000, 3800]);
+  });
+
+  it.each([
+    ['', 'damaged'],
+    ['{', 'damaged'],
+    ['null', 'damaged'],
+    ['[]', 'damaged'],
+    [JSON.stringify({ v: 2 }), 'other version'],
+    [encodeSnapshot(snapshot('other', [])), 'damaged'],
+    [`{"v":1,"node":"n","inc":"i","rev":0,"series":[[9,"x",[]]],"keys":[]}`, 'damaged'],
+    [
+      `{"v":1,"node":"n","inc":"i","rev":0,"series":[[0,"",[-1,0,0,0,0,0,0,0]]],"keys":[]}`,
+      'damaged',
+    ],
+    [encodeSnapshot(snapshot('n', [series('policy', 'x'.repeat(200), 1)])), 'damaged'],
+    [`{"v":1,"pad":"${'x'.repeat(1_000_000)}"}`, 'damaged'],
+  ])('that is none of ours is told apart: %#', (text, why) => {
+    expect(decodeSnapshot('n', text)).toBe(why);
+  });
+});
+
+describe('FleetMerge', () => {
+  it('adds nodes up by what came since the last look, by its own clock', () => {
+    const merge = new FleetMerge(100);
+    const look = (second: number, counts: Record<string, number>, incarnation = 'i') => {
+      for (const [node, count] of Object.entries(counts)) {
+        merge.add(snapshot(node, [series('total', '', count)], { incarnation }), second * SECOND);
+      }
+      merge.end(second * SECOND, 1000);
+      return merge.table.total.seconds.at(second)!.count;
+    };
+    expect(look(1, { a: 1_000_000, b: 50 })).toBe(0);
+    expect(look(2, { a: 1_000_100, b: 60 })).toBe(110);
+    // A snapshot was lost: nothing of it is.
+    expect(look(3, { b: 70 })).toBe(10);
+    expect(look(4, { a: 1_000_300, b: 80 })).toBe(210);
+    expect(merge.nodes().find(({ node }) => node === 'a')!.rate).toBe(100);
+    // Started anew: all that it has counted is new.
+    expect(look(5, { a: 7 }, 'j')).toBe(7);
+    // Figures that go back count nothing, and never less than nothing.
+    expect(look(6, { a: 3 }, 'j')).toBe(0);
+  });
+
+  it('tells a silent node from one that has left, and forgets it after ten minutes', () => {
+    const merge = new FleetMerge(100);
+    merge.add(snapshot('a', []), 0);
+    merge.add(snapshot('b', []), 0);
+    expect(merge.missed('a', SECOND)).toBe(false);
+    expect(merge.nodes().map(({ node, isSilent }) => [node, isSilent])).toEqual([
+      ['a', true],
+      ['b', false],
+    ]);
+    merge.keepOnly(new Set(['a']));
+    expect(merge.nodes()).toHaveLength(1);
+    expect(merge.missed('a', 602 * SECOND)).toBe(true);
+  });
+
+  it('merges times and the keys that are denied most', () => {
+    const merge = new FleetMerge(100);
+    const times = new LogLinear();
+    const at = (node: string, second: number) => {
+      const deniedKeys = [{ policy: 'p', key: 'k', denied: 5 }];
+      const own = new LogLinear();
+      own.merge(times);
+      merge.add(
+        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys }),
+        second * SECOND,
+      );
+    };
+    for (const node of ['a', 'b']) at(node, 0);
+    for (let call = 0; call < 10; call++) times.record(1000);
+    for (const node of ['a', 'b']) at(node, 1);
+    merge.end(SECOND, 1000);
+    expect(merge.table.total.seconds.at(1)).toMatchObject({ timed: 20, p50: 1024 });
+    expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
+  });
+});
+
+/** A board of several processes: one of them leads until its term is over. */
+class SharedBoard extends MemoryBoard {
+  override readonly isShared = true as unknown as false;
+  leader: { mark: object; until: number } | undefined;
+  isAway = false;
+
+  constructor(private readonly time: ManualClock) {
+    super(time);
+  }
+
+  of(mark: object): BoardStore {
+    const view = Object.create(this) as BoardStore & { close(): void };
+    view.lead = (termMs) => {
+      if (this.isAway) return Promise.reject(new Error('away'));
+      const now = this.time.now();
+      if (this.leader === undefined || this.leader.until <= now || this.leader.mark === mark) {
+        this.leader = { mark, until: now + termMs * 1000 };
+      }
+      return Promise.resolve(this.leader.mark === mark);
+    };
+    view.resign = () => Promise.resolve(void (this.leader = undefined));
+    view.close = () => {};
+    return view;
+  }
+}
+
+describe('Fleet', () => {
+  function stage(names = ['a', 'b', 'c']) {
+    const clock = new ManualClock(0);
+    const board = new SharedBoard(clock);
+    const counted = new Map(names.map((name) => [name, 0]));
+    const failed: unknown[] = [];
+    const salts = new Map<string, string>();
+    const fleetOf = (nodeId: string): Fleet =>
+      new Fleet({
+        ...{ nodeId, board: board.of({}), clock, maxSeries: 100 },
+        snapshot: () => snapshot(nodeId, [series('total', '', counted.get(nodeId)!)]),
+        nodes: () => names.length,
+        isAlarmed: () => false,
+        useSalt: (salt) => salts.set(nodeId, Buffer.from(salt).toString('hex')),
+        failed: (error) => failed.push(error),
+      });
+    const fleets = new Map(names.map((name) => [name, fleetOf(name)]));
+    const seconds = async (count: number): Promise<void> => {
+      for (let second = 0; second < count; second++) {
+        for (const name of fleets.keys()) counted.set(name, counted.get(name)! + 10);
+        await clock.advanceAsync(1000);
+        for (const fleet of fleets.values()) fleet.tick(clock.now());
+        await clock.advanceAsync(0);
+        await clock.advanceAsync(0);
+        await clock.advanceAsync(0);
+      }
+    };
+    const leaders = () =>
+      [...fleets].filter(([, { isLeading }]) => isLeading).map(([name]) => name);
+    return { clock, board, fleets, seconds, leaders, failed, salts, counted };
+  }
+
+  const totalOf = (state: Awaited<ReturnType<Fleet['state']>>) =>
+    state?.series.find(({ name }) => name === 'total')?.rate;
+
+  it('shows all nodes on any of them, and one of them merges', async () => {
+    const { fleets, seconds, leaders, failed, salts } = stage();
+    await seconds(30);
+    expect(failed).toEqual([]);
+    expect(leaders()).toHaveLength(1);
+    for (const fleet of fleets.values()) {
+      const state = await fleet.state();
+      expect(state!.nodes.map(({ node }) => node).sort()).toEqual(['a', 'b', 'c']);
+      expect(totalOf(state)).toBeCloseTo(30, 0);
+    }
+    expect(new Set(salts.values()).size).toBe(1);
+  });
+
+  it('has another leader within ten seconds, with what happened before', async () => {
+    const { fleets, seconds, leaders, board } = stage();
+    await seconds(150);
+    const [gone] = leaders();
+    fleets.delete(gone!);
+    await seconds(12);
+    expect(leaders()).toHaveLength(1);
+    const { table } = fleets.get(leaders()[0]!)!.merge!;
+    const entries = Object.keys(await board.entries('minutes'));
+    expect(entries.length).toBeGreaterThanOrEqual(2);
+    for (const minute of entries)
+      expect(table.total.minutes.at(Number(minute))!.count).toBeGreaterThan(0);
+  });
+
+  it('says which node is silent, and misses none that has left', async () => {
+    const { fleets, seconds, leaders } = stage();
+    await seconds(20);
+    const followers = [...fleets.keys()].filter((name) => !leaders().includes(name));
+    const left = fleets.get(followers[0]!)!;
+    fleets.delete(followers[0]!);
+    fleets.delete(followers[1]!);
+    await left.close();
+    await seconds(25);
+    const state = await fleets.get(leaders()[0]!)!.state();
+    const shown = Object.fromEntries(state!.nodes.map(({ node, isSilent }) => [node, isSilent]));
+    expect(shown).toEqual({ [leaders()[0]!]: false, [followers[1]!]: true });
+  });
+
+  it('writes once a second while somebody looks, and seldom again afterwards', async () => {
+    const { fleets, seconds, board } = stage(['a']);
+    let writes = 0;
+    const { write } = board;
+    board.write = (...args) => (writes++, write.apply(board, args));
+    await seconds(20);
+    expect(writes).toBeLessThanOrEqual(5);
+    writes = 0;
+    for (let look = 0; look < 20; look++) {
+      await fleets.get('a')!.state();
+      await seconds(1);
+    }
+    expect(writes).toBeGreaterThanOrEqual(14);
+    await seconds(25);
+    writes = 0;
+    await seconds(20);
+    expect(writes).toBeLessThanOrEqual(5);
+  });
+
+  it('has no leader while the store is away, and one again after that', async () => {
+    const { seconds, leaders, board, failed } = stage();
+    await seconds(15);
+    board.isAway = true;
+    await seconds(10);
+    expect(leaders()).toEqual([]);
+    expect(failed.length).toBeGreaterThan(0);
+    board.isAway = false;
+    await seconds(12);
+    expect(leaders()).toHaveLength(1);
+  });
+
+  it('counts what is on the board and none of ours, and goes on', async () => {
+    const { seconds, leaders, board, fleets } = stage();
+    await board.write('forged', 'x'.repeat(1_000_000), 1e9);
+    await board.write('newer', '{"v":9}', 1e9);
+    await seconds(20);
+    const state = await fleets.get(leaders()[0]!)!.state();
+    expect(state).toMatchObject({ damaged: 1, otherVersions: 1, nodeCount: 3 });
+  });
+});

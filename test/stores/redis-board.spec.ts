@@ -1,0 +1,125 @@
+import { Cluster, Redis } from 'ioredis';
+import { Fleet } from '../../lib/observability/fleet/fleet.js';
+import { noCounts } from '../../lib/observability/series.js';
+import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
+import { wireOf } from '../../lib/stores/redis/wire.js';
+import { startRedis, startRedisCluster, stopAll, until } from '../support/index.js';
+import { leastUser } from '../support/least-acl.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+type Client = Redis | Cluster;
+
+describe('the board in Redis', () => {
+  const clients: Client[] = [];
+  const boards: RedisBoard[] = [];
+
+  async function ready<C extends Client>(client: C): Promise<C> {
+    client.on('error', () => undefined);
+    clients.push(client);
+    await until(() => client.status === 'ready', { what: 'the connection' });
+    return client;
+  }
+
+  function boardOn(client: Client, clock = new ManualClock()): RedisBoard {
+    const board = new RedisBoard({ client, prefix: 'weir' }, clock);
+    boards.push(board);
+    return board;
+  }
+
+  afterEach(async () => {
+    for (const board of boards.splice(0)) board.close();
+    for (const client of clients.splice(0)) client.disconnect();
+    await stopAll();
+  });
+
+  it.each(['server', 'cluster'] as const)(
+    'does on a %s what it says, with the least rights',
+    async (kind) => {
+      const connect = await connectionTo(kind);
+      const [one, other] = [boardOn(await ready(connect())), boardOn(await ready(connect()))];
+      await one.write('a', 'figures of a', 60_000);
+      await other.write('b', 'figures of b', 60_000);
+      expect((await one.nodes()).sort()).toEqual(['a', 'b']);
+      expect(await one.read(['a', 'b', 'c'])).toEqual([
+        { node: 'a', text: 'figures of a' },
+        { node: 'b', text: 'figures of b' },
+        { node: 'c', text: undefined },
+      ]);
+      expect([await one.lead(60_000), await other.lead(60_000), await one.lead(60_000)]).toEqual([
+        ...[true, false, true],
+      ]);
+      await one.resign();
+      expect(await other.lead(60_000)).toBe(true);
+      await one.set('merged', 'all', 60_000);
+      expect([await other.get('merged'), await other.peek('merged')]).toEqual(['all', 'all']);
+      await one.putEntry('minutes', 10, 'ten', 0);
+      await one.putEntry('minutes', 11, 'eleven', 11);
+      expect(await other.entries('minutes')).toEqual({ '11': 'eleven' });
+      await one.forgetEntries('minutes', ['11']);
+      expect(await other.entries('minutes')).toEqual({});
+      await one.remove('a');
+      expect(await other.nodes()).toEqual(['b']);
+      expect(wireOf(clients[0]!).calls.board.times.count).toBeGreaterThan(10);
+    },
+  );
+
+  it('lets one of three processes merge, and another one when that is gone', async () => {
+    const connect = await connectionTo('server');
+    const clock = new ManualClock(0);
+    const stage = await Promise.all(
+      ['a', 'b', 'c'].map(async (nodeId, place) => {
+        const client = await ready(connect());
+        const board = boardOn(client, clock);
+        const counts = noCounts();
+        const fleet = new Fleet({
+          ...{ nodeId, board, clock, maxSeries: 100, nodes: () => 3, isAlarmed: () => false },
+          useSalt: () => {},
+          failed: () => {},
+          snapshot: () => ({
+            ...{ node: nodeId, incarnation: 'i', revision: 1, storeIsUp: true, deniedKeys: [] },
+            series: [{ kind: 'total', name: '', counts: { ...counts }, times: undefined }],
+          }),
+        });
+        return { nodeId, client, fleet, counts, place };
+      }),
+    );
+    const living = new Set(stage);
+    const turn = async (): Promise<void> => {
+      for (const { counts } of living) counts.count += 10;
+      clock.advance(1000);
+      for (const { fleet } of living) {
+        fleet.tick(clock.now());
+        await fleet.settled();
+      }
+    };
+    const leader = () => [...living].filter(({ fleet }) => fleet.isLeading);
+    for (let second = 0; second < 20; second++) await turn();
+    expect(leader()).toHaveLength(1);
+    for (const { fleet } of stage) {
+      const state = await fleet.state();
+      expect(state).toMatchObject({ nodeCount: 3, isShared: true });
+      expect(state!.series[0]!.rate).toBeCloseTo(30, 0);
+    }
+    const [gone] = leader();
+    gone!.client.disconnect();
+    living.delete(gone!);
+    // Its term ends by the clock of Redis.
+    await until(
+      async () => {
+        await turn();
+        return leader().length === 1;
+      },
+      { what: 'another leader', intervalMs: 100 },
+    );
+    expect(leader()[0]!.nodeId).not.toBe(gone!.nodeId);
+  });
+
+  async function connectionTo(kind: 'server' | 'cluster'): Promise<() => Client> {
+    if (kind === 'cluster') {
+      const { nodes } = await startRedisCluster({ replicasPerMaster: 0 });
+      return () => new Cluster(nodes.map(({ host, port }) => ({ host, port })));
+    }
+    const server = await startRedis({ config: { user: leastUser('~weir:* &weir:*') } });
+    return () => new Redis(server.url);
+  }
+});
