@@ -61,6 +61,7 @@ const PHASES: readonly RecoveryPhase[] = [
 const CALL_OUTCOMES: readonly (keyof ResourceCounts)[] = [
   ...(['succeeded', 'failed', 'neutral', 'limited', 'full', 'waited', 'open'] as const),
 ];
+const LINE_OUTCOMES = ['ran', 'waited', 'full', 'late', 'gone'] as const;
 const SOURCES = ['local', 'store', 'fallback'] as const;
 
 const isOn = (one: string, other: string): number => (one === other ? 1 : 0);
@@ -499,6 +500,100 @@ const DEFINITIONS: readonly Definition[] = [
       add(sumOf(refused), '2', 'refused');
       add(sumOf(rejected), '2', 'rejected');
     },
+  },
+  {
+    name: 'weir_resource_throttled_total',
+    otel: 'weir.resource.throttled',
+    unit: '{call}',
+    kind: 'counter',
+    help: 'Calls of a protected resource that were not made because it is throttled.',
+    labels: ['resource'],
+    read({ protection }, names, add) {
+      for (const [resource, { throttled }] of Object.entries(protection)) {
+        const label = names.of('resource', resource);
+        if (label !== undefined) add(throttled, label);
+      }
+    },
+  },
+  {
+    name: 'weir_policy_passed_over_total',
+    otel: 'weir.policy.passed_over',
+    unit: '{decision}',
+    kind: 'counter',
+    help: 'Decisions that a tier denied and passThrough let pass.',
+    labels: ['policy', 'tier'],
+    read({ limiter }, names, add) {
+      for (const [policy, { passedOver }] of Object.entries(limiter.policies)) {
+        const label = names.of('policy', policy);
+        if (label === undefined) continue;
+        for (const [tier, count] of Object.entries(passedOver)) add(count, label, tier);
+      }
+    },
+  },
+  {
+    name: 'weir_overload_standing',
+    otel: 'weir.overload.standing',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 while the event loop has had no rest, so that requests stand in line.',
+    labels: [],
+    read: ({ overload }, _, add) => overload && add(overload.standing ? 1 : 0),
+  },
+  {
+    name: 'weir_overload_waiting',
+    otel: 'weir.overload.waiting',
+    unit: '{request}',
+    kind: 'gauge',
+    help: 'Requests in line.',
+    labels: [],
+    read: ({ overload }, _, add) => overload && add(overload.waiting),
+  },
+  {
+    name: 'weir_overload_requests_total',
+    otel: 'weir.overload.requests',
+    unit: '{request}',
+    kind: 'counter',
+    help: 'Requests at the line, by tier and what became of them; those that need not wait have the tier none.',
+    labels: ['tier', 'outcome'],
+    read({ overload }, _, add) {
+      if (overload === undefined) return;
+      for (const [tier, counts] of Object.entries(overload.byTier)) {
+        for (const outcome of LINE_OUTCOMES) add(counts[outcome], tier, outcome);
+      }
+      add(overload.exempt + overload.upgrades, 'none', 'exempt');
+    },
+  },
+  {
+    name: 'weir_overload_turn_seconds',
+    otel: 'weir.overload.turn',
+    unit: 's',
+    kind: 'gauge',
+    help: 'The last turn of the event loop.',
+    labels: [],
+    read: ({ overload }, _, add) => overload && add(overload.turnMs / 1000),
+  },
+  {
+    name: 'weir_load',
+    otel: 'weir.load',
+    unit: '1',
+    kind: 'gauge',
+    help: 'The load by signal, 0 to 1.',
+    labels: ['signal'],
+    read({ overload }, _, add) {
+      if (overload?.load === undefined) return;
+      const { cpu, loop, memory, score } = overload.load;
+      for (const [signal, value] of Object.entries({ cpu, loop, memory, score }))
+        add(value, signal);
+    },
+  },
+  {
+    name: 'weir_load_factor',
+    otel: 'weir.load.factor',
+    unit: '1',
+    kind: 'gauge',
+    help: 'The part of their limits that adaptive policies have left.',
+    labels: [],
+    read: ({ overload }, _, add) => overload && add(overload.factor),
   },
   {
     name: 'weir_config_revision',

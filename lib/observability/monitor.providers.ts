@@ -10,8 +10,11 @@ import { newNodeId } from '../common/ids.js';
 import { MinuteLog } from '../common/minute-log.js';
 import { quotedError } from '../common/quoted.js';
 import { withoutUndefined } from '../common/validate.js';
+import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { DegradeParts } from '../degradation/degradation.providers.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
+import { type OverloadStats } from '../overload/events.js';
+import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from '../requests/module-tokens.js';
 import { Transports } from '../requests/transport.js';
@@ -111,19 +114,25 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
 export const monitorProviders: Provider[] = [
   provide(
     MonitorLifecycle,
-    [OPTIONS, RateLimiter, Transports, Protection, DegradeParts, PARTS_ABOVE, OPTIONAL_ADAPTER],
+    [
+      ...[OPTIONS, RateLimiter, Transports, Protection, DegradeParts, Overload, PARTS_ABOVE],
+      OPTIONAL_ADAPTER,
+    ],
     (
       options: MonitorModuleOptions,
       limiter: RateLimiter,
       transports: Transports,
       protection: Protection,
       degradation: DegradeParts,
+      line: Overload,
       above: PartsAbove,
       adapterHost: HttpAdapterHost | undefined,
     ) => {
       const { monitor, enabled } = options;
       if (monitor === false || !enabled) return undefined;
-      const parts = { protection, degradation: () => degradation.openedStats, ...above };
+      const overload = (): OverloadStats | undefined => (line.isOn ? line.stats() : undefined);
+      const degraded = (): DegradationStats | undefined => degradation.openedStats;
+      const parts = { protection, degradation: degraded, overload, ...above };
       return new MonitorLifecycle(monitor, transports, limiter, options, parts, adapterHost);
     },
   ),

@@ -6,6 +6,7 @@ import {
   type RateLimiter,
   type RateLimiterStats,
 } from '../limiter/rate-limiter.js';
+import { type OverloadStats } from '../overload/events.js';
 import { type Protection } from '../protection/protection.js';
 import { type ResourceStats } from '../protection/resource-stats.js';
 import { type RequestCounts, type TransportName } from '../requests/request-counts.js';
@@ -30,6 +31,8 @@ export interface MonitorParts {
   readonly protection: Pick<Protection, 'stats' | 'timesOf'>;
   /** Undefined as long as nothing degrades: to ask would open it, and Redis with it. */
   readonly degradation: () => DegradationStats | undefined;
+  /** Undefined where no requests go through the line. */
+  readonly overload?: () => OverloadStats | undefined;
   readonly responses?: ResponseTimes;
   readonly config?: () => ConfigFacts;
   /** Events over their limit that were dropped. */
@@ -47,6 +50,7 @@ export interface Facts {
   readonly protection: Readonly<Record<string, ResourceStats>>;
   readonly timesOf: (resource: string) => LogLinear | undefined;
   readonly degradation: DegradationStats | undefined;
+  readonly overload: OverloadStats | undefined;
   readonly responses: ResponseTimes | undefined;
   readonly config: ConfigFacts | undefined;
   readonly droppedEvents: number | undefined;
@@ -86,6 +90,7 @@ export class Sources {
       protection: protection.stats(),
       timesOf: (resource) => protection.timesOf(resource),
       degradation: degradation(),
+      overload: this.parts.overload?.(),
       responses,
       config: this.parts.config?.(),
       droppedEvents: this.parts.droppedEvents?.(),

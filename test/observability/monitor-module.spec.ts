@@ -133,6 +133,24 @@ describe('the monitor of an application', () => {
     }
   });
 
+  it('has metrics of the line only where requests go through it', async () => {
+    for (const [enabled, standing] of [
+      [false, undefined],
+      [true, 0],
+    ] as const) {
+      const { app, get, close } = await startShop('express', { overload: { enabled } });
+      await (await get('/search')).text();
+      const { lines } = parseExposition(app.get(RateLimitMonitor).text());
+      expect(find(lines, 'weir_overload_standing')).toBe(standing);
+      // On a busy machine it may have had to wait.
+      const served = ['ran', 'waited'].map((outcome) =>
+        find(lines, 'weir_overload_requests_total', { tier: 'all', outcome }),
+      );
+      expect(served.sort()).toEqual(enabled ? [0, 1] : [undefined, undefined]);
+      await close();
+    }
+  });
+
   it('leaves no timer behind', async () => {
     const clock = new ManualClock();
     const { close } = await startShop('express', { clock });
