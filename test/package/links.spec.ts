@@ -72,4 +72,16 @@ describe('links', () => {
     expect(faults.filter((fault) => fault !== undefined)).toEqual([]);
     expect(texts.filter(([, text]) => text.includes('README')).map(([file]) => file)).toEqual([]);
   });
+
+  it('reach every page from the front page', () => {
+    const reached = new Set(['README.md']);
+    for (const page of reached) {
+      for (const target of targetsOf(readPage(page))) {
+        const [path = ''] = target.split('#');
+        const next = path === '' ? page : relative(root, join(root, dirname(page), path));
+        if (next.endsWith('.md') && existsSync(join(root, next))) reached.add(next);
+      }
+    }
+    expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
+  });
 });
