@@ -70,6 +70,7 @@ export {
   type ClusterDocument,
   type ConfigDocument,
   type DegradationDocument,
+  type AlertsDocument,
   type OverloadDocument,
   type PolicyDocument,
   type ProfileDocument,
@@ -278,6 +279,14 @@ export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
 export { MonitorOptions } from './observability/monitor-options.js';
 export { RateLimitMonitor, type MonitorEvents } from './observability/monitor.js';
+export { type Alert } from './observability/alerts/alert.js';
+export { type Severity } from './observability/alerts/alert-options.js';
+export { type AlertsInput } from './observability/alerts/alerts.schema.js';
+export { type EarlySignal } from './observability/alerts/early.js';
+export { type RuleName } from './observability/alerts/rule-names.js';
+export { AlertNotSentError, type AlertSink } from './observability/alerts/sinks/sink.js';
+export { webhook, type WebhookOptions } from './observability/alerts/sinks/webhook.js';
+export { type WebhookFormat } from './observability/alerts/sinks/payloads.js';
 export {
   type FleetNode,
   type FleetState,

@@ -7,6 +7,7 @@ import { NOT_ASYNC } from './limits/key-resolver.js';
 import { rejectThrottlerOptions } from './limits/throttler-words.js';
 import { checkDegradeModule } from './degradation/degrade-module-options.js';
 import { checkOverload } from './overload/settings.js';
+import { checkAlerts } from './observability/alerts/rules.js';
 import { checkMonitorOptions } from './observability/monitor-options.js';
 import { RateLimitModuleOptions, type RateLimitModuleInput } from './rate-limit.options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -17,7 +18,7 @@ import { WebsocketOptions } from './transports/ws/ws.transport.js';
 const KNOWN_OPTIONS = [
   ...Object.keys(new RateLimitModuleOptions()),
   ...['store', 'quota', 'app', 'apply', 'user', 'rejection', 'problemBase', 'nodeId', 'clock'],
-  ...['configVersion', 'service', 'overload', 'tier'],
+  ...['configVersion', 'service', 'overload', 'tier', 'alerts'],
 ];
 const LEAST_IPV6_BITS = 32;
 const IPV6_BITS = 128;
@@ -49,6 +50,7 @@ export function checkOptions(
   if (isAsyncFunction(options.tier))
     throw new InvalidArgumentError('tier', options.tier, NOT_ASYNC);
   if (options.overload !== undefined) checkOverload(options.overload);
+  if (options.alerts !== undefined) checkAlerts(options.alerts);
   if (isAsyncFunction(options.app)) throw new InvalidArgumentError('app', options.app, NOT_ASYNC);
   options.service = serviceOf(options);
   options.config = checkConfigOptions(options.config);

@@ -8,6 +8,7 @@ import {
 import { ConfigOptions } from './config/config.options.js';
 import { type PerRequest } from './limits/key-resolver.js';
 import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
+import { type AlertsInput } from './observability/alerts/alerts.schema.js';
 import { type OverloadInput } from './overload/settings.js';
 import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
@@ -69,6 +70,8 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   degradation: Partial<DegradeModuleOptions> = {};
   /** The line in front of the framework, for more requests than this process can serve. */
   overload?: OverloadInput;
+  /** What is told to operators, and when. */
+  alerts?: AlertsInput;
   /**
    * The tier of a request: who goes first in the line, and the figures of policies that have a tier of that
    * name and no `tier` of their own. Has to answer at once; undefined for the lowest.

@@ -1,11 +1,5 @@
-/**
- * Parts of the configuration that are planned and have no effect yet. A setting that silently does
- * nothing would be worse than none.
- */
-const PLANNED: ReadonlyMap<unknown, string> = new Map([
-  ['adaptive', 'adaptive is now overload'],
-  ['alerts', 'not available in this version; leave it out'],
-]);
+/** Parts of the configuration that had another name. A setting that silently does nothing would be worse than none. */
+const PLANNED: ReadonlyMap<unknown, string> = new Map([['adaptive', 'adaptive is now overload']]);
 
 export const isPlanned = (name: unknown): boolean => PLANNED.has(name);
 

@@ -18,6 +18,7 @@ import { type Degradation } from '../degradation/degradation.js';
 import { type DegradeModuleInput } from '../degradation/degrade-module-options.js';
 import { type QuotaOptions } from '../limiter/quota-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type AlertsInput } from '../observability/alerts/alerts.schema.js';
 import { type OverloadInput } from '../overload/settings.js';
 import { type ResourcesInput } from '../protection/resource-options.js';
 import { MemoryConfig } from '../stores/memory/memory-config.js';
@@ -37,6 +38,7 @@ export interface ConfigModuleOptions {
   readonly protection: ResourcesInput;
   readonly degradation: DegradeModuleInput;
   readonly overload?: OverloadInput;
+  readonly alerts?: AlertsInput;
 }
 
 /** Of an application without a name. */
@@ -180,10 +182,11 @@ function plainParts({
   protection,
   degradation,
   overload = {},
-}: Pick<ConfigModuleOptions, 'protection' | 'degradation' | 'overload'>): object {
+  alerts = {},
+}: Pick<ConfigModuleOptions, 'protection' | 'degradation' | 'overload' | 'alerts'>): object {
   const { probes: _functions, credentialHeaders: _ofCode, ...figures } = degradation;
   const { probes: _probes, isExempt: _isExempt, ...load } = overload;
-  const parts = { protection, degradation: figures, overload: load };
+  const parts = { protection, degradation: figures, overload: load, alerts };
   const written = Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0);
   // Which is what JSON leaves out: undefined and functions.
   return JSON.parse(JSON.stringify(Object.fromEntries(written))) as object;

@@ -13,6 +13,7 @@ import { RouteTable } from '../limits/route-table.js';
 import { Degradation } from '../degradation/degradation.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { LimitsConsumer } from './limits.consumer.js';
+import { MonitorLifecycle } from '../observability/monitor.providers.js';
 import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONS, provide } from '../requests/module-tokens.js';
@@ -45,6 +46,7 @@ export const configProviders: Provider[] = [
       DegradeParts,
       Degradation,
       Overload,
+      { token: MonitorLifecycle, optional: true },
     ],
     (
       config: VersionedConfig,
@@ -56,6 +58,7 @@ export const configProviders: Provider[] = [
       degradation: DegradeParts,
       operations: Degradation,
       overload: Overload,
+      monitor: MonitorLifecycle | undefined,
     ) => {
       const resources = {
         prepare: ({ document }: ConfigSnapshot) =>
@@ -69,7 +72,11 @@ export const configProviders: Provider[] = [
             ? () => {}
             : overload.prepare(document.overload),
       };
-      const consumers = [limits, resources, degradation, load];
+      const alerts = {
+        prepare: ({ document }: ConfigSnapshot) =>
+          monitor === undefined ? () => {} : monitor.alerting.prepare(document),
+      };
+      const consumers = [limits, resources, degradation, load, alerts];
       const orders = openOrders(options, config, limiter, operations, degradation);
       return new ConfigLifecycle(config, options, limiter, routePolicies, consumers, orders);
     },

@@ -38,6 +38,12 @@ export interface Family extends FamilyInfo {
 /** The borders of a histogram's buckets, in microseconds: borders of its cells as well, so counts are exact. */
 export const BUCKET_MICROS: readonly number[] = Array.from({ length: 17 }, (_, i) => 2 ** (i + 7));
 
+export interface FiringCount {
+  readonly rule: string;
+  readonly severity: string;
+  readonly count: number;
+}
+
 /** What families are made of, beside the facts. */
 export interface MetricNames {
   /** The label of a name: itself, `(other)` if it found no room, undefined if it has counted nothing yet. */
@@ -45,6 +51,8 @@ export interface MetricNames {
   /** Names that found no room. */
   readonly dropped: number;
   readonly version: string;
+  /** Alerts that fire, by rule. */
+  readonly firing?: readonly FiringCount[];
 }
 
 type Add = (value: number | LogLinear, ...labels: string[]) => void;
@@ -613,6 +621,17 @@ const DEFINITIONS: readonly Definition[] = [
     labels: ['kind'],
     read({ config }, _, add) {
       for (const [kind, count] of Object.entries(config?.refused ?? {})) add(count, kind);
+    },
+  },
+  {
+    name: 'weir_alerts_firing',
+    otel: 'weir.alerts.firing',
+    unit: '{alert}',
+    kind: 'gauge',
+    help: 'Alerts that fire, of all series.',
+    labels: ['rule', 'severity'],
+    read(_, { firing = [] }, add) {
+      for (const { rule, severity, count } of firing) add(count, rule, severity);
     },
   },
   {

@@ -6,10 +6,15 @@ import {
   wholeAbove0,
   withoutUndefined,
 } from '../common/validate.js';
+import { type AlertSink } from './alerts/sinks/sink.js';
 import { type DenialListener } from '../requests/request-counts.js';
 
 /** More names would not fit into the metrics of a process anyway. */
 const MOST_SERIES = 1000;
+
+const MOST_SINKS = 20;
+const isSink = (one: unknown): boolean =>
+  typeof (one as Partial<AlertSink> | undefined)?.send === 'function';
 
 export const KEY_DISPLAYS = ['hashed', 'plain', 'off'] as const;
 
@@ -23,6 +28,8 @@ export class MonitorOptions {
   keys: (typeof KEY_DISPLAYS)[number] = 'hashed';
   /** Policies, apps and resources that are watched one by one, the busiest first; the rest is `(other)`. */
   maxSeries = 100;
+  /** Where alerts go, beside the log. */
+  sinks: readonly AlertSink[] = [];
   /** Called for each denied request, in its own async context: for logs and spans. */
   onDenied?: DenialListener;
 }
@@ -43,6 +50,11 @@ export function checkMonitorOptions(
     throw new InvalidArgumentError(`monitor.${name}`, options[name], 'true or false');
   }
   oneOf('monitor.keys', options.keys, KEY_DISPLAYS);
+  const { sinks } = options as { sinks: unknown };
+  if (!Array.isArray(sinks) || sinks.length > MOST_SINKS || !sinks.every(isSink)) {
+    const expected = `a list of up to ${MOST_SINKS} sinks, { send(batch) }`;
+    throw new InvalidArgumentError('monitor.sinks', sinks, expected);
+  }
   wholeAbove0('monitor.maxSeries', options.maxSeries, MOST_SERIES);
   if (onDenied !== undefined && typeof onDenied !== 'function') {
     throw new InvalidArgumentError('monitor.onDenied', onDenied, 'a function');

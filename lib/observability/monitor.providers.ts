@@ -22,6 +22,8 @@ import { MemoryBoard } from '../stores/memory/memory-board.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { Fleet } from './fleet/fleet.js';
 import { type MonitorOptions } from './monitor-options.js';
+import { Alerting } from './alerts/alerting.js';
+import { logSink } from './alerts/sinks/log.js';
 import { Monitor, RateLimitMonitor } from './monitor.js';
 import { ResponseTimes } from './response-times.js';
 import { Sources, type MonitorParts } from './sources.js';
@@ -33,6 +35,7 @@ export interface MonitorModuleOptions {
   readonly enabled: boolean;
   readonly nodeId?: string;
   readonly clock?: Clock;
+  readonly service?: string;
 }
 
 /** What stands above this room and has something to tell. */
@@ -44,15 +47,21 @@ export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
 /** Runs the monitor of an application: its ticks, the times of its answers, its listeners. */
 export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown {
   readonly monitor: Monitor;
+  readonly alerting: Alerting;
   private readonly responses: ResponseTimes | undefined;
   private readonly log: MinuteLog<unknown>;
   private readonly fleetLog: MinuteLog<unknown>;
+  private readonly sinkLog: MinuteLog<string>;
 
   constructor(
     private readonly options: MonitorOptions,
     private readonly transports: Transports,
     private readonly limiter: RateLimiter,
-    { nodeId = newNodeId(), clock = new SystemClock() }: Partial<MonitorModuleOptions>,
+    {
+      nodeId = newNodeId(),
+      clock = new SystemClock(),
+      service = 'default',
+    }: Partial<MonitorModuleOptions>,
     parts: Omit<MonitorParts, 'limiter' | 'transports' | 'responses'>,
     adapterHost: HttpAdapterHost | undefined,
   ) {
@@ -65,11 +74,21 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
       logger.warn(`The figures of a second could not be read: ${quotedError(error)}`);
     const again = (name: string, _: number, error: unknown): void => tell(name, error);
     this.log = new MinuteLog(clock, { once: tell, again });
+    this.sinkLog = new MinuteLog<string>(clock, {
+      once: (name, text) => logger.warn(`Alerts to ${name}: ${text}`),
+      again: (name, count, text) =>
+        logger.warn(`Alerts to ${name}: ${text} (${count} times within a minute)`),
+    });
+    this.alerting = new Alerting({
+      ...{ nodeId, service, clock },
+      sinks: [logSink(new Logger('RateLimitAlerts')), ...options.sinks],
+      fault: (name, text) => this.sinkLog.add(name, text),
+    });
     const watched = withoutUndefined({ responses: this.responses });
     const sources = new Sources({ limiter, transports, ...parts, ...watched });
-    this.monitor = new Monitor(nodeId, options, sources, clock, (error) => {
-      this.log.add('tick', error);
-    });
+    const failed = (error: unknown): void => this.log.add('tick', error);
+    this.monitor = new Monitor(nodeId, options, sources, clock, failed, this.alerting);
+    this.monitor.isAlarmed = () => this.alerting.alerts.isAlarmed;
     const silent = (_: string, error: unknown): void =>
       logger.warn(`The figures of this process could not be shared: ${quotedError(error)}`);
     const silentAgain = (name: string, _: number, error: unknown): void => silent(name, error);
@@ -108,6 +127,7 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     await this.monitor.shared?.close();
     this.log.close();
     this.fleetLog.close();
+    this.sinkLog.close();
   }
 }
 

@@ -2,6 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
+import { type Alert } from './alerts/alert.js';
+import { type Alerting } from './alerts/alerting.js';
+import { type EarlySignal } from './alerts/early.js';
+import { type RuleName } from './alerts/rule-names.js';
 import { textOf } from './export/text.js';
 import { FamilyReader, type Family } from './families.js';
 import { libraryVersion } from './library-version.js';
@@ -28,6 +32,10 @@ const LEAST_TICK_MS = 250;
 export interface MonitorEvents {
   /** The figures of another second are there. */
   tick: Tick;
+  /** An alert begins, or is over. */
+  alert: Alert;
+  /** A policy or an app comes near its limit: before anybody is refused, and once a minute at most. */
+  early: EarlySignal;
 }
 
 export interface Tick {
@@ -59,6 +67,12 @@ export abstract class RateLimitMonitor {
   /** All metrics, in the text format of Prometheus. */
   abstract text(): string;
 
+  /** What fires, what may soon, and what is over since a minute. */
+  abstract alerts(): Alert[];
+
+  /** Alerts of a rule are looked at, but not told until then: of one series, or of all. By this process. */
+  abstract mute(rule: RuleName, series: string | undefined, until: Date): void;
+
   /** @internal What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
 
@@ -73,7 +87,7 @@ export abstract class RateLimitMonitor {
 }
 
 export class Monitor extends RateLimitMonitor {
-  private readonly events = new EventHub<MonitorEvents>(['tick']);
+  private readonly events = new EventHub<MonitorEvents>(['tick', 'alert', 'early']);
   private readonly reading = new Reading();
   private readonly table: SeriesTable;
   private readonly families_ = new FamilyReader();
@@ -93,8 +107,13 @@ export class Monitor extends RateLimitMonitor {
     private readonly clock: Clock,
     /** Called if a tick has failed: the next one is tried all the same. */
     private readonly failed: (error: unknown) => void = () => {},
+    private readonly alerting?: Alerting,
   ) {
     super();
+    alerting?.listen({
+      alert: (alert) => this.events.emit('alert', alert),
+      early: (signal) => this.events.emit('early', signal),
+    });
     this.table = new SeriesTable(options.maxSeries);
     this.readAtMicros = clock.now();
   }
@@ -119,6 +138,7 @@ export class Monitor extends RateLimitMonitor {
     this.stopTicks?.();
     this.stopTicks = undefined;
     this.sources.stop();
+    this.alerting?.close();
   }
 
   state(): MonitorState {
@@ -163,11 +183,20 @@ export class Monitor extends RateLimitMonitor {
       if (table.isNamed(kind, name)) return name;
       return table.isRefused(kind, name) ? OTHER : undefined;
     };
-    return this.families_.read(facts, { of, dropped: table.dropped, version });
+    const firing = this.alerting?.alerts.firing() ?? [];
+    return this.families_.read(facts, { of, dropped: table.dropped, version, firing });
   }
 
   text(): string {
     return textOf(this.families());
+  }
+
+  alerts(): Alert[] {
+    return this.alerting?.alerts.list() ?? [];
+  }
+
+  mute(rule: RuleName, series: string | undefined, until: Date): void {
+    this.alerting?.alerts.mute(rule, series, until);
   }
 
   series(kind: SeriesKind, name?: string): Series | undefined {
@@ -190,10 +219,12 @@ export class Monitor extends RateLimitMonitor {
     const spanMs = (nowMicros - this.readAtMicros) / 1000;
     this.readAtMicros = nowMicros;
     this.sources.tick();
-    this.fill(this.sources.facts());
+    const facts = this.sources.facts();
+    this.fill(facts);
     // The figures are of the second that has just ended; after a stall all of them are.
     const atMicros = nowMicros - (Math.min(spanMs, TICK_MS) * 1000) / 2;
     this.table.read(atMicros, spanMs, this.reading);
+    this.alerting?.look({ nowMicros, facts, series: this.table.all() });
     this.events.emit('tick', { nowMicros });
     this.shared?.tick(nowMicros);
   }

@@ -54,12 +54,15 @@ export interface Facts {
   readonly responses: ResponseTimes | undefined;
   readonly config: ConfigFacts | undefined;
   readonly droppedEvents: number | undefined;
+  /** All apps together ask for more than the capacity; undefined where there is no cluster. */
+  readonly overloaded: boolean | undefined;
 }
 
 /** Reads the parts. What only events tell is kept here. */
 export class Sources {
   private storeIsUp = true;
   private epoch = 0;
+  private overloaded = false;
   private readonly quotaHits = new QuotaHits();
   private readonly storeTimes = new LogLinear();
   private readonly stopListening: readonly (() => void)[];
@@ -69,6 +72,7 @@ export class Sources {
     this.stopListening = [
       limiter.on('store', ({ state }) => (this.storeIsUp = state === 'up')),
       limiter.on('epoch', ({ epoch }) => (this.epoch = epoch)),
+      limiter.on('overload', ({ overloaded }) => (this.overloaded = overloaded)),
     ];
   }
 
@@ -94,6 +98,7 @@ export class Sources {
       responses,
       config: this.parts.config?.(),
       droppedEvents: this.parts.droppedEvents?.(),
+      overloaded: stats.quota && this.overloaded,
     };
   }
 

@@ -10,6 +10,7 @@ import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { splitPolicy } from '../../lib/limits/route-policy.js';
 import { checkDegradeModule } from '../../lib/degradation/degrade-module-options.js';
+import { checkAlerts } from '../../lib/observability/alerts/rules.js';
 import { checkOverload } from '../../lib/overload/settings.js';
 import { Protection } from '../../lib/protection/protection.js';
 import { type ResourcesInput } from '../../lib/protection/resource-options.js';
@@ -225,6 +226,20 @@ describe('the document and the features agree', () => {
     ]),
   ];
 
+  const ALERTS = [
+    ...['enabled', 'hold', 'resolveAt', 'seconds', 'minutes', 'states', 'mute', 'depth'],
+    ...['window', 'baseline', 'factor', 'minRate', 'evaluations', 'newUsualAfter', 'severity'].map(
+      (name) => `seconds/qpsRise/${name}`,
+    ),
+    ...['above', 'window', 'longWindow', 'minRequests'].map((name) => `seconds/errorRate/${name}`),
+    ...['above', 'window', 'baseline', 'minRequests'].map((name) => `minutes/p99Rise/${name}`),
+    ...['above', 'window', 'baseline', 'factor'].map((name) => `minutes/denialRise/${name}`),
+    ...['level1', 'level4', 'window', 'minAnswers'].map((name) => `minutes/degraded/${name}`),
+    ...['above', 'window', 'horizon', 'depth'].map((name) => `hours/peak/${name}`),
+    ...['storeAway/after', 'relapse/times', 'relapse/after'].map((name) => `states/${name}`),
+    ...['mute/peak', 'mute/moon', 'mute/peak/until', 'mute/peak/series'],
+  ];
+
   /** A profile takes nothing away: null is no value of any option. */
   const withoutNull = (sections: fc.Arbitrary<Fields>) =>
     sections.filter((section) => !JSON.stringify(section).includes('null'));
@@ -251,6 +266,10 @@ describe('the document and the features agree', () => {
     agree(spoilt(OVERLOAD, 1).map(built), checkOverload, (input) => ({ overload: input }));
   });
 
+  it('on alerts', () => {
+    agree(spoilt(ALERTS, 2).map(built), checkAlerts, (input) => ({ alerts: input }));
+  });
+
   it('on what a profile lays over', () => {
     const calm = { slow: '500ms', recovery: { minCalls: 5 } };
     agree(
@@ -269,10 +288,7 @@ describe('the document and the features agree', () => {
     );
   });
 
-  it.each([
-    ['adaptive', 'adaptive is now overload'],
-    ['alerts', 'not available in this version; leave it out'],
-  ])('that there is no %s', (section, fault) => {
+  it.each([['adaptive', 'adaptive is now overload']])('that there is no %s', (section, fault) => {
     const message = `${section}: ${fault}`;
     expect(faultsOf(() => checkDocument({ [section]: {} }))).toEqual([message]);
     expect(faultsOf(() => checkDocument({ profiles: { promo: { [section]: {} } } }))).toEqual([

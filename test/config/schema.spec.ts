@@ -95,7 +95,7 @@ describe('the options of the code', () => {
 
 describe('a document that is wrong', () => {
   const empty =
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload ' +
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload, alerts ' +
     '(or allowEmpty, if that is meant)';
   const key = "'ip', 'user', 'route', 'global', { header }, { param }, or a list of these, got";
 
@@ -219,7 +219,7 @@ describe('a document that is wrong', () => {
         profiles: { promo: { policies: { api: { cost: 9 } } }, sale: { profile: 'x' } },
       },
       [
-        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection and overload',
+        'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection, overload and alerts',
         'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
       ],
     ],
@@ -257,13 +257,37 @@ describe('a document that is wrong', () => {
       {
         policies: { api },
         adaptive: { enabled: true },
-        alerts: {},
-        profiles: { promo: { alerts: {} } },
+        profiles: { promo: { adaptive: {} } },
+      },
+      ['profiles.promo.adaptive: adaptive is now overload', 'adaptive: adaptive is now overload'],
+    ],
+    [
+      'alerts that can never fire, or never say what is meant',
+      {
+        policies: { api },
+        alerts: {
+          resolveAt: 1.5,
+          seconds: { qpsRise: { baseline: '10s' }, errorRate: { above: 2 } },
+          hours: { peek: {} },
+          states: { storeAway: { severity: 'loud' } },
+          mute: { qpsFall: {}, peak: { until: 'tomorrow' } },
+        },
       },
       [
-        'profiles.promo.alerts: not available in this version; leave it out',
-        'adaptive: adaptive is now overload',
-        'alerts: not available in this version; leave it out',
+        'alerts.resolveAt: expected a number above 0, at most 1, got 1.5',
+        'alerts.seconds.errorRate.above: expected a number above 0, at most 1, got 2',
+        "alerts.hours.peek: no such field; did you mean 'peak'?",
+        "alerts.states.storeAway.severity: expected one of 'info', 'warning', 'critical', got \"loud\"",
+        'alerts.mute.qpsFall: expected one of qpsRise, errorRate, p99Rise, denialRise, degraded, peak, ' +
+          'storeAway, overload, line, breakerOpen, levelHeld, relapse, got "qpsFall"',
+        'alerts.mute.peak.until: expected an instant like \'2026-11-17T14:00:00Z\', got "tomorrow"',
+      ],
+    ],
+    [
+      'a baseline that is not longer than its window',
+      { policies: { api }, alerts: { seconds: { qpsRise: { baseline: '10s' } } } },
+      [
+        'alerts.seconds.qpsRise.baseline: expected a duration longer than window, from 1 to 178 min, got "10s"',
       ],
     ],
     [

@@ -196,7 +196,16 @@ describe('the tables in README and docs', () => {
       ),
       [
         ...[...GROUPS, 'store', 'quota', 'app', 'apply', 'user', 'rejection'],
-        ...['problemBase', 'nodeId', 'clock', 'configVersion', 'service', 'overload', 'tier'],
+        ...[
+          'problemBase',
+          'nodeId',
+          'clock',
+          'configVersion',
+          'service',
+          'overload',
+          'tier',
+          'alerts',
+        ],
       ],
     ],
     ['docs/monitoring.md', 'Options of monitor', new weir.MonitorOptions(), ['onDenied']],

@@ -2,6 +2,7 @@ import { degradationSchema } from '../../degradation/degradation.schema.js';
 import { type Passing } from '../../common/schema.js';
 import { field, group, named, text, whole } from '../../common/schema-fields.js';
 import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
+import { alertsSchema } from '../../observability/alerts/alerts.schema.js';
 import { overloadSchema } from '../../overload/overload.schema.js';
 import { protectionSchema } from '../../protection/protection.schema.js';
 
@@ -12,6 +13,7 @@ const sections = {
   degradation: field(degradationSchema, 'What is answered when the real answer cannot be had'),
   protection: field(protectionSchema, 'Resources inside the service that are protected, by name'),
   overload: field(overloadSchema, 'What happens to more requests than a process can serve'),
+  alerts: field(alertsSchema, 'What is told to operators, and when'),
 };
 
 const profileSchema = group(sections);
@@ -36,6 +38,7 @@ export type AppDocument = Passing<typeof appSchema>;
 export type PolicyDocument = Passing<typeof policySchema>;
 export type DegradationDocument = Passing<typeof degradationSchema>;
 export type ProtectionDocument = Passing<typeof protectionSchema>;
+export type AlertsDocument = Passing<typeof alertsSchema>;
 export type OverloadDocument = Passing<typeof overloadSchema>;
 
 /** The names of the document's parts that configure something. */

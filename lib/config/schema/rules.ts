@@ -4,6 +4,8 @@ import { checkDegradeModule } from '../../degradation/degrade-module-options.js'
 import { checkPolicy, type PolicyInput } from '../../limiter/policy-options.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { isEarlyKey, needsUser } from '../../limits/key-resolver.js';
+import { type AlertsInput } from '../../observability/alerts/alerts.schema.js';
+import { checkAlerts } from '../../observability/alerts/rules.js';
 import { checkOverload, type OverloadInput } from '../../overload/settings.js';
 import { compileResource, type ResourceInput } from '../../protection/resource-options.js';
 import { isObject, type PathSegment } from '../document/json.js';
@@ -27,7 +29,7 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
   const sound = isSound === ALL_SOUND ? document : soundPart(document, isSound);
   const { policies, quota } = limitsOf(sound);
   const isWhole = isSound(['apps']) && isSound(['cluster']);
-  const { degradation, overload, protection = {} } = sound;
+  const { degradation, overload, alerts, protection = {} } = sound;
   return [
     ...Object.keys(policies).flatMap((name) => [
       ...policyIssues(policies[name]!, name),
@@ -40,6 +42,7 @@ export function ruleIssues(document: ConfigDocument, isSound: IsSound): ConfigIs
     ]),
     ...(degradation === undefined ? [] : degradationIssues(degradation)),
     ...(overload === undefined ? [] : overloadIssues(overload)),
+    ...(alerts === undefined ? [] : alertIssues(alerts)),
   ];
 }
 
@@ -140,6 +143,13 @@ function overloadIssues(input: NonNullable<ConfigDocument['overload']>): ConfigI
   return faultsOf(input as OverloadInput, {
     check: (options) => checkOverload(options),
     ...{ prefix: 'overload', at: ['overload'] },
+  });
+}
+
+function alertIssues(input: AlertsInput): ConfigIssue[] {
+  return faultsOf(input, {
+    check: (options) => checkAlerts(options),
+    ...{ prefix: 'alerts', at: ['alerts'] },
   });
 }
 

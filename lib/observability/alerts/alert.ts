@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { type Severity } from './alert-options.js';
+import { type AlertPhase, type AlertState } from './evaluate.js';
+import { isHeld, type Rule } from './rules.js';
+
+/** Names of policies, apps and resources come from code and configuration, and yet nothing but text may be told. */
+const LONGEST_NAME = 128;
+const FINGERPRINT = 16;
+
+export const plain = (text: string): string =>
+  text.slice(0, LONGEST_NAME).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '·');
+
+/** One thing that is told. */
+export interface Alert {
+  /** `qpsRise`, `degraded.level3`, `storeAway`… */
+  readonly rule: string;
+  /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
+  readonly series: string;
+  readonly state: Exclude<AlertPhase, 'quiet' | 'learning'>;
+  readonly severity: Severity;
+  /** One sentence. */
+  readonly text: string;
+  readonly value: number;
+  readonly threshold: number;
+  /** Wall-clock milliseconds of the beginning of the alert; of `pending`, of its first sign. */
+  readonly sinceMs: number;
+  /** Only of one that is over. */
+  readonly endedMs?: number;
+  /** Why it is over, if not because its cause is gone. */
+  readonly reason?: 'new usual' | 'rule removed';
+  /** Looked at, but not told. */
+  readonly muted: boolean;
+  /** The same for one rule and series of a cluster, from whichever process it comes. */
+  readonly fingerprint: string;
+  /** The process that tells. */
+  readonly nodeId: string;
+  /** The cluster, or the service if there is no cluster. */
+  readonly cluster: string;
+}
+
+export interface AlertOrigin {
+  readonly nodeId: string;
+  readonly cluster: string;
+}
+
+export function fingerprintOf(rule: string, series: string, cluster: string): string {
+  const text = JSON.stringify([rule, series, cluster]);
+  return createHash('sha256').update(text).digest('hex').slice(0, FINGERPRINT);
+}
+
+/** Equal for what is told twice, and for nothing else. */
+export const keyOf = ({ fingerprint, state, sinceMs }: Alert): string =>
+  `${fingerprint}-${state}-${sinceMs}`;
+
+const STATE_TEXTS: Readonly<Record<string, string>> = {
+  storeAway: 'Redis does not answer; processes decide by themselves',
+  overload: 'all apps together ask for more than the capacity',
+  line: 'requests stand in line before the application',
+  breakerOpen: 'the breaker is open',
+  levelHeld: 'answers are of level 3 or 4',
+  relapse: 'falls back again and again',
+};
+
+/** What an alert says, in one sentence. */
+export function sentenceOf(
+  rule: Rule,
+  series: string,
+  { phase, value, threshold, reason }: AlertState,
+): string {
+  const name = plain(series);
+  if (phase === 'resolved') return `${name}: ${rule.id} is over${reason ? ` (${reason})` : ''}`;
+  if (isHeld(rule)) return `${name}: ${STATE_TEXTS[rule.name]!}`;
+  switch (rule.name) {
+    case 'qpsRise':
+      return `${name}: ${figure(value)} requests a second, above ${figure(threshold)}`;
+    case 'errorRate':
+      return `${name}: ${percent(value)} of the requests fail, above ${percent(threshold)}`;
+    case 'p99Rise':
+      return `${name}: p99 is ${figure(value / 1000)} ms, above ${figure(threshold / 1000)} ms`;
+    case 'denialRise':
+      return `${name}: ${percent(value)} of the requests are denied, above ${percent(threshold)}`;
+    case 'degraded':
+      return `${name}: ${percent(value)} of the answers are of level ${rule.level}, above ${percent(threshold)}`;
+    case 'peak':
+      return value >= threshold
+        ? `${name}: the busiest minute used ${percent(value)} of the capacity`
+        : `${name}: the trend reaches the capacity within ${Math.round(rule.horizonMs / DAY_MS)} days`;
+  }
+}
+
+const DAY_MS = 86_400_000;
+const figure = (value: number): string =>
+  value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+const percent = (part: number): string =>
+  `${(part * 100).toLocaleString('en', { maximumSignificantDigits: 3 })} %`;

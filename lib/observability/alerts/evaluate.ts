@@ -1,0 +1,278 @@
+import { dailyPeaks, forecast, quantile, useOf } from '../capacity.js';
+import { type Span } from '../rings.js';
+import { type Series } from '../series.js';
+import {
+  isHeld,
+  SECONDS_KEPT_MS,
+  type Degraded,
+  type DenialRise,
+  type ErrorRate,
+  type P99Rise,
+  type Peak,
+  type QpsRise,
+  type Rule,
+} from './rules.js';
+
+export type AlertPhase = 'quiet' | 'learning' | 'pending' | 'firing' | 'resolved';
+
+/** What is known of one rule and one series. Instants are of the clock of `evaluate`. */
+export interface AlertState {
+  readonly phase: AlertPhase;
+  readonly sinceMicros: number;
+  readonly value: number;
+  readonly threshold: number;
+  /** What was usual when it began to be unusual. */
+  readonly baseline?: number;
+  /** Evaluations in a row that said yes. */
+  readonly times: number;
+  /** Since when the cause is gone. */
+  readonly goneMicros?: number;
+  /** Why it is over, where it is not because the cause is gone. */
+  readonly reason?: 'new usual' | 'rule removed';
+}
+
+/** What a rule looks at. */
+export interface Subject {
+  readonly series?: Series | undefined;
+  /** Tokens per second that there are in all. */
+  readonly capacity?: number | undefined;
+  /** Of rules about states: whether it holds now; undefined if that is not known. */
+  readonly holds?: boolean | undefined;
+}
+
+export const QUIET: AlertState = {
+  ...{ phase: 'quiet', sinceMicros: 0, value: 0, threshold: 0, times: 0 },
+};
+
+/** What a rule sees at an instant. */
+interface Measure {
+  readonly value: number;
+  readonly threshold: number;
+  readonly isOver: boolean;
+  /** The cause is gone. Neither is true between the two. */
+  readonly isGone: boolean;
+  readonly baseline?: number;
+}
+
+type Seen = Measure | 'learning' | 'too little';
+
+/**
+ * What becomes of an alert. Pure: what is known of the series, and of the alert so far, decides. An alert fires once
+ * the rule has held often or long enough, and is over once its cause was gone for `hold`; in
+ * between nothing changes, so a figure that wavers around its threshold makes one alert.
+ */
+export function evaluate(
+  rule: Rule,
+  subject: Subject,
+  before: AlertState,
+  nowMicros: number,
+): AlertState {
+  const { phase } = before;
+  // What is usual must not follow what is unusual.
+  const usual = phase === 'pending' || phase === 'firing' ? before.baseline : undefined;
+  const seen = measure(rule, subject, nowMicros, usual);
+  if (seen === 'learning')
+    return phase === 'firing' ? before : calm(before, 'learning', rule, nowMicros);
+  if (seen === 'too little') {
+    return phase === 'firing' ? withoutGone(before) : calm(before, 'quiet', rule, nowMicros);
+  }
+  const { value, threshold } = seen;
+  const now = { ...before, value, threshold };
+  if (phase === 'firing') return whileFiring(rule, now, seen, nowMicros);
+  if (!seen.isOver) return { ...calm(before, 'quiet', rule, nowMicros), value, threshold };
+  const times = before.times + 1;
+  const sinceMicros = phase === 'pending' ? before.sinceMicros : nowMicros;
+  const found = {
+    value,
+    threshold,
+    times,
+    ...(seen.baseline !== undefined && { baseline: seen.baseline }),
+  };
+  if (isDue(rule, times, nowMicros - sinceMicros)) {
+    return { ...found, phase: 'firing', sinceMicros: nowMicros };
+  }
+  return { ...found, phase: 'pending', sinceMicros };
+}
+
+/** The alert of a rule that is no more. */
+export const removed = (before: AlertState, nowMicros: number): AlertState => ({
+  ...over(before, nowMicros),
+  reason: 'rule removed',
+});
+
+function whileFiring(rule: Rule, now: AlertState, seen: Measure, nowMicros: number): AlertState {
+  if (rule.name === 'qpsRise' && nowMicros - now.sinceMicros >= rule.newUsualAfterMs * 1000) {
+    return { ...over(now, nowMicros), reason: 'new usual' };
+  }
+  if (!seen.isGone) return withoutGone(now);
+  const goneMicros = now.goneMicros ?? nowMicros;
+  if (nowMicros - goneMicros >= rule.holdMs * 1000) return over(now, nowMicros);
+  return { ...now, goneMicros };
+}
+
+function isDue(rule: Rule, times: number, micros: number): boolean {
+  if (isHeld(rule)) return micros >= rule.afterMs * 1000;
+  return rule.name !== 'qpsRise' || times >= rule.evaluations;
+}
+
+function withoutGone({ goneMicros: _, ...rest }: AlertState): AlertState {
+  return rest;
+}
+
+const over = ({ value, threshold }: AlertState, nowMicros: number): AlertState => ({
+  ...{ phase: 'resolved', sinceMicros: nowMicros, value, threshold, times: 0 },
+});
+
+/** Nothing to tell. An alert that is over is shown as such for a while. */
+function calm(
+  before: AlertState,
+  phase: 'quiet' | 'learning',
+  rule: Rule,
+  nowMicros: number,
+): AlertState {
+  const age = nowMicros - before.sinceMicros;
+  if (before.phase === 'resolved' && age < rule.holdMs * 1000) return before;
+  const sinceMicros = before.phase === phase ? before.sinceMicros : nowMicros;
+  return { ...QUIET, phase, sinceMicros };
+}
+
+function measure(rule: Rule, subject: Subject, nowMicros: number, usual?: number): Seen {
+  if (isHeld(rule)) return heldOf(subject.holds);
+  const { series } = subject;
+  if (series === undefined) return 'too little';
+  switch (rule.name) {
+    case 'qpsRise':
+      return qpsRise(rule, series, nowMicros, usual);
+    case 'errorRate':
+      return errorRate(rule, series, nowMicros);
+    case 'p99Rise':
+      return p99Rise(rule, series, nowMicros, usual);
+    case 'denialRise':
+      return denialRise(rule, series, nowMicros, usual);
+    case 'degraded':
+      return degraded(rule, series, nowMicros);
+    case 'peak':
+      return peak(rule, series, nowMicros, subject.capacity);
+  }
+}
+
+function heldOf(holds: boolean | undefined): Seen {
+  if (holds === undefined) return 'too little';
+  return { value: holds ? 1 : 0, threshold: 1, isOver: holds, isGone: !holds };
+}
+
+function qpsRise(
+  rule: QpsRise,
+  { seconds, minutes }: Series,
+  nowMicros: number,
+  usual?: number,
+): Seen {
+  const baseline = usual ?? usualOf(rule, minutes, nowMicros, rateOf);
+  if (baseline === undefined) return 'learning';
+  const slots = Math.ceil(rule.windowMs / SECOND_MS);
+  const span = seconds.sum(nowMicros, slots);
+  if (span.slots * 2 < slots) return 'too little';
+  return above(rule, rateOf(span), rule.factor * Math.max(baseline, rule.minRate), baseline);
+}
+
+function errorRate(rule: ErrorRate, series: Series, nowMicros: number): Seen {
+  const short = lately(series, nowMicros, rule.windowMs);
+  if (short.count < rule.minRequests) return 'too little';
+  const long = lately(series, nowMicros, rule.longWindowMs);
+  return above(rule, Math.min(short.errors / short.count, long.errors / long.count), rule.above);
+}
+
+function p99Rise(rule: P99Rise, series: Series, nowMicros: number, usual?: number): Seen {
+  const slots = Math.ceil(rule.windowMs / MINUTE_MS);
+  const baseline = usual ?? usualP99(rule, series, nowMicros, slots);
+  if (baseline === undefined) return 'learning';
+  const times = series.times(nowMicros, slots);
+  if (times.count < rule.minRequests) return 'too little';
+  const threshold = Math.max(rule.factor * baseline, rule.aboveMs * 1000);
+  return above(rule, times.quantile(0.99), threshold, baseline);
+}
+
+/** The median of the minutes: one slow minute of the hour is not what is usual. */
+function usualP99(
+  { baselineMs }: P99Rise,
+  { minutes }: Series,
+  nowMicros: number,
+  skip: number,
+): number | undefined {
+  const slots = Math.ceil(baselineMs / MINUTE_MS);
+  const known = minutes
+    .last(nowMicros - (skip + 1) * MINUTE_MS * 1000, slots)
+    .flatMap((slot) => (slot === undefined || Number.isNaN(slot.p99) ? [] : [slot.p99]))
+    .sort((a, b) => a - b);
+  return known.length * 2 < slots ? undefined : quantile(known, 0.5);
+}
+
+function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?: number): Seen {
+  const baseline = usual ?? usualOf(rule, series.minutes, nowMicros, deniedPart);
+  if (baseline === undefined) return 'learning';
+  const span = lately(series, nowMicros, rule.windowMs);
+  if (span.count < rule.minRequests) return 'too little';
+  return above(rule, deniedPart(span), Math.max(rule.above, rule.factor * baseline), baseline);
+}
+
+function degraded(rule: Degraded, series: Series, nowMicros: number): Seen {
+  const span = lately(series, nowMicros, rule.windowMs);
+  if (span.count === 0) return 'too little';
+  const answers = span[`degraded${rule.level}`];
+  const seen = above(rule, answers / span.count, rule.above);
+  // Few answers start no alert, and yet may end one: that they are few is what was waited for.
+  return { ...seen, isOver: seen.isOver && answers >= rule.minAnswers };
+}
+
+function peak(
+  rule: Peak,
+  { hours }: Series,
+  nowMicros: number,
+  capacity: number | undefined,
+): Seen {
+  if (hours === undefined || capacity === undefined) return 'too little';
+  const use = useOf(hours.last(nowMicros, Math.ceil(rule.windowMs / HOUR_MS)), 'used');
+  if (use === undefined) return 'too little';
+  const trend = forecast(dailyPeaks(hours, nowMicros, 'used'), capacity);
+  const isSoon = trend.kind === 'growing' && trend.daysLeft * DAY_MS <= rule.horizonMs;
+  const value = use.peak / capacity;
+  const isGone = value < rule.resolveAt * rule.above && !isSoon;
+  return { value, threshold: rule.above, isOver: value >= rule.above || isSoon, isGone };
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+function above({ resolveAt }: Rule, value: number, threshold: number, baseline?: number): Measure {
+  const usual = baseline === undefined ? {} : { baseline };
+  return {
+    value,
+    threshold,
+    isOver: value > threshold,
+    isGone: value < resolveAt * threshold,
+    ...usual,
+  };
+}
+
+/** The last time: by seconds, or if it is longer by minutes with the one that goes on. */
+function lately({ seconds, minutes }: Series, nowMicros: number, windowMs: number): Span {
+  if (windowMs <= SECONDS_KEPT_MS) return seconds.sum(nowMicros, Math.ceil(windowMs / SECOND_MS));
+  return minutes.sum(nowMicros, Math.ceil(windowMs / MINUTE_MS), -1);
+}
+
+/** What the whole minutes before the window say; undefined if less than half of them have data. */
+function usualOf(
+  { windowMs, baselineMs }: QpsRise | DenialRise,
+  minutes: Series['minutes'],
+  nowMicros: number,
+  figure: (span: Span) => number,
+): number | undefined {
+  const slots = Math.ceil(baselineMs / MINUTE_MS);
+  const span = minutes.sum(nowMicros - windowMs * 1000, slots);
+  return span.slots * 2 < slots ? undefined : figure(span);
+}
+
+const rateOf = ({ count, spanMs }: Span): number => (spanMs > 0 ? (count * SECOND_MS) / spanMs : 0);
+const deniedPart = ({ count, denied }: Span): number => (count > 0 ? denied / count : 0);

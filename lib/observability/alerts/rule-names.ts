@@ -1,0 +1,13 @@
+/** Rules about figures, and rules about states that should not last: as the configuration and `mute` name them. */
+export const FIGURE_RULES = [
+  ...(['qpsRise', 'errorRate', 'p99Rise', 'denialRise', 'degraded', 'peak'] as const),
+] as const;
+export const STATE_RULES = [
+  ...(['storeAway', 'overload', 'line', 'breakerOpen', 'levelHeld', 'relapse'] as const),
+] as const;
+
+export type FigureRuleName = (typeof FIGURE_RULES)[number];
+export type StateRuleName = (typeof STATE_RULES)[number];
+export type RuleName = FigureRuleName | StateRuleName;
+
+export const RULE_NAMES: readonly RuleName[] = [...FIGURE_RULES, ...STATE_RULES];

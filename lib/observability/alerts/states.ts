@@ -1,0 +1,80 @@
+import { evaluate, QUIET, removed, type AlertState, type Subject } from './evaluate.js';
+import { type Rule } from './rules.js';
+
+/** More alerts at once are one event with many names, and nobody reads them. */
+export const MOST_STATES = 200;
+
+/** What is known of one rule and one series, as long as it is not quiet. */
+export interface Standing {
+  rule: Rule;
+  readonly series: string;
+  state: AlertState;
+  /** Since when it fires. */
+  firingMicros: number;
+  /** Whether anybody was told that it fires: nobody hears of the end of what they never heard of. */
+  told: boolean;
+}
+
+/** The states of all rules: one for each rule and series, of those that are not quiet. */
+export class AlertStates {
+  private readonly standing = new Map<string, Standing>();
+  /** Alerts for which there was no room. */
+  dropped = 0;
+
+  constructor(private readonly most = MOST_STATES) {}
+
+  all(): IterableIterator<Standing> {
+    return this.standing.values();
+  }
+
+  of(rule: string): Standing[] {
+    return [...this.standing.values()].filter((one) => one.rule.id === rule);
+  }
+
+  /** Looks at one series by one rule. */
+  look(rule: Rule, series: string, subject: Subject, nowMicros: number): void {
+    const key = `${rule.id} ${series}`;
+    const before = this.standing.get(key);
+    const state = evaluate(rule, subject, before?.state ?? QUIET, nowMicros);
+    if (state.phase === 'quiet' || state.phase === 'learning') {
+      this.standing.delete(key);
+      return;
+    }
+    if (before === undefined) return this.begin(key, { rule, series, state, nowMicros });
+    before.rule = rule;
+    this.change(before, state, nowMicros);
+  }
+
+  /** A rule that is no more: what fires is over, what is not yet told is forgotten. */
+  remove(rule: string, nowMicros: number): void {
+    for (const [key, one] of this.standing) {
+      if (one.rule.id !== rule) continue;
+      if (one.state.phase === 'firing') one.state = removed(one.state, nowMicros);
+      else if (one.state.phase === 'pending') this.standing.delete(key);
+    }
+  }
+
+  forget({ rule, series }: Standing): void {
+    this.standing.delete(`${rule.id} ${series}`);
+  }
+
+  private begin(
+    key: string,
+    one: Pick<Standing, 'rule' | 'series' | 'state'> & { readonly nowMicros: number },
+  ): void {
+    if (this.standing.size >= this.most) {
+      if (one.state.phase === 'firing') this.dropped++;
+      return;
+    }
+    const { rule, series, state, nowMicros } = one;
+    this.standing.set(key, { rule, series, state, firingMicros: nowMicros, told: false });
+  }
+
+  private change(one: Standing, state: AlertState, nowMicros: number): void {
+    if (state.phase === 'firing' && one.state.phase !== 'firing') {
+      one.firingMicros = nowMicros;
+      one.told = false;
+    }
+    one.state = state;
+  }
+}

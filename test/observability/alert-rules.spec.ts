@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { checkAlerts, isHeld } from '../../lib/observability/alerts/rules.js';
+import { ruleOf, run, VECTORS } from './alert-vectors.js';
+
+describe('the vectors of alerts', () => {
+  it.each(VECTORS.map((vector) => [vector.rule, vector.name, vector] as const))(
+    '%s: %s',
+    (_, __, vector) => {
+      expect(run(ruleOf(vector.rule), vector)).toEqual(vector.expect);
+    },
+  );
+
+  it('has some of each rule', () => {
+    const rules = checkAlerts().rules.filter((rule) => !isHeld(rule));
+    const without = rules.filter(({ id }) => VECTORS.every(({ rule }) => rule !== id));
+    expect(without).toEqual([]);
+  });
+});
+
+describe('a rule', () => {
+  const part = fc.double({ min: 0, max: 1, noNaN: true });
+
+  it.each(checkAlerts().rules.map((rule) => [rule.id, rule] as const))(
+    '%s tells of what never changes at most once',
+    (_, rule) => {
+      const steady = fc.record({
+        rate: fc.double({ min: 0, max: 500, noNaN: true }),
+        ms: fc.integer({ min: 1, max: 500 }),
+        ...{ denied: part, errors: part, degraded: part, used: part },
+        holds: fc.boolean(),
+      });
+      const isSlow = rule.name === 'p99Rise' || rule.name === 'peak';
+      const lasts = isSlow ? { seconds: 9000, step: 60 } : { seconds: 1200 };
+      fc.assert(
+        fc.property(steady, ({ rate, ms, degraded, holds, ...shares }) => {
+          const of = (share: number): number => share * rate;
+          const [denied, errors, used] = [shares.denied, shares.errors, shares.used].map(of);
+          const level = of(degraded) / 4;
+          const levels = { degraded1: level, degraded2: level, degraded3: level, degraded4: level };
+          const parts = [
+            { ...levels, seconds: lasts.seconds, rate, ms, holds, denied, errors, used },
+          ] as never;
+          const told = run(rule, { parts, ...lasts, capacity: 400 }).filter(
+            ([, phase]) => phase === 'firing' || phase === 'resolved',
+          );
+          expect(told.length).toBeLessThanOrEqual(1);
+        }),
+        { numRuns: 8 },
+      );
+    },
+  );
+});
