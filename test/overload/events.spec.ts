@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Refusal, type Waiting } from '../../lib/overload/line.js';
 import { OverloadLog } from '../../lib/overload/overload.log.js';
 import { Overload } from '../../lib/overload/overload.js';
 import { type OverloadInput } from '../../lib/overload/settings.js';
-import { ManualClock } from '../support/manual-clock.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
 import { LogLines } from '../support/nest/warnings.js';
 import { until } from '../support/until.js';
 
@@ -88,7 +87,7 @@ describe('overload tells', () => {
     for (let i = 0; i < 3; i++) {
       overload.line.isClear(0);
       clock.jump(1_500_000);
-      await sleep(1);
+      await settle();
       clock.advance(1000);
     }
     const lines = log.take().filter((line) => line.includes('A turn'));

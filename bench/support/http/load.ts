@@ -10,16 +10,17 @@ export class Load {
   private constructor(
     private readonly sockets: readonly Socket[],
     private readonly request: string,
+    private readonly status: number,
   ) {}
 
-  static async on(url: string): Promise<Load> {
+  static async on(url: string, connections = CONNECTIONS, path = '/', status = 200): Promise<Load> {
     const { hostname, port, host } = new URL(url);
-    const sockets = Array.from({ length: CONNECTIONS }, () => connect(Number(port), hostname));
+    const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname));
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-    return new Load(sockets, `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    return new Load(sockets, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`, status);
   }
 
-  /** Sends so many requests, one at a time on each connection; fails if one is not a 200. */
+  /** Sends so many requests, one at a time on each connection; fails if one has another status. */
   async send(requests: number): Promise<number> {
     const share = Math.ceil(requests / this.sockets.length);
     await Promise.all(this.sockets.map((socket) => this.sendOn(socket, share)));
@@ -36,7 +37,7 @@ export class Load {
       const onData = (chunk: Buffer): void => {
         const text = chunk.toString('latin1');
         // Answers are small and come alone, since the next request is sent when one is here.
-        if (!text.startsWith(`${STATUS}200`)) {
+        if (!text.startsWith(`${STATUS}${this.status}`)) {
           socket.off('data', onData);
           return reject(new Error(`unexpected answer: ${text.slice(0, 100)}`));
         }

@@ -1,0 +1,286 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { performance } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import { atLeast, atMost } from '../support/bars.js';
+import { Load } from '../support/http/load.js';
+import { passCostMicros } from '../support/overload/pass-cost.js';
+import { OfferedLoad, TIERS, type Outcome } from '../support/overload/offered-load.js';
+import {
+  type OverloadReply,
+  type OverloadRequest,
+  type Usage,
+} from '../support/overload/server-main.js';
+import { type Law, type OverloadServerOptions } from '../support/overload/server.js';
+import { inRounds } from '../support/rounds.js';
+import { median } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+
+const LAWS: readonly Law[] = ['nothing', 'under-pressure style', 'line'];
+const FACTOR = 2;
+const SECONDS = 5;
+const WARM_CONNECTIONS = 900;
+const MAIN = fileURLToPath(new URL('../support/overload/server-main.js', import.meta.url));
+/** A run in which the server had less of a core says more of its neighbours than of it. */
+const LEAST_CORE = 0.75;
+const MOST_REPEATS = 2;
+
+interface Run extends Outcome {
+  readonly goodput: number;
+  readonly delayP99: number;
+  readonly core: number;
+}
+
+/** One process, so that its processor time is nobody else's. */
+class OverloadServer {
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+  ) {}
+
+  static async start(options: OverloadServerOptions): Promise<OverloadServer> {
+    const child = fork(MAIN, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const reply = await ask(child, { serve: options });
+    if (!('url' in reply)) throw new Error(`${options.law}: ${JSON.stringify(reply)}`);
+    return new OverloadServer(child, reply.url);
+  }
+
+  async usage(): Promise<Usage> {
+    const reply = await ask(this.child, 'usage');
+    if (!('cpuMicros' in reply)) throw new Error(JSON.stringify(reply));
+    return reply;
+  }
+
+  async stop(): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+async function ask(child: ChildProcess, request: OverloadRequest): Promise<OverloadReply> {
+  const replied = once(child, 'message') as Promise<[OverloadReply]>;
+  child.send(request);
+  return (await replied)[0];
+}
+
+export const overload: Suite = {
+  name: 'overload',
+  about:
+    'a server with twice the requests that it can serve: nothing, under-pressure style, the line',
+
+  async run(context) {
+    let leftOut = 0;
+    const measureOnce = async (law: Law, connections: number): Promise<Run> => {
+      for (let repeats = 0; ; repeats++) {
+        await quietMachine();
+        const run = await measure(law, connections);
+        if (run.core >= LEAST_CORE || repeats >= MOST_REPEATS) return run;
+        leftOut++;
+      }
+    };
+    const warm = await inRounds(LAWS, context.rounds, (law, round) => {
+      context.progress('warm connections', `${law}, round ${round + 1}`);
+      return measureOnce(law, WARM_CONNECTIONS);
+    });
+    const fresh = await inRounds(['nothing', 'line'] as const, context.rounds, (law, round) => {
+      context.progress('new connections', `${law}, round ${round + 1}`);
+      return measureOnce(law, 0);
+    });
+    const costs = await refusalCosts(context);
+    const series = [
+      ...seriesOf(`${FACTOR}×, warm connections`, warm),
+      ...seriesOf(`${FACTOR}×, new connections`, fresh),
+      ...costs.series,
+    ];
+    return {
+      series,
+      bars: [...barsOf(warm.get('nothing')!, warm.get('line')!, fresh.get('line')!), ...costs.bars],
+      notes: [
+        `Capacity is 1 s / processor time of an answer of the same process just before. ${leftOut} runs in which the server had less than ${LEAST_CORE} of a core were repeated.`,
+        'Goodput by CPU: the part of the processor time that went into answers within 250 ms.',
+      ],
+    };
+  },
+};
+
+async function measure(law: Law, connections: number): Promise<Run> {
+  const server = await OverloadServer.start({ platform: 'fastify', law });
+  try {
+    const perAnswer = await cpuPerAnswer(server);
+    const load = await OfferedLoad.on(server.url, connections);
+    const before = await server.usage();
+    const begun = performance.now();
+    const perSecond = (FACTOR * 1e6) / perAnswer;
+    const sending = load.send({ perSecond, seconds: SECONDS, connections });
+    await new Promise((resolve) => setTimeout(resolve, (SECONDS + 1) * 1000));
+    const after = await server.usage();
+    const wallMicros = (performance.now() - begun) * 1000;
+    const outcome = await sending;
+    load.close();
+    const cpuMicros = after.cpuMicros - before.cpuMicros;
+    // The first second is part of the processor time and not of the answers.
+    const counted = (cpuMicros * SECONDS) / (SECONDS + 1);
+    return {
+      ...outcome,
+      goodput: (outcome.inTime * perAnswer) / counted,
+      delayP99: after.delayP99,
+      core: cpuMicros / wallMicros,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** One after the other, so that none waits for another. */
+async function cpuPerAnswer(server: OverloadServer): Promise<number> {
+  const load = await Load.on(server.url, 1);
+  try {
+    await load.send(50);
+    const before = await server.usage();
+    const sent = await load.send(150);
+    return ((await server.usage()).cpuMicros - before.cpuMicros) / sent;
+  } finally {
+    load.close();
+  }
+}
+
+/** Spins for 150 ms, and waits until it got nearly all of a core; no longer than 20 s. */
+async function quietMachine(): Promise<void> {
+  const patience = performance.now() + 20_000;
+  for (;;) {
+    const before = process.cpuUsage();
+    const begun = performance.now();
+    while (performance.now() - begun < 150);
+    const { user, system } = process.cpuUsage(before);
+    if ((user + system) / 1000 / (performance.now() - begun) > 0.9) return;
+    if (performance.now() > patience) return;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
+
+function seriesOf(caseName: string, runs: ReadonlyMap<string, readonly Run[]>): Series[] {
+  const metrics: readonly (readonly [string, (run: Run) => number])[] = [
+    ['goodput by CPU', ({ goodput }) => goodput],
+    ['of a core', ({ core }) => core],
+    ['p50, ms', ({ latencies }) => latencies[Math.floor(latencies.length * 0.5)] ?? NaN],
+    ['p99, ms', ({ latencies }) => latencies[Math.floor(latencies.length * 0.99)] ?? NaN],
+    ['loop delay p99, ms', ({ delayP99 }) => delayP99],
+    ['no answer in 2 s', ({ unanswered, sent }) => unanswered / sent],
+    ...TIERS.map(
+      (tier) => [`${tier} served in time`, ({ servedByTier }: Run) => servedByTier[tier]] as const,
+    ),
+  ];
+  return metrics.flatMap(([metric, read]) =>
+    [...runs].map(([contender, all]) => ({
+      ...{ case: caseName, contender, metric },
+      values: all.map(read),
+    })),
+  );
+}
+
+function barsOf(nothing: readonly Run[], line: readonly Run[], fresh: readonly Run[]): Bar[] {
+  const of = (runs: readonly Run[], read: (run: Run) => number): number => median(runs.map(read));
+  const delay = of(line, ({ delayP99 }) => delayP99);
+  return [
+    atLeast(
+      'goodput by CPU, line ≥ 0.85',
+      of(line, ({ goodput }) => goodput),
+      0.85,
+    ),
+    atMost('loop delay p99, line ≤ 60 ms', delay, 60),
+    atLeast(
+      'loop delay p99, nothing ≥ 10 × line',
+      of(nothing, ({ delayP99 }) => delayP99) / delay,
+      10,
+    ),
+    atLeast(
+      'S served in time, line ≥ 0.95',
+      of(line, ({ servedByTier }) => servedByTier.S),
+      0.95,
+    ),
+    atMost(
+      'C served in time, line ≤ 0.25',
+      of(line, ({ servedByTier }) => servedByTier.C),
+      0.25,
+    ),
+    atMost(
+      'goodput by CPU, nothing ≤ 0.10',
+      of(nothing, ({ goodput }) => goodput),
+      0.1,
+    ),
+    atMost(
+      'no answer, line ≤ 1 %',
+      of(line, ({ unanswered, sent }) => unanswered / sent),
+      0.01,
+    ),
+    atMost(
+      'no answer on new connections, line ≤ 1 %',
+      of(fresh, ({ unanswered, sent }) => unanswered / sent),
+      0.01,
+    ),
+  ];
+}
+
+const COST_REQUESTS = 3000;
+const MOST_OF_EMPTY = { fastify: 0.75, express: 0.3 } as const;
+
+/** Processor time of a refusal beside that of an empty route of the same framework, both warm. */
+async function refusalCosts({ rounds, progress }: SuiteContext) {
+  const series: Series[] = [];
+  const bars: Bar[] = [];
+  for (const platform of ['fastify', 'express'] as const) {
+    progress('cost', platform);
+    const open = await OverloadServer.start({ platform, law: 'nothing' });
+    const shut = await OverloadServer.start({ platform, law: 'line', isShut: true });
+    const holds = [fetch(`${shut.url}/hold`), fetch(`${shut.url}/hold`)].map((one) =>
+      one.catch(() => undefined),
+    );
+    try {
+      const costs = await inRounds(['empty route', 'refusal'] as const, rounds, (what) =>
+        what === 'refusal' ? costOf(shut, '/empty', 503) : costOf(open, '/empty', 200),
+      );
+      const [empty, refusal] = [costs.get('empty route')!, costs.get('refusal')!];
+      const metric = 'CPU of a request, µs';
+      const caseName = `cost on ${platform}`;
+      series.push({ case: caseName, contender: 'empty route', metric, values: empty });
+      series.push({
+        case: caseName,
+        contender: 'refusal',
+        metric,
+        values: refusal,
+        baseline: empty,
+      });
+      const ratio = Math.min(...refusal) / Math.min(...empty);
+      const bound = MOST_OF_EMPTY[platform];
+      bars.push(atMost(`${platform}: a refusal ≤ ${bound} × an empty route, CPU`, ratio, bound));
+      if (platform === 'fastify') {
+        const pass = await passCostMicros();
+        series.push({
+          case: caseName,
+          contender: 'line, for a request that passes',
+          metric,
+          values: [pass],
+        });
+        const part = pass / Math.min(...empty);
+        bars.push(atMost('the line for a request that passes ≤ 2 % of an empty route', part, 0.02));
+      }
+    } finally {
+      await Promise.all([open.stop(), shut.stop()]);
+      await Promise.all(holds);
+    }
+  }
+  return { series, bars };
+}
+
+async function costOf(server: OverloadServer, path: string, status: number): Promise<number> {
+  const load = await Load.on(server.url, undefined, path, status);
+  try {
+    await load.send(COST_REQUESTS / 10);
+    const before = await server.usage();
+    const sent = await load.send(COST_REQUESTS);
+    return ((await server.usage()).cpuMicros - before.cpuMicros) / sent;
+  } finally {
+    load.close();
+  }
+}
