@@ -36,6 +36,11 @@ export interface Edition {
 
 const NO_EDITION: Edition = { revision: 0 };
 
+/** The part of a limit that the load of this process leaves, above 0 and at most 1. */
+export interface Load {
+  factor: number;
+}
+
 /** The dependencies that limits of one limiter, or of one policy, have in common. */
 export interface LimitDeps {
   readonly memory: MemoryStore;
@@ -46,6 +51,8 @@ export interface LimitDeps {
   readonly overflowBuckets?: number;
   /** Decisions carry the time until all tokens are back: callers cannot know the figures. */
   readonly tellsWindow?: boolean;
+  /** The load of this process, by which limits that are adaptive shrink. */
+  readonly load?: Load;
   /** Only if values that are not in demand pass uncounted. */
   readonly hot?: HotGate | undefined;
 }
@@ -69,11 +76,13 @@ export class BoundLimit implements SharedLimit {
   denials: DenyCache;
   /** Tokens not yet reported to the store; undefined while none has passed by share. */
   owed: OwedTokens | undefined = undefined;
-  /** True if a request has more to look at than a bucket: for values in demand, and those with another tier. */
+  /** True if a request has more to look at than a bucket: values in demand, those with another tier, the load. */
   isSpecial: boolean;
   /** The table, if the limit is not special. */
-  here: BucketTable | undefined;
+  here: BucketTable | undefined = undefined;
   readonly hot: HotGate | undefined;
+  /** Only of an adaptive limit. */
+  private readonly load: Load | undefined;
   /** Values of the key that have another limit, for requests that name no tier. */
   private exceptions: ReadonlyMap<string, BoundLimit> | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
@@ -87,6 +96,8 @@ export class BoundLimit implements SharedLimit {
   private readonly overflowBuckets: number | undefined;
   /** Only if decisions carry it. */
   private readonly windowMs: number | undefined;
+  /** True if decisions say more than the bucket, or something else. */
+  private readonly tells: boolean;
   private largestCost: number;
   private fallback: BucketTable | undefined = undefined;
   private fallbackNodes = 0;
@@ -100,8 +111,10 @@ export class BoundLimit implements SharedLimit {
     readonly tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
-    { memory, maxKeys, counters, deniedKeys, overflowBuckets, tellsWindow = false, hot }: LimitDeps,
+    deps: LimitDeps,
   ) {
+    const { memory, maxKeys, counters, deniedKeys, overflowBuckets, hot, load } = deps;
+    const { tellsWindow = false } = deps;
     const { options } = policy;
     this.policy = policy.name;
     this.id = limitId(policy, tier, figures);
@@ -121,8 +134,14 @@ export class BoundLimit implements SharedLimit {
     this.counters = counters;
     this.deniedKeys = deniedKeys;
     this.hot = hot;
-    this.isSpecial = hot !== undefined;
-    this.here = this.isSpecial ? undefined : table;
+    this.load = options.adaptive ? load : undefined;
+    this.tells = tellsWindow || options.adaptive;
+    this.isSpecial = false;
+    this.except(undefined);
+  }
+
+  get isAdaptive(): boolean {
+    return this.load !== undefined;
   }
 
   /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
@@ -138,7 +157,8 @@ export class BoundLimit implements SharedLimit {
   /** From now on some values of the key have another limit. */
   except(exceptions: ReadonlyMap<string, BoundLimit> | undefined): void {
     this.exceptions = exceptions;
-    this.isSpecial = exceptions !== undefined || this.hot !== undefined;
+    const isPlain = this.hot === undefined && this.load === undefined;
+    this.isSpecial = exceptions !== undefined || !isPlain;
     this.here = this.isSpecial ? undefined : this.table;
   }
 
@@ -155,6 +175,7 @@ export class BoundLimit implements SharedLimit {
       options.failureMode === this.failureMode &&
       options.shadow === this.shadow &&
       options.scope === this.scope &&
+      options.adaptive === this.isAdaptive &&
       options.sync === this.sync &&
       options.maxWaiters === this.maxWaiters &&
       options.cost === this.defaultCost
@@ -240,6 +261,16 @@ export class BoundLimit implements SharedLimit {
     wholeCost(cost);
     if (cost > this.largestCost) this.largestCost = cost;
     return cost;
+  }
+
+  /**
+   * The tokens that a request of that cost takes now: more under load, and never more than there can be. So rate and
+   * burst shrink together and at once, and no bucket has to be changed; every algorithm takes parts of a token.
+   */
+  charge(cost: number): number {
+    return this.load === undefined
+      ? cost
+      : Math.min(cost / this.load.factor, this.figures.capacity);
   }
 
   /** How long a remembered denial makes `cost` wait; undefined if only the store knows. */
@@ -343,6 +374,14 @@ export class BoundLimit implements SharedLimit {
     return withCold(this.describe(this.figures, outcome, clock, 'local'));
   }
 
+  private withMore(decision: Decision): Decision {
+    const { load, windowMs } = this;
+    const told = windowMs === undefined ? decision : withWindow(decision, windowMs);
+    if (load === undefined || load.factor === 1) return told;
+    const limit = Math.floor(told.limit * load.factor + ROUNDING);
+    return { ...told, limit, remaining: Math.floor(told.remaining * load.factor + ROUNDING) };
+  }
+
   /** `clock` is the one that the instant of the outcome was read from. */
   describe(
     limit: Limit,
@@ -367,9 +406,12 @@ export class BoundLimit implements SharedLimit {
       tier: 'policy',
       source,
     };
-    return this.windowMs === undefined ? decision : withWindow(decision, this.windowMs);
+    return this.tells ? this.withMore(decision) : decision;
   }
 }
+
+/** Products of a factor like 0.55, which no double has exactly, must not fall below a whole number. */
+const ROUNDING = 1e-9;
 
 /** Field by field: to spread it costs a microsecond, measured, and this some tens of nanoseconds. */
 function withWindow(decision: Decision, windowMs: number): Decision {

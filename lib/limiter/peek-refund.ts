@@ -56,8 +56,9 @@ function peekHere(
   source: DecisionSource,
 ): Decision {
   OUTCOME.nowMicros = clock.now();
-  table.peek(key, cost, OUTCOME);
-  if (OUTCOME.allowed) OUTCOME.level += cost * table.limit.perToken;
+  const charge = limit.charge(cost);
+  table.peek(key, charge, OUTCOME);
+  if (OUTCOME.allowed) OUTCOME.level += charge * table.limit.perToken;
   return limit.describe(table.limit, OUTCOME, clock, source);
 }
 

@@ -1,7 +1,7 @@
 import { isSameLimit, type Limit } from '../algorithms/limit.js';
 import { type KeyLeases } from '../local/key-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { BoundLimit, limitId, windowMsOf } from './bound-limit.js';
+import { BoundLimit, limitId, windowMsOf, type Load } from './bound-limit.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { EXCESS, Excess } from './excess.js';
 import { HotGate } from './hot-gate.js';
@@ -33,6 +33,8 @@ export type OnIdleHot = (policy: string, limit: number, nodes: number) => void;
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
   keyLeases: KeyLeases | undefined = undefined;
+  /** Of this process; all its adaptive limits go by it. */
+  readonly load: Load = { factor: 1 };
 
   constructor(
     private readonly memory: MemoryStore,
@@ -128,7 +130,7 @@ export class PolicyBinder {
     const shared = { memory, maxKeys, counters, deniedKeys };
     // Figures that come with requests may be a thousand sets, and each would need a table of its own.
     const hot = isGiven ? undefined : this.gateOf(policy, figures, old);
-    const around = { ...shared, overflowBuckets, tellsWindow: isGiven, hot };
+    const around = { ...shared, overflowBuckets, tellsWindow: isGiven, hot, load: this.load };
     const bound = new BoundLimit(policy, tier, figures, table, around);
     if (goesOn) bound.takeOver(old, this.keyLeases, now);
     if (this.keyLeases !== undefined) bound.leaseFrom(this.keyLeases);

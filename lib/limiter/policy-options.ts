@@ -82,6 +82,11 @@ export class PolicyOptions implements LimitOptions {
    * `{ S: 0.8, A: 0.5, limit: '20000/s' }`. Other tiers have none.
    */
   passThrough?: PassThrough;
+  /**
+   * With `scope: 'node'`: while this process is under load a request costs more, so that the limit shrinks to half
+   * of it at the most. The load is measured where `overload` is enabled.
+   */
+  adaptive = false;
   /** The tier of some values of the key: `{ 'sku-42': 'flagship' }`. A tier that a request names comes first. */
   values: Readonly<Record<string, string>> = {};
 }
@@ -140,6 +145,7 @@ const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => 
   const options = withDefaults(at, input);
   rejectIdle(at, input, options);
   rejectUnleasable(at, options);
+  rejectAdaptiveFleet(at, options);
   const limits = tierLimits(at, options);
   const defaultTier = options.defaultTier ?? BASE_TIER;
   if (!limits.has(defaultTier)) {
@@ -176,6 +182,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<keyof PolicyOptions, Check>([
   ['maxWaiters', wholeAbove0],
   ['subWindows', countOfSubWindows],
   ['shadow', trueOrFalse],
+  ['adaptive', trueOrFalse],
   ['period', (field, value) => durationMs(value, field)],
   ['burst', wholeAbove0],
   ['maxDelay', (field, value) => durationMs(value, field)],
@@ -321,6 +328,13 @@ function rejectUnleasable(at: string, { sync, algorithm, scope }: PolicyOptions)
   if (scope !== 'fleet') {
     throw new InvalidArgumentError(field, sync, "scope: 'fleet' beside it; a node leases nothing");
   }
+}
+
+function rejectAdaptiveFleet(at: string, { adaptive, scope }: PolicyOptions): void {
+  if (!adaptive || scope === 'node') return;
+  const expected =
+    "scope: 'node' beside it; a fleet's limit is a contract, and the load of one node must not move it";
+  throw new InvalidArgumentError(`${at}.adaptive`, adaptive, expected);
 }
 
 function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {

@@ -270,6 +270,16 @@ export class PolicyRegistry {
       .slice(0, count);
   }
 
+  get isAdaptive(): boolean {
+    for (const { checked } of this.policies.values()) if (checked.options.adaptive) return true;
+    return false;
+  }
+
+  /** From now on requests to adaptive policies cost `1 / factor` times as much. */
+  load(factor: number): void {
+    this.binder.load.factor = factor;
+  }
+
   countAnonymous(policy: string): void {
     const bound = this.policies.get(policy);
     if (bound !== undefined) bound.counters.anonymous++;

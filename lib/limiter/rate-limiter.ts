@@ -215,6 +215,17 @@ export abstract class RateLimiter {
     return undefined;
   }
 
+  /** Whether there are policies that shrink under load. */
+  get isAdaptive(): boolean {
+    return false;
+  }
+
+  /**
+   * The part of their limits that policies with `adaptive: true` have, above 0 and at most 1. Where `overload` is
+   * enabled it is set by the load of this process.
+   */
+  load(_factor: number): void {}
+
   /** @internal A request under `key: 'user'` had no user. */
   countAnonymous(_policy: string): void {}
 

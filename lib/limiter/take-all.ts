@@ -187,7 +187,9 @@ class MultiTake implements RemoteCall {
       const { limit } = check;
       const estimate = limit.hot === undefined ? undefined : estimateIfCold(check, store, clock);
       if (estimate !== undefined) this.cold.push({ check, estimate });
-      else (limit.table === undefined ? this.checks : this.here).push(check);
+      else if (limit.table === undefined) this.checks.push(check);
+      // What is given back again if another denies is what was charged, whatever the load is then.
+      else this.here.push(limit.isAdaptive ? { ...check, cost: limit.charge(check.cost) } : check);
     }
   }
 

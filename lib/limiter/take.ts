@@ -70,7 +70,7 @@ export function takeOne(
   if (estimate !== undefined) return limit.passCold(estimate, OUTCOME, clock);
   if (table === undefined) return takeShared(limit, key, cost, remote!, clock);
   OUTCOME.nowMicros = clock.now();
-  table.take(key, cost, OUTCOME);
+  table.take(key, limit.charge(cost), OUTCOME);
   return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
@@ -84,7 +84,7 @@ export function estimateIfCold(
   if (hot === undefined) return undefined;
   OUTCOME.nowMicros = clock.now();
   const nodes = table === undefined ? remote!.countedNodes() : 1;
-  return hot.pass(key, cost, nodes, OUTCOME.nowMicros);
+  return hot.pass(key, limit.charge(cost), nodes, OUTCOME.nowMicros);
 }
 
 function takeShared(

@@ -256,6 +256,17 @@ export class WeirRateLimiter extends RateLimiter {
     return this.policies.deniedKeys;
   }
 
+  override get isAdaptive(): boolean {
+    return this.policies.isAdaptive;
+  }
+
+  override load(factor: number): void {
+    if (!(typeof factor === 'number' && factor > 0 && factor <= 1)) {
+      throw new InvalidArgumentError('factor', factor, 'a number above 0, at most 1');
+    }
+    this.policies.load(factor);
+  }
+
   override countAnonymous(policy: string): void {
     this.policies.countAnonymous(policy);
   }

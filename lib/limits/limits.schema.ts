@@ -199,6 +199,11 @@ export const policySchema = group({
     new Named(A_PASS_THROUGH, union(A_PASS_THROUGH, between(0, 1), tierSchema)),
     "The part of a tier's excess that may pass, out of a bucket of limit: { S: 0.8, limit: '20000/s' }",
   ),
+  adaptive: field(
+    flag(),
+    "With scope 'node': under load of this process a request costs up to twice as much",
+    policyDefaults.adaptive,
+  ),
   values: field(
     new Named('an object of tiers by value', text('the name of a tier')),
     'The tier of some values of the key, for requests that name none',
