@@ -223,7 +223,8 @@ describe('a name that is misspelt', () => {
 
   const POLICY_OPTIONS =
     'rate, period, burst, algorithm, mode, subWindows, cost, tiers, scope, sync, failureMode, shadow, ' +
-    'maxWaiters, hot, values, maxDelay, defaultTier, key, anonymous, tier, skipIf, rejection, early';
+    'maxWaiters, hot, adaptive, values, maxDelay, defaultTier, passThrough, key, anonymous, tier, skipIf, ' +
+    'rejection, early';
 
   it('of an option of a policy: all that are legal there', async () => {
     expect(await failure(root({ policies: { hello: { rate: 1, brust: 5 } } }))).toBe(
