@@ -8,6 +8,7 @@ import { type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { newNodeId } from '../common/ids.js';
 import { MinuteLog } from '../common/minute-log.js';
+import { StoreUnavailableError } from '../common/errors.js';
 import { quotedError } from '../common/quoted.js';
 import { withoutUndefined } from '../common/validate.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
@@ -106,7 +107,10 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
       nodes: () => limiter.stats().store?.nodes ?? 1,
       isAlarmed: () => monitor.isAlarmed(),
       useSalt: (salt) => (monitor.salt = salt),
-      failed: (error) => this.fleetLog.add('fleet', error),
+      // That the store is away the limiter tells.
+      failed: (error) => {
+        if (!(error instanceof StoreUnavailableError)) this.fleetLog.add('fleet', error);
+      },
     });
   }
 
