@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { RateLimitError } from '../../common/errors.js';
+import { packageFile } from '../../stores/package-file.js';
 import { isObject } from '../document/json.js';
 import { MOST_BYTES, MOST_KEYS } from '../schema/plain-json.js';
 
@@ -107,7 +108,7 @@ const MOST_READING_MB = 512;
 /** In a thread of its own, and no longer than is worth waiting for. */
 function readYaml(text: string): Promise<YamlReading> {
   return new Promise((resolve) => {
-    const worker = new Worker(READ_YAML, {
+    const worker = new Worker(packageFile('workers/read-yaml.mjs'), {
       workerData: { text, mostKeys: MOST_KEYS, mostDepth: MOST_LEVELS },
       resourceLimits: { maxOldGenerationSizeMb: MOST_READING_MB },
       // Whatever the application was started with is not meant for it.
@@ -128,9 +129,6 @@ function readYaml(text: string): Promise<YamlReading> {
     worker.once('exit', () => fail('it could not be read'));
   });
 }
-
-/** `workers/` lies beside lib/, dist/ and dist-cjs/ alike. */
-const READ_YAML = new URL('../../../workers/read-yaml.mjs', import.meta.url);
 
 /** `$schema` is for editors, and no part of the configuration. */
 function withoutSchema(value: unknown): unknown {

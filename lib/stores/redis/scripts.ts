@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Cluster, Redis } from 'ioredis';
+import { packageFile } from '../package-file.js';
 import { wireOf } from './wire.js';
 
 type Argument = string | number;
@@ -103,9 +104,8 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   };
 }
 
-/** `lua/` lies beside lib/, dist/ and dist-cjs/ alike. */
 export function scriptSource(name: string): string {
-  return readFileSync(new URL(`../../../lua/${name}.lua`, import.meta.url), 'utf8');
+  return readFileSync(packageFile(`lua/${name}.lua`), 'utf8');
 }
 
 /** A client of the user's may be set to give numbers as texts. */
