@@ -4,7 +4,7 @@ import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  { ignores: ['node_modules', 'dist', 'dist-cjs', 'build', 'coverage'] },
+  { ignores: ['node_modules', 'dist', 'dist-cjs', 'dist-modules', 'build', 'coverage'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

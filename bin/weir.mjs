@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runCommand } from '../dist/cli/run-command.js';
+import { runCommand } from '../dist/cli.js';
 
 process.exitCode = await runCommand(process.argv.slice(2), {
   log: (text) => process.stdout.write(`${text}\n`),

@@ -1,55 +1,154 @@
-// lib -> dist (ES modules, by tsc) and dist-cjs (the same modules as CommonJS, by swc).
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import { transformFile } from '@swc/core';
-import { inRoot } from './support/root.mjs';
+// lib -> modules (by tsc) -> a few chunks: dist (ES modules, by esbuild) and dist-cjs (the same as CommonJS, by swc),
+// with the types of each entry in one file. Hundreds of files took ten times as long to import.
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { transform } from '@swc/core';
+import { build } from 'esbuild';
+import { rollup } from 'rollup';
+import { dts } from 'rollup-plugin-dts';
+import { commonJsEntry } from './support/commonjs-entry.mjs';
+import { inRoot, modules } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
 import { main, mustPass } from './support/step.mjs';
 
 const dist = inRoot('dist');
 const twin = inRoot('dist-cjs');
 
+/** By their names in package.json; each is a file of its own in dist. */
+const ENTRIES = Object.fromEntries(
+  Object.keys(JSON.parse(await readFile(inRoot('package.json'), 'utf8')).exports)
+    .filter((path) => !path.endsWith('.json'))
+    .map((path) => {
+      const name = path === '.' ? 'index' : path.slice(2);
+      const isFile = existsSync(inRoot('lib', `${name}.ts`));
+      return [name, isFile ? `${name}.js` : `${name}/index.js`];
+    }),
+);
+/** What only `npx weir` runs: an ES module, which nobody can import. */
+const COMMAND = { cli: 'cli/run-command.js' };
+
 await main(async () => {
-  await rm(dist, { recursive: true, force: true });
-  await rm(twin, { recursive: true, force: true });
-  mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']));
-  const entries = await readdir(dist, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  await Promise.all(files.map(({ parentPath, name }) => writeTwin(join(parentPath, name))));
+  for (const folder of [modules, dist, twin]) await rm(folder, { recursive: true, force: true });
+  const args = ['-p', 'tsconfig.build.json', '--outDir', modules];
+  mustPass(await runNode(['node_modules/typescript/bin/tsc', ...args]));
+  await Promise.all([writeCode(), writeTypes()]);
+  // The last file: scripts/support/compile.mjs looks for it.
   await writeFile(join(twin, 'package.json'), '{ "type": "commonjs" }\n');
 });
 
-async function writeTwin(file) {
-  const target = join(twin, relative(dist, file));
-  await mkdir(dirname(target), { recursive: true });
-  if (file.endsWith('.d.ts')) return writeTypes(file, target);
-  if (!file.endsWith('.js')) return;
+async function writeCode() {
+  const { outputFiles, metafile } = await build({
+    entryPoints: inModules({ ...ENTRIES, ...COMMAND }, '.js'),
+    outdir: dist,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    packages: 'external',
+    minifySyntax: true,
+    chunkNames: 'chunks/[hash]',
+    metafile: true,
+    write: false,
+    logLevel: 'error',
+  });
+  const forCommand = onlyForCommand(metafile);
+  await Promise.all(
+    outputFiles.flatMap(({ path, text }) => {
+      const name = relative(dist, path);
+      const es = write(path, text, { type: 'es6' });
+      return forCommand.has(name) ? [es] : [es, writeTwin(name, text)];
+    }),
+  );
+}
+
+/** The chunks that no entry of the library leads to. */
+function onlyForCommand({ outputs }) {
+  const byName = new Map(
+    Object.entries(outputs).map(([path, output]) => [relative(dist, inRoot(path)), output]),
+  );
+  const reached = new Set();
+  const open = Object.keys(ENTRIES).map((name) => `${name}.js`);
+  while (open.length > 0) {
+    const name = open.pop();
+    if (reached.has(name) || !byName.has(name)) continue;
+    reached.add(name);
+    const imported = byName.get(name).imports.filter(({ external }) => !external);
+    open.push(...imported.map(({ path }) => relative(dist, inRoot(path))));
+  }
+  return new Set([...byName.keys()].filter((name) => !reached.has(name)));
+}
+
+async function writeTwin(name, text) {
+  const isEntry = !name.startsWith('chunks/');
   // swc also rewrites import.meta.url, by which the package finds its Lua files.
   const commonjs = { strict: true, importInterop: 'swc', exportInteropAnnotation: true };
-  await write(target, file, { type: 'commonjs', ...commonjs });
-  await write(file, file, { type: 'es6' });
+  const target = isEntry ? join('entries', name) : name;
+  await write(join(twin, target), text, { type: 'commonjs', ...commonjs }, isEntry);
+  if (isEntry) await writeFile(join(twin, name), commonJsEntry(basename(name, '.js')));
 }
 
-/** Applications without ioredis have types, too: what they do not have is `any`. */
-async function writeTypes(file, target) {
-  const types = await readFile(file, 'utf8');
-  const lenient = types.replace(/^(?=import .* from 'ioredis';$)/gm, '// @ts-ignore\n');
-  if (lenient !== types) await writeFile(file, lenient);
-  await writeFile(target, lenient);
-}
-
-/** Without comments: those for users stand in the types, and two more copies are a tenth of the package. */
-async function write(target, source, module) {
-  const { code, map } = await transformFile(source, {
+/**
+ * Without comments and with short names of variables: those of functions and classes stay, as stack traces,
+ * Nest's messages and the names of routes are made of them.
+ */
+async function write(target, code, module, isBelow = false) {
+  const text = isBelow ? code.replaceAll('"./chunks/', '"../chunks/') : code;
+  const { code: small } = await transform(text, {
+    filename: target,
     jsc: {
       target: 'es2022',
       parser: { syntax: 'ecmascript', importAttributes: true },
-      minify: { compress: false, mangle: false, format: { comments: false } },
+      minify: {
+        compress: false,
+        mangle: { keep_classnames: true, keep_fnames: true, topLevel: true },
+        format: { comments: false },
+      },
     },
+    minify: true,
     module,
-    inputSourceMap: true,
-    sourceMaps: true,
+    isModule: true,
   });
-  await writeFile(target, code);
-  await writeFile(`${target}.map`, map);
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, small);
+}
+
+/**
+ * The types stand beside the CommonJS files, and those of the ES modules are the same: a class has one type,
+ * however it is imported.
+ */
+async function writeTypes() {
+  const bundle = await rollup({
+    input: inModules(ENTRIES, '.d.ts'),
+    external: (id) => !/^[./]/.test(id),
+    plugins: [dts(), { name: 'import-nest', renderChunk: importNest }],
+    onwarn(warning) {
+      throw new Error(warning.message);
+    },
+  });
+  const chunkFileNames = 'chunks/[name].ts';
+  await bundle.write({
+    dir: twin,
+    entryFileNames: '[name].d.ts',
+    chunkFileNames,
+    minifyInternalExports: false,
+  });
+  await bundle.close();
+  await mkdir(dist, { recursive: true });
+  for (const name of Object.keys(ENTRIES)) {
+    await writeFile(join(dist, `${name}.d.ts`), `export * from '../dist-cjs/${name}.js';\n`);
+  }
+}
+
+/** Nest 12 is made of ES modules, which the types of CommonJS files may name only so. */
+function importNest(types) {
+  const imports = /^import (?:type )?(\{[^}]*\}) from '(@nestjs\/[^']*)';$/gm;
+  return types.replace(imports, "import type $1 from '$2' with { 'resolution-mode': 'import' };");
+}
+
+function inModules(entries, ext) {
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, file]) => [name, join(modules, file.replace('.js', ext))]),
+  );
 }

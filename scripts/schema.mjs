@@ -4,17 +4,17 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import prettier from 'prettier';
 import { ensureLibrary } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
-import { inRoot } from './support/root.mjs';
+import { inRoot, modules } from './support/root.mjs';
 import { withTables } from './support/schema-tables.mjs';
 import { main } from './support/step.mjs';
 
 await main(async () => {
   await ensureInstall();
   await ensureLibrary();
-  const { editorSchema } = await import('../dist/config/schema/document.schema.js');
+  const { editorSchema } = await import(`${modules}/config/schema/document.schema.js`);
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });
-  await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 2)}\n`);
+  await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 1)}\n`);
   const docs = inRoot('docs/configuration.md');
   const text = withTables(await readFile(docs, 'utf8'), schema);
   const style = await prettier.resolveConfig(docs);

@@ -19,7 +19,14 @@ import { mustPass, step } from './step.mjs';
 const COMMON = ['package-lock.json', 'tsconfig.json'];
 const LIBRARY = {
   name: 'library',
-  sources: ['lib', 'scripts/build.mjs', 'tsconfig.build.json', ...COMMON],
+  sources: [
+    'lib',
+    'scripts/build.mjs',
+    'scripts/support/commonjs-entry.mjs',
+    'package.json',
+    'tsconfig.build.json',
+    ...COMMON,
+  ],
   // The last file that its build writes.
   output: 'dist-cjs/package.json',
 };

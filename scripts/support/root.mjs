@@ -8,3 +8,6 @@ export const inRoot = (...parts) => join(root, ...parts);
 
 /** Where fetched tools are kept. `npm ci` empties it, which only costs another fetch. */
 export const toolCache = inRoot('node_modules', '.cache', 'nestjs-weir');
+
+/** The library's modules one by one, as they are before they are bundled; some scripts run parts of them. */
+export const modules = inRoot('dist-modules');

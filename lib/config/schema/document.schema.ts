@@ -1,5 +1,5 @@
 import { degradationSchema } from '../../degradation/degradation.schema.js';
-import { type Passing } from '../../common/schema.js';
+import { type Passing, type Schema } from '../../common/schema.js';
 import { field, group, named, text, whole } from '../../common/schema-fields.js';
 import { appSchema, clusterSchema, policySchema } from '../../limits/limits.schema.js';
 import { alertsSchema } from '../../observability/alerts/alerts.schema.js';
@@ -14,12 +14,12 @@ const sections = {
   protection: field(protectionSchema, 'Resources inside the service that are protected, by name'),
   overload: field(overloadSchema, 'What happens to more requests than a process can serve'),
   alerts: field(alertsSchema, 'What is told to operators, and when'),
-};
+} satisfies Record<keyof ProfileDocument, unknown>;
 
-const profileSchema = group(sections);
+const profileSchema: Schema<ProfileDocument> = group(sections);
 
 /** The whole document. Every field may be left out here; the rules say what must be there. */
-export const documentSchema = group({
+export const documentSchema: Schema<ConfigDocument> = group({
   version: field(whole(), 'Of two versions of a file or of the code, the higher one holds'),
   ...sections,
   profile: field(text('the name of a profile'), 'The profile in force', 'normal'),
@@ -29,10 +29,24 @@ export const documentSchema = group({
   ),
 });
 
+/** The part of the configuration that a profile can change. */
+export interface ProfileDocument {
+  cluster?: ClusterDocument | undefined;
+  apps?: Record<string, AppDocument> | undefined;
+  policies?: Record<string, PolicyDocument> | undefined;
+  degradation?: DegradationDocument | undefined;
+  protection?: ProtectionDocument | undefined;
+  overload?: OverloadDocument | undefined;
+  alerts?: AlertsDocument | undefined;
+}
+
 /** Everything that can be configured, as plain JSON. */
-export type ConfigDocument = Passing<typeof documentSchema>;
-/** The part of it that a profile can change. */
-export type ProfileDocument = Passing<typeof profileSchema>;
+export interface ConfigDocument extends ProfileDocument {
+  version?: number | undefined;
+  profile?: string | undefined;
+  profiles?: Record<string, ProfileDocument> | undefined;
+}
+
 export type ClusterDocument = Passing<typeof clusterSchema>;
 export type AppDocument = Passing<typeof appSchema>;
 export type PolicyDocument = Passing<typeof policySchema>;
@@ -47,12 +61,21 @@ export const SECTIONS = Object.keys(sections) as readonly (keyof ProfileDocument
 /** The document's JSON Schema, by which editors check and complete a file. */
 export function editorSchema(): Record<string, unknown> {
   const { type, properties, additionalProperties } = documentSchema.json();
+  // A profile has the sections of the document: told twice, they would be half of the file.
+  const inProfile = SECTIONS.map((name) => [name, { $ref: `#/properties/${name}` }]);
+  const ofProfile = Object.fromEntries(inProfile) as Record<string, object>;
+  const profile = { ...profileSchema.json(), properties: ofProfile };
+  const { profiles, ...rest } = properties as Record<string, object>;
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'nestjs-weir',
     description: 'The configuration of nestjs-weir',
     type,
     additionalProperties,
-    properties: { $schema: { type: 'string' }, ...(properties as object) },
+    properties: {
+      $schema: { type: 'string' },
+      ...rest,
+      profiles: { ...profiles, additionalProperties: profile },
+    },
   };
 }
