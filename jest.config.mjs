@@ -7,10 +7,8 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-weir$': '<rootDir>/lib/index.ts',
-    '^nestjs-weir/algorithms$': '<rootDir>/lib/algorithms.ts',
-    '^nestjs-weir/grpc$': '<rootDir>/lib/grpc.ts',
-    '^nestjs-weir/otel$': '<rootDir>/lib/otel.ts',
-    '^nestjs-weir/prometheus$': '<rootDir>/lib/prometheus.ts',
+    '^nestjs-weir/(algorithms|config|degradation|grpc|otel|prometheus|protection)$':
+      '<rootDir>/lib/$1.ts',
     '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
   },
   transform: {

@@ -7,5 +7,6 @@ export {
   type BucketOutcome,
   type LeakyBucketOptions,
   type SlidingWindowOptions,
+  type Bucket,
 } from './algorithms/buckets.js';
 export { type Duration } from './common/duration.js';

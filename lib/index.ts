@@ -1,3 +1,4 @@
+// The module and its limits, and of the other features what most applications name.
 export {
   type ClusterOverload,
   type ConfigUpdate,
@@ -5,6 +6,7 @@ export {
   type QuotaAdjust,
   type TokenRequest,
   type TokenResponse,
+  type RateLimiterEvents,
 } from './limiter/events.js';
 export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-status.js';
 export { type Clock, type Cancel } from './common/clock.js';
@@ -20,7 +22,6 @@ export {
 export { rateLimitOf } from './limits/charges.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-resolver.js';
 export { ProtectionFilter } from './protection/protection.filter.js';
-export { RateLimitFilter } from './limits/rate-limit.filter.js';
 export { RateLimitGuard } from './limits/rate-limit.guard.js';
 export {
   RateLimitedException,
@@ -29,6 +30,7 @@ export {
   type RefusedBody,
   type RejectionBody,
   type UnavailableBody,
+  type UnansweredBody,
 } from './requests/rejections.js';
 export { RequestFaults } from './limits/request-faults.js';
 export { type PolicyChoice, type PolicyUse } from './limits/route-metadata.js';
@@ -46,39 +48,18 @@ export {
   UnknownRevisionError,
   UnknownStagedError,
 } from './config/config-errors.js';
-export { diff, type ConfigDiff } from './config/document/diff.js';
 export {
   RateLimitConfig,
   type ConfigChange,
-  type ConfigConsumer,
   type ConfigRefusal,
   type ConfigSnapshot,
-  type OwnLayer,
-  type PastRevision,
-  type RollbackOptions,
   type UpdateOptions,
-  type ValidateOptions,
 } from './config/rate-limit-config.js';
-export {
-  checkDocument,
-  checkLayer,
-  type CheckOptions,
-  type ConfigLayer,
-} from './config/schema/check.js';
-export {
-  type AppDocument,
-  type ClusterDocument,
-  type ConfigDocument,
-  type DegradationDocument,
-  type AlertsDocument,
-  type OverloadDocument,
-  type PolicyDocument,
-  type ProfileDocument,
-  type ProtectionDocument,
-} from './config/schema/document.schema.js';
+export { type ConfigLayer } from './config/schema/check.js';
+export { type ConfigDocument } from './config/schema/document.schema.js';
 export { type ConfigSource } from './config/sources/source-layer.js';
 export { FileSource, FileSourceOptions } from './config/sources/file-source.js';
-export { ConfigSyntaxError, type TextFormat } from './config/sources/parse-text.js';
+export { ConfigSyntaxError } from './config/sources/parse-text.js';
 export { ConfigOptions } from './config/config.options.js';
 export { Overload } from './overload/overload.js';
 export {
@@ -101,13 +82,7 @@ export {
 } from './overload/settings.js';
 export { tierByPath } from './overload/tiers.js';
 export { type TierQuestion, type TierResolver } from './requests/tier.js';
-export { type BreakerKind } from './protection/breaker-state.js';
-export { type BreakerMode } from './protection/breaker.js';
-export {
-  connectionShare,
-  type ConnectionFigures,
-  type ConnectionShare,
-} from './protection/connection-share.js';
+export { connectionShare } from './protection/connection-share.js';
 export {
   BigValueError,
   BreakerOpenError,
@@ -116,78 +91,41 @@ export {
   ProtectionMissingError,
   ProtectionRejectedError,
   UnknownResourceError,
-  type RejectionReason,
 } from './protection/errors.js';
-export {
-  type BreakerChange,
-  type HeldSlot,
-  type ProtectionEvents,
-  type ReplacedError,
-  type SlowCall,
-} from './protection/events.js';
-export {
-  ABSENT,
-  TOO_BIG,
-  type Absent,
-  type Found,
-  type Step,
-  type StepsOptions,
-  type TooBig,
-} from './protection/fallbacks.js';
-export { LocalCache, LocalCacheOptions } from './protection/local-cache.js';
-export { Protection, type ProtectionParts } from './protection/protection.js';
+export { type SlowCall } from './protection/events.js';
+export { ABSENT, TOO_BIG, type Found, type Step } from './protection/fallbacks.js';
+export { LocalCache } from './protection/local-cache.js';
+export { Protection } from './protection/protection.js';
 export {
   BreakerOptions,
   BulkheadOptions,
   SlowCallOptions,
   ThrottleOptions,
-  type BulkheadLimit,
-  type PresetName,
   type RateKey,
   type RateOptions,
   type ResourceInput,
   type ResourceOptions,
   type ResourcesInput,
 } from './protection/resource-options.js';
-export { type BreakerStats, type ResourceStats } from './protection/resource-stats.js';
-export { type Failure, type RunContext, type RunOptions, type Work } from './protection/run.js';
-export {
-  joinValue,
-  partKeys,
-  splitValue,
-  type SplitManifest,
-  type SplitValue,
-} from './protection/big-values.js';
+export { type ResourceStats } from './protection/resource-stats.js';
+export { type Failure, type RunContext, type RunOptions } from './protection/run.js';
+export { joinValue, partKeys, splitValue, type SplitManifest } from './protection/big-values.js';
 export { Degradation } from './degradation/degradation.js';
 export { DegradeModuleOptions } from './degradation/degrade-module-options.js';
 export {
   degradeMessage,
-  DegradeMessage,
   type DegradeContext,
-  type DegradeNotice,
   type DegradeOptions,
-  type WarmQuestion,
-  type WarmQuestions,
 } from './degradation/degrade-options.js';
 export { DegradeInterceptor } from './degradation/degrade.interceptor.js';
-export { DegradedException, type DegradedBody } from './degradation/degraded.exception.js';
-export { type WarmedResource } from './degradation/route-warming.js';
+export { DegradedException } from './degradation/degraded.exception.js';
 export {
   type DegradeLevel,
   type DegradeReason,
-  type HealthProbe,
-  type RecoveryChange,
-  type RecoveryPhase,
   type RecoveryStats,
-  type TripCause,
-  type WarmUpReport,
 } from './degradation/core/contract.js';
 export { type DegradationStats } from './degradation/core/degradation-core.js';
-export {
-  RecoveryOptions,
-  type ResourceMode,
-  type ResourceOptions as DegradedResourceOptions,
-} from './degradation/core/options.js';
+export { RecoveryOptions } from './degradation/core/options.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export {
   RateLimitModuleOptions,
@@ -215,7 +153,7 @@ export {
   type GraphqlRejectionExtensions,
 } from './transports/graphql/graphql-rejection.js';
 export { WebsocketOptions, type WsRejection } from './transports/ws/ws.transport.js';
-export { OldNestError } from './nest-version.js';
+export { OldNestError, OldNodeError } from './versions.js';
 export { type Duration } from './common/duration.js';
 export {
   AcquireTimeoutError,
@@ -234,10 +172,10 @@ export {
   UnknownAppError,
   UnknownOptionError,
   UnknownPolicyError,
+  WrongPackageError,
   type ConfigIssue,
 } from './common/errors.js';
 export { type Decision, type DecidingTier, type DecisionSource } from './limiter/decision.js';
-export { type RateLimiterEvents } from './limiter/events.js';
 export {
   MemoryStoreOptions,
   RedisStoreOptions,
@@ -245,10 +183,8 @@ export {
   type StoreInput,
 } from './limiter/options.js';
 export { type LimitInput } from './limiter/given-limits.js';
-export { type LimitOptions } from './limiter/policy-options.js';
-export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
-export { type LimitsChange } from './limiter/limits-change.js';
 export {
+  type LimitOptions,
   HotOptions,
   PolicyOptions,
   type AlgorithmName,
@@ -257,6 +193,8 @@ export {
   type PolicyInput,
   type SyncMode,
 } from './limiter/policy-options.js';
+export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
+export { type LimitsChange } from './limiter/limits-change.js';
 export {
   AppOptions,
   ClusterOptions,
@@ -273,7 +211,10 @@ export {
   type AppQuotaStats,
   type QuotaStats,
   type RateLimiterStats,
-  type SharedRedis,
+  ClusterQuota,
+  type PolicyInfo,
+  type LimitInfo,
+  type AppSourceStats,
 } from './limiter/rate-limiter.js';
 export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
@@ -295,8 +236,15 @@ export {
   type ShownKey,
 } from './observability/state.js';
 export { type Family, type FamilyInfo, type Sample } from './observability/families.js';
-export { ClusterQuota } from './limiter/rate-limiter.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
-export { type ConfigRecord, type NodeAck } from './stores/config-store.js';
 export { type StoreSwitch } from './stores/remote-store.js';
+export { type NodeMode } from './local/lease-calls.js';
+export { type PolicyCounters, type SourceCounters } from './limiter/limit-counters.js';
+export {
+  type RedisClient,
+  type RedisClientOptions,
+  type RedisClusterOptions,
+  type RedisConnectionOptions,
+  type RedisNode,
+} from './stores/redis-options.js';

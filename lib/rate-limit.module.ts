@@ -9,6 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { announceCopy } from './copies.js';
 import { configProviders } from './config/config.providers.js';
 import { degradationProviders } from './degradation/degradation.providers.js';
 import { InvalidArgumentError, ModuleMissingError } from './common/errors.js';
@@ -52,9 +53,12 @@ const SHARED = [
   ...[Degradation, DegradeInterceptor, DegradeRoutes, Overload, Admission, RateLimitMonitor],
 ];
 
+announceCopy();
+
 /** Rate limits for a Nest application. Import it once, at the root. */
 @Module({})
 export class RateLimitModule implements NestModule, OnModuleInit {
+  /** @internal */
   constructor(
     @Optional() @Inject(RateLimitExplorer) private readonly explorer: RateLimitExplorer | undefined,
     @Optional() @Inject(EarlyLimits) private readonly early: EarlyLimits | undefined,

@@ -32,7 +32,7 @@ import { RequestFaults } from './limits/request-faults.js';
 import { RoutePolicies } from './limits/route-policies.js';
 import { RouteTable } from './limits/route-table.js';
 import { Waiting } from './limits/waiting.js';
-import { checkNest } from './nest-version.js';
+import { checkNest, checkNode } from './versions.js';
 import { checkOptions } from './rate-limit.check.js';
 import { OverloadLog } from './overload/overload.log.js';
 import { Overload } from './overload/overload.js';
@@ -116,6 +116,7 @@ export const providers: Provider[] = [
       { policies: _, ...overrides }: RateLimitOverrides,
       modules: ModulesContainer,
     ): RateLimitModuleOptions => {
+      checkNode();
       checkNest(modules);
       rejectTwins(modules);
       const options = checkOptions(input, overrides);

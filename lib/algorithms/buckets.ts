@@ -49,10 +49,11 @@ const SECOND: Duration = '1s';
  * One bucket by itself. It has no clock: `nowMs` is an argument, of any clock that does not run backwards,
  * such as `performance.now()`.
  */
-abstract class Bucket {
+export abstract class Bucket {
   private readonly state: Float64Array;
   private readonly outcome = new Outcome();
 
+  /** @internal */
   protected constructor(
     private readonly limit: Limit,
     private readonly algorithm: Algorithm,

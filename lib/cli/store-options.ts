@@ -6,7 +6,7 @@ import { RedisStoreOptions } from '../limiter/options.js';
 import {
   connectRedis,
   type RedisConnection,
-  type RedisConnectionOptions,
+  type RedisConnectionSettings,
 } from '../stores/redis/connection.js';
 import { RedisConfig } from '../stores/redis/redis-config.js';
 
@@ -76,7 +76,7 @@ function connect(url: string, isCluster: boolean): RedisConnection {
 }
 
 /** The settings in the address of one node hold for all of them. */
-export function clusterAt(url: string): NonNullable<RedisConnectionOptions['cluster']> {
+export function clusterAt(url: string): NonNullable<RedisConnectionSettings['cluster']> {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   const redisOptions = {

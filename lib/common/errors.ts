@@ -208,6 +208,18 @@ export class MissingPackageError extends RateLimitError {
   }
 }
 
+/** An optional package is installed in a version that cannot be used. */
+export class WrongPackageError extends RateLimitError {
+  readonly code = 'WRONG_PACKAGE';
+
+  constructor(packageName: string, least: string, installed: string, purpose: string) {
+    super(
+      `${purpose} needs ${packageName} ${least} or later, and ${installed} is installed: ` +
+        `npm install ${packageName}@latest`,
+    );
+  }
+}
+
 /** One thing that is wrong in a configuration. */
 export interface ConfigIssue {
   /** Where: `apps.checkout.burst`. */

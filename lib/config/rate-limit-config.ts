@@ -112,15 +112,16 @@ export abstract class RateLimitConfig {
   /** Whether every living process works with exactly that revision. */
   abstract isEveryoneOn(revision: number): Promise<boolean>;
 
-  /** Adds a part that works with the configuration, and gives it the current one. */
+  /** Adds a part that works with the configuration, and gives it the current one. @internal */
   abstract consume(consumer: ConfigConsumer): void;
-  /** A revision was mentioned elsewhere: it is read if it is new, and the next one is above it. */
+  /** A revision was mentioned elsewhere: it is read if it is new, and the next one is above it. @internal */
   abstract noticed(revision: number): void;
-  /** The file of this process has another content; null if there is no file any more. */
+  /** The file of this process has another content; null if there is no file any more. @internal */
   abstract replaceFile(layer: OwnLayer): void;
 
-  /** Begins with what this process brings along, and follows the fleet from then on. */
+  /** Begins with what this process brings along, and follows the fleet from then on. @internal */
   abstract start(own?: OwnConfig): Promise<void>;
+  /** @internal */
   abstract close(): Promise<void>;
 }
 

@@ -13,6 +13,7 @@ import { type RouteWarming, type WarmedResource } from './route-warming.js';
 
 /** For operators: how resources are, and what is to be done with them. */
 export class Degradation {
+  /** @internal */
   constructor(
     private readonly core: () => DegradationCore,
     private readonly routes: Pick<DegradeRoutes, 'get'>,

@@ -28,7 +28,7 @@ export class DegradeInterceptor implements NestInterceptor, OnModuleInit {
   private outer: boolean | undefined = undefined;
   private readonly routes: Pick<DegradeRoutes, 'of'>;
 
-  /** Optional for the unit tests of controllers, as the parts of the guard are. */
+  /** Optional for the unit tests of controllers, as the parts of the guard are. @internal */
   constructor(
     @Optional() @Inject(DegradeRoutes) routes: DegradeRoutes | undefined,
     @Optional() @Inject(Transports) private readonly transports: Transports,

@@ -22,6 +22,7 @@ import { WeirRateLimiter } from './weir-rate-limiter.js';
  * a store is never opened.
  */
 export class NoopRateLimiter extends RateLimiter {
+  /** @internal */
   readonly redis = undefined;
   private readonly known: WeirRateLimiter;
   private readonly clock: Clock;

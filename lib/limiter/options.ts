@@ -8,7 +8,8 @@ import {
   wholeAbove0,
   withoutUndefined,
 } from '../common/validate.js';
-import { type RedisConnectionOptions } from '../stores/redis/connection.js';
+import { type RedisDriver } from '../stores/redis/connection.js';
+import { type RedisConnectionOptions } from '../stores/redis-options.js';
 import { type PolicyInput } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
 import { type AcquireOptions } from './rate-limiter.js';
@@ -34,7 +35,8 @@ export class RedisStoreOptions implements RedisConnectionOptions {
   url?: RedisConnectionOptions['url'];
   options?: RedisConnectionOptions['options'];
   cluster?: RedisConnectionOptions['cluster'];
-  driver?: RedisConnectionOptions['driver'];
+  /** Tests only. @internal */
+  driver?: RedisDriver;
   /** First part of every key. Fleets that share a Redis but no limits need different ones. */
   prefix = 'weir';
   /** A decision that Redis has not made by then follows the policy's failure mode. */

@@ -207,7 +207,7 @@ export abstract class RateLimiter {
   /** The quota that all apps share; throws if the options have none. */
   abstract get quota(): ClusterQuota;
 
-  /** The Redis that the fleet shares, for what else belongs to it; undefined in memory. */
+  /** The Redis that the fleet shares, for what else belongs to it; undefined in memory. @internal */
   abstract get redis(): SharedRedis | undefined;
 
   /** @internal The keys that are denied most, once somebody watches them; undefined where nothing is denied. */

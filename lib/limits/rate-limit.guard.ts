@@ -43,6 +43,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   /**
    * Its parts are the module's. A unit test of a controller is put together without them, so each is
    * optional; an application is not: it does not start, and no request passes.
+   * @internal
    */
   constructor(
     @Optional() @Inject(RouteTable) routes: RouteTable | undefined,
@@ -64,11 +65,12 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     return this.check(this.planOf(context), context);
   }
 
+  /** @internal */
   protected planOf(context: ExecutionContext): RoutePlan {
     return this.routes.planOf(context.getClass(), context.getHandler());
   }
 
-  /** As long as the caller's name is not known, only the policies that do without it. */
+  /** As long as the caller's name is not known, only the policies that do without it. @internal */
   protected checkPart(
     plan: RoutePlan,
     name: 'ofClass' | 'ofApp',
@@ -85,7 +87,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     }
   }
 
-  /** The same for a plan that is only a part of the route's. */
+  /** The same for a plan that is only a part of the route's. @internal */
   check(plan: RoutePlan, context: ExecutionContext): boolean | Promise<boolean> {
     if (plan.isEmpty) {
       this.builder.awaited.forget(context);

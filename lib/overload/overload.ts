@@ -41,11 +41,15 @@ const RETRY_STEPS = 16;
 
 /** The protection of this process from more requests than it can serve. */
 export class Overload extends Admission {
+  /** @internal */
   readonly line: Line;
+  /** @internal */
   readonly tiers: Tiers;
-  /** Counted by the transports. */
+  /** Counted by the transports. @internal */
   exempt = 0;
+  /** @internal */
   upgrades = 0;
+  /** @internal */
   settings: OverloadSettings;
   private readonly hub = new EventHub<OverloadEvents>(['standing', 'load', 'refused']);
   private readonly turns: LoopTurns;
@@ -63,6 +67,7 @@ export class Overload extends Admission {
   /** Counts at which the loop began to stand. */
   private before: readonly TierCounts[] = [];
 
+  /** @internal */
   constructor(private readonly parts: OverloadParts) {
     super();
     const { options, clock, tier, log } = parts;
@@ -109,17 +114,18 @@ export class Overload extends Admission {
     return this.hub.on(name, listener);
   }
 
-  /** The place of a request's tier, 0 the highest; -1 if it passes without the line. */
+  /** The place of a request's tier, 0 the highest; -1 if it passes without the line. @internal */
   tierOf(question: TierQuestion): number {
     return this.tiers.placeOf(question);
   }
 
-  /** Runs work, lets it wait, or refuses it. Without the line it is run. */
+  /** Runs work, lets it wait, or refuses it. Without the line it is run. @internal */
   enter(waiting: Waiting): void {
     if (this.isOn && waiting.tier !== PASSES) return this.line.enter(waiting);
     waiting.run();
   }
 
+  /** @internal */
   admit(entry: Entry): true | Promise<Admitted> {
     const { subject, patience } = entry;
     if (this.entered.has(subject)) return true;
@@ -135,6 +141,7 @@ export class Overload extends Admission {
     return patience === undefined ? wait() : this.waitPatiently(wait, patience);
   }
 
+  /** @internal */
   retryAfterMs(): number {
     const { retryAfterMs } = this.settings;
     this.refusals = (this.refusals + 1) % RETRY_STEPS;
@@ -164,33 +171,35 @@ export class Overload extends Admission {
     }
   }
 
-  /** Checks a section of the document; the result brings it into force, and cannot fail. */
+  /** Checks a section of the document; the result brings it into force, and cannot fail. @internal */
   prepare(section: OverloadInput = {}): () => void {
     const settings = checkOverload(section);
     return () => this.change(settings);
   }
 
-  /** Called with settings that have come into force, the present ones first. */
+  /** Called with settings that have come into force, the present ones first. @internal */
   whenChanged(listener: (settings: OverloadSettings) => void): void {
     this.changed.push(listener);
     listener(this.settings);
   }
 
-  /** From now on the load is measured. */
+  /** From now on the load is measured. @internal */
   follow(source: LoadSource): void {
     this.source = source;
     source.change(this.settings);
   }
 
+  /** @internal */
   hasListeners(name: keyof OverloadEvents): boolean {
     return this.hub.has(name);
   }
 
+  /** @internal */
   emit<N extends keyof OverloadEvents>(name: N, event: OverloadEvents[N]): void {
     this.hub.emit(name, event);
   }
 
-  /** At shutdown: whatever waits is run, and whatever comes passes. */
+  /** At shutdown: whatever waits is run, and whatever comes passes. @internal */
   close(): void {
     this.isClosed = true;
     this.end();

@@ -71,6 +71,7 @@ export class TurnedAway {
  */
 @Catch(ProtectionRejectedError, DeadlineExceededError)
 export class ProtectionFilter implements ExceptionFilter<ProtectionFailure>, OnModuleInit {
+  /** @internal */
   constructor(
     @Optional() @Inject(Transports) private readonly transports: Transports | undefined,
     @Optional() @Inject(TurnedAway) private readonly turnedAway: TurnedAway | undefined,

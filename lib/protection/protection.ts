@@ -132,6 +132,7 @@ export class Protection {
   /**
    * The options of a decorator, on which those of the module are laid. Two decorators with different
    * options for one resource are an error, since neither could be preferred.
+   * @internal
    */
   declare(name: string, input: ResourceInput): void {
     const before = this.declared.get(name);
@@ -149,7 +150,7 @@ export class Protection {
     else resource.apply(settings);
   }
 
-  /** That every `rate` names a policy that there is. */
+  /** That every `rate` names a policy that there is. @internal */
   checkRates(): void {
     const policies = (): readonly string[] => this.policyNames();
     for (const [name, { settings }] of this.resources) this.checkRate(name, settings, policies);

@@ -20,7 +20,8 @@ import {
   SkipRateLimit,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
-import { checkNest } from '../../lib/nest-version.js';
+import { checkIoredis } from '../../lib/stores/redis/connection.js';
+import { checkNest, checkNode } from '../../lib/versions.js';
 import { Warnings } from '../support/nest/warnings.js';
 
 // What a new user is likely to get wrong, and the words that lead out of it.
@@ -130,6 +131,25 @@ describe('a module that is missing, or there too often', () => {
       'nestjs-weir needs Nest 11 or later, and this application runs on an older one: ' +
         'npm install @nestjs/common@11 @nestjs/core@11, and the other packages of Nest likewise',
     );
+  });
+});
+
+it('ioredis 4', () => {
+  expect(() => checkIoredis({}, () => ({ version: '4.30.1' }))).toThrow(
+    'the redis store needs ioredis 5.4 or later, and 4.30.1 is installed: npm install ioredis@latest',
+  );
+});
+
+describe('Node', () => {
+  it.each(['v18.20.4', 'v20.18.3', 'v21.7.3', 'v22.11.0', 'v23.11.0'])('%s', (version) => {
+    expect(() => checkNode(version)).toThrow(
+      'nestjs-weir needs Node 20.19, 22.12, or 24 and later, and this process runs on ' +
+        `${version}: nvm install 24, or a package of https://nodejs.org`,
+    );
+  });
+
+  it.each(['v20.19.0', 'v22.12.0', 'v24.0.0', 'v26.1.0'])('%s is new enough', (version) => {
+    expect(() => checkNode(version)).not.toThrow();
   });
 });
 

@@ -18,11 +18,13 @@ export interface Tarball {
   readonly files: readonly string[];
   /** Bytes to download. */
   readonly size: number;
+  readonly unpackedSize: number;
 }
 
 interface PackReport {
   readonly filename: string;
   readonly size: number;
+  readonly unpackedSize: number;
   readonly files: readonly { readonly path: string }[];
 }
 
@@ -37,6 +39,7 @@ export async function packPackage(): Promise<Tarball> {
     file: join(dir, report.filename),
     files: report.files.map(({ path }) => path),
     size: report.size,
+    unpackedSize: report.unpackedSize,
   };
 }
 

@@ -254,6 +254,8 @@ describe('the tables in README and docs', () => {
       new weir.StrayReplyError('buckets', true),
       new weir.ModuleMissingError('@RateLimit'),
       new weir.OldNestError(),
+      new weir.OldNodeError('v18.0.0'),
+      new weir.WrongPackageError('p', '5', '4.0.0', 'x'),
       new weir.MissingPackageError('p', 'x'),
       new weir.DeadlineExceededError('r', 1, true),
       new weir.BulkheadRejectedError('r', 'full', 1, 0),

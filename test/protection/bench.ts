@@ -1,11 +1,11 @@
 import {
   Protection,
-  type ProtectionParts,
   type ResourceInput,
   type ResourceStats,
   type RunContext,
   type RunOptions,
 } from 'nestjs-weir';
+import { type ProtectionParts } from '../../lib/protection/protection.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 
 /** One call of the resource `db`, whose work ends when the test says so. */

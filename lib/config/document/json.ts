@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { remembered } from '../../common/immutable.js';
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -39,7 +39,7 @@ const objectText = remembered((object: Record<string, unknown>): string => {
 
 /** The sha256 of a document, in hex; equal documents have equal ones. */
 export function hashOf(value: unknown): string {
-  return hash('sha256', canonicalJson(value));
+  return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
 export type PathSegment = string | number;

@@ -7,23 +7,15 @@ import {
   MissingPackageError,
   StoreTimeoutError,
   StoreUnavailableError,
+  WrongPackageError,
 } from '../../common/errors.js';
 import { jitterUp } from '../../common/jitter.js';
 import { withoutUndefined } from '../../common/validate.js';
+import { type RedisClient, type RedisConnectionOptions } from '../redis-options.js';
 import { wireOf } from './wire.js';
 
-/** Where Redis is, in one of four ways. */
-export interface RedisConnectionOptions {
-  /** A client of yours. It is used as it is and never closed. */
-  readonly client?: Redis | Cluster;
-  /** `redis://…` or `rediss://…`. */
-  readonly url?: string;
-  /** Options of ioredis (host, port, tls, sentinels and name, …), laid over ours. */
-  readonly options?: RedisOptions;
-  readonly cluster?: { readonly nodes: ClusterNode[]; readonly options?: ClusterOptions };
-  /** Tests only: what takes the place of ioredis where we open the connection. */
-  readonly driver?: RedisDriver;
-}
+/** `driver` is for tests: what takes the place of ioredis where we open the connection. */
+export type RedisConnectionSettings = RedisConnectionOptions & { readonly driver?: RedisDriver };
 
 /** The part of ioredis that opens connections. */
 export type RedisDriver = Pick<typeof Ioredis, 'Redis' | 'Cluster'>;
@@ -44,7 +36,7 @@ const CONNECT_TIMEOUT_MS = 1000;
 export const DISCONNECT_TIMEOUT_MS = 100;
 
 export function connectRedis(
-  options: RedisConnectionOptions,
+  options: RedisConnectionSettings,
   random: () => number = Math.random,
 ): RedisConnection {
   const { client, cluster } = options;
@@ -65,9 +57,10 @@ export function connectRedis(
     if (!Array.isArray(cluster.nodes) || cluster.nodes.length === 0) {
       throw new InvalidArgumentError('store.cluster.nodes', cluster.nodes, 'at least one node');
     }
-    return watch(new ioredis.Cluster(cluster.nodes, clusterOptions(cluster.options, random)), true);
+    const ofCluster = clusterOptions(cluster.options as ClusterOptions | undefined, random);
+    return watch(new ioredis.Cluster(cluster.nodes as ClusterNode[], ofCluster), true);
   }
-  const redisOptions = { ...failFast(random), ...options.options };
+  const redisOptions = { ...failFast(random), ...(options.options as RedisOptions | undefined) };
   const owned =
     options.url === undefined
       ? new ioredis.Redis(redisOptions)
@@ -75,20 +68,34 @@ export function connectRedis(
   return watch(owned, false);
 }
 
-function useClient(client: Redis | Cluster): RedisConnection {
-  if (typeof client?.defineCommand !== 'function') {
-    throw new InvalidArgumentError('store.client', client, 'a client of ioredis');
+function useClient(given: RedisClient): RedisConnection {
+  if (typeof given?.defineCommand !== 'function') {
+    throw new InvalidArgumentError('store.client', given, 'a client of ioredis');
   }
+  const client = given as Redis | Cluster;
   return { client, isCluster: 'nodes' in client, owned: false, lastError: undefined };
 }
 
 /** ioredis is an optional peer: it is loaded only for a redis store. */
 function loadIoredis(): typeof Ioredis {
+  const load = createRequire(import.meta.url);
+  let loaded: typeof Ioredis;
   try {
-    return createRequire(import.meta.url)('ioredis') as typeof Ioredis;
+    loaded = load('ioredis') as typeof Ioredis;
   } catch (cause) {
     throw new MissingPackageError('ioredis', 'the redis store', { cause });
   }
+  return checkIoredis(loaded, () => load('ioredis/package.json') as { version?: string });
+}
+
+/** Known by what it lacks: before version 5 it had no name for the class of its clients. */
+export function checkIoredis(
+  loaded: Partial<typeof Ioredis>,
+  manifest: () => { version?: string },
+): typeof Ioredis {
+  if (typeof loaded.Redis === 'function') return loaded as typeof Ioredis;
+  const { version = 'another one' } = manifest();
+  throw new WrongPackageError('ioredis', '5.4', version, 'the redis store');
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 import { withTimeout } from './connection.js';
 import { RedisKeys } from './keys.js';
 import { watchSilence } from './silence.js';
+import { type RedisClient } from '../redis-options.js';
 import { wireOf, type Wire } from './wire.js';
 
 export interface RedisSharedCacheSettings {
@@ -140,7 +141,8 @@ function markOf(name: string): string {
  * A connection like the client's, for answers only. It fails at once while there is none, and says
  * nothing: whoever reads finds out.
  */
-export function connectionBeside(client: Redis | Cluster): Redis | Cluster {
+export function connectionBeside(given: RedisClient): Redis | Cluster {
+  const client = given as Redis | Cluster;
   const failFast = {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,

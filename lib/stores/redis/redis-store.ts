@@ -15,7 +15,7 @@ import {
   ConnectionWait,
   withTimeout,
   type RedisConnection,
-  type RedisConnectionOptions,
+  type RedisConnectionSettings,
 } from './connection.js';
 import { RedisKeys, SHARDS } from './keys.js';
 import { Lane, type LaneLink } from './lane.js';
@@ -27,7 +27,7 @@ import { newCallNumber, wireOf } from './wire.js';
 import { type CallTimes } from '../call-times.js';
 
 export interface RedisStoreSettings {
-  readonly connection: RedisConnectionOptions;
+  readonly connection: RedisConnectionSettings;
   readonly prefix: string;
   readonly decisionTimeoutMs: number;
   readonly maxBatch: number;
