@@ -16,8 +16,8 @@ export type Admitted = 'run' | 'refused' | 'gone';
 /** Whatever decides, before any limit is asked, whether this process has time for a request. */
 export abstract class Admission {
   abstract get isOn(): boolean;
-  /** True, and it runs now; else what becomes of it. */
+  /** True, and it runs now; else what becomes of it. @internal */
   abstract admit(entry: Entry): true | Promise<Admitted>;
-  /** When a request that was refused may come again. */
+  /** When a request that was refused may come again. @internal */
   abstract retryAfterMs(): number;
 }

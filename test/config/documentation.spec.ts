@@ -33,7 +33,9 @@ describe('the schema for editors', () => {
       const { properties = {} } = schema as { properties?: Record<string, object> };
       for (const [name, field] of Object.entries(properties)) {
         const isTold =
-          'description' in field || ['$schema', 'header', 'param', 'arg', 'calls'].includes(name);
+          'description' in field ||
+          '$ref' in field ||
+          ['$schema', 'header', 'param', 'arg', 'calls'].includes(name);
         if (!isTold) silent.push(`${path}.${name}`);
       }
     };
