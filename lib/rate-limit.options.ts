@@ -12,7 +12,7 @@ import { type AlertsInput } from './observability/alerts/alerts.schema.js';
 import { type OverloadInput } from './overload/settings.js';
 import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
-import { type RateLimiterOptions } from './limiter/options.js';
+import { type RateLimiterOptions, type StoreInput } from './limiter/options.js';
 import { MonitorOptions } from './observability/monitor-options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -30,9 +30,9 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
    */
   enabled = true;
   /** Where buckets live: `'memory'`, or Redis. */
-  store?: RateLimiterOptions['store'];
+  store?: StoreInput;
   /** The shares that apps have of a cluster's capacity. */
-  quota?: RateLimiterOptions['quota'];
+  quota?: NonNullable<RateLimiterOptions['quota']>;
   /** How limits change while the service runs. */
   config: Partial<ConfigOptions> = new ConfigOptions();
   /**
@@ -84,9 +84,9 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   /** The beginning of the types of problem+json answers. */
   problemBase?: string;
   /** The name of this process in the fleet. */
-  nodeId?: RateLimiterOptions['nodeId'];
+  nodeId?: NonNullable<RateLimiterOptions['nodeId']>;
   /** The source of time; tests bring their own. */
-  clock?: RateLimiterOptions['clock'];
+  clock?: NonNullable<RateLimiterOptions['clock']>;
 }
 
 export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;

@@ -144,7 +144,9 @@ async function writeTypes() {
 /** Nest 12 is made of ES modules, which the types of CommonJS files may name only so. */
 function importNest(types) {
   const imports = /^import (?:type )?(\{[^}]*\}) from '(@nestjs\/[^']*)';$/gm;
-  return types.replace(imports, "import type $1 from '$2' with { 'resolution-mode': 'import' };");
+  // Imports for their effects are left over from the bundling: types have none.
+  const named = types.replace(/^import '[^']*';\n/gm, '');
+  return named.replace(imports, "import type $1 from '$2' with { 'resolution-mode': 'import' };");
 }
 
 function inModules(entries, ext) {
