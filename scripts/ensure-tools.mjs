@@ -3,12 +3,13 @@
 import { basename } from 'node:path';
 import { ensureBrokers } from './support/brokers.mjs';
 import { main } from './support/step.mjs';
-import { ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
+import { ensureLuacheck, ensurePromtool, ensureRedisServer } from './support/tools.mjs';
 
 await main(() => {
   const brokers = ensureBrokers();
   if (process.argv[2] === 'brokers') return console.log(JSON.stringify(brokers));
   console.log(`redis-server: ${ensureRedisServer()}`);
   console.log(`luacheck: ${ensureLuacheck()}`);
+  console.log(`promtool: ${ensurePromtool()}`);
   for (const program of Object.values(brokers)) console.log(`${basename(program)}: ${program}`);
 });

@@ -1,8 +1,9 @@
-// Writes what is made of the metrics for operators: the dashboard for Grafana, in ops/.
+// Writes what is made of metrics and rules for operators, in ops/: the dashboard for Grafana, the rules for Prometheus.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { ensureLibrary } from './support/compile.mjs';
 import { dashboardOf } from './support/grafana.mjs';
 import { ensureInstall } from './support/install.mjs';
+import { prometheusRules } from './support/prometheus-rules.mjs';
 import { inRoot } from './support/root.mjs';
 import { main } from './support/step.mjs';
 
@@ -10,7 +11,10 @@ await main(async () => {
   await ensureInstall();
   await ensureLibrary();
   const { FAMILIES } = await import('../dist/observability/families.js');
+  const { checkAlerts } = await import('../dist/observability/alerts/rules.js');
   await mkdir(inRoot('ops'), { recursive: true });
   const dashboard = JSON.stringify(dashboardOf(FAMILIES), null, 2);
   await writeFile(inRoot('ops/grafana-dashboard.json'), `${dashboard}\n`);
+  const rules = prometheusRules(checkAlerts().rules, FAMILIES);
+  await writeFile(inRoot('ops/prometheus-rules.yml'), rules);
 });

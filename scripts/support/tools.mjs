@@ -40,3 +40,16 @@ export const ensureLuacheck = () =>
       );
     },
   });
+
+export const ensurePromtool = () =>
+  ensureTool({
+    name: 'promtool',
+    variable: 'PROMTOOL_BIN',
+    programs: ['promtool'],
+    versionPattern: /promtool, version/,
+    packages: [['prometheus']],
+    advice: 'install it (apt-get install prometheus, brew install prometheus)',
+    wrap(tree, script) {
+      writeStartScript(tree, script, 'exec "$here/root/usr/bin/promtool" "$@"');
+    },
+  });

@@ -51,6 +51,7 @@ describe('the tarball', () => {
       'dist',
       'dist-cjs',
       'lua',
+      'ops',
       'package.json',
       'schema',
       'workers',
