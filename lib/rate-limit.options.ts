@@ -98,7 +98,7 @@ export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies
   /** Default: a clock that nobody moves, so that no token comes back. */
   clock?: RateLimitModuleInput['clock'];
   /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
-  store?: RateLimitModuleInput['store'];
+  store?: StoreInput;
 }
 
 /** A class that makes the options: what `useClass` and `useExisting` name. */
