@@ -96,7 +96,7 @@ export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies
   /** Fields of policies by name, of the root and of features; of a decorator's own by `Class.method`. */
   policies?: Readonly<Record<string, Partial<RoutePolicy>>>;
   /** Default: a clock that nobody moves, so that no token comes back. */
-  clock?: RateLimitModuleInput['clock'];
+  clock?: NonNullable<RateLimitModuleInput['clock']>;
   /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
   store?: StoreInput;
 }
