@@ -90,8 +90,8 @@ async function writeTwin(name, text) {
 }
 
 /**
- * Without comments and with short names of variables: those of functions and classes stay, as stack traces,
- * Nest's messages and the names of routes are made of them.
+ * Without comments and with short names of local variables: those of functions and classes stay, as stack traces,
+ * Nest's messages, names of errors and of routes are made of them. A bundled class has the name of its variable.
  */
 async function write(target, code, module, isBelow = false) {
   const text = isBelow ? code.replaceAll('"./chunks/', '"../chunks/') : code;
@@ -102,7 +102,7 @@ async function write(target, code, module, isBelow = false) {
       parser: { syntax: 'ecmascript', importAttributes: true },
       minify: {
         compress: false,
-        mangle: { keep_classnames: true, keep_fnames: true, topLevel: true },
+        mangle: { keep_classnames: true, keep_fnames: true, topLevel: false },
         format: { comments: false },
       },
     },

@@ -89,7 +89,8 @@ export class CostExceedsLimitError extends InvalidArgumentError {
   /** Of the app's quota, which says how much one request may cost. */
   static ofQuota(app: string, cost: number, maxCost: number): CostExceedsLimitError {
     const why = `the maxCost of the quota that app "${app}" is charged to; raise 'quota.maxCost'`;
-    return new CostExceedsLimitError(app, cost, maxCost, why);
+    // By `this`: a class that names itself gets another name when it is bundled.
+    return new this(app, cost, maxCost, why);
   }
 }
 

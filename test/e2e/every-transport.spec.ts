@@ -49,6 +49,7 @@ describe.each(NEST_MAJORS)('on Nest %i', (major) => {
     const expected = [
       /Events\.event: 1 event over/,
       /\d+ requests? without an answer \(BREAKER_OPEN\), the last one by resource "closed"/,
+      /\[RateLimitAlerts\] .*warning breakerOpen: resource:closed: the breaker is open/,
       /Fallbacks\.degraded failed, and its caller got another answer: \S*BreakerOpenError/,
     ];
     const lines = host()

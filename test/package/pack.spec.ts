@@ -93,6 +93,25 @@ describe('the tarball', () => {
 
 describe('an app that installed the tarball', () => {
   it.each([
+    ['ES modules', () => esmApp, 'await import(entry)', ['--input-type=module']],
+    ['CommonJS', () => oldApp, 'require(entry)', [OLD_REQUIRE, '--input-type=commonjs']],
+  ])('finds every class by its own name, in %s', async (_, app, loaded, flags) => {
+    // Errors, Nest's messages and logs are read by these names.
+    const code = `
+      const all = ['nestjs-weir', 'nestjs-weir/protection', 'nestjs-weir/degradation', 'nestjs-weir/config'];
+      for (const entry of all) {
+        for (const [name, value] of Object.entries(${loaded})) {
+          const isClass = typeof value === 'function' && String(value).startsWith('class');
+          if (isClass && value.name !== name) console.log(entry, name, value.name);
+        }
+      }`;
+    expect(await runToEnd(process.execPath, [...flags, '-e', code], { cwd: app() })).toMatchObject({
+      code: 0,
+      stdout: '',
+    });
+  });
+
+  it.each([
     ['an ES module', () => esmApp, ['server.mjs']],
     ['CommonJS', () => cjsApp, ['server.cjs']],
     [
