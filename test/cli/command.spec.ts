@@ -36,7 +36,7 @@ const FAULTS: Record<string, string[]> = {
   'twice.yaml': ['line 3, column 3: not YAML: duplicated mapping key'],
   'empty.yaml': ['is empty'],
   'nothing.yaml': [
-    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload ' +
+    'the document: is empty; expected at least one of cluster, apps, policies, degradation, protection, overload, alerts ' +
       '(or allowEmpty, if that is meant)',
   ],
   'misspelt.yaml': [
