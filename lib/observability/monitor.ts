@@ -124,8 +124,13 @@ export class Monitor extends RateLimitMonitor {
     const rest = TICK_MS - sinceTick;
     // At the beginning of each second, so that every second is one slot, however long ticks take.
     this.stopTicks = later(this.clock, rest < LEAST_TICK_MS ? rest + TICK_MS : rest, () => {
+      // When the loop turns again: seconds that it has missed are a gap, not as many ticks at once.
       this.stopTicks = undefined;
-      this.start();
+      const stop = this.clock.soon(() => {
+        this.stopTicks = undefined;
+        this.start();
+      });
+      this.stopTicks ??= stop;
       try {
         this.tick();
       } catch (error) {

@@ -51,8 +51,11 @@ const NAMES = Object.keys(FIGURES) as (keyof Figures)[];
 const KINDS = NAMES.map((name) => FIGURES[name]);
 const NOTHING = NAMES.map((name) => (name === 'p50' || name === 'p99' || name === 'max' ? NaN : 0));
 
-export const noFigures = (): Figures =>
-  Object.fromEntries(NAMES.map((name, index) => [name, NOTHING[index]])) as unknown as Figures;
+const NO_FIGURES = Object.fromEntries(
+  NAMES.map((name, index) => [name, NOTHING[index]]),
+) as unknown as Figures;
+
+export const noFigures = (): Figures => ({ ...NO_FIGURES });
 
 /** One slot of a ring that has data. */
 export interface Slot extends Readonly<Figures> {
@@ -130,18 +133,44 @@ export class Ring {
    */
   sum(nowMicros: number, count: number, skip = 0): Span {
     const end = this.slotAt(nowMicros) - skip;
+    const first = Math.max(0, end - Math.min(count, this.length));
     const span: Span = { ...noFigures(), slots: 0 };
-    for (let slot = end - Math.min(count, this.length); slot < end; slot++) {
-      const place = placeOf(slot, this.length);
-      if (slot < 0 || this.slots[place] !== slot) continue;
-      span.slots++;
-      for (let index = 0; index < NAMES.length; index++) {
-        const name = NAMES[index]!;
-        const value = this.columns[index]?.[place] ?? NOTHING[index]!;
-        span[name] = joined(KINDS[index] === 'sum' ? 'sum' : 'most', span[name], value);
-      }
+    for (let slot = first; slot < end; slot++) {
+      if (this.slots[slot % this.length] === slot) span.slots++;
+    }
+    if (span.slots === 0) return span;
+    // By column: every rule asks for every series each second, and a figure at a time took ten times as long.
+    for (let index = 0; index < NAMES.length; index++) {
+      const column = this.columns[index];
+      if (column === undefined) continue;
+      span[NAMES[index]!] =
+        KINDS[index] === 'sum'
+          ? this.summed(column, first, end)
+          : this.most(column, first, end, NOTHING[index]!);
     }
     return span;
+  }
+
+  private summed(column: Float64Array, first: number, end: number): number {
+    const { slots, length } = this;
+    let sum = 0;
+    for (let slot = first, place = first % length; slot < end; slot++) {
+      const value = column[place]!;
+      if (slots[place] === slot && !Number.isNaN(value)) sum += value;
+      if (++place === length) place = 0;
+    }
+    return sum;
+  }
+
+  private most(column: Float64Array, first: number, end: number, none: number): number {
+    const { slots, length } = this;
+    let most = none;
+    for (let slot = first, place = first % length; slot < end; slot++) {
+      const value = column[place]!;
+      if (slots[place] === slot && (value > most || Number.isNaN(most))) most = value;
+      if (++place === length) place = 0;
+    }
+    return most;
   }
 
   /** Bytes of the figures; for the bound on memory. */

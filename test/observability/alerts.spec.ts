@@ -13,7 +13,7 @@ import { fingerprintOf } from '../../lib/observability/alerts/alert.js';
 import { AlertStates, MOST_STATES } from '../../lib/observability/alerts/states.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
 import { type Facts } from '../../lib/observability/sources.js';
-import { ManualClock } from '../support/manual-clock.js';
+import { TurningClock } from './turning-clock.js';
 
 const QUICK: AlertsInput = {
   hold: '10s',
@@ -22,7 +22,7 @@ const QUICK: AlertsInput = {
 
 /** An application whose callers ask so often, second by second. */
 async function startApi(alerts: AlertsInput = QUICK) {
-  const clock = new ManualClock();
+  const clock = new TurningClock();
   const told: Alert[][] = [];
   const sink = { send: (batch: readonly Alert[]) => void told.push([...batch]) };
   const module = await Test.createTestingModule({
@@ -153,7 +153,7 @@ describe('alerts of an application', () => {
 
 describe('an early sign of a quota', () => {
   it('comes after ten seconds at 80 % of the guarantee, then of the ceiling', async () => {
-    const clock = new ManualClock();
+    const clock = new TurningClock();
     const quota = {
       cluster: { capacity: 1000 },
       apps: { shop: { guaranteed: 100, burst: 200 } },
@@ -187,7 +187,7 @@ const facts = (storeIsUp: boolean, nodes: number): Facts =>
   }) as unknown as Facts;
 
 function startAlone(nodeId: string, more: Partial<AlertingParts> = {}) {
-  const clock = new ManualClock();
+  const clock = new TurningClock();
   const told: Alert[] = [];
   const sink = { send: (batch: readonly Alert[]) => void told.push(...batch) };
   const alerting = new Alerting({

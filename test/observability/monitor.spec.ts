@@ -2,7 +2,8 @@ import { MonitorOptions } from '../../lib/observability/monitor-options.js';
 import { Monitor } from '../../lib/observability/monitor.js';
 import { type Reading } from '../../lib/observability/series-table.js';
 import { type Sources } from '../../lib/observability/sources.js';
-import { ManualClock } from '../../lib/testing/manual-clock.js';
+import { ManualClock, settle } from '../support/manual-clock.js';
+import { TurningClock } from './turning-clock.js';
 
 const SECOND = 1_000_000;
 
@@ -16,7 +17,7 @@ describe('Monitor', () => {
   } as unknown as Sources;
 
   function started(startMicros = 0) {
-    const clock = new ManualClock(startMicros);
+    const clock = new TurningClock(startMicros);
     counted.count = 0;
     const monitor = new Monitor('n', new MonitorOptions(), sources, clock);
     monitor.start();
@@ -55,8 +56,25 @@ describe('Monitor', () => {
     expect(total.seconds.at(5)!.spanMs).toBe(800);
   });
 
-  it('makes no tick of its own out of the rest of a second that a timer was early', () => {
+  it('makes one tick of all that the loop has missed, and goes on when it turns', async () => {
     const clock = new ManualClock(0);
+    const monitor = new Monitor('n', new MonitorOptions(), sources, clock);
+    let ticks = 0;
+    monitor.on('tick', () => void ticks++);
+    monitor.start();
+    clock.advance(600_000);
+    expect(ticks).toBe(1);
+    await settle();
+    clock.advance(1000);
+    expect(ticks).toBe(2);
+    monitor.stop();
+    await settle();
+    clock.advance(5000);
+    expect(ticks).toBe(2);
+  });
+
+  it('makes no tick of its own out of the rest of a second that a timer was early', () => {
+    const clock = new TurningClock(0);
     const { every } = clock;
     clock.every = (ms, task) => every.call(clock, ms - 0.1, task);
     const monitor = new Monitor('n', new MonitorOptions(), sources, clock);
@@ -80,7 +98,7 @@ describe('Monitor', () => {
   });
 
   it('goes on after a tick that has failed, and tells of it', () => {
-    const clock = new ManualClock(0);
+    const clock = new TurningClock(0);
     const failed: unknown[] = [];
     const broken = { ...sources, facts: () => failing() } as unknown as Sources;
     const failing = (): never => {
