@@ -124,7 +124,7 @@ describe('a reply that is not the one to its call', () => {
     expect(await full).toMatchObject({ allowed: true, source: 'store' });
     // It would be allowed by what was said of the other key.
     expect(await empty).toMatchObject({ allowed: false, source: 'fallback' });
-    expect(patient.limiter.stats().store).toEqual({ strayReplies: 1, silences: 0 });
+    expect(patient.limiter.stats().store).toMatchObject({ strayReplies: 1, silences: 0 });
     expect(patient.switches).toMatchObject([
       { state: 'down', reason: { code: 'STORE_STRAY_REPLY' } },
     ]);
@@ -138,7 +138,7 @@ describe('a reply that is not the one to its call', () => {
     const { connections } = proxy.stats;
     proxy.replaceNextReply(spoil);
     expect(await patient.ask('k')).toMatchObject({ allowed: false, source: 'fallback' });
-    expect(patient.limiter.stats().store).toEqual({ strayReplies: 1, silences: 0 });
+    expect(patient.limiter.stats().store).toMatchObject({ strayReplies: 1, silences: 0 });
     await patient.recover();
     expect(proxy.stats.connections).toBe(connections + 1);
     const { source, remaining } = await patient.ask('k');
@@ -152,7 +152,7 @@ describe('a reply that is not the one to its call', () => {
     const { connections } = proxy.stats;
     proxy.replaceNextReply(() => Buffer.from('+OK\r\n'));
     expect(await patient.ask('k')).toMatchObject({ allowed: false, source: 'fallback' });
-    expect(patient.limiter.stats().store).toEqual({ strayReplies: 1, silences: 0 });
+    expect(patient.limiter.stats().store).toMatchObject({ strayReplies: 1, silences: 0 });
     await patient.recover();
     expect(proxy.stats.connections).toBe(connections);
     expect(await patient.ask('k')).toMatchObject({ source: 'store' });
