@@ -94,6 +94,12 @@ export class Line {
   private sliceAt: number | undefined;
   /** When the run before began, if the time until the next says what it took. */
   private runAt: number | undefined;
+  /** The kernel may hold more connections: one was accepted in this turn or the one before. */
+  private isAccepting = false;
+  /** A connection was accepted in this turn. */
+  private hasAccepted = false;
+  /** Since when the line has let connections in and run nothing. */
+  private acceptsSince: number | undefined;
   private begun = 0;
   private inFlightNow = 0;
   private sweep: Cancel | undefined;
@@ -143,7 +149,7 @@ export class Line {
       this.begun = now;
       return true;
     }
-    if (this.queues.size > 0 || age >= settings.sliceMicros) return false;
+    if (this.queues.size > 0 || age >= settings.sliceMicros || this.isAccepting) return false;
     if (this.inFlightNow >= settings.maxInFlight) return false;
     this.counts[tier]!.ran++;
     this.begun = now;
@@ -164,6 +170,20 @@ export class Line {
     this.inFlightNow--;
     if (this.queues.size === 0) return;
     this.turns.age(this.clock.now());
+    this.arm();
+  }
+
+  /**
+   * A connection was accepted. Node accepts one a turn: where the loop has no rest, callers would wait in the
+   * kernel for as many turns as others are before them, and be in no line at all. So the loop turns without
+   * running anything until it has accepted all of them, for a slice at most.
+   */
+  connected(): void {
+    if (this.settings.isObserved) return;
+    const now = this.clock.now();
+    this.turns.age(now);
+    if (!this.isStanding(now)) return;
+    this.hasAccepted = this.isAccepting = true;
     this.arm();
   }
 
@@ -224,29 +244,38 @@ export class Line {
     }
     this.sliceAt = undefined;
     this.runAt = undefined;
-    this.armed = Math.min(this.queues.size, MOST_ARMED);
+    this.armed = Math.min(this.isAccepting ? this.queues.size || 1 : this.queues.size, MOST_ARMED);
     for (let i = this.armed; i > 0; i--) this.soon(this.pump);
   }
 
   private readonly pump = (): void => {
     const now = this.clock.now();
-    this.sliceAt ??= now;
+    if (this.sliceAt === undefined) this.beginSlice(now);
     if (this.runAt !== undefined) this.learn(now - this.runAt);
     this.runAt = undefined;
     this.armed--;
     const isLast = this.armed === 0;
     try {
-      if (this.isFree()) this.runOne(now);
+      if (this.isFree() && this.acceptsSince === undefined) this.runOne(now);
     } finally {
       // What it runs may throw, and the rest still waits.
       if (isLast) this.endTurn();
     }
   };
 
+  private beginSlice(now: number): void {
+    this.sliceAt = now;
+    this.isAccepting = this.hasAccepted;
+    this.hasAccepted = false;
+    const since = this.acceptsSince ?? now;
+    const isTime = now - since < this.settings.sliceMicros && now >= since;
+    this.acceptsSince = this.isAccepting && isTime ? since : undefined;
+  }
+
   private endTurn(): void {
     if (this.runAt !== undefined) this.learn(this.clock.now() - this.runAt);
     this.turns.ended();
-    if (this.queues.size > 0) this.arm();
+    if (this.queues.size > 0 || this.isAccepting) this.arm();
     else this.endSweep();
   }
 

@@ -75,6 +75,13 @@ class Routes {
     return { length: JSON.stringify(body).length };
   }
 
+  @Get('burn')
+  burn(): string {
+    const end = performance.now() + 4;
+    while (performance.now() < end);
+    return 'burnt';
+  }
+
   @Get('health')
   health(): string {
     return 'well';
@@ -292,6 +299,28 @@ describe.each(PLATFORMS)('the line on %s', (platform) => {
     await first;
     await until(() => overload.stats().byTier['all']!.gone === 1);
     expect(held.names).toEqual(['hold']);
+  });
+
+  it('finds callers on new connections, of which Node accepts one a turn', async () => {
+    // More than a second of work that is there at once: before, all of them ran, each alone in its turn.
+    await start({ maxInFlight: undefined, maxWaiting: 1000 }, { clock: undefined });
+    const { hostname, port } = new URL(server.url);
+    const answered = Array.from({ length: 300 }, () => {
+      const socket = connect(Number(port), hostname);
+      socket.write('GET /burn HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      return new Promise<string>((resolve, reject) => {
+        socket.once('data', (chunk) => {
+          socket.destroy();
+          resolve(chunk.toString('latin1', 9, 12));
+        });
+        socket.on('error', reject);
+      });
+    });
+    const statuses = await Promise.all(answered);
+    const served = statuses.filter((status) => status === '200').length;
+    expect(served).toBeGreaterThan(10);
+    expect(served).toBeLessThan(150);
+    expect(statuses.filter((status) => status === '503')).toHaveLength(300 - served);
   });
 
   it('refuses who has waited too long', async () => {

@@ -212,6 +212,64 @@ describe('the line', () => {
     expect(loop.order).toEqual(['first', '0', '1', '2', 'c']);
   });
 
+  describe('where the loop has no rest and connections are accepted, one a turn', () => {
+    const standing = () => {
+      const line = loop.line();
+      loop.now = loop.restedAt + 201_000;
+      loop.turn();
+      return line;
+    };
+
+    it('runs nothing before all of them are there, and then the highest tier', () => {
+      const line = standing();
+      for (const [i, tier] of [3, 2, 0].entries()) {
+        line.connected();
+        if (i > 0) line.enter(loop.work(`${i}`, tier));
+        loop.turn();
+        expect(loop.order).toEqual([]);
+      }
+      line.enter(loop.work('last', 1));
+      loop.settle();
+      expect(loop.order).toEqual(['2', 'last', '1']);
+    });
+
+    it('is done with it when a turn has brought none', () => {
+      const line = standing();
+      line.connected();
+      expect(line.isClear(0)).toBe(false);
+      loop.turn();
+      expect(line.isClear(0)).toBe(false);
+      loop.turn();
+      expect(line.isClear(0)).toBe(true);
+      expect(loop.isAwake).toBe(false);
+    });
+
+    it('runs a slice after each slice in which they came', () => {
+      const line = standing();
+      for (let i = 0; i < 100; i++) {
+        line.connected();
+        loop.spend(1);
+        line.enter(loop.work(`${i}`, 1));
+        loop.turn();
+      }
+      // 1 ms each: a slice for callers, a slice for work.
+      expect(loop.order.length).toBeGreaterThanOrEqual(80);
+      expect(line.size + loop.order.length).toBe(100);
+      loop.settle();
+    });
+
+    it('lets work pass at once while the loop rests, or where it only counts', () => {
+      const line = loop.line();
+      line.connected();
+      expect(line.isClear(0)).toBe(true);
+      loop.now = loop.restedAt + 201_000;
+      loop.turn();
+      const observing = loop.line({ isObserved: true });
+      observing.connected();
+      expect([observing.isClear(0), loop.isAwake]).toEqual([true, false]);
+    });
+  });
+
   describe('with maxInFlight', () => {
     it('lets the next run when one has ended', () => {
       const line = loop.line({ maxInFlight: 1 });

@@ -18,6 +18,8 @@ export interface Served {
 /** Whatever stands between the framework and its callers: the line, or another law. */
 export interface Admission {
   enter(one: Waiting): void;
+  /** A connection was accepted. */
+  connected?(): void;
   /** Called about every 500 ms of the loop, as late as the loop is. */
   tick?(now: number, busyMicros: number): void;
 }
@@ -33,6 +35,8 @@ export interface Load {
   readonly downstreamMicros?: (seconds: number) => number;
   /** A pause of 50 to 110 ms in each second, as a collector of garbage makes them. */
   readonly hasPauses?: boolean;
+  /** Each request comes on a connection of its own. */
+  readonly isNew?: boolean;
 }
 
 /** Parts of the tiers S, A, B and C in the traffic. */
@@ -41,6 +45,9 @@ const REFUSAL_MICROS = 40;
 const READ_MICROS = 1;
 const PATIENCE_MICROS = 2_000_000;
 const EVENTS_A_TURN = 1024;
+const ACCEPT_MICROS = 100;
+/** Connections that the kernel holds until they are accepted. */
+const BACKLOG = 511;
 const TICK_MICROS = 500_000;
 
 /** A small generator with a seed (mulberry32). */
@@ -67,6 +74,10 @@ export class ServerModel implements Turns {
   /** Events that are not requests: ends of waits for a downstream. */
   private readonly wakeUps: { at: number; task: () => void }[] = [];
   private busyMicros = 0;
+  /** Connections that wait in the kernel. */
+  private readonly backlog: Served[] = [];
+  /** The connection that was accepted in the last turn, whose request is read in this one. */
+  private accepted: Served | undefined;
 
   constructor(private readonly load: Load) {}
 
@@ -101,7 +112,7 @@ export class ServerModel implements Turns {
         this.spend(50_000 + random() * 60_000);
         pauseAt += 1e6;
       }
-      if (this.immediates.length === 0) this.sleepUntil(arrivals[next]?.at ?? end);
+      if (this.isIdle) this.sleepUntil(arrivals[next]?.at ?? end);
       this.turnAt = this.now;
       let events = 0;
       while (this.wakeUps.length > 0 && this.wakeUps[0]!.at <= this.turnAt) {
@@ -113,9 +124,10 @@ export class ServerModel implements Turns {
         if (events++ >= EVENTS_A_TURN) break;
         const one = arrivals[next++]!;
         this.requests.push(one);
-        this.spend(READ_MICROS);
-        admission.enter(new ModelRequest(one, this));
+        if (this.load.isNew !== true) this.read(one, admission);
+        else if (this.backlog.length < BACKLOG) this.backlog.push(one);
       }
+      if (this.load.isNew === true) this.accept(admission);
       const tasks = this.immediates;
       this.immediates = [];
       for (const task of tasks) task();
@@ -123,6 +135,27 @@ export class ServerModel implements Turns {
     // Callers that nobody has read yet wait in the kernel.
     for (; next < arrivals.length; next++) this.requests.push(arrivals[next]!);
     return this.requests;
+  }
+
+  private get isIdle(): boolean {
+    const { immediates, backlog, accepted } = this;
+    return immediates.length === 0 && backlog.length === 0 && accepted === undefined;
+  }
+
+  private read(one: Served, admission: Admission): void {
+    this.spend(READ_MICROS);
+    admission.enter(new ModelRequest(one, this));
+  }
+
+  /** One a turn, as Node does it. */
+  private accept(admission: Admission): void {
+    const before = this.accepted;
+    this.accepted = this.backlog.shift();
+    if (this.accepted !== undefined) {
+      this.spend(ACCEPT_MICROS);
+      admission.connected?.();
+    }
+    if (before !== undefined) this.read(before, admission);
   }
 
   spend(micros: number): void {
@@ -226,6 +259,7 @@ export function figuresOf(requests: readonly Served[], seconds: number, from = 0
     p99Ms: (waits[Math.floor(waits.length * 0.99)] ?? 0) / 1000,
     tiers: [0, 1, 2, 3].map(partOf),
     shed: refused.length / inSpan.length,
+    unanswered: inSpan.filter(({ ending }) => ending === 'unanswered').length / inSpan.length,
     unsteadiness: unsteadinessOf(requests.filter(isGood), seconds),
   };
 }

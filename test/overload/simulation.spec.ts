@@ -33,6 +33,18 @@ describe('in a model of a server, the line', () => {
     expect(medianOf(all, ({ tiers }) => tiers[3]!)).toBeLessThanOrEqual(0.1);
   });
 
+  it.each([
+    [2, 0.9],
+    [5, 0.75],
+  ])('answers everybody on new connections at %d times the capacity', (factor, bar) => {
+    const all = run({ factorAt: () => factor, isNew: true });
+    // Of the last second nobody has waited for long enough to be given up.
+    const figures = all.map((requests) => figuresOf(requests, SECONDS, 0, SECONDS - 1));
+    expect(medianOf(figures, ({ unanswered }) => unanswered)).toBeLessThanOrEqual(0.01);
+    expect(medianOf(figures, ({ goodput }) => goodput)).toBeGreaterThanOrEqual(bar);
+    expect(medianOf(figures, ({ tiers }) => tiers[0]!)).toBeGreaterThanOrEqual(0.99);
+  });
+
   it('meets a flash of five times the capacity at once, and forgets it at once', () => {
     const factorAt = (seconds: number): number => (seconds >= 5 && seconds < 10 ? 5 : 0.6);
     const all = run({ factorAt });

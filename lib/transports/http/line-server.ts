@@ -81,6 +81,9 @@ export class LineServer {
     server.removeAllListeners('request');
     server.on('request', (request, response) => this.enter(request, response, this.served));
     this.mountContinue(server);
+    server.on('connection', () => {
+      if (this.overload.isOn) this.overload.line.connected();
+    });
     // The first listener for upgrades would change what Node does with them.
     if (server.listenerCount('upgrade') > 0) {
       server.on('upgrade', () => void this.overload.upgrades++);
