@@ -335,9 +335,11 @@ export class Line {
     return waited > (isHighest || !this.isStanding(now) ? intervalMicros : targetMicros);
   }
 
+  /** A process that stood still for seconds would have one run say for many that all take long. */
   private learn(micros: number): void {
     if (micros < 0 || micros > ABSURD_MICROS) return;
-    this.per = this.per === 0 ? micros : this.per + SMOOTHING * (micros - this.per);
+    const took = Math.min(micros, this.settings.intervalMicros);
+    this.per = this.per === 0 ? took : this.per + SMOOTHING * (took - this.per);
   }
 
   private observe(tier: number, age: number, now: number): void {

@@ -95,6 +95,18 @@ describe('the line', () => {
     expect(line.size).toBe(4);
   });
 
+  it('does not take a process that stood still for one whose runs take long', () => {
+    const line = filled(4, 0);
+    loop.turn();
+    line.enter(loop.work('stopped', 0, 2000));
+    // 4 ms, and a twentieth of interval.
+    expect(line.perMicros).toBeLessThan(15_000);
+    loop.spend(5);
+    loop.restedAt = loop.now;
+    for (let i = 0; i < 14; i++) line.enter(loop.work(`${i}`, 1, 4));
+    expect(line.stats.byTier[1]!.full).toBe(0);
+  });
+
   it('refuses what has waited too long: the highest tier after interval, others after target', () => {
     const line = loop.line();
     loop.spend(5);
