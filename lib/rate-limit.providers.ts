@@ -20,6 +20,7 @@ import { InvalidArgumentError } from './common/errors.js';
 import { newNodeId } from './common/ids.js';
 import { withoutUndefined } from './common/validate.js';
 import { RateLimitConfig } from './config/rate-limit-config.js';
+import { DegradeRoutes } from './degradation/degrade-routes.js';
 import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { createRateLimiter } from './limiter/weir-rate-limiter.js';
@@ -264,12 +265,13 @@ export const providers: Provider[] = [
   ),
   provide(
     LineServer,
-    [Overload, OverloadLog, OPTIONS],
+    [Overload, OverloadLog, OPTIONS, DegradeRoutes],
     (
       overload: Overload,
       log: OverloadLog,
-      { problemBase = PROBLEM_BASE }: RateLimitModuleOptions,
-    ) => new LineServer(overload, log, problemBase),
+      { problemBase = PROBLEM_BASE, clock = new SystemClock() }: RateLimitModuleOptions,
+      { kept }: DegradeRoutes,
+    ) => new LineServer(overload, log, problemBase, kept, clock),
   ),
   provide(
     LineMounting,

@@ -51,6 +51,8 @@ export interface RouteLevels {
   readonly usual: FallbackLevels;
   readonly limited: FallbackLevels;
   readonly failed: FallbackLevels;
+  /** Caches alone. */
+  readonly kept: FallbackLevels;
 }
 
 export interface DegradeRouteParts {
@@ -160,7 +162,7 @@ export class DegradeRoute implements RouteDeadlines {
     const { fallbacks, levels, keys } = this.parts;
     const subject: FallbackSubject = { context, transport, decision };
     const answer = await fallbacks.answer({
-      levels: reason === 'limited' ? levels.limited : error ? levels.failed : levels.usual,
+      levels: levelsFor(levels, reason, error),
       key: keys.keyOf(context, transport),
       reason,
       deadline,
@@ -208,6 +210,12 @@ export class DegradeRoute implements RouteDeadlines {
     const told = notice === undefined ? undefined : { notice };
     return { ...value, [field]: { level, reason, ageMs: Math.round(ageMs), ...told } };
   }
+}
+
+function levelsFor(levels: RouteLevels, reason: DegradeReason, error: unknown): FallbackLevels {
+  if (reason === 'limited') return levels.limited;
+  if (reason === 'overload') return levels.kept;
+  return error ? levels.failed : levels.usual;
 }
 
 /** As the guard has it: too much from this caller, or too little for all. */

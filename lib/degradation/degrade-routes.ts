@@ -11,10 +11,15 @@ import { levelsOf, type Controllers } from './route-levels.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-options.js';
 import { DegradeRoute } from './degrade-route.js';
-import { LongQuestions, RouteAnswers, type RouteAnswersParts } from './route-answers.js';
+import {
+  KeptQuestions,
+  LongQuestions,
+  RouteAnswers,
+  type RouteAnswersParts,
+} from './route-answers.js';
 import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
 
-export interface DegradeRoutesParts extends RouteAnswersParts {
+export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
   readonly table: Pick<RouteTable, 'planOf'>;
   readonly recoveries: Pick<Recoveries, 'of'>;
   readonly fallbacks: Fallbacks;
@@ -49,6 +54,7 @@ export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
   private readonly long = new LongQuestions();
+  readonly kept = new KeptQuestions();
   private queues: DeadlineQueues | undefined;
   private usual: DefaultDeadlines | undefined;
 
@@ -125,7 +131,7 @@ export class DegradeRoutes {
       clock: parts.clock,
       controller: () => parts.controllers.apart(type),
       hidden: parts.hidden,
-      answers: new RouteAnswers(id, keys, levels.usual, parts, this.long),
+      answers: new RouteAnswers(id, keys, levels.usual, { ...parts, kept: this.kept }, this.long),
       deadlines: this.queues.of(at, options, this.usual ?? parts.deadlines),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });

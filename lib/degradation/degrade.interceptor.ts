@@ -10,6 +10,7 @@ import {
 import { ApplicationConfig } from '@nestjs/core';
 import { Observable, of, Subscriber, type Subscription } from 'rxjs';
 import { ModuleMissingError } from '../common/errors.js';
+import { type Decision } from '../limiter/decision.js';
 import { chargeOf, type HandOver } from '../limits/charges.js';
 import { methodNameOf } from '../requests/by-handler.js';
 import { subjectOf } from '../requests/subject.js';
@@ -110,12 +111,29 @@ function limited(
   route: DegradeRoute,
   context: ExecutionContext,
   transport: Substitutes,
-  { decision, rejection }: HandOver,
+  { decision, rejection, isByLine }: HandOver,
 ): Promise<Observable<unknown>> {
   if (route.isOff) throw rejection();
+  if (isByLine === true) return fromCaches(route, context, transport, decision, rejection);
   const storeIsAway = decision.source === 'fallback';
   const trigger: Trigger = { reason: 'limited', decision, storeIsAway, level: route.pinnedLevel };
   return inPlace(route, context, transport, trigger, rejection);
+}
+
+/** There is time for no more than that. */
+async function fromCaches(
+  route: DegradeRoute,
+  context: ExecutionContext,
+  transport: Substitutes,
+  decision: Decision,
+  rejection: () => Error,
+): Promise<Observable<unknown>> {
+  const trigger: Trigger = { reason: 'overload', decision, level: route.pinnedLevel };
+  const deadline = route.clock.now() + route.reads.deadlineMs * 1000;
+  const substitute = await route.substitute(context, transport, trigger, deadline);
+  if (substitute === undefined) throw rejection();
+  transport.mark(context, substitute.mark);
+  return of(substitute.value);
 }
 
 function held(

@@ -7,7 +7,7 @@ import {
   type ExceptionFilter,
 } from '@nestjs/common';
 import { ModuleMissingError } from '../common/errors.js';
-import { type UnansweredBody } from '../requests/rejections.js';
+import { RateLimitedException, type UnansweredBody } from '../requests/rejections.js';
 import { Transports } from '../requests/transport.js';
 import { type DegradeReason } from './core/contract.js';
 
@@ -37,16 +37,20 @@ export class DegradedException extends HttpException {
 }
 
 /** Answers in the form of the transport where nothing stands in for the handler. Bound with `@Degrade`. */
-@Catch(DegradedException)
-export class DegradedFilter implements ExceptionFilter<DegradedException> {
+@Catch(DegradedException, RateLimitedException)
+export class DegradedFilter implements ExceptionFilter<DegradedException | RateLimitedException> {
   constructor(
     @Optional()
     @Inject(Transports)
     private readonly transports: Transports | undefined,
   ) {}
 
-  catch(exception: DegradedException, host: ArgumentsHost): unknown {
+  catch(exception: DegradedException | RateLimitedException, host: ArgumentsHost): unknown {
     if (this.transports === undefined) throw new ModuleMissingError('@Degrade');
+    // Refused by the line, and not in the caches; the route may have no `@RateLimit`, whose filter would say so.
+    if (exception instanceof RateLimitedException) {
+      return this.transports.of(host).answer(exception, host);
+    }
     return this.transports.of(host).substitutes!.answerWithout(exception.body, host);
   }
 }

@@ -1,6 +1,7 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { createHash, randomBytes } from 'node:crypto';
 import { isPlainKey, ownText } from '../common/ids.js';
+import { Lru } from '../common/lru.js';
 import { type AnswerFacts, type Substitutes } from '../requests/transport.js';
 import { type AnswerKeys } from './answer-keys.js';
 import { foreignType, foreignVary, mayStore } from './core/cacheability.js';
@@ -10,6 +11,7 @@ export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
   /** Called for a route with an answer that the caches do not take. */
   readonly refused: (route: string, why?: RefusalCause) => void;
+  readonly kept: KeptQuestions;
 }
 
 /** The part of an answer that its copy would not have. */
@@ -63,7 +65,33 @@ export class RouteAnswers {
     if (type !== undefined) return refused(this.route, { type });
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
-    if (!caches.store(this.levels, key, value)) refused(this.route);
+    if (!caches.store(this.levels, key, value)) return refused(this.route);
+    this.parts.kept.add(() => transport.fingerprintOf(context));
+  }
+}
+
+/** The caches hold as many answers by default. */
+const MOST_KEPT = 10_000;
+
+/**
+ * Questions whose answers went into the caches, as their callers put them: of a plain GET, its address. The line
+ * asks before it knows the route. Nothing is remembered where nobody will ask.
+ */
+export class KeptQuestions {
+  private questions: Lru<true> | undefined;
+
+  remember(): void {
+    this.questions ??= new Lru(MOST_KEPT);
+  }
+
+  add(questionOf: () => string): void {
+    if (this.questions === undefined) return;
+    const question = questionOf();
+    if (isPlainKey(question)) this.questions.set(ownText(question), true);
+  }
+
+  has(question: string): boolean {
+    return this.questions?.get(question) === true;
   }
 }
 

@@ -23,8 +23,10 @@ export function levelsOf(
     level4: level4Of(options.level4),
     ...{ coreFields, schemaVersion, revive },
   });
+  const usual = levelsWith(level3);
   return {
-    usual: levelsWith(level3),
+    usual,
+    kept: { ...usual, level3: undefined, level4: undefined },
     limited: levelsWith(blockHandler ?? level3),
     failed: levelsWith(fallback ?? level3),
   };

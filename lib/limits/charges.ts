@@ -18,12 +18,22 @@ export interface Charge {
   readonly handedOver?: HandOver;
 }
 
-/** A denial that the guard has left to the interceptor of the route. */
+/** A denial that the guard, or the line, has left to the interceptor of the route. */
 export interface HandOver {
   readonly decision: Decision;
   /** The error that the guard would have thrown. */
   readonly rejection: () => Error;
+  /** Refused by the line: only what the caches have costs little enough. */
+  readonly isByLine?: boolean;
 }
+
+export const NOTHING_CHARGED: Charge = {
+  decision: undefined,
+  asked: undefined,
+  ledger: undefined,
+  pending: undefined,
+  startedAt: 0,
+};
 
 /**
  * The payments and denials of a request, by policy and key or by app: several guards, or the fields

@@ -12,25 +12,26 @@ import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { Admission } from '../requests/admission.js';
-import { refusalOf } from '../requests/rejections.js';
+import { refusalByLine, refusalOf } from '../requests/rejections.js';
 import { subjectOf } from '../requests/subject.js';
 import { CallerGone, Transports, type Transport, type WaitPolicy } from '../requests/transport.js';
 import { NotYet } from './awaited-values.js';
-import { chargeOf, joinDecisions, keepCharge, Ledger, type Charge } from './charges.js';
+import {
+  chargeOf,
+  joinDecisions,
+  keepCharge,
+  Ledger,
+  NOTHING_CHARGED,
+  type Charge,
+  type HandOver,
+} from './charges.js';
 import { RequestBuilder } from './request-builder.js';
 import { RequestFaults } from './request-faults.js';
+import { handsOver } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
 import { methodNameOf } from '../requests/by-handler.js';
 import { RouteTable } from './route-table.js';
 import { Waiting } from './waiting.js';
-
-const NOTHING_CHARGED: Charge = {
-  decision: undefined,
-  asked: undefined,
-  ledger: undefined,
-  pending: undefined,
-  startedAt: 0,
-};
 
 /**
  * Charges the policies of the route's decorators. Answers at once whenever the limiter does:
@@ -142,6 +143,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
     charge: Charge,
   ): boolean | Promise<boolean> {
+    const { handedOver } = charge;
+    if (handedOver?.isByLine === true) return throwUnlessDegraded(handedOver, context);
     const ledger = this.ledgerOf(subject, charge);
     const ahead = ledger.tail ?? charge.pending;
     const ask = (): boolean | Promise<boolean> =>
@@ -272,9 +275,9 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
   ): true {
     const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
-    const handsOver = plan.handsOver && isReplaceable(transport, context);
-    this.countDenied(decision, handsOver, plan, context, transport);
-    if (!handsOver) throw rejection();
+    const isHandedOver = plan.handsOver && isReplaceable(transport, context);
+    this.countDenied(decision, isHandedOver, plan, context, transport);
+    if (!isHandedOver) throw rejection();
     keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
     return true;
   }
@@ -379,12 +382,10 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   }
 }
 
-/** No policy has refused, so none is asked how to say it. */
-function refusalByLine(retryAfterMs: number): Decision {
-  return {
-    ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs, resetMs: retryAfterMs },
-    ...{ timestampMs: Date.now(), policy: 'overload', tier: 'node', source: 'local' },
-  };
+/** Refused by the line, and here for the answer that `@Degrade` has kept; nothing is charged for that. */
+function throwUnlessDegraded({ rejection }: HandOver, context: ExecutionContext): true {
+  if (handsOver(context.getHandler()) || handsOver(context.getClass())) return true;
+  throw rejection();
 }
 
 /** Whether an interceptor can answer in the place of the handler. */

@@ -64,6 +64,14 @@ function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
       };
 }
 
+/** The decision of the line. No policy has refused, so none is asked how to say it. */
+export function refusalByLine(retryAfterMs: number): Decision {
+  return {
+    ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs, resetMs: retryAfterMs },
+    ...{ timestampMs: Date.now(), policy: 'overload', tier: 'node', source: 'local' },
+  };
+}
+
 /** The service has too little for all, or this process too little time. */
 export function overloadedBody(retryAfterMs: number): RateLimitedBody {
   return {

@@ -1,9 +1,16 @@
 import { AsyncResource } from 'node:async_hooks';
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type Clock } from '../../common/clock.js';
+import { type KeptQuestions } from '../../degradation/route-answers.js';
+import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
+import { HalfSlice, type Refused } from '../../overload/half-slice.js';
 import { type Waiting } from '../../overload/line.js';
 import { type OverloadLog } from '../../overload/overload.log.js';
 import { type Overload } from '../../overload/overload.js';
 import { PASSES } from '../../overload/tiers.js';
+import { RateLimitedException, refusalByLine } from '../../requests/rejections.js';
+import { httpSubjectOf } from '../../requests/subject.js';
+import { waitSeconds } from '../shared/requests.js';
 import { Refusals } from './refusal.js';
 
 /** What Node calls with a request. */
@@ -37,13 +44,21 @@ export class LineServer {
   private server: Server | undefined;
   private listeners: readonly Listener[] = [];
   private refusals: Refusals;
+  private readonly halfSlice: HalfSlice;
 
   constructor(
     private readonly overload: Overload,
     private readonly log: Pick<OverloadLog, 'once'>,
     private readonly problemBase: string,
+    private readonly kept: KeptQuestions,
+    clock: Pick<Clock, 'now' | 'soon'>,
   ) {
     this.refusals = new Refusals(overload.settings, problemBase);
+    this.halfSlice = new HalfSlice(
+      () => overload.settings.line.sliceMicros,
+      clock,
+      (task) => void clock.soon(task),
+    );
   }
 
   /** From now on whenever the line is switched on, also while the server runs. */
@@ -73,6 +88,23 @@ export class LineServer {
     this.refusals.send(request, response);
   }
 
+  /** True if it may still get the answer that `@Degrade` has kept for it. */
+  takes({ method, url = '' }: IncomingMessage, one: Refused): boolean {
+    return method === 'GET' && this.kept.has(url) && this.halfSlice.enter(one);
+  }
+
+  /** It goes its way to the interceptor of `@Degrade`, and no limit asks for it. */
+  handOver(request: IncomingMessage, response: ServerResponse): void {
+    const decision = refusalByLine(this.overload.retryAfterMs());
+    const rejection = (): Error => {
+      response.setHeader('Retry-After', waitSeconds(decision.retryAfterMs));
+      response.setHeader('Cache-Control', 'no-store');
+      return new RateLimitedException(decision);
+    };
+    const handedOver = { decision, rejection, isByLine: true };
+    keepCharge(httpSubjectOf(request), { ...NOTHING_CHARGED, decision, handedOver });
+  }
+
   private readonly ended = (): void => this.overload.line.ended();
 
   private mount(server: Server, adapter: ServerAdapter): void {
@@ -81,6 +113,7 @@ export class LineServer {
     server.removeAllListeners('request');
     server.on('request', (request, response) => this.enter(request, response, this.served));
     this.mountContinue(server);
+    this.kept.remember();
     server.on('connection', () => {
       if (this.overload.isOn) this.overload.line.connected();
     });
@@ -164,7 +197,7 @@ const LATER_LISTENER =
   "A listener for 'request' was added to the HTTP server after the line: it runs for every request, also for those that are refused";
 
 /** Runs in the context that its request came with, whoever was before it in the line. */
-class WaitingRequest extends AsyncResource implements Waiting {
+class WaitingRequest extends AsyncResource implements Waiting, Refused {
   constructor(
     private readonly server: LineServer,
     private readonly request: IncomingMessage,
@@ -183,6 +216,17 @@ class WaitingRequest extends AsyncResource implements Waiting {
   }
 
   refuse(): void {
+    // A hook of Fastify has begun with it.
+    if (this.beforeRefusal === undefined && this.server.takes(this.request, this)) return;
+    this.turnAway();
+  }
+
+  answer(): void {
+    this.server.handOver(this.request, this.response);
+    this.run();
+  }
+
+  turnAway(): void {
     this.beforeRefusal?.();
     this.server.refuse(this.request, this.response);
   }

@@ -1,0 +1,208 @@
+import {
+  Controller,
+  ForbiddenException,
+  Get,
+  Injectable,
+  Param,
+  Post,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
+import {
+  Degradation,
+  Degrade,
+  Overload,
+  RateLimit,
+  RateLimiter,
+  RateLimitModule,
+} from 'nestjs-weir';
+import { HalfSlice, type Refused } from '../../lib/overload/half-slice.js';
+import { ManualClock } from '../support/manual-clock.js';
+import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
+import { until } from '../support/until.js';
+import { ManualLoop } from './manual-loop.js';
+
+let calls: string[];
+let ends: (() => void)[];
+
+@Injectable()
+class Members implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    if (headers['x-guest'] !== undefined) throw new ForbiddenException();
+    return true;
+  }
+}
+
+@Controller()
+class Pages {
+  @Get('hold')
+  async hold(): Promise<string> {
+    calls.push('hold');
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return 'held';
+  }
+
+  @Get('quick')
+  quick(): string {
+    return 'quick';
+  }
+
+  @Get('products/:id')
+  @Degrade({ level4: { id: 'any' } })
+  product(@Param('id') id: string): object {
+    calls.push(id);
+    return { id };
+  }
+
+  @Get('offers/:id')
+  @UseGuards(Members)
+  @Degrade({ level4: { id: 'any' } })
+  @RateLimit('early')
+  @RateLimit('offers')
+  offer(@Param('id') id: string): object {
+    calls.push(id);
+    return { id };
+  }
+
+  @Post('products/:id')
+  buy(): string {
+    calls.push('bought');
+    return 'bought';
+  }
+}
+
+describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) => {
+  let server: HttpApp;
+  let clock: ManualClock;
+  let overload: Overload;
+  let limiter: RateLimiter;
+
+  /** One runs, one waits; every other is refused. */
+  async function fill(): Promise<void> {
+    void server.get('/hold');
+    await until(() => ends.length === 1);
+    void server.get('/quick');
+    await until(() => overload.stats().waiting === 1);
+    calls = [];
+  }
+
+  beforeEach(async () => {
+    calls = [];
+    ends = [];
+    clock = new ManualClock();
+    server = await startHttp(platform, {
+      imports: [
+        RateLimitModule.forRoot({
+          policies: {
+            offers: { rate: 100, key: 'global' },
+            early: { rate: 100, key: 'global', early: true },
+          },
+          overload: { enabled: true, maxInFlight: 1, maxWaiting: 1 },
+          clock,
+        }),
+      ],
+      controllers: [Pages],
+      providers: [Members],
+    });
+    overload = server.app.get(Overload);
+    limiter = server.app.get(RateLimiter);
+  });
+  afterEach(async () => {
+    for (const end of ends) end();
+    await server.close();
+  });
+
+  const status = async (path: string, headers = {}): Promise<number> => {
+    const answer = await server.get(path, headers);
+    await answer.text();
+    return answer.status;
+  };
+
+  it('gets the answer that @Degrade has kept, without its handler', async () => {
+    expect(await status('/products/1?color=red')).toBe(200);
+    await fill();
+    const answer = await server.get('/products/1?color=red');
+    expect([answer.status, await answer.json()]).toEqual([200, { id: '1' }]);
+    expect(answer.headers.get('x-degraded')).toContain('overload');
+    expect(answer.headers.get('retry-after')).toBeNull();
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(calls).toEqual([]);
+    expect(overload.stats().byTier['all']!.full).toBe(1);
+    expect(server.app.get(Degradation).stats().fallbacks.answers[1].overload).toBe(1);
+  });
+
+  it('gets nothing else: neither another level, nor what nobody has asked before', async () => {
+    await status('/products/1');
+    await fill();
+    for (const path of ['/products/2', '/products/1?color=red']) {
+      const answer = await server.get(path);
+      expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'OVERLOADED' }]);
+    }
+    expect((await fetch(`${server.url}/products/1`, { method: 'POST' })).status).toBe(503);
+    expect(calls).toEqual([]);
+  });
+
+  it('is refused as the line does it when the caches have forgotten it', async () => {
+    await status('/products/1');
+    clock.advance(301_000);
+    await fill();
+    const answer = await server.get('/products/1');
+    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'OVERLOADED' }]);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(answer.headers.get('retry-after')).toMatch(/^[12]$/);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(calls).toEqual([]);
+  });
+
+  it('takes no token, and guards of the application have their say', async () => {
+    expect(await status('/offers/1')).toBe(200);
+    const taken = (): number[] =>
+      ['offers', 'early'].map((name) => limiter.stats().policies[name]!.allowed);
+    await fill();
+    expect(await status('/offers/1')).toBe(200);
+    expect(await status('/offers/1', { 'x-guest': 'yes' })).toBe(403);
+    expect([taken(), calls]).toEqual([[1, 1], []]);
+  });
+});
+
+describe('half a slice', () => {
+  it('is all that such answers have in a turn; the others are turned away', () => {
+    const loop = new ManualLoop();
+    const tasks: (() => void)[] = [];
+    const half = new HalfSlice(
+      () => 5000,
+      loop.clock,
+      (task) => tasks.push(task),
+    );
+    const turn = (): void => {
+      for (const task of tasks.splice(0)) task();
+    };
+    const endings: string[] = [];
+    const refused = (isGone = false): Refused => ({
+      answer: () => (endings.push('answered'), loop.spend(1)),
+      turnAway: () => endings.push('turned away'),
+      isGone: () => isGone,
+    });
+    expect([...Array(7).keys()].map(() => half.enter(refused()))).not.toContain(false);
+    expect(half.enter(refused(true))).toBe(true);
+    turn();
+    expect(endings).toEqual([]);
+    turn();
+    expect(endings).toEqual([
+      ...Array<string>(3).fill('answered'),
+      ...Array<string>(4).fill('turned away'),
+    ]);
+    // 1 ms each by now: no more than a few are let in.
+    expect([...Array(7).keys()].map(() => half.enter(refused()))).toEqual([
+      ...[true, true, true, true, false, false, false],
+    ]);
+    turn();
+    turn();
+    expect([endings.slice(7), tasks]).toEqual([
+      ['answered', 'answered', 'answered', 'turned away'],
+      [],
+    ]);
+  });
+});
