@@ -8,7 +8,7 @@ import {
   type RmqContext,
 } from '@nestjs/microservices';
 import { connect, type Channel, type ChannelModel } from 'amqplib';
-import { isRateLimitError, RateLimit, RateLimitModule } from 'nestjs-weir';
+import { isRateLimitError, Overload, RateLimit, RateLimitModule } from 'nestjs-weir';
 import { startRabbitmq } from '../support/brokers.js';
 import { stopAll, until } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -80,6 +80,8 @@ describe('RabbitMQ with acknowledgements', () => {
         RateLimitModule.forRoot({
           clock,
           policies: { one: { rate: 1, period: '1m', key: 'global' } },
+          // Nothing that these handlers do is counted against it, so that only one test fills it.
+          overload: { enabled: true, maxInFlight: 1 },
         }),
       ],
       controllers: [Orders],
@@ -127,6 +129,26 @@ describe('RabbitMQ with acknowledgements', () => {
     expect(seen).toEqual(['a']);
     expect(found).toMatchObject([{ data: { id: 'b' } }, { data: { id: 'c' } }]);
     clock.advance(60_000);
+    expect(await app.send('ask', {})).toEqual({ ok: true });
+  });
+
+  it('does the same with what the line refuses, which takes no token', async () => {
+    const overload = app.app.get(Overload);
+    overload.line.started();
+    const refused = async (work: Promise<unknown>): Promise<unknown> => {
+      const end = work.catch((error: unknown) => error);
+      await until(() => overload.stats().waiting === 1);
+      clock.advance(200);
+      clock.advance(201);
+      return end;
+    };
+    expect(await refused(app.send('ask', {}))).toMatchObject({ code: 'OVERLOADED' });
+    expect(await letters()).toEqual([]);
+    await refused(app.emit('ordered', { id: 'late' }));
+    const found: unknown[] = [];
+    await until(async () => found.push(...(await letters())) >= 1);
+    expect(found).toMatchObject([{ data: { id: 'late' } }]);
+    overload.line.ended();
     expect(await app.send('ask', {})).toEqual({ ok: true });
   });
 });
