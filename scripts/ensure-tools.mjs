@@ -3,7 +3,12 @@
 import { basename } from 'node:path';
 import { ensureBrokers } from './support/brokers.mjs';
 import { main } from './support/step.mjs';
-import { ensureLuacheck, ensurePromtool, ensureRedisServer } from './support/tools.mjs';
+import {
+  ensureChromium,
+  ensureLuacheck,
+  ensurePromtool,
+  ensureRedisServer,
+} from './support/tools.mjs';
 
 await main(() => {
   const brokers = ensureBrokers();
@@ -11,5 +16,6 @@ await main(() => {
   console.log(`redis-server: ${ensureRedisServer()}`);
   console.log(`luacheck: ${ensureLuacheck()}`);
   console.log(`promtool: ${ensurePromtool()}`);
+  console.log(`chromium: ${ensureChromium()}`);
   for (const program of Object.values(brokers)) console.log(`${basename(program)}: ${program}`);
 });

@@ -7,7 +7,7 @@ import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
-import { ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
+import { ensureChromium, ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
 
 /** Fleets of processes under load, of which figures are checked: they have the machine to themselves. */
 const ALONE = 'test/(chaos/|config/five-processes)';
@@ -30,7 +30,11 @@ await main(async () => {
   await ensureNest11();
   const env = await step('tools', () => ({
     REDIS_SERVER_BIN: ensureRedisServer(),
-    ...(everything && { LUACHECK_BIN: ensureLuacheck(), ...ensureBrokers() }),
+    ...(everything && {
+      LUACHECK_BIN: ensureLuacheck(),
+      CHROMIUM_BIN: ensureChromium(),
+      ...ensureBrokers(),
+    }),
   }));
   if (everything) {
     await Promise.all([

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { filesBelow, writeStartScript } from './start-script.mjs';
 import { ensureTool } from './tool.mjs';
@@ -51,5 +52,34 @@ export const ensurePromtool = () =>
     advice: 'install it (apt-get install prometheus, brew install prometheus)',
     wrap(tree, script) {
       writeStartScript(tree, script, 'exec "$here/root/usr/bin/promtool" "$@"');
+    },
+  });
+
+/** The fonts of the fetched tree, and those that this machine has: without any, a page has no letters. */
+const FONTS = `<?xml version="1.0"?>
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir prefix="relative">root/usr/share/fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
+`;
+
+export const ensureChromium = () =>
+  ensureTool({
+    name: 'chromium',
+    variable: 'CHROMIUM_BIN',
+    programs: ['chromium', 'chromium-browser', 'google-chrome'],
+    versionPattern: /chrom(e|ium)/i,
+    packages: [['chromium', 'fonts-dejavu-core']],
+    advice: 'install it (apt-get install chromium, brew install --cask chromium)',
+    wrap(tree, script) {
+      writeFileSync(join(tree, 'fonts.conf'), FONTS);
+      writeStartScript(
+        tree,
+        script,
+        'export FONTCONFIG_FILE="$here/fonts.conf"',
+        // Debian's own start script reads settings from /etc, which are not there.
+        'exec "$here/root/usr/lib/chromium/chromium" "$@"',
+      );
     },
   });
