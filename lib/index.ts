@@ -229,12 +229,24 @@ export { AlertNotSentError, type AlertSink } from './observability/alerts/sinks/
 export { webhook, type WebhookOptions } from './observability/alerts/sinks/webhook.js';
 export { type WebhookFormat } from './observability/alerts/sinks/payloads.js';
 export {
+  type AppState,
+  type ConfigState,
   type FleetNode,
   type FleetState,
+  type LearningState,
+  type LineState,
+  type Mark,
   type MonitorState,
+  type QuotaState,
+  type ResourceState,
   type SeriesState,
   type ShownKey,
+  type StoreState,
+  type WatchedState,
 } from './observability/state.js';
+export { type Horizon } from './observability/series.js';
+export { type SeriesHistory } from './observability/series-history.js';
+export { verdict, type Verdict } from './observability/verdict.js';
 export { type Family, type FamilyInfo, type Sample } from './observability/families.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';

@@ -74,7 +74,7 @@ export const configProviders: Provider[] = [
       };
       const alerts = {
         prepare: ({ document }: ConfigSnapshot) =>
-          monitor === undefined ? () => {} : monitor.alerting.prepare(document),
+          monitor === undefined ? () => {} : monitor.prepare(document),
       };
       const consumers = [limits, resources, degradation, load, alerts];
       const orders = openOrders(options, config, limiter, operations, degradation);

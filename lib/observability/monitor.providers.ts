@@ -23,7 +23,7 @@ import { MemoryBoard } from '../stores/memory/memory-board.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { Fleet } from './fleet/fleet.js';
 import { type MonitorOptions } from './monitor-options.js';
-import { Alerting } from './alerts/alerting.js';
+import { Alerting, type WatchedDocument } from './alerts/alerting.js';
 import { logSink } from './alerts/sinks/log.js';
 import { Monitor, RateLimitMonitor } from './monitor.js';
 import { ResponseTimes } from './response-times.js';
@@ -49,6 +49,7 @@ export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
 export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown {
   readonly monitor: Monitor;
   readonly alerting: Alerting;
+  private readonly service: string;
   private readonly responses: ResponseTimes | undefined;
   private readonly log: MinuteLog<unknown>;
   private readonly fleetLog: MinuteLog<unknown>;
@@ -66,6 +67,7 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     parts: Omit<MonitorParts, 'limiter' | 'transports' | 'responses'>,
     adapterHost: HttpAdapterHost | undefined,
   ) {
+    this.service = service;
     const http = transports.counts().get('http');
     const server = (): unknown => adapterHost?.httpAdapter?.getHttpServer() as unknown;
     this.responses =
@@ -89,6 +91,7 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     const sources = new Sources({ limiter, transports, ...parts, ...watched });
     const failed = (error: unknown): void => this.log.add('tick', error);
     this.monitor = new Monitor(nodeId, options, sources, clock, failed, this.alerting);
+    this.monitor.cluster = service;
     this.monitor.isAlarmed = () => this.alerting.alerts.isAlarmed;
     const silent = (_: string, error: unknown): void =>
       logger.warn(`The figures of this process could not be shared: ${quotedError(error)}`);
@@ -104,6 +107,7 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     return new Fleet({
       ...{ nodeId, board, clock, maxSeries: this.options.maxSeries },
       snapshot: () => monitor.snapshot(),
+      about: (seen) => monitor.fleetContext(seen),
       nodes: () => limiter.stats().store?.nodes ?? 1,
       isAlarmed: () => monitor.isAlarmed(),
       useSalt: (salt) => (monitor.salt = salt),
@@ -112,6 +116,16 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
         if (!(error instanceof StoreUnavailableError)) this.fleetLog.add('fleet', error);
       },
     });
+  }
+
+  /** Checks what a document says of alerts; the result puts it, and the rest of it, in force. */
+  prepare(document: WatchedDocument): () => void {
+    const install = this.alerting.prepare(document);
+    return () => {
+      install();
+      this.monitor.document = document;
+      this.monitor.cluster = document.cluster?.id ?? this.service;
+    };
   }
 
   onModuleInit(): void {

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
@@ -18,10 +19,21 @@ import {
   type NamedKind,
   type Row,
 } from './series-table.js';
-import { type Counts, type Series, type SeriesKind } from './series.js';
+import { seriesParts, type Counts, type Horizon, type Series, type SeriesKind } from './series.js';
+import { historyOf, type SeriesHistory } from './series-history.js';
 import { type Facts, type Sources } from './sources.js';
-import { stateOf, type FleetState, type MonitorState, type ShownKey } from './state.js';
-import { type Fleet } from './fleet/fleet.js';
+import { Marks } from './marks.js';
+import { conditionOf, joinConditions } from './node-condition.js';
+import { quotaOf, type QuotaDocument } from './quota-view.js';
+import {
+  learningOf,
+  stateOf,
+  type FleetState,
+  type MonitorState,
+  type ShownKey,
+  type StoreState,
+} from './state.js';
+import { type Fleet, type FleetContext, type FleetSeen } from './fleet/fleet.js';
 import { type NodeSeries, type NodeSnapshot } from './fleet/snapshot.js';
 
 const TICK_MS = 1000;
@@ -43,6 +55,9 @@ export interface Tick {
   readonly nowMicros: number;
 }
 
+/** What the ledger said is true for about so long. */
+const LEDGER_MICROS = 10_000_000;
+
 const SHOWN_KEYS = 10;
 const SHOWN_HASH = 8;
 const SALT_BYTES = 16;
@@ -52,14 +67,20 @@ const SALT_BYTES = 16;
  * differences at three horizons. Nothing is told to it by a decision. Abstract, so that it is its own injection token.
  */
 export abstract class RateLimitMonitor {
-  /** What this process has done in the last seconds. */
+  /** What this process has done in the last seconds, and how it is. */
   abstract state(): MonitorState;
+
+  /** A series of this process at one horizon: 120 s, 180 min or 168 h. Undefined if there is none. */
+  abstract history(name: string, horizon: Horizon): SeriesHistory | undefined;
 
   /**
    * All processes that share the store, as one of them has merged it; asked again and again, it is up to date to a second.
    * Undefined if `fleet: false`, in the first seconds, and while the store cannot be read.
    */
   abstract fleet(): Promise<FleetState | undefined>;
+
+  /** A series of all processes; of seconds those since this process asks for `fleet()`. */
+  abstract fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined>;
 
   /** All metrics, as data. */
   abstract families(): Family[];
@@ -95,6 +116,15 @@ export class Monitor extends RateLimitMonitor {
   private readAtMicros: number;
   private stopTicks: Cancel | undefined;
   private readonly incarnation = newIncarnation();
+  private readonly marks = new Marks();
+  private storeBefore = true;
+  private storeSinceMs: number | undefined;
+  /** What the configuration says of the quota. */
+  document: QuotaDocument = {};
+  /** The cluster, or the service if there is no cluster. */
+  cluster = 'default';
+  /** What the ledger said when this process asked it last, as the one that merges. */
+  private ledger: { readonly status: QuotaStatus; readonly atMicros: number } | undefined;
   /** Of the hashes of keys; a fleet shares one. */
   salt: Uint8Array = randomBytes(SALT_BYTES);
   /** Set where figures are shared with other processes. */
@@ -148,16 +178,60 @@ export class Monitor extends RateLimitMonitor {
 
   state(): MonitorState {
     const nowMicros = this.clock.now();
+    const facts = this.sources.facts();
+    const condition = joinConditions([conditionOf(facts)]);
+    const { resources, line } = condition;
+    const series = this.table.all().map((one) => stateOf(one, nowMicros));
+    const { ledger, document } = this;
+    const isFresh = ledger !== undefined && nowMicros - ledger.atMicros < LEDGER_MICROS;
+    const status = isFresh ? ledger.status : undefined;
     return {
       atMs: Math.round(this.clock.epochMs(nowMicros)),
       nodeId: this.nodeId,
-      series: this.table.all().map((series) => stateOf(series, nowMicros)),
+      cluster: this.cluster,
+      nodeCount: facts.limiter.store?.nodes ?? 1,
+      series,
       deniedKeys: this.deniedKeys(),
+      store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
+      quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
+      resources,
+      line,
+      config: facts.config && condition.config,
+      alerts: this.alerts(),
+      learning: learningOf(this.table.total, nowMicros),
+      marks: this.marks.all(),
     };
+  }
+
+  history(name: string, horizon: Horizon): SeriesHistory | undefined {
+    const parts = seriesParts(name);
+    const ring = parts && this.table.find(parts.kind, parts.name)?.ring(horizon);
+    if (ring === undefined) return undefined;
+    const nowMicros = this.clock.now();
+    return historyOf({ name, horizon, ring }, nowMicros, this.clock.epochMs(nowMicros));
   }
 
   fleet(): Promise<FleetState | undefined> {
     return this.shared?.state() ?? Promise.resolve(undefined);
+  }
+
+  fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {
+    return this.shared?.historyOf(name, horizon) ?? Promise.resolve(undefined);
+  }
+
+  /** What this process adds to the figures that it has merged. */
+  async fleetContext({ condition, series }: FleetSeen): Promise<FleetContext> {
+    const facts = this.sources.facts();
+    const { document, cluster } = this;
+    const status = await this.sources.quotaStatus();
+    this.ledger = status && { status, atMicros: this.clock.now() };
+    return {
+      cluster,
+      store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
+      quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
+      alerts: this.alerts(),
+      marks: this.marks.all(),
+    };
   }
 
   /** Whether anything asks for figures more often than usual. */
@@ -171,8 +245,7 @@ export class Monitor extends RateLimitMonitor {
     return {
       node: this.nodeId,
       incarnation: this.incarnation,
-      revision: facts.config?.revision ?? 0,
-      storeIsUp: facts.storeIsUp,
+      ...conditionOf(facts),
       series: this.seriesRows(),
       deniedKeys: this.deniedKeys(),
     };
@@ -229,9 +302,21 @@ export class Monitor extends RateLimitMonitor {
     // The figures are of the second that has just ended; after a stall all of them are.
     const atMicros = nowMicros - (Math.min(spanMs, TICK_MS) * 1000) / 2;
     this.table.read(atMicros, spanMs, this.reading);
+    this.markChanges(facts, nowMicros);
     this.alerting?.look({ nowMicros, facts, series: this.table.all() });
     this.events.emit('tick', { nowMicros });
     this.shared?.tick(nowMicros);
+  }
+
+  private markChanges(facts: Facts, nowMicros: number): void {
+    const atMs = Math.round(this.clock.epochMs(nowMicros));
+    this.marks.look(facts, atMs);
+    if (facts.storeIsUp !== this.storeBefore) this.storeSinceMs = atMs;
+    this.storeBefore = facts.storeIsUp;
+  }
+
+  private storeOf(store: Pick<StoreState, 'isUp' | 'awayNodes'>): StoreState {
+    return { ...store, sinceMs: this.storeSinceMs };
   }
 
   private seriesRows(): NodeSeries[] {

@@ -49,7 +49,7 @@ const METRICS_OF: Readonly<Record<NamedKind, number>> = { app: 22, policy: 13, r
 const MOST_METRICS = 2000;
 const METRICS_WITHOUT_NAMES = 300;
 
-/** A week of so many series is kept, by name in the order in which they came; of policies only the total counts. */
+/** A week of so many series is kept, by name in the order in which they came; and of so many policies. */
 const MOST_WITH_HOURS = 32;
 
 /**
@@ -73,7 +73,7 @@ export class SeriesTable {
   };
   private names = 0;
   private metrics = METRICS_WITHOUT_NAMES;
-  private withHours = 0;
+  private readonly withHours = { policies: 0, others: 0 };
 
   constructor(
     /** The most names that are watched one by one. */
@@ -151,8 +151,9 @@ export class SeriesTable {
     }
     this.names++;
     this.metrics = metrics;
-    const hours = kind !== 'policy' && this.withHours < MOST_WITH_HOURS;
-    if (hours) this.withHours++;
+    const group = kind === 'policy' ? 'policies' : 'others';
+    const hours = this.withHours[group] < MOST_WITH_HOURS;
+    if (hours) this.withHours[group]++;
     this.named[kind].set(name, new Series(kind, name, { hours }));
   }
 

@@ -24,6 +24,15 @@ export function seriesName(kind: SeriesKind, name?: string): string {
   return name === undefined ? kind : `${kind}:${name}`;
 }
 
+/** The parts of such a name; undefined if it is none. */
+export function seriesParts(
+  text: string,
+): { readonly kind: SeriesKind; readonly name: string | undefined } | undefined {
+  if (text === 'total' || text === 'store') return { kind: text, name: undefined };
+  const [, kind, name] = /^(app|policy|resource):([^]*)$/.exec(text) ?? [];
+  return kind === undefined ? undefined : { kind: kind as SeriesKind, name };
+}
+
 /** Counts of something since the start. Only their differences are kept. */
 export interface Counts {
   count: number;

@@ -1,6 +1,8 @@
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { LEVELS, type RecoveryStats } from '../degradation/core/contract.js';
 import { type DeniedKey } from '../limiter/denied-keys.js';
+import { type QuotaAdjust } from '../limiter/events.js';
 import {
   type QuotaStats,
   type RateLimiter,
@@ -56,13 +58,19 @@ export interface Facts {
   readonly droppedEvents: number | undefined;
   /** All apps together ask for more than the capacity; undefined where there is no cluster. */
   readonly overloaded: boolean | undefined;
+  /** Apps that may have more or less since the last tick. */
+  readonly adjusts: readonly QuotaAdjust[];
 }
+
+const MOST_ADJUSTS = 32;
 
 /** Reads the parts. What only events tell is kept here. */
 export class Sources {
   private storeIsUp = true;
   private epoch = 0;
   private overloaded = false;
+  private adjusts: QuotaAdjust[] = [];
+  private adjustsBefore: readonly QuotaAdjust[] = [];
   private readonly quotaHits = new QuotaHits();
   private readonly storeTimes = new LogLinear();
   private readonly stopListening: readonly (() => void)[];
@@ -73,6 +81,9 @@ export class Sources {
       limiter.on('store', ({ state }) => (this.storeIsUp = state === 'up')),
       limiter.on('epoch', ({ epoch }) => (this.epoch = epoch)),
       limiter.on('overload', ({ overloaded }) => (this.overloaded = overloaded)),
+      limiter.on('quota_adjust', (adjust) => {
+        if (this.adjusts.length < MOST_ADJUSTS) this.adjusts.push(adjust);
+      }),
     ];
   }
 
@@ -99,15 +110,24 @@ export class Sources {
       config: this.parts.config?.(),
       droppedEvents: this.parts.droppedEvents?.(),
       overloaded: stats.quota && this.overloaded,
+      adjusts: this.adjustsBefore,
     };
   }
 
   /** A second has passed. */
   tick(): void {
+    this.adjustsBefore = this.adjusts;
+    this.adjusts = [];
     this.parts.responses?.tick();
     this.parts.limiter.deniedKeys?.tick();
     const { quota } = this.parts.limiter.stats();
     if (quota !== undefined) this.quotaHits.add(quota);
+  }
+
+  /** What the ledger of the whole cluster says: a call to the store. Undefined where there are no quotas. */
+  async quotaStatus(): Promise<QuotaStatus | undefined> {
+    const { limiter } = this.parts;
+    return limiter.stats().quota === undefined ? undefined : await limiter.quota.status();
   }
 
   deniedKeys(count: number): DeniedKey[] {

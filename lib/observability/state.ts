@@ -1,14 +1,42 @@
+import { type RecoveryPhase } from '../degradation/core/contract.js';
+import { type NodeMode } from '../local/lease-calls.js';
+import { type BreakerKind } from '../protection/breaker-state.js';
+import { type Alert } from './alerts/alert.js';
 import { type Series } from './series.js';
 
-/** What was seen in the last ten seconds. */
-export interface MonitorState {
+/** What is seen of a process, or of all that share the store: figures of the last ten seconds, and states as they are. */
+export interface WatchedState {
   /** Wall-clock milliseconds. */
   readonly atMs: number;
-  readonly nodeId: string;
+  /** The cluster, or the service if there is no cluster. */
+  readonly cluster: string;
+  /** Processes that share the store; 1 in memory. */
+  readonly nodeCount: number;
   /** `total` and `store` first, then what is watched by name. */
   readonly series: readonly SeriesState[];
   /** The keys that are denied most; empty with `keys: 'off'`. */
   readonly deniedKeys: readonly ShownKey[];
+  /** Undefined where the store is in memory. */
+  readonly store: StoreState | undefined;
+  /** Undefined where there are no quotas. */
+  readonly quota: QuotaState | undefined;
+  /** What is protected or degraded, by name. */
+  readonly resources: readonly ResourceState[];
+  /** Requests stand in line before the application, on any node; undefined where there is no line. */
+  readonly line: LineState | undefined;
+  /** Undefined before any configuration is known. */
+  readonly config: ConfigState | undefined;
+  /** What fires first. */
+  readonly alerts: readonly Alert[];
+  /** Undefined once enough is known to say what is usual. */
+  readonly learning: LearningState | undefined;
+  /** What has happened lately, oldest first: for charts. */
+  readonly marks: readonly Mark[];
+}
+
+/** This process. */
+export interface MonitorState extends WatchedState {
+  readonly nodeId: string;
 }
 
 /** Rates are per second. */
@@ -35,19 +63,93 @@ export interface ShownKey {
   readonly denied: number;
 }
 
-/** All nodes together, as one of them has merged it. */
-export interface FleetState {
-  /** When it was merged: wall-clock milliseconds of the node that did. */
+export interface StoreState {
+  readonly isUp: boolean;
+  /** Nodes that it does not answer. */
+  readonly awayNodes: number;
+  /** Since when that is so, in wall-clock milliseconds; undefined if it never changed. */
+  readonly sinceMs: number | undefined;
+}
+
+/** Rates are tokens per second. What only the ledger knows is undefined where nobody has asked it. */
+export interface QuotaState {
+  /** Undefined where there is no cluster level. */
+  readonly capacity: number | undefined;
+  readonly demand: number | undefined;
+  /** Tokens that are there, of so many that fit. */
+  readonly stock: number | undefined;
+  readonly depth: number | undefined;
+  readonly outstanding: number | undefined;
+  readonly overloaded: boolean;
+  readonly apps: readonly AppState[];
+}
+
+export interface AppState {
+  readonly app: string;
+  readonly guaranteed: number;
+  readonly burst: number;
+  /** 0 is served first; undefined where the document does not say, which is 3. */
+  readonly priority: number | undefined;
+  /** Tokens that were used, per second. */
+  readonly used: number;
+  /** Requests that were denied, per second. */
+  readonly denied: number;
+  readonly demand: number | undefined;
+  readonly outstanding: number | undefined;
+  /** Nodes that asked for tokens of it lately. */
+  readonly nodes: number | undefined;
+  /** How many nodes decide in which way. */
+  readonly modes: Readonly<Partial<Record<NodeMode, number>>>;
+}
+
+/** The worst of all nodes. */
+export interface ResourceState {
+  readonly resource: string;
+  /** Undefined where there is no breaker. */
+  readonly breaker: BreakerKind | undefined;
+  /** Nodes on which the breaker is open. */
+  readonly openNodes: number;
+  /** Undefined where it is not degraded by anything. */
+  readonly phase: RecoveryPhase | undefined;
+  /** The part of the requests that reaches it, 0 to 100. */
+  readonly percent: number | undefined;
+}
+
+export interface LineState {
+  readonly standing: boolean;
+  /** Requests in line. */
+  readonly waiting: number;
+}
+
+export interface ConfigState {
+  /** The latest that any node has. */
+  readonly revision: number;
+  /** Nodes that have an earlier one. */
+  readonly behind: number;
+}
+
+export interface LearningState {
+  /** Minutes that are known, of those that must be. */
+  readonly minutes: number;
+  readonly needed: number;
+}
+
+/** Something that happened, for charts. */
+export interface Mark {
   readonly atMs: number;
-  /** The node that has merged it. */
+  readonly kind: 'overload' | 'quota' | 'revision' | 'store' | 'mode' | 'epoch';
+  /** A few words. */
+  readonly text: string;
+}
+
+/** All nodes together, as one of them has merged it. */
+export interface FleetState extends WatchedState {
+  /** The node that has merged it; `atMs` is its clock's. */
   readonly leader: string;
   /** False where the store is in memory: then the fleet is this process. */
   readonly isShared: boolean;
   /** The busiest first, at most 200. */
   readonly nodes: readonly FleetNode[];
-  readonly nodeCount: number;
-  readonly series: readonly SeriesState[];
-  readonly deniedKeys: readonly ShownKey[];
   /** Nodes whose figures could not be read, and nodes with another version of them. */
   readonly damaged: number;
   readonly otherVersions: number;
@@ -67,6 +169,9 @@ export interface FleetNode {
 }
 
 const STATE_SECONDS = 10;
+/** The minutes that most rules call usual, and the part of them that must be known. */
+const USUAL_MINUTES = 5;
+const NEEDED_MINUTES = Math.ceil(USUAL_MINUTES / 2);
 
 export function stateOf(series: Series, nowMicros: number): SeriesState {
   const span = series.seconds.sum(nowMicros, STATE_SECONDS);
@@ -89,4 +194,10 @@ export function stateOf(series: Series, nowMicros: number): SeriesState {
     p50Ms: inMs(0.5),
     p99Ms: inMs(0.99),
   };
+}
+
+/** Whether too little is known to say what is usual. */
+export function learningOf({ minutes }: Series, nowMicros: number): LearningState | undefined {
+  const known = minutes.sum(nowMicros, USUAL_MINUTES).slots;
+  return known < NEEDED_MINUTES ? { minutes: known, needed: NEEDED_MINUTES } : undefined;
 }

@@ -5,31 +5,15 @@ import { FleetMerge } from '../../lib/observability/fleet/merge.js';
 import {
   decodeSnapshot,
   encodeSnapshot,
-  type NodeSeries,
   type NodeSnapshot,
 } from '../../lib/observability/fleet/snapshot.js';
-import { noCounts } from '../../lib/observability/series.js';
 import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
 import { type BoardStore } from '../../lib/stores/board-store.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { nothingElse, series, snapshot } from './snapshots.js';
 
 const SECOND = 1_000_000;
-
-const series = (
-  kind: NodeSeries['kind'],
-  name: string,
-  count: number,
-  more: Partial<NodeSeries> = {},
-): NodeSeries => ({
-  ...{ kind, name, times: undefined },
-  counts: { ...noCounts(), count, denied: Math.floor(count / 10) },
-  ...more,
-});
-
-const snapshot = (node: string, all: NodeSeries[], more: Partial<NodeSnapshot> = {}) => ({
-  ...{ node, incarnation: 'i', revision: 4, storeIsUp: true, series: all, deniedKeys: [] },
-  ...more,
-});
+const LONG = `"${'x'.repeat(200)}"`;
 
 describe('a snapshot', () => {
   it('is read as it was written', () => {
@@ -74,6 +58,31 @@ describe('a snapshot', () => {
     expect([sum('total'), sum('policy'), sum('resource')]).toEqual([9_000_000, 100_000, 3800]);
   });
 
+  it('has states of resources and apps, those in trouble first if there is no room for all', () => {
+    const resources = Array.from({ length: 200 }, (_, index) => ({
+      ...{ resource: `resource-${index}`, percent: undefined, falls: index },
+      breaker: index === 150 ? ('open' as const) : ('closed' as const),
+      phase: index === 170 ? ('degraded' as const) : undefined,
+    }));
+    const modes = Array.from({ length: 200 }, (_, index) => {
+      return [`app-${index}`, index === 190 ? 'offline' : 'batch'] as const;
+    });
+    const line = { standing: true, waiting: 7 };
+    const given = snapshot('n', [], { resources, modes, line, overloaded: true });
+    const read = decodeSnapshot('n', encodeSnapshot(given)) as NodeSnapshot;
+    expect(read).toMatchObject({ line, overloaded: true, revision: 4, storeIsUp: true });
+    expect(read.resources.slice(0, 2)).toEqual([resources[150], resources[170]]);
+    expect(read.modes[0]).toEqual(['app-190', 'offline']);
+  });
+
+  it('cuts names that are too long, so that the rest of it can be read', () => {
+    const key = { policy: 'p', key: 'k'.repeat(500), denied: 1 };
+    const long = snapshot('n', [series('policy', 'x'.repeat(200), 1)], { deniedKeys: [key] });
+    const read = decodeSnapshot('n', encodeSnapshot(long)) as NodeSnapshot;
+    expect(read.series[0]!.name).toBe('x'.repeat(128));
+    expect(read.deniedKeys[0]!.key).toBe('k'.repeat(128));
+  });
+
   it.each([
     ['', 'damaged'],
     ['{', 'damaged'],
@@ -86,7 +95,9 @@ describe('a snapshot', () => {
       `{"v":1,"node":"n","inc":"i","rev":0,"series":[[0,"",[-1,0,0,0,0,0,0,0]]],"keys":[]}`,
       'damaged',
     ],
-    [encodeSnapshot(snapshot('n', [series('policy', 'x'.repeat(200), 1)])), 'damaged'],
+    [encodeSnapshot(snapshot('n', [series('policy', 'x', 1)])).replace('"x"', LONG), 'damaged'],
+    [encodeSnapshot(snapshot('n', [])).replace('"res":[]', '"res":[["r",0,0,"?",1]]'), 'damaged'],
+    [encodeSnapshot(snapshot('n', [])).replace('"modes":[]', '"modes":[["a",9]]'), 'damaged'],
     [`{"v":1,"pad":"${'x'.repeat(1_000_000)}"}`, 'damaged'],
   ])('that is none of ours is told apart: %#', (text, why) => {
     expect(decodeSnapshot('n', text)).toBe(why);
@@ -127,6 +138,35 @@ describe('FleetMerge', () => {
     merge.keepOnly(new Set(['a']));
     expect(merge.nodes()).toHaveLength(1);
     expect(merge.missed('a', 602 * SECOND)).toBe(true);
+  });
+
+  it('joins the states of its nodes: the worst of them is shown', () => {
+    const merge = new FleetMerge(100);
+    const db = { resource: 'db', percent: 100, falls: 0 };
+    const at = (node: string, more: Partial<NodeSnapshot>) =>
+      merge.add(snapshot(node, [], more), SECOND);
+    at('a', {
+      resources: [{ ...db, breaker: 'closed', phase: 'normal' }],
+      modes: [['shop', 'batch']],
+      line: { standing: false, waiting: 1 },
+    });
+    at('b', {
+      resources: [{ ...db, breaker: 'open', phase: 'ramp', percent: 30 }],
+      modes: [['shop', 'offline']],
+      line: { standing: true, waiting: 2 },
+      ...{ storeIsUp: false, revision: 3, overloaded: true },
+    });
+    at('c', { modes: [['shop', 'batch']] });
+    expect(merge.condition()).toEqual({
+      resources: [{ resource: 'db', breaker: 'open', openNodes: 1, phase: 'ramp', percent: 30 }],
+      line: { standing: true, waiting: 3 },
+      config: { revision: 4, behind: 1 },
+      store: { isUp: true, awayNodes: 1 },
+      overloaded: true,
+      modes: new Map([['shop', { batch: 2, offline: 1 }]]),
+    });
+    merge.missed('b', 2 * SECOND);
+    expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
   });
 
   it('merges times and the keys that are denied most', () => {
@@ -189,6 +229,7 @@ describe('Fleet', () => {
         snapshot: () => snapshot(nodeId, [series('total', '', counted.get(nodeId)!)]),
         nodes: () => names.length,
         isAlarmed: () => false,
+        about: nothingElse,
         useSalt: (salt) => salts.set(nodeId, Buffer.from(salt).toString('hex')),
         failed: (error) => failed.push(error),
       });
@@ -222,6 +263,27 @@ describe('Fleet', () => {
       expect(totalOf(state)).toBeCloseTo(30, 0);
     }
     expect(new Set(salts.values()).size).toBe(1);
+  });
+
+  it('has the past of all nodes on any of them, at three horizons', async () => {
+    const { fleets, seconds, leaders } = stage();
+    const follower = () => [...fleets].find(([, { isLeading }]) => !isLeading)![1];
+    await seconds(130);
+    for (let look = 0; look < 10; look++) {
+      await follower().state();
+      await seconds(1);
+    }
+    for (const fleet of [fleets.get(leaders()[0]!)!, follower()]) {
+      for (const horizon of ['seconds', 'minutes', 'hours'] as const) {
+        const history = (await fleet.historyOf('total', horizon))!;
+        const known = history.rate.filter((rate) => rate !== null);
+        expect(known.length).toBeGreaterThan(0);
+        expect(known.at(-1)).toBeGreaterThan(20);
+        expect(history.startMs + history.stepMs * history.rate.length).toBeGreaterThan(140_000);
+      }
+      expect(await fleet.historyOf('app:none', 'minutes')).toBeUndefined();
+      expect(await fleet.historyOf('nonsense', 'minutes')).toBeUndefined();
+    }
   });
 
   it('has another leader within ten seconds, with what happened before', async () => {

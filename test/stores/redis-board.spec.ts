@@ -6,6 +6,7 @@ import { wireOf } from '../../lib/stores/redis/wire.js';
 import { startRedis, startRedisCluster, stopAll, until } from '../support/index.js';
 import { leastUser } from '../support/least-acl.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { nothingElse, snapshot } from '../observability/snapshots.js';
 
 type Client = Redis | Cluster;
 
@@ -75,10 +76,11 @@ describe('the board in Redis', () => {
           ...{ nodeId, board, clock, maxSeries: 100, nodes: () => 3, isAlarmed: () => false },
           useSalt: () => {},
           failed: () => {},
-          snapshot: () => ({
-            ...{ node: nodeId, incarnation: 'i', revision: 1, storeIsUp: true, deniedKeys: [] },
-            series: [{ kind: 'total', name: '', counts: { ...counts }, times: undefined }],
-          }),
+          about: nothingElse,
+          snapshot: () =>
+            snapshot(nodeId, [
+              { kind: 'total', name: '', counts: { ...counts }, times: undefined },
+            ]),
         });
         return { nodeId, client, fleet, counts, place };
       }),

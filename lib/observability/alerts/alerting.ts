@@ -16,8 +16,9 @@ export interface AlertingParts {
   readonly lead?: AlertLead;
 }
 
-/** What alerts read of a document. */
+/** What is read of a document. */
 export interface WatchedDocument {
+  readonly apps?: Readonly<Record<string, { readonly priority?: number | undefined }>> | undefined;
   readonly alerts?: AlertsInput | undefined;
   readonly cluster?:
     { readonly capacity?: number | undefined; readonly id?: string | undefined } | undefined;

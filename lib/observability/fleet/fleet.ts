@@ -2,9 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { type Clock } from '../../common/clock.js';
 import { spread } from '../../common/ids.js';
 import { type BoardStore } from '../../stores/board-store.js';
-import { noFigures, type Figures, type Ring } from '../rings.js';
-import { type Series } from '../series.js';
-import { stateOf, type FleetState } from '../state.js';
+import { type JoinedCondition } from '../node-condition.js';
+import { type SeriesHistory } from '../series-history.js';
+import { type Horizon } from '../series.js';
+import {
+  learningOf,
+  stateOf,
+  type FleetState,
+  type SeriesState,
+  type WatchedState,
+} from '../state.js';
+import { FleetHistory } from './history.js';
 import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
@@ -23,7 +31,7 @@ const SALT_BYTES = 16;
 const PER_TURN = 25;
 const MOST_NODES_SHOWN = 200;
 const MOST_MERGED_BYTES = 65_536;
-const MOST_ENTRY_BYTES = 1024;
+const SECOND_MICROS = 1_000_000;
 
 /** What a fleet is made of. */
 export interface FleetParts {
@@ -37,11 +45,24 @@ export interface FleetParts {
   nodes(): number;
   /** Whether an alert is pending or firing: then figures come more often. */
   isAlarmed(): boolean;
+  /** What a node knows that merges, beside figures. */
+  about(seen: FleetSeen): Promise<FleetContext> | FleetContext;
   /** Hashes of keys are made with this, so that all nodes show the same. */
   useSalt(salt: Uint8Array): void;
   /** A turn has failed; the next one is tried all the same. */
   failed(error: unknown): void;
 }
+
+/** What was merged. */
+export interface FleetSeen {
+  readonly merge: FleetMerge;
+  readonly condition: JoinedCondition;
+  readonly series: readonly SeriesState[];
+  /** On the clock of the merged rings: microseconds since 1970. */
+  readonly epochMicros: number;
+}
+
+export type FleetContext = Pick<WatchedState, 'cluster' | 'quota' | 'alerts' | 'marks' | 'store'>;
 
 /**
  * The fleet on any node: each writes its figures to the board, one merges them, and any can read the result. The store
@@ -61,13 +82,13 @@ export class Fleet {
   private read: { readonly state: FleetState | undefined; readonly atMicros: number } | undefined;
   private watchedAt = -Infinity;
   private hasSalt = false;
-  /** The minute of the last look. */
-  private written = -1;
+  private readonly history: FleetHistory;
   private turn: Promise<void> = Promise.resolve();
   private closed = false;
 
   constructor(private readonly parts: FleetParts) {
     this.offsetMs = spread(parts.nodeId, PERIOD_MS);
+    this.history = new FleetHistory(parts.board, parts.clock, parts.maxSeries);
   }
 
   /** A second has passed. */
@@ -107,10 +128,21 @@ export class Fleet {
       if (this.read !== undefined && now - this.read.atMicros < 1_000_000) return this.read.state;
       const text = await board.get('merged');
       this.read = { state: text === undefined ? undefined : fleetStateOf(text), atMicros: now };
+      if (this.read.state !== undefined) this.history.seen(this.read.state);
       return this.read.state;
     } catch (error) {
       this.parts.failed(error);
       return this.read?.state;
+    }
+  }
+
+  /** A series of the whole fleet; undefined if there is none, or the store cannot be read. */
+  async historyOf(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {
+    try {
+      return await this.history.of(name, horizon, this.merge);
+    } catch (error) {
+      this.parts.failed(error);
+      return undefined;
     }
   }
 
@@ -150,7 +182,7 @@ export class Fleet {
     this.merge = new FleetMerge(this.parts.maxSeries);
     this.mergedAt = nowMicros;
     this.own = undefined;
-    await this.restore(this.merge);
+    await this.history.restore(this.merge);
   }
 
   private async shareSalt(): Promise<void> {
@@ -187,40 +219,33 @@ export class Fleet {
     merge.keepOnly(new Set(nodes));
     const now = clock.now();
     const epochMicros = clock.epochMs(now) * 1000;
-    merge.end(epochMicros, (now - this.mergedAt) / 1000);
+    // In the second before this one, which is over.
+    merge.end(epochMicros - SECOND_MICROS, (now - this.mergedAt) / 1000);
     this.mergedAt = now;
-    this.own = stateOfFleet(merge, epochMicros, nodeId, board.isShared);
+    this.own = await this.stateOfFleet(merge, epochMicros);
     await board.set('merged', textOf(this.own), MERGED_KEPT_MS);
-    await this.keepHistory(merge, epochMicros);
+    await this.history.keep(merge, epochMicros - SECOND_MICROS);
   }
 
-  /** The minute that goes on is on the board with each look, and the hour with each minute: for whoever leads next. */
-  private async keepHistory({ table }: FleetMerge, epochMicros: number): Promise<void> {
-    const { board } = this.parts;
-    const minute = table.total.minutes.slotAt(epochMicros);
-    const isNewMinute = minute !== this.written;
-    this.written = minute;
-    for (const horizon of isNewMinute ? (['minutes', 'hours'] as const) : (['minutes'] as const)) {
-      const { length } = table.total[horizon]!;
-      const slot = table.total[horizon]!.slotAt(epochMicros);
-      const entry = entryOf(table.all(), horizon, slot);
-      const oldest = isNewMinute ? slot - length : undefined;
-      if (entry !== undefined) await board.putEntry(horizon, slot, entry, oldest);
-    }
-  }
-
-  private async restore(merge: FleetMerge): Promise<void> {
-    for (const horizon of ['minutes', 'hours'] as const) {
-      const { board, clock } = this.parts;
-      const ring = merge.table.total[horizon]!;
-      const oldest = ring.slotAt(clock.epochMs(clock.now()) * 1000) - ring.length;
-      const stale: string[] = [];
-      for (const [slot, text] of Object.entries(await board.entries(horizon))) {
-        if (!(Number(slot) > oldest)) stale.push(slot);
-        else restoreEntry(merge, horizon, Number(slot), text);
-      }
-      if (stale.length > 0) await board.forgetEntries(horizon, stale);
-    }
+  private async stateOfFleet(merge: FleetMerge, epochMicros: number): Promise<FleetState> {
+    const { nodeId, board } = this.parts;
+    const nodes = merge.nodes().sort((one, other) => other.rate - one.rate);
+    const condition = merge.condition();
+    const series = merge.table.all().map((one) => stateOf(one, epochMicros));
+    const { resources, line, config } = condition;
+    return {
+      ...(await this.parts.about({ merge, condition, series, epochMicros })),
+      ...{ resources, line, config, series },
+      atMs: Math.round(epochMicros / 1000),
+      leader: nodeId,
+      isShared: board.isShared,
+      nodes: nodes.slice(0, MOST_NODES_SHOWN),
+      nodeCount: nodes.length,
+      deniedKeys: merge.deniedKeys(),
+      learning: learningOf(merge.table.total, epochMicros),
+      damaged: merge.damaged,
+      otherVersions: merge.otherVersions,
+    };
   }
 }
 
@@ -228,95 +253,35 @@ function watchedPeriodMs(nodes: number): number {
   return Math.min(PERIOD_MS, Math.max(1, Math.ceil(nodes / WRITES_PER_SECOND)) * 1000);
 }
 
-function stateOfFleet(
-  merge: FleetMerge,
-  epochMicros: number,
-  leader: string,
-  isShared: boolean,
-): FleetState {
-  const nodes = merge.nodes().sort((one, other) => other.rate - one.rate);
-  return {
-    atMs: Math.round(epochMicros / 1000),
-    leader,
-    isShared,
-    nodes: nodes.slice(0, MOST_NODES_SHOWN),
-    nodeCount: nodes.length,
-    // The slot of this look counts, although its second is not over.
-    series: merge.table.all().map((series) => stateOf(series, epochMicros + 1_000_000)),
-    deniedKeys: merge.deniedKeys(),
-    damaged: merge.damaged,
-    otherVersions: merge.otherVersions,
-  };
-}
-
+/** What does not fit is left out of the end of each list, the quietest series first. */
 function textOf(state: FleetState): string {
-  let text = JSON.stringify({ v: 1, ...state });
-  let { nodes, series } = state;
-  while (Buffer.byteLength(text) > MOST_MERGED_BYTES && nodes.length + series.length > 8) {
-    nodes = nodes.slice(0, Math.ceil(nodes.length / 2));
-    series = series.slice(0, Math.ceil(series.length / 2));
-    text = JSON.stringify({ v: 1, ...state, nodes, series });
+  const [total, store, ...named] = state.series;
+  const byRate = named.sort((one, other) => other.rate - one.rate);
+  let shown: FleetState = { ...state, series: [total!, store!, ...byRate] };
+  let text = JSON.stringify({ v: 1, ...shown });
+  while (Buffer.byteLength(text) > MOST_MERGED_BYTES && shown.series.length > LEAST_SHOWN) {
+    const { nodes, series, alerts, resources, marks, quota } = shown;
+    shown = {
+      ...shown,
+      ...{ nodes: half(nodes), series: half(series), alerts: half(alerts) },
+      ...{ resources: half(resources), marks: half(marks) },
+      quota: quota && { ...quota, apps: half(quota.apps) },
+    };
+    text = JSON.stringify({ v: 1, ...shown });
   }
   return text;
 }
 
+const LEAST_SHOWN = 4;
+const half = <T>(list: readonly T[]): readonly T[] => list.slice(0, Math.ceil(list.length / 2));
+
 /** Of another version, or nothing of ours: undefined. */
-function fleetStateOf(text: string): FleetState | undefined {
+export function fleetStateOf(text: string): FleetState | undefined {
   try {
     const { v, ...state } = JSON.parse(text) as { v: number } & FleetState;
     const isWhole = v === 1 && Array.isArray(state.nodes) && Array.isArray(state.series);
     return isWhole ? state : undefined;
   } catch {
     return undefined;
-  }
-}
-
-const FIGURES = Object.keys(noFigures()) as (keyof Figures)[];
-
-type Entry = [kind: string, name: string | null, figures: (number | null)[]];
-
-/** The slot of the busiest series, as much of it as an entry holds. */
-function entryOf(all: readonly Series[], horizon: 'minutes' | 'hours', slot: number) {
-  const found = all.flatMap((series) => {
-    const figures = series.ring(horizon)?.at(slot);
-    return figures === undefined ? [] : [{ series, figures }];
-  });
-  found.sort((one, other) => other.figures.count - one.figures.count);
-  const entries: Entry[] = [];
-  let text: string | undefined;
-  for (const { series, figures } of found) {
-    const rounded = FIGURES.map((name) => Math.round(figures[name] * 1000) / 1000);
-    entries.push([series.kind, series.of ?? null, rounded]);
-    const longer = JSON.stringify(entries);
-    if (longer.length > MOST_ENTRY_BYTES) break;
-    text = longer;
-  }
-  return text;
-}
-
-function restoreEntry(
-  { table }: FleetMerge,
-  horizon: 'minutes' | 'hours',
-  slot: number,
-  text: string,
-): void {
-  let entries: unknown;
-  try {
-    entries = JSON.parse(text);
-  } catch {
-    return;
-  }
-  if (!Array.isArray(entries) || !Number.isSafeInteger(slot)) return;
-  for (const entry of entries as Entry[]) {
-    if (!Array.isArray(entry) || !Array.isArray(entry[2])) continue;
-    const [kind, name, values] = entry;
-    const ring: Ring | undefined = table.ensure(kind, name ?? undefined)?.ring(horizon);
-    if (ring === undefined || values.length !== FIGURES.length) continue;
-    const figures = noFigures();
-    FIGURES.forEach((figure, index) => {
-      const value = values[index];
-      if (typeof value === 'number' && Number.isFinite(value)) figures[figure] = value;
-    });
-    ring.add((slot + 0.5) * ring.sizeMs * 1000, figures);
   }
 }

@@ -1,6 +1,7 @@
 import { LogLinear } from '../../common/histogram.js';
 import { noCounts, type Counts } from '../series.js';
 import { Reading, SeriesTable, type Row } from '../series-table.js';
+import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
 import { type FleetNode, type ShownKey } from '../state.js';
 import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
 
@@ -11,6 +12,7 @@ interface KnownNode {
   times: Map<string, LogLinear>;
   readAtMicros: number;
   shown: FleetNode;
+  condition: NodeCondition;
   deniedKeys: readonly ShownKey[];
   silentSinceMicros: number | undefined;
 }
@@ -30,6 +32,8 @@ export class FleetMerge {
   private readonly reading = new Reading();
   private readonly known = new Map<string, KnownNode>();
   private readonly moreTimes = new LogLinear();
+  /** How often each resource fell to degraded, on all nodes, since this process merges. */
+  readonly falls = new Map<string, number>();
   /** Snapshots that were none, and those of other versions, at the last look. */
   damaged = 0;
   otherVersions = 0;
@@ -51,6 +55,7 @@ export class FleetMerge {
     const next: KnownNode = {
       ...{ incarnation, counts: new Map(), times: new Map(), readAtMicros: nowMicros, deniedKeys },
       shown: { node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
+      condition: snapshot,
       silentSinceMicros: undefined,
     };
     for (const series of snapshot.series) {
@@ -62,6 +67,7 @@ export class FleetMerge {
       if (series.kind !== 'total' || seconds === 0) continue;
       next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
     }
+    this.addFalls(snapshot, isAnew ? undefined : before);
     this.known.set(node, next);
   }
 
@@ -89,6 +95,12 @@ export class FleetMerge {
     return Array.from(this.known.values(), ({ shown }) => shown);
   }
 
+  /** What the nodes that speak are together. */
+  condition(): JoinedCondition {
+    const speaking = [...this.known.values()].filter(({ shown }) => !shown.isSilent);
+    return joinConditions(speaking.map(({ condition }) => condition));
+  }
+
   deniedKeys(): ShownKey[] {
     const sums = new Map<string, ShownKey>();
     for (const { deniedKeys } of this.known.values()) {
@@ -99,6 +111,16 @@ export class FleetMerge {
     }
     const all = [...sums.values()].sort((one, other) => other.denied - one.denied);
     return all.slice(0, SHOWN_KEYS);
+  }
+
+  /** What happened before a node was seen for the first time has no instant. */
+  private addFalls({ resources, node }: NodeSnapshot, before: KnownNode | undefined): void {
+    const isNew = !this.known.has(node);
+    for (const { resource, falls } of resources) {
+      const own = before?.condition.resources.find((one) => one.resource === resource);
+      const more = isNew ? 0 : Math.max(0, falls - (own?.falls ?? 0));
+      this.falls.set(resource, (this.falls.get(resource) ?? 0) + more);
+    }
   }
 
   /** Adds what is more than before to the fleet's counts, and gives it. */

@@ -1,4 +1,11 @@
 import { LogLinear } from '../../common/histogram.js';
+import {
+  BREAKERS,
+  MODES,
+  PHASES,
+  type NodeCondition,
+  type NodeResource,
+} from '../node-condition.js';
 import { noCounts, type Counts } from '../series.js';
 import { NAMED_KINDS, OTHER, type NamedKind } from '../series-table.js';
 import { type ShownKey } from '../state.js';
@@ -8,6 +15,7 @@ const VERSION = 1;
 const MOST_BYTES = 8192;
 /** A text that is longer is not of ours, and is not even looked at. */
 const MOST_READ = 4 * MOST_BYTES;
+const MOST_STATE_BYTES = 2048;
 const LONGEST_NAME = 128;
 const MOST_SERIES = 400;
 
@@ -21,12 +29,10 @@ export interface NodeSeries {
 }
 
 /** What a node tells the others: counts since its start, so that a snapshot that was lost loses nothing. */
-export interface NodeSnapshot {
+export interface NodeSnapshot extends NodeCondition {
   readonly node: string;
   /** Another one means that the process was started anew, and counts from 0. */
   readonly incarnation: string;
-  readonly revision: number;
-  readonly storeIsUp: boolean;
   readonly series: readonly NodeSeries[];
   readonly deniedKeys: readonly ShownKey[];
 }
@@ -41,14 +47,34 @@ type WireSeries = [kind: number, name: string, counts: number[], times?: number[
 
 /** As JSON of at most 8 kB: histograms of the quietest go first, then their names. */
 export function encodeSnapshot(snapshot: NodeSnapshot): string {
+  const bounded = withFewStates(snapshot);
   let series = [...snapshot.series].sort((a, b) => b.counts.count - a.counts.count);
-  let text = write({ ...snapshot, series });
+  let text = write({ ...bounded, series });
   while (Buffer.byteLength(text) > MOST_BYTES && series.length > 2) {
     series = smaller(series);
-    text = write({ ...snapshot, series });
+    text = write({ ...bounded, series });
   }
   return text;
 }
+
+/** Of resources those in trouble first: the others are well, and need not be told. */
+function withFewStates(snapshot: NodeSnapshot): NodeSnapshot {
+  const trouble = ({ breaker, phase }: NodeResource): number =>
+    Math.min(placeIn(BREAKERS, breaker), placeIn(PHASES, phase));
+  let resources = [...snapshot.resources].sort((one, other) => trouble(one) - trouble(other));
+  let modes = [...snapshot.modes].sort(
+    ([, one], [, other]) => MODES.indexOf(one) - MODES.indexOf(other),
+  );
+  const bytes = (): number => Buffer.byteLength(JSON.stringify([resources.map(wireOf), modes]));
+  while (bytes() > MOST_STATE_BYTES) {
+    resources = resources.slice(0, Math.floor(resources.length / 2));
+    modes = modes.slice(0, Math.floor(modes.length / 2));
+  }
+  return { ...snapshot, resources, modes };
+}
+
+const placeIn = <T>(order: readonly T[], one: T | undefined): number =>
+  one === undefined ? order.length : order.indexOf(one);
 
 /** Of the last quarter: without times if any has some, else all of a kind as one. */
 function smaller(series: readonly NodeSeries[]): NodeSeries[] {
@@ -71,30 +97,31 @@ function smaller(series: readonly NodeSeries[]): NodeSeries[] {
   return all;
 }
 
-function write({
-  node,
-  incarnation,
-  revision,
-  storeIsUp,
-  series,
-  deniedKeys,
-}: NodeSnapshot): string {
-  const wire = series.map(({ kind, name, counts, times }): WireSeries => {
+type WireResource = [name: string, breaker: number, phase: number, percent: number, falls: number];
+
+/** -1 stands for what is not there. */
+const wireOf = ({ resource, breaker, phase, percent, falls }: NodeResource): WireResource => [
+  ...([cut(resource), BREAKERS.indexOf(breaker!), PHASES.indexOf(phase!)] as const),
+  ...([percent ?? -1, falls] as const),
+];
+
+function write(snapshot: NodeSnapshot): string {
+  const { node, incarnation, revision, storeIsUp, overloaded, line } = snapshot;
+  const wire = snapshot.series.map(({ kind, name, counts, times }): WireSeries => {
     const figures = COUNTS.map((count) => counts[count]);
     const place = KINDS.indexOf(kind);
-    if (times === undefined) return [place, name, figures];
-    return [place, name, figures, sparse(times), times.sumMicros];
+    if (times === undefined) return [place, cut(name), figures];
+    return [place, cut(name), figures, sparse(times), times.sumMicros];
   });
-  const keys = deniedKeys.map(({ policy, key, denied }) => [policy, key, denied]);
-  const up = storeIsUp ? 1 : 0;
   return JSON.stringify({
     v: VERSION,
-    node,
-    inc: incarnation,
-    rev: revision,
-    up,
+    ...{ node, inc: incarnation, rev: revision, up: storeIsUp ? 1 : 0 },
+    ...(overloaded !== undefined && { over: overloaded ? 1 : 0 }),
+    ...(line !== undefined && { line: [line.standing ? 1 : 0, line.waiting] }),
+    modes: snapshot.modes.map(([app, mode]) => [cut(app), MODES.indexOf(mode)]),
+    res: snapshot.resources.map(wireOf),
     series: wire,
-    keys,
+    keys: snapshot.deniedKeys.map(({ policy, key, denied }) => [cut(policy), cut(key), denied]),
   });
 }
 
@@ -122,6 +149,10 @@ export function decodeSnapshot(node: string, text: string): NodeSnapshot | Unrea
       incarnation: wire.inc,
       revision: wire.rev,
       storeIsUp: wire.up === 1,
+      overloaded: wire.over === undefined ? undefined : wire.over === 1,
+      line: wire.line === undefined ? undefined : lineOf(wire.line),
+      modes: listOf(wire.modes).map(modeOf),
+      resources: listOf(wire.res).map(resourceOf),
       series: wire.series.map(seriesOf),
       deniedKeys: wire.keys.map(keyOf),
     };
@@ -147,6 +178,30 @@ function seriesOf(wire: unknown): NodeSeries {
   };
 }
 
+function lineOf(wire: unknown): NonNullable<NodeSnapshot['line']> {
+  const [standing, waiting] = listOf(wire);
+  if (!isCount(waiting)) throw new Error('line');
+  return { standing: standing === 1, waiting };
+}
+
+function modeOf(wire: unknown): NodeSnapshot['modes'][number] {
+  const [app, place] = listOf(wire);
+  const mode = MODES[place as number];
+  if (!isName(app) || mode === undefined) throw new Error('mode');
+  return [app, mode];
+}
+
+function resourceOf(wire: unknown): NodeResource {
+  const [resource, breaker, phase, percent, falls] = listOf(wire);
+  if (!isName(resource) || typeof percent !== 'number' || !isCount(falls)) {
+    throw new Error('resource');
+  }
+  return {
+    ...{ resource, falls, percent: percent < 0 ? undefined : Math.min(percent, 100) },
+    ...{ breaker: BREAKERS[breaker as number], phase: PHASES[phase as number] },
+  };
+}
+
 function timesOf(pairs: readonly unknown[], sum: unknown): LogLinear {
   const times = new LogLinear();
   if (!isCount(sum) || !pairs.every(isCount)) throw new Error('times');
@@ -169,6 +224,8 @@ function listOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new Error('list');
   return value as readonly unknown[];
 }
+
+const cut = (name: string): string => name.slice(0, LONGEST_NAME);
 
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= LONGEST_NAME;

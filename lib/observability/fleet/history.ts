@@ -1,0 +1,182 @@
+import { type Clock } from '../../common/clock.js';
+import { type BoardStore } from '../../stores/board-store.js';
+import { noFigures, Ring, type Figures } from '../rings.js';
+import { historyOf, type SeriesHistory } from '../series-history.js';
+import { SeriesTable } from '../series-table.js';
+import { seriesParts, type Horizon, type Series } from '../series.js';
+import { type FleetState } from '../state.js';
+import { type FleetMerge } from './merge.js';
+
+const MOST_ENTRY_BYTES = 1024;
+const SECOND_MS = 1000;
+const SECONDS = 120;
+/** Series of which a node keeps seconds that does not merge itself. */
+const MOST_SEEN = 100;
+/** The board is read again after so long. */
+const READ_AGAIN_MICROS = 10_000_000;
+
+/** A list of slots on the board. */
+type Kept = 'minutes' | 'hours';
+
+/**
+ * The fleet's past: the node that merges puts minutes and hours on the board, for whoever merges next and for all who
+ * want to see them. Seconds are not worth a write each: a node that looks on keeps those that it has read.
+ */
+export class FleetHistory {
+  /** The minute of the last look. */
+  private written = -1;
+  private readonly seconds = new Map<string, Ring>();
+  private seenMs = 0;
+  private readonly read = new Map<Kept, { readonly table: SeriesTable; readonly atMicros: number }>();
+
+  constructor(
+    private readonly board: BoardStore,
+    private readonly clock: Pick<Clock, 'now' | 'epochMs'>,
+    private readonly maxSeries: number,
+  ) {}
+
+  /** The minute that goes on is on the board with each look, and the hour with each minute. */
+  async keep({ table }: FleetMerge, epochMicros: number): Promise<void> {
+    const minute = table.total.minutes.slotAt(epochMicros);
+    const isNewMinute = minute !== this.written;
+    this.written = minute;
+    for (const horizon of isNewMinute ? (['minutes', 'hours'] as const) : (['minutes'] as const)) {
+      const { length } = table.total[horizon]!;
+      const slot = table.total[horizon]!.slotAt(epochMicros);
+      const entry = entryOf(table.all(), horizon, slot);
+      const oldest = isNewMinute ? slot - length : undefined;
+      if (entry !== undefined) await this.board.putEntry(horizon, slot, entry, oldest);
+    }
+  }
+
+  /** Takes over what the node before has left. */
+  async restore({ table }: FleetMerge): Promise<void> {
+    for (const horizon of ['minutes', 'hours'] as const) {
+      const stale = await this.restoreHorizon(table, horizon);
+      if (stale.length > 0) await this.board.forgetEntries(horizon, stale);
+    }
+  }
+
+  /** What another node has merged. */
+  seen({ atMs, series }: FleetState): void {
+    if (atMs <= this.seenMs) return;
+    this.seenMs = atMs;
+    for (const { name, rate, denied, errors, degraded, used, p50Ms, p99Ms } of series) {
+      let ring = this.seconds.get(name);
+      if (ring === undefined) {
+        if (this.seconds.size >= MOST_SEEN) continue;
+        this.seconds.set(name, (ring = new Ring(SECOND_MS, SECONDS)));
+      }
+      const [degraded1, degraded2, degraded3, degraded4] = degraded;
+      ring.add((atMs - SECOND_MS) * 1000, {
+        ...noFigures(),
+        ...{ spanMs: SECOND_MS, count: rate, denied, errors, used, peak: rate },
+        ...{ degraded1, degraded2, degraded3, degraded4 },
+        ...{ p50: (p50Ms ?? NaN) * 1000, p99: (p99Ms ?? NaN) * 1000 },
+      });
+    }
+  }
+
+  /** A series; `merge` is there where this node merges. */
+  async of(
+    name: string,
+    horizon: Horizon,
+    merge: FleetMerge | undefined,
+  ): Promise<SeriesHistory | undefined> {
+    const ring = await this.ringOf(name, horizon, merge);
+    if (ring === undefined) return undefined;
+    const epochMs = this.clock.epochMs(this.clock.now());
+    return historyOf({ name, horizon, ring }, epochMs * 1000, epochMs);
+  }
+
+  private async ringOf(
+    name: string,
+    horizon: Horizon,
+    merge: FleetMerge | undefined,
+  ): Promise<Ring | undefined> {
+    if (merge === undefined && horizon === 'seconds') return this.seconds.get(name);
+    const parts = seriesParts(name);
+    if (parts === undefined) return undefined;
+    const table = merge?.table ?? (await this.tableOf(horizon as Kept));
+    return table.find(parts.kind, parts.name)?.ring(horizon);
+  }
+
+  /** All that the board has of a horizon. */
+  async tableOf(horizon: Kept): Promise<SeriesTable> {
+    const now = this.clock.now();
+    const known = this.read.get(horizon);
+    if (known !== undefined && now - known.atMicros < READ_AGAIN_MICROS) return known.table;
+    const table = new SeriesTable(this.maxSeries);
+    await this.restoreHorizon(table, horizon);
+    this.read.set(horizon, { table, atMicros: now });
+    return table;
+  }
+
+  /** Gives the slots that are too old. */
+  private async restoreHorizon(table: SeriesTable, horizon: Kept): Promise<string[]> {
+    const { board, clock } = this;
+    const ring = table.total[horizon]!;
+    const oldest = ring.slotAt(clock.epochMs(clock.now()) * 1000) - ring.length;
+    const stale: string[] = [];
+    for (const [slot, text] of Object.entries(await board.entries(horizon))) {
+      if (!(Number(slot) > oldest)) stale.push(slot);
+      else restoreEntry(table, horizon, Number(slot), text);
+    }
+    return stale;
+  }
+}
+
+const FIGURES = Object.keys(noFigures()) as (keyof Figures)[];
+
+type Entry = [kind: string, name: string | null, figures: (number | null)[]];
+
+/** The slot of the busiest series, as much of it as an entry holds. */
+function entryOf(all: readonly Series[], horizon: Kept, slot: number): string | undefined {
+  const found = all.flatMap((series) => {
+    const figures = series.ring(horizon)?.at(slot);
+    return figures === undefined ? [] : [{ series, figures }];
+  });
+  // Capacity is a matter of all requests and of apps; of the others the busiest are worth a place.
+  const rank = ({ kind }: Series): number => ['total', 'app'].indexOf(kind) + 1 || 3;
+  found.sort(
+    (one, other) =>
+      rank(one.series) - rank(other.series) || other.figures.count - one.figures.count,
+  );
+  const entries: Entry[] = [];
+  let text: string | undefined;
+  for (const { series, figures } of found) {
+    const rounded = FIGURES.map((name) => Math.round(figures[name] * 1000) / 1000);
+    entries.push([series.kind, series.of ?? null, rounded]);
+    const longer = JSON.stringify(entries);
+    if (longer.length > MOST_ENTRY_BYTES) break;
+    text = longer;
+  }
+  return text;
+}
+
+function restoreEntry(
+  table: SeriesTable,
+  horizon: Kept,
+  slot: number,
+  text: string,
+): void {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text);
+  } catch {
+    return;
+  }
+  if (!Array.isArray(entries) || !Number.isSafeInteger(slot)) return;
+  for (const entry of entries as Entry[]) {
+    if (!Array.isArray(entry) || !Array.isArray(entry[2])) continue;
+    const [kind, name, values] = entry;
+    const ring: Ring | undefined = table.ensure(kind, name ?? undefined)?.ring(horizon);
+    if (ring === undefined || values.length !== FIGURES.length) continue;
+    const figures = noFigures();
+    FIGURES.forEach((figure, index) => {
+      const value = values[index];
+      if (typeof value === 'number' && Number.isFinite(value)) figures[figure] = value;
+    });
+    ring.add((slot + 0.5) * ring.sizeMs * 1000, figures);
+  }
+}

@@ -1,0 +1,51 @@
+import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
+import { type QuotaStats } from '../limiter/rate-limiter.js';
+import { type JoinedCondition } from './node-condition.js';
+import { type AppState, type QuotaState, type SeriesState } from './state.js';
+
+/** What the document says of the quota. */
+export interface QuotaDocument {
+  readonly cluster?: { readonly capacity?: number | undefined } | undefined;
+  readonly apps?: Readonly<Record<string, { readonly priority?: number | undefined }>> | undefined;
+}
+
+export interface QuotaSeen {
+  readonly stats: QuotaStats | undefined;
+  /** What the ledger says; undefined where nobody has asked it. */
+  readonly status: QuotaStatus | undefined;
+  readonly document: QuotaDocument;
+  readonly condition: Pick<JoinedCondition, 'modes' | 'overloaded'>;
+  readonly series: readonly SeriesState[];
+}
+
+/** The quota as it is shown; undefined where there is none. */
+export function quotaOf({
+  stats,
+  status,
+  document,
+  condition,
+  series,
+}: QuotaSeen): QuotaState | undefined {
+  if (stats === undefined) return undefined;
+  const apps = Object.entries(stats.apps).map(([app, { guaranteed, burst }]): AppState => {
+    const own = status?.apps[app];
+    const seen = series.find(({ name }) => name === `app:${app}`);
+    return {
+      ...{ app, guaranteed, burst, priority: document.apps?.[app]?.priority },
+      ...{ used: seen?.used ?? 0, denied: seen?.denied ?? 0 },
+      ...{ demand: own?.demand, outstanding: own?.outstanding, nodes: own?.nodes },
+      modes: condition.modes.get(app) ?? {},
+    };
+  });
+  // The ledger has 0 where there is no cluster level.
+  const capacity = (status?.capacity ?? document.cluster?.capacity) || undefined;
+  return {
+    capacity,
+    demand: status?.demand,
+    stock: capacity === undefined ? undefined : status?.level,
+    depth: capacity === undefined ? undefined : status?.depth,
+    outstanding: status?.outstanding,
+    overloaded: status?.overloaded ?? condition.overloaded,
+    apps,
+  };
+}

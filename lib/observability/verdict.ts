@@ -1,0 +1,266 @@
+import { plain } from './alerts/alert.js';
+import { type AppState, type SeriesState, type WatchedState } from './state.js';
+
+/** What matters most just now, in one sentence. */
+export interface Verdict {
+  readonly kind:
+    | 'store'
+    | 'overload'
+    | 'line'
+    | 'denials'
+    | 'degraded'
+    | 'breaker'
+    | 'silent'
+    | 'behind'
+    | 'learning'
+    | 'quiet';
+  /** How bad that is. */
+  readonly level: 'good' | 'info' | 'warning' | 'bad';
+  /** One sentence, without control characters of any name. */
+  readonly text: string;
+  /** Why, in one clause; undefined where the sentence says all. */
+  readonly why: string | undefined;
+  /** The series that it is about, for a link. */
+  readonly series: string | undefined;
+}
+
+/** Nodes that say nothing; only a fleet has some. */
+type Seen = WatchedState & {
+  readonly nodes?: readonly { readonly node: string; readonly isSilent: boolean }[];
+};
+
+/** Above this part of the requests denials are worth a sentence, where it is not known yet what is usual. */
+const MANY_DENIED = 0.05;
+const FEWEST_DENIED = 5;
+
+/** The first that holds. Pure: the same state always gives the same sentence. */
+export function verdict(state: Seen): Verdict {
+  return (
+    storeAway(state) ??
+    overloaded(state) ??
+    standing(state) ??
+    denials(state) ??
+    degraded(state) ??
+    breakerOpen(state) ??
+    silent(state) ??
+    behind(state) ??
+    learning(state) ??
+    say('quiet', 'good', `All quiet: ${summary(state)}.`)
+  );
+}
+
+/** Why somebody is turned away, by the tier that decided. */
+export type Cause =
+  | { readonly tier: 'cluster'; readonly demand: number | undefined; readonly capacity: number }
+  | { readonly tier: 'app'; readonly app: string; readonly of: 'guarantee' | 'ceiling'; readonly limit: number } // prettier-ignore
+  | { readonly tier: 'policy'; readonly limit: number; readonly windowMs: number }
+  | { readonly tier: 'fallback'; readonly share: number | undefined };
+
+/** The cause in one clause. */
+export function why(cause: Cause): string {
+  switch (cause.tier) {
+    case 'cluster':
+      return cause.demand === undefined
+        ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
+        : `all apps together ask for ${figure(cause.demand)}/s of ${figure(cause.capacity)}/s`;
+    case 'app':
+      return `${plain(cause.app)} is over its ${cause.of} of ${figure(cause.limit)}/s`;
+    case 'policy':
+      return `more than ${figure(cause.limit)} ${perWindow(cause.windowMs)} by this key`;
+    case 'fallback':
+      return cause.share === undefined
+        ? 'Redis is away; this node has a share of the limit'
+        : `Redis is away; this node has a share of ${figure(cause.share)}/s`;
+  }
+}
+
+function storeAway({ store, nodeCount }: Seen): Verdict | undefined {
+  if (store === undefined || store.awayNodes === 0) return undefined;
+  const { isUp, awayNodes, sinceMs } = store;
+  const since = sinceMs === undefined ? '' : ` since ${timeOf(sinceMs)}`;
+  const who = isUp ? `${nodes(awayNodes)} of ${figure(nodeCount)}` : nodes(awayNodes);
+  const decide = awayNodes === 1 ? 'decides by itself' : 'decide by themselves';
+  return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}${since}.`, {
+    why: 'each has its share of the limits, until Redis answers again',
+    series: 'store',
+  });
+}
+
+function overloaded({ quota, series }: Seen): Verdict | undefined {
+  if (quota?.overloaded !== true) return undefined;
+  const { capacity, demand, apps } = quota;
+  const cause =
+    capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
+  const loser = [...apps].sort((one, other) => other.denied - one.denied)[0];
+  if (loser === undefined || loser.denied === 0) {
+    const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
+    return say('overload', 'warning', text, { why: cause });
+  }
+  const own = series.find(({ name }) => name === `app:${loser.app}`);
+  const part = partOf(demand, capacity);
+  const asked = part === undefined ? '' : `; ${percent(part)} of the capacity asked for`;
+  const text = `${capital(loser.app)} is limited: ${turnedAway(own, loser.denied)}${asked}.`;
+  return say('overload', 'bad', text, { why: cause, series: `app:${loser.app}` });
+}
+
+function standing({ line }: Seen): Verdict | undefined {
+  if (line?.standing !== true) return undefined;
+  const waiting = line.waiting === 0 ? '' : `: ${figure(line.waiting)} wait`;
+  return say('line', 'warning', `Requests stand in line before the application${waiting}.`, {
+    why: 'the event loop has had no rest; the highest tiers go first',
+  });
+}
+
+function denials(state: Seen): Verdict | undefined {
+  const { series, alerts, learning: isLearning, quota } = state;
+  const firing = alerts.filter(
+    ({ rule, state: phase }) => rule === 'denialRise' && phase === 'firing',
+  );
+  const names = new Set(firing.map((alert) => alert.series));
+  const isMany = ({ rate, denied }: SeriesState): boolean =>
+    denied > MANY_DENIED * rate && denied >= FEWEST_DENIED;
+  const found = series
+    .filter((one) => isNamed(one) || one.name === 'total')
+    .filter((one) => names.has(one.name) || (isLearning !== undefined && isMany(one)))
+    // The name of an app or a policy says more than that of all requests.
+    .sort((one, other) => rank(one) - rank(other) || other.denied - one.denied)[0];
+  if (found === undefined || found.denied === 0) return undefined;
+  const app = quota?.apps.find(({ app: name }) => `app:${name}` === found.name);
+  const cause = app === undefined ? undefined : causeOf(app);
+  const text = `${capital(titleOf(found.name))} is limited: ${turnedAway(found, found.denied)}.`;
+  return say('denials', 'warning', text, {
+    why: cause === undefined ? undefined : why(cause),
+    series: found.name,
+  });
+}
+
+const isNamed = ({ name }: SeriesState): boolean => /^(?:app|policy):/.test(name);
+
+function rank({ name }: SeriesState): number {
+  if (name.startsWith('app:')) return 0;
+  return name === 'total' ? 2 : 1;
+}
+
+/** Above its guarantee an app lives on what others leave; above its ceiling it never gets. */
+function causeOf({ app, guaranteed, burst, demand, used }: AppState): Cause {
+  const asked = demand ?? used;
+  if (asked >= burst * 0.95) return { tier: 'app', app, of: 'ceiling', limit: burst };
+  return { tier: 'app', app, of: 'guarantee', limit: guaranteed };
+}
+
+function degraded({ series }: Seen): Verdict | undefined {
+  const low = ({ degraded: [, , level3, level4] }: SeriesState): number => level3 + level4;
+  const found = series
+    .filter((one) => one.name.startsWith('resource:') && low(one) > 0)
+    .sort((one, other) => low(other) - low(one))[0];
+  if (found === undefined) return undefined;
+  const [, , , level4] = found.degraded;
+  const kind = level4 > 0 ? 'default' : 'simplified';
+  const text = `${capital(titleOf(found.name))} gives ${kind} answers: ${figure(low(found))}/s.`;
+  return say('degraded', 'bad', text, { series: found.name });
+}
+
+function breakerOpen({ resources, nodeCount }: Seen): Verdict | undefined {
+  const open = resources.filter(({ breaker }) => breaker === 'open');
+  const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
+  if (found === undefined) return undefined;
+  const others = open.length === 1 ? '' : `, and ${open.length - 1} more`;
+  const where = nodeCount > 1 ? ` on ${found.openNodes} of ${nodes(nodeCount)}` : '';
+  const text = `The breaker of ${plain(found.resource)} is open${where}${others}.`;
+  return say('breaker', 'warning', text, { series: `resource:${found.resource}` });
+}
+
+function silent({ nodes: all = [] }: Seen): Verdict | undefined {
+  const gone = all.filter(({ isSilent }) => isSilent);
+  if (gone.length === 0) return undefined;
+  const others = gone.length === 1 ? ' is' : ` and ${gone.length - 1} more are`;
+  const text = `${capital(gone[0]!.node)}${others} silent, and did not say goodbye.`;
+  return say('silent', 'warning', text);
+}
+
+function behind({ config, nodeCount }: Seen): Verdict | undefined {
+  if (config === undefined || config.behind === 0) return undefined;
+  const are = config.behind === 1 ? 'is' : 'are';
+  const text = `${config.behind} of ${nodes(nodeCount)} ${are} not on revision ${config.revision} yet.`;
+  return say('behind', 'info', text);
+}
+
+function learning(state: Seen): Verdict | undefined {
+  if (state.learning === undefined) return undefined;
+  const { minutes, needed } = state.learning;
+  const text = `Learning what is usual (${minutes} of ${needed} min): ${summary(state)}.`;
+  return say('learning', 'info', text);
+}
+
+function summary({ series, nodeCount }: Seen): string {
+  const total = series.find(({ name }) => name === 'total');
+  const rate = total?.rate ?? 0;
+  const who = `${nodes(nodeCount)} ${nodeCount === 1 ? 'decides' : 'decide'}`;
+  if (rate === 0) return `${nodeCount === 1 ? '1 node has' : `${nodes(nodeCount)} have`} nothing to decide`;
+  return `${who} ${figure(rate)}/s, ${percent((total?.denied ?? 0) / rate)} denied`;
+}
+
+function turnedAway(series: SeriesState | undefined, denied: number): string {
+  const rate = series?.rate ?? 0;
+  if (rate <= 0 || denied <= 0) return `${figure(denied)}/s turned away`;
+  const each = rate / denied;
+  if (each > 20) return `${percent(denied / rate)} turned away`;
+  return each < 1.5 ? 'nearly all turned away' : `1 in ${Math.round(each)} turned away`;
+}
+
+function partOf(demand: number | undefined, capacity: number | undefined): number | undefined {
+  return demand === undefined || !capacity ? undefined : demand / capacity;
+}
+
+function say(
+  kind: Verdict['kind'],
+  level: Verdict['level'],
+  text: string,
+  more: Partial<Pick<Verdict, 'why' | 'series'>> = {},
+): Verdict {
+  return { kind, level, text, why: more.why, series: more.series };
+}
+
+const titleOf = (name: string): string => {
+  if (name === 'total') return 'traffic';
+  const of = name.slice(name.indexOf(':') + 1);
+  return name.startsWith('policy:') ? `policy ${of}` : of;
+};
+
+const capital = (text: string): string => {
+  const shown = plain(text);
+  return `${shown.slice(0, 1).toUpperCase()}${shown.slice(1)}`;
+};
+
+const nodes = (count: number): string => `${figure(count)} ${count === 1 ? 'node' : 'nodes'}`;
+
+/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
+export function figure(value: number): string {
+  if (value >= 999_950) return `${fixed(value / 1_000_000)}M`;
+  if (value >= 9999.5) return `${fixed(value / 1000)}k`;
+  return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+}
+
+const fixed = (value: number): string =>
+  value.toLocaleString('en', { maximumFractionDigits: value < 100 ? 1 : 0 });
+
+/** `0.2 %`, `104 %`. */
+export function percent(part: number): string {
+  const value = part * 100;
+  const digits = value !== 0 && value < 10 ? 1 : 0;
+  if (value > 0 && value < 0.05) return '< 0.1 %';
+  return `${value.toLocaleString('en', { maximumFractionDigits: digits })} %`;
+}
+
+function perWindow(windowMs: number): string {
+  if (windowMs === 1000) return 'a second';
+  if (windowMs === 60_000) return 'a minute';
+  if (windowMs === 3_600_000) return 'an hour';
+  if (windowMs === 86_400_000) return 'a day';
+  return `in ${(windowMs / 1000).toLocaleString('en')} s`;
+}
+
+/** Of the day, as the clock of the process has it. */
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 16) + ' UTC';
+}
