@@ -4,14 +4,14 @@ import { ensureLibrary } from './support/compile.mjs';
 import { dashboardOf } from './support/grafana.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { prometheusRules } from './support/prometheus-rules.mjs';
-import { inRoot } from './support/root.mjs';
+import { inRoot, modules } from './support/root.mjs';
 import { main } from './support/step.mjs';
 
 await main(async () => {
   await ensureInstall();
   await ensureLibrary();
-  const { FAMILIES } = await import('../dist/observability/families.js');
-  const { checkAlerts } = await import('../dist/observability/alerts/rules.js');
+  const { FAMILIES } = await import(`${modules}/observability/families.js`);
+  const { checkAlerts } = await import(`${modules}/observability/alerts/rules.js`);
   await mkdir(inRoot('ops'), { recursive: true });
   const dashboard = JSON.stringify(dashboardOf(FAMILIES), null, 2);
   await writeFile(inRoot('ops/grafana-dashboard.json'), `${dashboard}\n`);

@@ -204,6 +204,87 @@ const DEFINITIONS: readonly Definition[] = [
     },
   },
   {
+    name: 'weir_cluster_capacity_tokens',
+    otel: 'weir.cluster.capacity',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens per second that all apps share; by the process that leads, so take the max.',
+    labels: [],
+    read: ({ ledger }, _, add) => ledger && ledger.capacity > 0 && add(ledger.capacity),
+  },
+  {
+    name: 'weir_cluster_demand_tokens',
+    otel: 'weir.cluster.demand',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens per second that all apps together ask for; by the process that leads.',
+    labels: [],
+    read: ({ ledger }, _, add) => ledger && add(ledger.demand),
+  },
+  {
+    name: 'weir_cluster_outstanding_tokens',
+    otel: 'weir.cluster.outstanding',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens that are leased to processes; by the process that leads.',
+    labels: [],
+    read: ({ ledger }, _, add) => ledger && add(ledger.outstanding),
+  },
+  {
+    name: 'weir_cluster_stock_tokens',
+    otel: 'weir.cluster.stock',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens of the cluster that may be taken at once now; by the process that leads.',
+    labels: [],
+    read: ({ ledger }, _, add) => ledger && ledger.capacity > 0 && add(ledger.level),
+  },
+  {
+    name: 'weir_cluster_overloaded',
+    otel: 'weir.cluster.overloaded',
+    unit: '1',
+    kind: 'gauge',
+    help: '1 while all apps together ask for more than the capacity; by the process that leads.',
+    labels: [],
+    read: ({ ledger }, _, add) => ledger && add(ledger.overloaded ? 1 : 0),
+  },
+  {
+    name: 'weir_app_guaranteed_tokens',
+    otel: 'weir.app.guaranteed',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens per second that the app is sure of; by the process that leads.',
+    labels: ['app'],
+    read: ({ ledger }, names, add) => addApps(ledger, names, add, 'guaranteed'),
+  },
+  {
+    name: 'weir_app_ceiling_tokens',
+    otel: 'weir.app.ceiling',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens per second that the app never exceeds; by the process that leads.',
+    labels: ['app'],
+    read: ({ ledger }, names, add) => addApps(ledger, names, add, 'burst'),
+  },
+  {
+    name: 'weir_app_demand_tokens',
+    otel: 'weir.app.demand',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens per second that the app asks for; by the process that leads.',
+    labels: ['app'],
+    read: ({ ledger }, names, add) => addApps(ledger, names, add, 'demand'),
+  },
+  {
+    name: 'weir_app_outstanding_tokens',
+    otel: 'weir.app.outstanding',
+    unit: '{token}',
+    kind: 'gauge',
+    help: 'Tokens of the app that are leased to processes; by the process that leads.',
+    labels: ['app'],
+    read: ({ ledger }, names, add) => addApps(ledger, names, add, 'outstanding'),
+  },
+  {
     name: 'weir_store_up',
     otel: 'weir.store.up',
     unit: '1',
@@ -624,6 +705,15 @@ const DEFINITIONS: readonly Definition[] = [
     },
   },
   {
+    name: 'weir_config_nodes_behind',
+    otel: 'weir.config.nodes_behind',
+    unit: '{node}',
+    kind: 'gauge',
+    help: 'Processes that are not on the latest revision; by the process that leads.',
+    labels: [],
+    read: ({ nodesBehind }, _, add) => nodesBehind !== undefined && add(nodesBehind),
+  },
+  {
     name: 'weir_alerts_firing',
     otel: 'weir.alerts.firing',
     unit: '{alert}',
@@ -653,6 +743,17 @@ const DEFINITIONS: readonly Definition[] = [
     read: (_, { version }, add) => add(1, version),
   },
 ];
+
+function addApps(
+  ledger: Facts['ledger'],
+  names: MetricNames,
+  add: Add,
+  field: 'guaranteed' | 'burst' | 'demand' | 'outstanding',
+): void {
+  for (const [app, status] of Object.entries(ledger?.apps ?? {})) {
+    if (names.of('app', app) === app) add(status[field], app);
+  }
+}
 
 const sumOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0);

@@ -19,6 +19,7 @@ import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from '../requests/module-tokens.js';
 import { Transports } from '../requests/transport.js';
+import { type BoardStore } from '../stores/board-store.js';
 import { MemoryBoard } from '../stores/memory/memory-board.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { Fleet } from './fleet/fleet.js';
@@ -82,8 +83,11 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
       again: (name, count, text) =>
         logger.warn(`Alerts to ${name}: ${text} (${count} times within a minute)`),
     });
+    const board = options.fleet ? boardOf(limiter, clock) : undefined;
     this.alerting = new Alerting({
       ...{ nodeId, service, clock },
+      // Of a process by itself there is nothing to agree upon.
+      ...(board?.isShared === true && { board }),
       sinks: [logSink(new Logger('RateLimitAlerts')), ...options.sinks],
       fault: (name, text) => this.sinkLog.add(name, text),
     });
@@ -92,22 +96,22 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     const failed = (error: unknown): void => this.log.add('tick', error);
     this.monitor = new Monitor(nodeId, options, sources, clock, failed, this.alerting);
     this.monitor.cluster = service;
-    this.monitor.isAlarmed = () => this.alerting.alerts.isAlarmed;
+    this.monitor.isAlarmed = () => this.alerting.isAlarmed;
     const silent = (_: string, error: unknown): void =>
       logger.warn(`The figures of this process could not be shared: ${quotedError(error)}`);
     const silentAgain = (name: string, _: number, error: unknown): void => silent(name, error);
     this.fleetLog = new MinuteLog(clock, { once: silent, again: silentAgain });
-    if (options.fleet) this.monitor.shared = this.openFleet(nodeId, clock);
+    if (board !== undefined) this.monitor.shared = this.openFleet(nodeId, board, clock);
   }
 
-  private openFleet(nodeId: string, clock: Clock): Fleet {
-    const { monitor, limiter } = this;
-    const { redis } = limiter;
-    const board = redis === undefined ? new MemoryBoard(clock) : new RedisBoard(redis, clock);
+  private openFleet(nodeId: string, board: BoardStore, clock: Clock): Fleet {
+    const { monitor, limiter, alerting } = this;
     return new Fleet({
       ...{ nodeId, board, clock, maxSeries: this.options.maxSeries },
       snapshot: () => monitor.snapshot(),
       about: (seen) => monitor.fleetContext(seen),
+      leads: async (epochMicros) => await alerting.fleet?.begin(epochMicros),
+      follows: () => alerting.fleet?.end(),
       nodes: () => limiter.stats().store?.nodes ?? 1,
       isAlarmed: () => monitor.isAlarmed(),
       useSalt: (salt) => (monitor.salt = salt),
@@ -147,6 +151,10 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     this.fleetLog.close();
     this.sinkLog.close();
   }
+}
+
+function boardOf({ redis }: RateLimiter, clock: Clock): BoardStore {
+  return redis === undefined ? new MemoryBoard(clock) : new RedisBoard(redis, clock);
 }
 
 export const monitorProviders: Provider[] = [

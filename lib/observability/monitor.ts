@@ -55,8 +55,8 @@ export interface Tick {
   readonly nowMicros: number;
 }
 
-/** What the ledger said is true for about so long. */
-const LEDGER_MICROS = 10_000_000;
+/** What the one that merges has seen is true for about so long. */
+const LED_MICROS = 10_000_000;
 
 const SHOWN_KEYS = 10;
 const SHOWN_HASH = 8;
@@ -88,11 +88,11 @@ export abstract class RateLimitMonitor {
   /** All metrics, in the text format of Prometheus. */
   abstract text(): string;
 
-  /** What fires, what may soon, and what is over since a minute. */
+  /** What fires, what may soon, and what is over since a minute. In a fleet those of all are in `fleet()`. */
   abstract alerts(): Alert[];
 
-  /** Alerts of a rule are looked at, but not told until then: of one series, or of all. By this process. */
-  abstract mute(rule: RuleName, series: string | undefined, until: Date): void;
+  /** Alerts of a rule are looked at, but not told until then: of one series, or of all. Resolves when the fleet knows. */
+  abstract mute(rule: RuleName, series: string | undefined, until: Date): Promise<void>;
 
   /** @internal What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
@@ -123,8 +123,14 @@ export class Monitor extends RateLimitMonitor {
   document: QuotaDocument = {};
   /** The cluster, or the service if there is no cluster. */
   cluster = 'default';
-  /** What the ledger said when this process asked it last, as the one that merges. */
-  private ledger: { readonly status: QuotaStatus; readonly atMicros: number } | undefined;
+  /** What this process knows as the one that merges. */
+  private led:
+    | {
+        readonly ledger: QuotaStatus | undefined;
+        readonly behind: number;
+        readonly atMicros: number;
+      }
+    | undefined;
   /** Of the hashes of keys; a fleet shares one. */
   salt: Uint8Array = randomBytes(SALT_BYTES);
   /** Set where figures are shared with other processes. */
@@ -182,9 +188,8 @@ export class Monitor extends RateLimitMonitor {
     const condition = joinConditions([conditionOf(facts)]);
     const { resources, line } = condition;
     const series = this.table.all().map((one) => stateOf(one, nowMicros));
-    const { ledger, document } = this;
-    const isFresh = ledger !== undefined && nowMicros - ledger.atMicros < LEDGER_MICROS;
-    const status = isFresh ? ledger.status : undefined;
+    const { document } = this;
+    const status = this.leading()?.ledger;
     return {
       atMs: Math.round(this.clock.epochMs(nowMicros)),
       nodeId: this.nodeId,
@@ -220,11 +225,13 @@ export class Monitor extends RateLimitMonitor {
   }
 
   /** What this process adds to the figures that it has merged. */
-  async fleetContext({ condition, series }: FleetSeen): Promise<FleetContext> {
+  async fleetContext({ merge, condition, series, epochMicros }: FleetSeen): Promise<FleetContext> {
     const facts = this.sources.facts();
+    await this.alerting?.lookAtFleet({ epochMicros, facts, merge, condition });
     const { document, cluster } = this;
     const status = await this.sources.quotaStatus();
-    this.ledger = status && { status, atMicros: this.clock.now() };
+    const behind = condition.config?.behind ?? 0;
+    this.led = { ledger: status, behind, atMicros: this.clock.now() };
     return {
       cluster,
       store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
@@ -252,7 +259,9 @@ export class Monitor extends RateLimitMonitor {
   }
 
   families(): Family[] {
-    const facts = this.sources.facts();
+    const led = this.leading();
+    const own = this.sources.facts();
+    const facts: Facts = { ...own, ledger: led?.ledger, nodesBehind: led?.behind };
     // A name that has counted since the last tick gets its place first: no series may begin as part of another.
     this.fill(facts);
     this.table.admitAll(this.reading);
@@ -261,7 +270,7 @@ export class Monitor extends RateLimitMonitor {
       if (table.isNamed(kind, name)) return name;
       return table.isRefused(kind, name) ? OTHER : undefined;
     };
-    const firing = this.alerting?.alerts.firing() ?? [];
+    const firing = this.alerting?.firing() ?? [];
     return this.families_.read(facts, { of, dropped: table.dropped, version, firing });
   }
 
@@ -270,11 +279,11 @@ export class Monitor extends RateLimitMonitor {
   }
 
   alerts(): Alert[] {
-    return this.alerting?.alerts.list() ?? [];
+    return this.alerting?.list() ?? [];
   }
 
-  mute(rule: RuleName, series: string | undefined, until: Date): void {
-    this.alerting?.alerts.mute(rule, series, until);
+  async mute(rule: RuleName, series: string | undefined, until: Date): Promise<void> {
+    await this.alerting?.mute(rule, series, until);
   }
 
   series(kind: SeriesKind, name?: string): Series | undefined {
@@ -306,6 +315,11 @@ export class Monitor extends RateLimitMonitor {
     this.alerting?.look({ nowMicros, facts, series: this.table.all() });
     this.events.emit('tick', { nowMicros });
     this.shared?.tick(nowMicros);
+  }
+
+  private leading(): Monitor['led'] {
+    const { led } = this;
+    return led !== undefined && this.clock.now() - led.atMicros < LED_MICROS ? led : undefined;
   }
 
   private markChanges(facts: Facts, nowMicros: number): void {

@@ -29,7 +29,11 @@ export interface SeriesHistory {
  * on the ring's clock.
  */
 export function historyOf(
-  { name, horizon, ring }: { readonly name: string; readonly horizon: Horizon; readonly ring: Ring },
+  {
+    name,
+    horizon,
+    ring,
+  }: { readonly name: string; readonly horizon: Horizon; readonly ring: Ring },
   nowMicros: number,
   epochMs: number,
 ): SeriesHistory {

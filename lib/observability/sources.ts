@@ -60,6 +60,9 @@ export interface Facts {
   readonly overloaded: boolean | undefined;
   /** Apps that may have more or less since the last tick. */
   readonly adjusts: readonly QuotaAdjust[];
+  /** Only of the process that leads: what the ledger says, and how many nodes are not on the latest revision. */
+  readonly ledger?: QuotaStatus | undefined;
+  readonly nodesBehind?: number | undefined;
 }
 
 const MOST_ADJUSTS = 32;

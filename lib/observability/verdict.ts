@@ -89,8 +89,7 @@ function storeAway({ store, nodeCount }: Seen): Verdict | undefined {
 function overloaded({ quota, series }: Seen): Verdict | undefined {
   if (quota?.overloaded !== true) return undefined;
   const { capacity, demand, apps } = quota;
-  const cause =
-    capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
+  const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
   const loser = [...apps].sort((one, other) => other.denied - one.denied)[0];
   if (loser === undefined || loser.denied === 0) {
     const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
@@ -196,7 +195,8 @@ function summary({ series, nodeCount }: Seen): string {
   const total = series.find(({ name }) => name === 'total');
   const rate = total?.rate ?? 0;
   const who = `${nodes(nodeCount)} ${nodeCount === 1 ? 'decides' : 'decide'}`;
-  if (rate === 0) return `${nodeCount === 1 ? '1 node has' : `${nodes(nodeCount)} have`} nothing to decide`;
+  if (rate === 0)
+    return `${nodeCount === 1 ? '1 node has' : `${nodes(nodeCount)} have`} nothing to decide`;
   return `${who} ${figure(rate)}/s, ${percent((total?.denied ?? 0) / rate)} denied`;
 }
 

@@ -4,6 +4,20 @@ export interface BoardEntry {
   readonly text: string | undefined;
 }
 
+export interface MarkedText {
+  readonly mark: string;
+  readonly text: string;
+}
+
+/** What stands on the board under a mark: the mark is its first line. */
+export function markedText(text: string | undefined): MarkedText | undefined {
+  if (text === undefined) return undefined;
+  const end = text.indexOf('\n');
+  return end < 0
+    ? { mark: text, text: '' }
+    : { mark: text.slice(0, end), text: text.slice(end + 1) };
+}
+
 /**
  * Where the nodes of a fleet put their figures, so that one of them can show all. Only the right to lead is agreed
  * upon; the rest is plain reads and writes, and whoever reads checks what is there.
@@ -28,6 +42,18 @@ export interface BoardStore {
   /** The same for a text of a few characters. */
   peek(name: string): Promise<string | undefined>;
   set(name: string, text: string, ttlMs: number): Promise<void>;
+  /** A text that several may write, with the mark of who did; see `swap`. */
+  marked(name: string): Promise<MarkedText | undefined>;
+  /**
+   * Writes a text over the one with the mark that was read (undefined: over none). False if another one is there by now:
+   * then nothing was written, and whoever asks has to read that one.
+   */
+  swap(
+    name: string,
+    readMark: string | undefined,
+    next: MarkedText,
+    ttlMs: number,
+  ): Promise<boolean>;
   /** Entries of a list of slots of time; what is there for that slot is written over, and that before `oldest` forgotten. */
   entries(name: string): Promise<Readonly<Record<string, string>>>;
   putEntry(name: string, slot: number, text: string, oldest?: number): Promise<void>;

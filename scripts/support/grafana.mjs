@@ -41,9 +41,13 @@ const ROWS = [
     title: 'Quota',
     panels: [
       {
-        title: 'Tokens used by app',
+        title: 'Tokens used by app, of the capacity',
         unit: 'short',
-        queries: [rate('weir_quota_used_tokens_total', QUOTA, ['app'])],
+        queries: [
+          rate('weir_quota_used_tokens_total', QUOTA, ['app']),
+          { expr: `max(weir_cluster_capacity_tokens{${JOB}})`, legend: 'capacity' },
+          { expr: `max(weir_cluster_demand_tokens{${JOB}})`, legend: 'asked for' },
+        ],
       },
       {
         title: 'Denied by app and tier',

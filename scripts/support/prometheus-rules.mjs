@@ -5,7 +5,7 @@ const DIFFERENCES = [
   'qpsRise looks at 1 min instead of 10 s, which is less than two scrapes; a new level is the usual one as soon as the baseline has it.',
   'What is usual goes on to be measured while an alert fires, and after a start a short time counts as much as a long one.',
   'An alert is over once its expression was false for hold; there is no 0.8 of the threshold in between.',
-  'peak and overload are not there: the capacity is no metric of a process. Neither are new usual and mute.',
+  'peak is not there: it looks at a week. nodeSilent is not: what is not scraped is `up == 0`. Neither are new usual and mute.',
   'All requests of a job are one series; only breakers and falls are by resource.',
 ];
 
@@ -130,6 +130,16 @@ const EXPRESSIONS = {
     expr: 'max by (job) (weir_overload_standing) == 1',
     forMs: afterMs,
     says: 'requests stand in line before the application',
+  }),
+  overload: ({ afterMs }) => ({
+    expr: 'max by (job) (weir_cluster_overloaded) == 1',
+    forMs: afterMs,
+    says: 'all apps together ask for more than the capacity',
+  }),
+  configBehind: ({ afterMs }) => ({
+    expr: 'max by (job) (weir_config_nodes_behind) > 0',
+    forMs: afterMs,
+    says: '{{ $value | humanize }} nodes are not on the latest revision of the configuration',
   }),
   breakerOpen: ({ afterMs }) => ({
     expr: 'max by (job, resource) (weir_breaker_state{state="open"}) == 1',

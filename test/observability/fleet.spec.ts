@@ -7,9 +7,8 @@ import {
   encodeSnapshot,
   type NodeSnapshot,
 } from '../../lib/observability/fleet/snapshot.js';
-import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
-import { type BoardStore } from '../../lib/stores/board-store.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { SharedBoard } from './shared-board.js';
 import { nothingElse, series, snapshot } from './snapshots.js';
 
 const SECOND = 1_000_000;
@@ -189,32 +188,6 @@ describe('FleetMerge', () => {
     expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
   });
 });
-
-/** A board of several processes: one of them leads until its term is over. */
-class SharedBoard extends MemoryBoard {
-  override readonly isShared = true as unknown as false;
-  leader: { mark: object; until: number } | undefined;
-  isAway = false;
-
-  constructor(private readonly time: ManualClock) {
-    super(time);
-  }
-
-  of(mark: object): BoardStore {
-    const view = Object.create(this) as BoardStore & { close(): void };
-    view.lead = (termMs) => {
-      if (this.isAway) return Promise.reject(new Error('away'));
-      const now = this.time.now();
-      if (this.leader === undefined || this.leader.until <= now || this.leader.mark === mark) {
-        this.leader = { mark, until: now + termMs * 1000 };
-      }
-      return Promise.resolve(this.leader.mark === mark);
-    };
-    view.resign = () => Promise.resolve(void (this.leader = undefined));
-    view.close = () => {};
-    return view;
-  }
-}
 
 describe('Fleet', () => {
   function stage(names = ['a', 'b', 'c']) {

@@ -10,7 +10,7 @@ const SECOND = 1_000_000;
 describe('Monitor', () => {
   const counted = { count: 0 };
   const sources = {
-    facts: () => ({}),
+    facts: () => ({ adjusts: [] }),
     read: (_: unknown, into: Reading) => void (into.total.count = counted.count),
     tick: () => {},
     stop: () => {},

@@ -70,7 +70,8 @@ describe('ops/prometheus-rules.yml', () => {
   );
 });
 
-const isState = (rule: string): boolean => rule === 'storeAway' || rule === 'breakerOpen';
+const STATES = ['storeAway', 'breakerOpen', 'configBehind'];
+const isState = (rule: string): boolean => STATES.includes(rule);
 
 type PromTest = ReturnType<typeof testOf>;
 
@@ -117,10 +118,12 @@ function seriesOf(rule: string, parts: readonly Part[]) {
   });
   const job = 'job="shop",instance="a"';
   if (parts.some((part) => 'holds' in part)) {
-    const [name, on, off] =
-      rule === 'storeAway'
-        ? [`weir_store_up{${job}}`, 0, 1]
-        : [`weir_breaker_state{${job},resource="db",state="open"}`, 1, 0];
+    const states: Readonly<Record<string, [name: string, on: number, off: number]>> = {
+      storeAway: [`weir_store_up{${job}}`, 0, 1],
+      breakerOpen: [`weir_breaker_state{${job},resource="db",state="open"}`, 1, 0],
+      configBehind: [`weir_config_nodes_behind{${job}}`, 2, 0],
+    };
+    const [name, on, off] = states[rule]!;
     const values = (parts as Steady[]).map(
       ({ seconds, holds }) => `${holds ? on : off}x${seconds - 1}`,
     );

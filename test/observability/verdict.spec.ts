@@ -53,7 +53,12 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
       undefined,
       { resources: [resource as FleetState['resources'][number]] },
     ],
-    ['degraded', 'Product gives simplified answers: 3/s.', undefined, { series: low }],
+    [
+      'degraded',
+      'Product gives simplified answers: 3/s.',
+      undefined,
+      { series: low, learning: undefined },
+    ],
     [
       'denials',
       'Search is limited: 1 in 5 turned away.',

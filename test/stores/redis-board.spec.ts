@@ -1,5 +1,9 @@
 import { Cluster, Redis } from 'ioredis';
+import { type Alert } from '../../lib/observability/alerts/alert.js';
+import { Alerting } from '../../lib/observability/alerts/alerting.js';
 import { Fleet } from '../../lib/observability/fleet/fleet.js';
+import { type NodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
+import { type Facts } from '../../lib/observability/sources.js';
 import { noCounts } from '../../lib/observability/series.js';
 import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
 import { wireOf } from '../../lib/stores/redis/wire.js';
@@ -9,6 +13,10 @@ import { ManualClock } from '../support/manual-clock.js';
 import { nothingElse, snapshot } from '../observability/snapshots.js';
 
 type Client = Redis | Cluster;
+
+const OPEN: NodeSnapshot['resources'][number] = {
+  ...{ resource: 'db', breaker: 'open', phase: undefined, percent: undefined, falls: 0 },
+};
 
 describe('the board in Redis', () => {
   const clients: Client[] = [];
@@ -58,29 +66,52 @@ describe('the board in Redis', () => {
       expect(await other.entries('minutes')).toEqual({ '11': 'eleven' });
       await one.forgetEntries('minutes', ['11']);
       expect(await other.entries('minutes')).toEqual({});
+      expect(await one.marked('alerts')).toBeUndefined();
+      const text = 'a text\nof two lines';
+      expect(await one.swap('alerts', undefined, { mark: 'm1', text }, 60_000)).toBe(true);
+      expect(await other.marked('alerts')).toEqual({ mark: 'm1', text });
+      // Who has not read it does not write over it; asked twice, the answer is the same.
+      const late = { mark: 'm2', text: 'late' };
+      expect(await other.swap('alerts', undefined, late, 60_000)).toBe(false);
+      expect(await one.swap('alerts', undefined, { mark: 'm1', text }, 60_000)).toBe(true);
+      expect(await other.swap('alerts', 'm1', late, 60_000)).toBe(true);
+      expect(await one.marked('alerts')).toEqual(late);
       await one.remove('a');
       expect(await other.nodes()).toEqual(['b']);
       expect(wireOf(clients[0]!).calls.board.times.count).toBeGreaterThan(10);
     },
   );
 
-  it('lets one of three processes merge, and another one when that is gone', async () => {
+  it('lets one of three processes merge and tell, and another one when that is gone', async () => {
     const connect = await connectionTo('server');
     const clock = new ManualClock(0);
+    const told: Alert[] = [];
     const stage = await Promise.all(
       ['a', 'b', 'c'].map(async (nodeId, place) => {
         const client = await ready(connect());
         const board = boardOn(client, clock);
         const counts = noCounts();
+        const send = (batch: readonly Alert[]): void => void told.push(...batch);
+        const alerting = new Alerting({
+          ...{ nodeId, service: 'shop', clock, sinks: [{ send }], fault: () => {}, board },
+        });
         const fleet = new Fleet({
-          ...{ nodeId, board, clock, maxSeries: 100, nodes: () => 3, isAlarmed: () => false },
+          ...{ nodeId, board, clock, maxSeries: 100, nodes: () => 3 },
+          isAlarmed: () => alerting.isAlarmed,
+          leads: (epochMicros) => alerting.fleet!.begin(epochMicros),
+          follows: () => alerting.fleet!.end(),
           useSalt: () => {},
           failed: () => {},
-          about: nothingElse,
+          about: async (seen) => {
+            await alerting.lookAtFleet({ ...seen, facts: { limiter: {} } as Facts });
+            return nothingElse();
+          },
           snapshot: () =>
-            snapshot(nodeId, [
-              { kind: 'total', name: '', counts: { ...counts }, times: undefined },
-            ]),
+            snapshot(
+              nodeId,
+              [{ kind: 'total', name: '', counts: { ...counts }, times: undefined }],
+              { resources: [OPEN] },
+            ),
         });
         return { nodeId, client, fleet, counts, place };
       }),
@@ -95,8 +126,9 @@ describe('the board in Redis', () => {
       }
     };
     const leader = () => [...living].filter(({ fleet }) => fleet.isLeading);
-    for (let second = 0; second < 20; second++) await turn();
+    for (let second = 0; second < 45; second++) await turn();
     expect(leader()).toHaveLength(1);
+    expect(told).toMatchObject([{ rule: 'breakerOpen', series: 'resource:db', state: 'firing' }]);
     for (const { fleet } of stage) {
       const state = await fleet.state();
       expect(state).toMatchObject({ nodeCount: 3, isShared: true });
@@ -114,6 +146,8 @@ describe('the board in Redis', () => {
       { what: 'another leader', intervalMs: 100 },
     );
     expect(leader()[0]!.nodeId).not.toBe(gone!.nodeId);
+    for (let second = 0; second < 5; second++) await turn();
+    expect(told.filter(({ rule }) => rule === 'breakerOpen')).toHaveLength(1);
   });
 
   async function connectionTo(kind: 'server' | 'cluster'): Promise<() => Client> {

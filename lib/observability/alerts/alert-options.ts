@@ -121,6 +121,8 @@ export class StatesOptions {
   storeAway = new HeldOptions('critical', '10s');
   overload = new HeldOptions('warning', '60s');
   line = new HeldOptions('warning', '60s');
+  nodeSilent = new HeldOptions('warning', '10s');
+  configBehind = new HeldOptions('warning', '60s');
   breakerOpen = new HeldOptions('warning', '30s');
   levelHeld = new HeldOptions('critical', '5m');
   relapse = new RelapseOptions();

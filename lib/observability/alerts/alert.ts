@@ -14,7 +14,7 @@ export const plain = (text: string): string =>
 export interface Alert {
   /** `qpsRise`, `degraded.level3`, `storeAway`… */
   readonly rule: string;
-  /** `total`, `store`, `app:…`, `policy:…` or `resource:…`. */
+  /** `total`, `store`, `app:…`, `policy:…`, `resource:…` or `node:…`. */
   readonly series: string;
   readonly state: Exclude<AlertPhase, 'quiet' | 'learning'>;
   readonly severity: Severity;
@@ -56,6 +56,8 @@ const STATE_TEXTS: Readonly<Record<string, string>> = {
   storeAway: 'Redis does not answer; processes decide by themselves',
   overload: 'all apps together ask for more than the capacity',
   line: 'requests stand in line before the application',
+  nodeSilent: 'says nothing, and did not say that it leaves',
+  configBehind: 'not all nodes are on the latest revision of the configuration',
   breakerOpen: 'the breaker is open',
   levelHeld: 'answers are of level 3 or 4',
   relapse: 'falls back again and again',

@@ -149,6 +149,11 @@ const statesSchema = group({
   storeAway: held('Redis does not answer', states.storeAway),
   overload: held('All apps together ask for more than the capacity', states.overload),
   line: held('Requests stand in line before the application', states.line),
+  nodeSilent: held(
+    'A node of the fleet says nothing, and did not say that it leaves',
+    states.nodeSilent,
+  ),
+  configBehind: held('Nodes of the fleet are not on the latest revision', states.configBehind),
   breakerOpen: held("The breaker of a resource's calls is open", states.breakerOpen),
   levelHeld: held('A resource answers with level 3 or 4', states.levelHeld),
   relapse: field(

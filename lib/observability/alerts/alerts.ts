@@ -1,37 +1,31 @@
 import { type Clock } from '../../common/clock.js';
 import { spread } from '../../common/ids.js';
-import { InvalidArgumentError } from '../../common/errors.js';
-import { oneOf } from '../../common/validate.js';
 import { type FiringCount } from '../families.js';
 import { OTHER } from '../series-table.js';
 import { type Series } from '../series.js';
-import { type Facts } from '../sources.js';
 import { fingerprintOf, sentenceOf, type Alert, type AlertOrigin } from './alert.js';
-import { Conditions } from './conditions.js';
+import { Conditions, type StatesSeen } from './conditions.js';
 import { checkAlerts, isHeld, type AlertSettings, type Mute, type Rule } from './rules.js';
-import { RULE_NAMES, type RuleName } from './rule-names.js';
+import { type Muted } from './mutes.js';
 import { AlertStates, type Standing } from './states.js';
 
-/** A table with the series and what all parts have counted, as of one second. */
+/** What is looked at: the series, and how things stand, at one instant. */
 export interface Seen {
   readonly nowMicros: number;
-  readonly facts: Facts;
+  readonly states: StatesSeen;
   readonly series: readonly Series[];
-}
-
-/**
- * Who tells for the fleet. Each process tells for itself as long as nobody leads; where somebody does, the
- * others look only at what each must see for itself.
- */
-export interface AlertLead {
-  readonly leads: boolean;
+  /** What an app never exceeds, in tokens per second. */
+  readonly ceilingOf: (app: string) => number | undefined;
+  /** Processes that share the store. */
+  readonly nodes: number;
 }
 
 export interface AlertParts extends AlertOrigin {
   readonly clock: Clock;
-  /** Told of what begins and ends, together for each second. */
-  readonly tell: (alerts: readonly Alert[]) => void;
-  readonly lead?: AlertLead;
+  /** Whether a rule is looked at here. Default: all are. */
+  readonly watches?: (rule: Rule) => boolean;
+  /** The instants of `look` are microseconds since 1970. Default: they are of the clock. */
+  readonly isWallTime?: boolean;
 }
 
 /** Of the processes that see the store away about so many tell, and not all at the same instant. */
@@ -45,12 +39,13 @@ const PLACES = 10_000;
 /** What is shown of an alert that is over, after it was told. */
 const SHOWN_MS = 600_000;
 
-/** Looks at the figures by the rules, once a second, and tells what changes. */
+/** Looks at figures by the rules, and says what changes. */
 export class Alerts {
-  private settings: AlertSettings = checkAlerts();
-  private readonly states = new AlertStates();
+  private settings: AlertSettings;
+  private readonly states: AlertStates;
   private readonly conditions = new Conditions();
-  private readonly mutes: { readonly rule: RuleName; readonly mute: Mute }[] = [];
+  /** By calls, beside those of the configuration. */
+  private mutes: readonly Muted[] = [];
   /** When each rule is looked at next. */
   private readonly due = new Map<string, number>();
   private nodes = 1;
@@ -60,6 +55,8 @@ export class Alerts {
 
   constructor(private readonly parts: AlertParts) {
     this.cluster = parts.cluster;
+    this.settings = this.watched(checkAlerts());
+    this.states = new AlertStates((micros) => this.epochMs(micros));
   }
 
   /** Alerts that fire, by rule and severity. */
@@ -83,21 +80,21 @@ export class Alerts {
 
   /** What is not quiet: what fires first. */
   list(): Alert[] {
-    const nowMicros = this.parts.clock.now();
     const order = ['firing', 'pending', 'resolved'];
     return [...this.states.all()]
-      .map((one) => this.alertOf(one, nowMicros))
+      .map((one) => this.alertOf(one))
       .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.sinceMs - b.sinceMs);
   }
 
   /** Other rules, as of now: the next look is by them. */
   change(
-    settings: AlertSettings,
+    all: AlertSettings,
     facts: { readonly capacity?: number | undefined; readonly cluster?: string | undefined },
   ): void {
+    const settings = this.watched(all);
     const kept = new Set(settings.rules.map(({ id }) => id));
     for (const { id } of this.settings.rules) {
-      if (!kept.has(id)) this.states.remove(id, this.parts.clock.now());
+      if (!kept.has(id)) this.states.remove(id, this.now());
     }
     this.settings = settings;
     this.capacity = facts.capacity;
@@ -105,37 +102,60 @@ export class Alerts {
     this.due.clear();
   }
 
-  /** Alerts of a rule are looked at, but not told: of one series, or of all, until then. */
-  mute(rule: string, series: string | undefined, until: Date): void {
-    oneOf('rule', rule, RULE_NAMES);
-    if (!(until instanceof Date) || Number.isNaN(until.getTime())) {
-      throw new InvalidArgumentError('until', until, 'a Date');
-    }
-    const nowMs = this.nowMs();
-    const left = this.mutes.filter(({ mute }) => mute.untilMs > nowMs);
-    this.mutes.splice(0, this.mutes.length, ...left.slice(-(MOST_MUTES - 1)));
-    this.mutes.push({ rule: rule as RuleName, mute: { series, untilMs: until.getTime() } });
+  /** Alerts that are looked at, but not told. */
+  mute(mutes: readonly Muted[]): void {
+    this.mutes = mutes;
   }
 
-  look({ nowMicros, facts, series }: Seen): void {
-    this.nodes = facts.limiter.store?.nodes ?? 1;
-    this.conditions.read(facts, series, nowMicros, this.settings.rules);
+  look(seen: Seen): void {
+    const { nowMicros, states, series } = seen;
+    this.nodes = seen.nodes;
+    this.conditions.read(states, series, nowMicros, this.settings.rules);
     for (const rule of this.settings.rules) {
       if (nowMicros < (this.due.get(rule.id) ?? 0)) continue;
       // At multiples of it, as slots of the rings are.
       const everyMicros = rule.everyMs * 1000;
       this.due.set(rule.id, (Math.floor(nowMicros / everyMicros) + 1) * everyMicros);
-      this.lookBy(rule, facts, series, nowMicros);
+      this.lookBy(rule, seen);
     }
-    this.tellChanges(nowMicros);
   }
 
-  private lookBy(rule: Rule, facts: Facts, series: readonly Series[], nowMicros: number): void {
-    if (rule.name !== 'storeAway' && this.parts.lead?.leads === false) {
-      // Somebody else tells of it from now on, and of its end.
-      for (const one of this.states.of(rule.id)) this.states.forget(one);
-      return;
+  /** What has begun or ended since the last call, and may be told: it counts as told from now on. */
+  changes(nowMicros: number): Alert[] {
+    const changes: Alert[] = [];
+    for (const one of this.states.all()) {
+      const { phase, sinceMicros, reason } = one.state;
+      if (phase === 'firing' && !one.told && this.mayTell(one, nowMicros)) {
+        one.told = true;
+        changes.push(this.alertOf(one));
+      }
+      if (phase !== 'resolved') continue;
+      if (one.told) changes.push(this.alertOf(one));
+      one.told = false;
+      const isOld = nowMicros - sinceMicros > SHOWN_MS * 1000;
+      if (reason === 'rule removed' && isOld) this.states.forget(one);
     }
+    return changes;
+  }
+
+  /** All that stands, for another process to go on with. */
+  standing(): Standing[] {
+    return [...this.states.all()];
+  }
+
+  /** Goes on with what another process has seen, as far as the rules are still there. */
+  restore(all: readonly (Omit<Standing, 'rule'> & { readonly rule: string })[]): void {
+    this.conditions.forget();
+    this.due.clear();
+    this.states.restore(
+      all.flatMap((one) => {
+        const rule = this.settings.rules.find(({ id }) => id === one.rule);
+        return rule === undefined ? [] : [{ ...one, rule }];
+      }),
+    );
+  }
+
+  private lookBy(rule: Rule, { series, nowMicros, ceilingOf }: Seen): void {
     if (isHeld(rule)) {
       const holding = this.conditions.of(rule.name);
       // What fires is looked at even where its resource is gone.
@@ -148,32 +168,13 @@ export class Alerts {
       }
       return;
     }
+    const capacityOf = ({ kind, of }: Series): number | undefined =>
+      kind === 'total' ? this.capacity : ceilingOf(of!);
     for (const one of series) {
       if (!rule.kinds.includes(one.kind) || one.of === OTHER) continue;
-      const capacity = rule.name === 'peak' ? this.capacityOf(one, facts) : undefined;
+      const capacity = rule.name === 'peak' ? capacityOf(one) : undefined;
       this.states.look(rule, one.name, { series: one, capacity }, nowMicros);
     }
-  }
-
-  private capacityOf({ kind, of }: Series, { limiter }: Facts): number | undefined {
-    return kind === 'total' ? this.capacity : limiter.quota?.apps[of!]?.burst;
-  }
-
-  private tellChanges(nowMicros: number): void {
-    const changes: Alert[] = [];
-    for (const one of this.states.all()) {
-      const { phase, sinceMicros, reason } = one.state;
-      if (phase === 'firing' && !one.told && this.mayTell(one, nowMicros)) {
-        one.told = true;
-        changes.push(this.alertOf(one, nowMicros));
-      }
-      if (phase !== 'resolved') continue;
-      if (one.told) changes.push(this.alertOf(one, nowMicros));
-      one.told = false;
-      const isOld = nowMicros - sinceMicros > SHOWN_MS * 1000;
-      if (reason === 'rule removed' && isOld) this.states.forget(one);
-    }
-    if (changes.length > 0) this.parts.tell(changes);
   }
 
   private mayTell(one: Standing, nowMicros: number): boolean {
@@ -199,19 +200,17 @@ export class Alerts {
     );
   }
 
-  private alertOf(one: Standing, nowMicros: number): Alert {
-    const { rule, series, state, firingMicros } = one;
-    const { clock, nodeId } = this.parts;
+  private alertOf(one: Standing): Alert {
+    const { rule, series, state, firingMs } = one;
+    const { nodeId } = this.parts;
     const { cluster } = this;
-    const ms = (micros: number): number =>
-      Math.round(clock.epochMs(nowMicros) - (nowMicros - micros) / 1000);
     const isOver = state.phase === 'resolved';
     return {
       ...{ rule: rule.id, series, state: state.phase as Alert['state'], severity: rule.severity },
       text: sentenceOf(rule, series, state),
       ...{ value: state.value, threshold: state.threshold },
-      sinceMs: ms(state.phase === 'pending' ? state.sinceMicros : firingMicros),
-      ...(isOver && { endedMs: ms(state.sinceMicros) }),
+      sinceMs: state.phase === 'pending' ? Math.round(this.epochMs(state.sinceMicros)) : firingMs,
+      ...(isOver && { endedMs: Math.round(this.epochMs(state.sinceMicros)) }),
       ...(state.reason !== undefined && { reason: state.reason }),
       muted: this.isMuted(one),
       fingerprint: fingerprintOf(rule.id, series, cluster),
@@ -219,9 +218,26 @@ export class Alerts {
     };
   }
 
+  private watched(all: AlertSettings): AlertSettings {
+    const { watches } = this.parts;
+    return watches === undefined ? all : { ...all, rules: all.rules.filter(watches) };
+  }
+
+  /** Of an instant of `look`. */
+  private epochMs(micros: number): number {
+    if (this.parts.isWallTime === true) return micros / 1000;
+    const { clock } = this.parts;
+    const now = clock.now();
+    return clock.epochMs(now) - (now - micros) / 1000;
+  }
+
+  /** As an instant of `look`. */
+  private now(): number {
+    const now = this.parts.clock.now();
+    return this.parts.isWallTime === true ? this.parts.clock.epochMs(now) * 1000 : now;
+  }
+
   private nowMs(): number {
     return this.parts.clock.epochMs(this.parts.clock.now());
   }
 }
-
-const MOST_MUTES = 100;

@@ -1,3 +1,5 @@
+import { type FleetMerge } from '../fleet/merge.js';
+import { type JoinedCondition } from '../node-condition.js';
 import { type Series } from '../series.js';
 import { type Facts } from '../sources.js';
 import { isHeld, type Held, type Rule } from './rules.js';
@@ -7,6 +9,52 @@ import { type StateRuleName } from './rule-names.js';
 const LEVEL_SECONDS = 30;
 /** Falls that are remembered, of one resource. */
 const MOST_FALLS = 1000;
+
+/** How a process is, or the whole fleet, as far as rules about states ask. What is undefined is not there. */
+export interface StatesSeen {
+  readonly storeIsUp: boolean | undefined;
+  readonly overloaded: boolean | undefined;
+  readonly standing: boolean | undefined;
+  readonly breakers: Iterable<readonly [resource: string, isOpen: boolean]>;
+  /** How often each resource fell, so far. */
+  readonly falls: Iterable<readonly [resource: string, count: number]>;
+  /** Nodes that say nothing. */
+  readonly silent: readonly string[];
+  /** Nodes that are not on the latest revision. */
+  readonly behind: number | undefined;
+}
+
+export function statesOfProcess(facts: Facts): StatesSeen {
+  const { protection, degradation, calls, overload } = facts;
+  return {
+    storeIsUp: calls === undefined ? undefined : facts.storeIsUp,
+    overloaded: facts.overloaded,
+    standing: overload?.standing,
+    breakers: Object.entries(protection).flatMap(([name, { breaker }]) =>
+      breaker === undefined ? [] : [[name, breaker.state === 'open'] as const],
+    ),
+    falls: (degradation?.resources ?? []).map(({ resource, trips }) => {
+      return [resource, Object.values(trips).reduce((sum, one) => sum + one, 0)] as const;
+    }),
+    silent: [],
+    behind: undefined,
+  };
+}
+
+/** That the store is away each node has to see for itself. */
+export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): StatesSeen {
+  return {
+    storeIsUp: undefined,
+    overloaded: condition.overloaded,
+    standing: condition.line?.standing,
+    breakers: condition.resources.flatMap(({ resource, breaker }) =>
+      breaker === undefined ? [] : [[resource, breaker === 'open'] as const],
+    ),
+    falls: merge.falls,
+    silent: merge.nodes().flatMap(({ node, isSilent }) => (isSilent ? [node] : [])),
+    behind: condition.config?.behind,
+  };
+}
 
 /** Which states hold now, and of what. A name that is not there is not in the state. */
 export class Conditions {
@@ -18,28 +66,37 @@ export class Conditions {
     return this.holding.get(rule) ?? new Map<string, boolean>();
   }
 
-  read(facts: Facts, series: readonly Series[], nowMicros: number, rules: readonly Rule[]): void {
+  read(
+    states: StatesSeen,
+    series: readonly Series[],
+    nowMicros: number,
+    rules: readonly Rule[],
+  ): void {
+    const { storeIsUp, overloaded, standing, behind } = states;
     this.holding.clear();
-    if (facts.calls !== undefined) this.set('storeAway', 'store', !facts.storeIsUp);
-    if (facts.overloaded !== undefined) this.set('overload', 'total', facts.overloaded);
-    if (facts.overload !== undefined) this.set('line', 'total', facts.overload.standing);
-    for (const [name, { breaker }] of Object.entries(facts.protection)) {
-      if (breaker !== undefined) {
-        this.set('breakerOpen', `resource:${name}`, breaker.state === 'open');
-      }
-    }
+    if (storeIsUp !== undefined) this.set('storeAway', 'store', !storeIsUp);
+    if (overloaded !== undefined) this.set('overload', 'total', overloaded);
+    if (standing !== undefined) this.set('line', 'total', standing);
+    if (behind !== undefined) this.set('configBehind', 'total', behind > 0);
+    for (const node of states.silent) this.set('nodeSilent', `node:${node}`, true);
+    for (const [name, isOpen] of states.breakers)
+      this.set('breakerOpen', `resource:${name}`, isOpen);
     for (const one of series) {
       if (one.kind !== 'resource') continue;
       const { degraded3, degraded4 } = one.seconds.sum(nowMicros, LEVEL_SECONDS);
       this.set('levelHeld', one.name, degraded3 + degraded4 > 0);
     }
     const relapse = rules.find((rule): rule is Held => isHeld(rule) && rule.name === 'relapse');
-    if (relapse !== undefined) this.readFalls(facts, relapse, nowMicros);
+    if (relapse !== undefined) this.readFalls(states, relapse, nowMicros);
   }
 
-  private readFalls({ degradation }: Facts, { times, windowMs }: Held, nowMicros: number): void {
-    for (const { resource, trips } of degradation?.resources ?? []) {
-      const count = Object.values(trips).reduce((sum, one) => sum + one, 0);
+  /** Another process has begun to look: what this one remembers is of another time. */
+  forget(): void {
+    this.falls.clear();
+  }
+
+  private readFalls(states: StatesSeen, { times, windowMs }: Held, nowMicros: number): void {
+    for (const [resource, count] of states.falls) {
       let falls = this.falls.get(resource);
       // What happened before the first look has no instant.
       if (falls === undefined) this.falls.set(resource, (falls = { count, atMicros: [] }));

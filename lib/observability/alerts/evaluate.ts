@@ -171,7 +171,8 @@ function qpsRise(
   if (baseline === undefined) return 'learning';
   const slots = Math.ceil(rule.windowMs / SECOND_MS);
   const span = seconds.sum(nowMicros, slots);
-  if (span.slots * 2 < slots) return 'too little';
+  // A fleet is looked at every few seconds: a slot then covers several, and others are empty.
+  if (span.spanMs * 2 < rule.windowMs) return 'too little';
   return above(rule, rateOf(span), rule.factor * Math.max(baseline, rule.minRate), baseline);
 }
 

@@ -3,7 +3,8 @@ export const FIGURE_RULES = [
   ...(['qpsRise', 'errorRate', 'p99Rise', 'denialRise', 'degraded', 'peak'] as const),
 ] as const;
 export const STATE_RULES = [
-  ...(['storeAway', 'overload', 'line', 'breakerOpen', 'levelHeld', 'relapse'] as const),
+  ...(['storeAway', 'overload', 'line', 'nodeSilent', 'configBehind'] as const),
+  ...(['breakerOpen', 'levelHeld', 'relapse'] as const),
 ] as const;
 
 export type FigureRuleName = (typeof FIGURE_RULES)[number];

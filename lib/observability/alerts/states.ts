@@ -9,8 +9,9 @@ export interface Standing {
   rule: Rule;
   readonly series: string;
   state: AlertState;
-  /** Since when it fires. */
+  /** Since when it fires; and by the wall clock of whoever saw that first, which is part of what is told. */
   firingMicros: number;
+  firingMs: number;
   /** Whether anybody was told that it fires: nobody hears of the end of what they never heard of. */
   told: boolean;
 }
@@ -21,7 +22,10 @@ export class AlertStates {
   /** Alerts for which there was no room. */
   dropped = 0;
 
-  constructor(private readonly most = MOST_STATES) {}
+  constructor(
+    private readonly epochMs: (micros: number) => number = (micros) => micros / 1000,
+    private readonly most = MOST_STATES,
+  ) {}
 
   all(): IterableIterator<Standing> {
     return this.standing.values();
@@ -29,6 +33,14 @@ export class AlertStates {
 
   of(rule: string): Standing[] {
     return [...this.standing.values()].filter((one) => one.rule.id === rule);
+  }
+
+  /** Takes over what another process has seen. */
+  restore(all: readonly Standing[]): void {
+    this.standing.clear();
+    for (const one of all.slice(0, this.most)) {
+      this.standing.set(`${one.rule.id} ${one.series}`, one);
+    }
   }
 
   /** Looks at one series by one rule. */
@@ -67,14 +79,20 @@ export class AlertStates {
       return;
     }
     const { rule, series, state, nowMicros } = one;
-    this.standing.set(key, { rule, series, state, firingMicros: nowMicros, told: false });
+    const firing = { firingMicros: nowMicros, firingMs: this.wallMs(nowMicros) };
+    this.standing.set(key, { rule, series, state, ...firing, told: false });
   }
 
   private change(one: Standing, state: AlertState, nowMicros: number): void {
     if (state.phase === 'firing' && one.state.phase !== 'firing') {
       one.firingMicros = nowMicros;
+      one.firingMs = this.wallMs(nowMicros);
       one.told = false;
     }
     one.state = state;
+  }
+
+  private wallMs(micros: number): number {
+    return Math.round(this.epochMs(micros));
   }
 }

@@ -47,6 +47,10 @@ export interface FleetParts {
   isAlarmed(): boolean;
   /** What a node knows that merges, beside figures. */
   about(seen: FleetSeen): Promise<FleetContext> | FleetContext;
+  /** This node merges from now on; before it does so for the first time. The instant is microseconds since 1970. */
+  leads?(epochMicros: number): Promise<void>;
+  /** Another one merges, or nobody. */
+  follows?(): void;
   /** Hashes of keys are made with this, so that all nodes show the same. */
   useSalt(salt: Uint8Array): void;
   /** A turn has failed; the next one is tried all the same. */
@@ -103,8 +107,7 @@ export class Fleet {
     this.turn = this.take(nowMicros, isDue)
       .catch((error: unknown) => {
         // A store that cannot answer makes nobody leader.
-        this.isLeading = false;
-        this.merge = undefined;
+        this.follow();
         this.parts.failed(error);
       })
       .finally(() => (this.isBusy = false));
@@ -120,10 +123,7 @@ export class Fleet {
     const now = this.parts.clock.now();
     const { board } = this.parts;
     try {
-      if (now - this.watchedAt > WATCH_AGAIN_MICROS) {
-        this.watchedAt = now;
-        await board.set('watch', '1', WATCH_KEPT_MS);
-      }
+      await this.watch(now);
       if (this.isLeading && this.own !== undefined) return this.own;
       if (this.read !== undefined && now - this.read.atMicros < 1_000_000) return this.read.state;
       const text = await board.get('merged');
@@ -166,7 +166,10 @@ export class Fleet {
       await this.shareSalt();
       const keptMs = Math.max(LEAST_KEPT_MS, 3 * this.periodMs);
       await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs);
-      const isWatched = this.parts.isAlarmed() || (await board.peek('watch')) !== undefined;
+      const isAlarmed = this.parts.isAlarmed();
+      // The others hear of it that way, and write more often.
+      if (isAlarmed && this.isLeading) await this.watch(nowMicros);
+      const isWatched = isAlarmed || (await board.peek('watch')) !== undefined;
       this.periodMs = isWatched ? watchedPeriodMs(this.parts.nodes()) : PERIOD_MS;
     }
     await this.lead(nowMicros);
@@ -177,12 +180,27 @@ export class Fleet {
     const wasLeading = this.isLeading;
     this.isLeading = await this.parts.board.lead(TERM_MS);
     this.leadAt = nowMicros;
-    if (!this.isLeading) this.merge = undefined;
+    if (!this.isLeading && wasLeading) this.follow();
     if (!this.isLeading || wasLeading) return;
-    this.merge = new FleetMerge(this.parts.maxSeries);
+    const merge = new FleetMerge(this.parts.maxSeries);
     this.mergedAt = nowMicros;
     this.own = undefined;
-    await this.history.restore(this.merge);
+    await this.history.restore(merge);
+    await this.parts.leads?.(this.parts.clock.epochMs(nowMicros) * 1000);
+    this.merge = merge;
+  }
+
+  private follow(): void {
+    if (this.isLeading || this.merge !== undefined) this.parts.follows?.();
+    this.isLeading = false;
+    this.merge = undefined;
+  }
+
+  /** Figures are to come more often, for a while. */
+  private async watch(nowMicros: number): Promise<void> {
+    if (nowMicros - this.watchedAt <= WATCH_AGAIN_MICROS) return;
+    this.watchedAt = nowMicros;
+    await this.parts.board.set('watch', '1', WATCH_KEPT_MS);
   }
 
   private async shareSalt(): Promise<void> {
@@ -199,7 +217,7 @@ export class Fleet {
   }
 
   private async mergeAll(): Promise<void> {
-    const { board, clock, nodeId } = this.parts;
+    const { board, clock } = this.parts;
     const merge = this.merge!;
     const nodes = await board.nodes();
     merge.begin();

@@ -27,7 +27,10 @@ export class FleetHistory {
   private written = -1;
   private readonly seconds = new Map<string, Ring>();
   private seenMs = 0;
-  private readonly read = new Map<Kept, { readonly table: SeriesTable; readonly atMicros: number }>();
+  private readonly read = new Map<
+    Kept,
+    { readonly table: SeriesTable; readonly atMicros: number }
+  >();
 
   constructor(
     private readonly board: BoardStore,
@@ -154,12 +157,7 @@ function entryOf(all: readonly Series[], horizon: Kept, slot: number): string | 
   return text;
 }
 
-function restoreEntry(
-  table: SeriesTable,
-  horizon: Kept,
-  slot: number,
-  text: string,
-): void {
+function restoreEntry(table: SeriesTable, horizon: Kept, slot: number, text: string): void {
   let entries: unknown;
   try {
     entries = JSON.parse(text);

@@ -21,6 +21,8 @@ const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
 /** A node that is silent for longer was taken away. */
 const FORGOTTEN_MICROS = 600_000_000;
 const SHOWN_KEYS = 10;
+/** No process has this one. */
+const NEVER_HEARD = '';
 
 /**
  * Adds the figures of all nodes up. A rate is what a node has counted more than at the last look, by the clock of
@@ -49,7 +51,8 @@ export class FleetMerge {
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
     const { node, incarnation, revision, storeIsUp, deniedKeys } = snapshot;
-    const before = this.known.get(node);
+    const found = this.known.get(node);
+    const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
     const seconds = before === undefined ? 0 : (nowMicros - before.readAtMicros) / 1_000_000;
     const next: KnownNode = {
@@ -67,18 +70,32 @@ export class FleetMerge {
       if (series.kind !== 'total' || seconds === 0) continue;
       next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
     }
-    this.addFalls(snapshot, isAnew ? undefined : before);
+    if (before !== undefined) this.addFalls(snapshot, isAnew ? undefined : before);
     this.known.set(node, next);
   }
 
   /** The node has written nothing. True if it has been silent for so long that it is forgotten. */
   missed(node: string, nowMicros: number): boolean {
-    const known = this.known.get(node);
-    if (known === undefined) return false;
+    const known = this.known.get(node) ?? this.neverHeard(node, nowMicros);
     known.silentSinceMicros ??= nowMicros;
     known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true };
     known.deniedKeys = [];
     return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
+  }
+
+  /** A node that is on the board was heard of by whoever merged before. */
+  private neverHeard(node: string, nowMicros: number): KnownNode {
+    const condition: NodeCondition = {
+      ...{ revision: 0, storeIsUp: true, overloaded: undefined, line: undefined },
+      ...{ modes: [], resources: [] },
+    };
+    const known: KnownNode = {
+      ...{ incarnation: NEVER_HEARD, counts: new Map(), times: new Map(), readAtMicros: nowMicros },
+      shown: { node, rate: 0, denied: 0, revision: 0, storeIsUp: true, isSilent: true },
+      ...{ condition, deniedKeys: [], silentSinceMicros: nowMicros },
+    };
+    this.known.set(node, known);
+    return known;
   }
 
   /** Nodes that are not on the board any more have said goodbye. */
@@ -114,11 +131,10 @@ export class FleetMerge {
   }
 
   /** What happened before a node was seen for the first time has no instant. */
-  private addFalls({ resources, node }: NodeSnapshot, before: KnownNode | undefined): void {
-    const isNew = !this.known.has(node);
+  private addFalls({ resources }: NodeSnapshot, before: KnownNode | undefined): void {
     for (const { resource, falls } of resources) {
       const own = before?.condition.resources.find((one) => one.resource === resource);
-      const more = isNew ? 0 : Math.max(0, falls - (own?.falls ?? 0));
+      const more = Math.max(0, falls - (own?.falls ?? 0));
       this.falls.set(resource, (this.falls.get(resource) ?? 0) + more);
     }
   }

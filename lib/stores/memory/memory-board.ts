@@ -1,5 +1,5 @@
 import { type Clock } from '../../common/clock.js';
-import { type BoardEntry, type BoardStore } from '../board-store.js';
+import { markedText, type BoardEntry, type BoardStore, type MarkedText } from '../board-store.js';
 
 /** The board of a process by itself. */
 export class MemoryBoard implements BoardStore {
@@ -50,6 +50,23 @@ export class MemoryBoard implements BoardStore {
   set(name: string, text: string, ttlMs: number): Promise<void> {
     this.texts.set(name, { text, until: this.clock.now() + ttlMs * 1000 });
     return Promise.resolve();
+  }
+
+  async marked(name: string): Promise<MarkedText | undefined> {
+    return markedText(await this.get(name));
+  }
+
+  async swap(
+    name: string,
+    readMark: string | undefined,
+    { mark, text }: MarkedText,
+    ttlMs: number,
+  ): Promise<boolean> {
+    const held = await this.marked(name);
+    if (held?.mark === mark) return true;
+    if (held?.mark !== readMark) return false;
+    await this.set(name, `${mark}\n${text}`, ttlMs);
+    return true;
   }
 
   entries(name: string): Promise<Readonly<Record<string, string>>> {

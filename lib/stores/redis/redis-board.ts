@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { later, type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import { newIncarnation } from '../../common/ids.js';
-import { type BoardEntry, type BoardStore } from '../board-store.js';
+import { markedText, type BoardEntry, type BoardStore, type MarkedText } from '../board-store.js';
 import { withTimeout } from './connection.js';
 import { RedisKeys, type BoardKeys } from './keys.js';
 import { connectionBeside } from './redis-shared-cache.js';
@@ -104,6 +104,20 @@ export class RedisBoard implements BoardStore {
   ): Promise<void> {
     const reply: unknown = await this.run((client) => client.set(key, text, 'PX', ttlMs));
     if (reply !== 'OK') throw wireOf(this.settings.client).stray('set');
+  }
+
+  async marked(name: string): Promise<MarkedText | undefined> {
+    return markedText(await this.get(name));
+  }
+
+  swap(
+    name: string,
+    readMark: string | undefined,
+    { mark, text }: MarkedText,
+    ttlMs: number,
+  ): Promise<boolean> {
+    const key = this.keys.named(name);
+    return this.run(() => this.scripts.swapText(key, readMark ?? '', mark, text, ttlMs));
   }
 
   entries(name: string): Promise<Readonly<Record<string, string>>> {

@@ -36,6 +36,14 @@ export interface Scripts {
   /** True if the lease is the mark's, now and for the term. */
   holdLease(leaseKey: string, mark: string, termMs: number): Promise<boolean>;
   releaseLease(leaseKey: string, mark: string): Promise<void>;
+  /** True if the text is there, over the one with the mark that was read. */
+  swapText(
+    key: string,
+    readMark: string,
+    mark: string,
+    text: string,
+    ttlMs: number,
+  ): Promise<boolean>;
 }
 
 /**
@@ -50,6 +58,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
   client.defineCommand('weirHoldLease', { lua: scriptSource('hold-lease'), numberOfKeys: 1 });
   client.defineCommand('weirReleaseLease', { lua: scriptSource('release-lease'), numberOfKeys: 1 });
+  client.defineCommand('weirSwapText', { lua: scriptSource('swap-text'), numberOfKeys: 1 });
   type Command = (args: BinaryArgument[]) => Promise<unknown>;
   const commands = client as unknown as Readonly<
     Record<
@@ -59,7 +68,8 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       | 'weirLeaseBuffer'
       | 'weirSeedLimits'
       | 'weirHoldLease'
-      | 'weirReleaseLease',
+      | 'weirReleaseLease'
+      | 'weirSwapText',
       Command
     >
   >;
@@ -100,6 +110,13 @@ export function defineScripts(client: Redis | Cluster): Scripts {
     },
     releaseLease: async (leaseKey, mark) => {
       await wire.call('release-lease', (call) => commands.weirReleaseLease([leaseKey, mark, call]));
+    },
+    swapText: async (key, readMark, mark, text, ttlMs) => {
+      const args = [key, readMark, mark, text, Math.ceil(ttlMs)];
+      const [isThere] = await wire.call('swap-text', (call) =>
+        commands.weirSwapText([...args, call]),
+      );
+      return Number(isThere) === 1;
     },
   };
 }

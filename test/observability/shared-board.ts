@@ -1,0 +1,32 @@
+import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
+import { type BoardStore } from '../../lib/stores/board-store.js';
+import { type ManualClock } from '../support/manual-clock.js';
+
+/** A board of several processes: one of them leads until its term is over. */
+export class SharedBoard extends MemoryBoard {
+  override readonly isShared = true as unknown as false;
+  leader: { mark: object; until: number } | undefined;
+  isAway = false;
+  /** Whoever asks leads. */
+  hasTwoLeaders = false;
+
+  constructor(private readonly time: ManualClock) {
+    super(time);
+  }
+
+  of(mark: object): BoardStore {
+    const view = Object.create(this) as BoardStore & { close(): void };
+    view.lead = (termMs) => {
+      if (this.isAway) return Promise.reject(new Error('away'));
+      if (this.hasTwoLeaders) return Promise.resolve(true);
+      const now = this.time.now();
+      if (this.leader === undefined || this.leader.until <= now || this.leader.mark === mark) {
+        this.leader = { mark, until: now + termMs * 1000 };
+      }
+      return Promise.resolve(this.leader.mark === mark);
+    };
+    view.resign = () => Promise.resolve(void (this.leader = undefined));
+    view.close = () => {};
+    return view;
+  }
+}
