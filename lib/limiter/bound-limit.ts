@@ -71,7 +71,7 @@ export class BoundLimit implements SharedLimit {
   readonly shadow: boolean;
   readonly maxWaiters: number;
   readonly counters: LimitCounters;
-  private readonly deniedKeys: DeniedKeys;
+  readonly deniedKeys: DeniedKeys;
   /** Replaced when the limit is. */
   denials: DenyCache;
   /** Tokens not yet reported to the store; undefined while none has passed by share. */
@@ -80,6 +80,8 @@ export class BoundLimit implements SharedLimit {
   isSpecial: boolean;
   /** The table, if the limit is not special. */
   here: BucketTable | undefined = undefined;
+  /** The same if its buckets are those of tokens, and decisions say no more and nothing else than they. */
+  tokens: BucketTable | undefined = undefined;
   readonly hot: HotGate | undefined;
   /** Only of an adaptive limit. */
   private readonly load: Load | undefined;
@@ -160,6 +162,8 @@ export class BoundLimit implements SharedLimit {
     const isPlain = this.hot === undefined && this.load === undefined;
     this.isSpecial = exceptions !== undefined || !isPlain;
     this.here = this.isSpecial ? undefined : this.table;
+    const isOfTokens = this.figures.algorithm === AlgorithmCode.TokenBucket;
+    this.tokens = isOfTokens && !this.shadow && !this.tells ? this.here : undefined;
   }
 
   /** The limit of a key, for a request that names no tier. */

@@ -35,8 +35,9 @@ export class PolicyRegistry {
   private installed: readonly CheckedPolicy[] = [];
   private readonly binder: PolicyBinder;
   private readonly room = new GivenRoom();
-  /** Most requests name the same policy as the one before. */
+  /** The two that were looked up last: most requests name the same policy as those before, or the same two in turn. */
   private latest: BoundPolicy = NO_POLICY;
+  private other: BoundPolicy = NO_POLICY;
   private closed = false;
   /** Some policy lets a part of what it denies pass. */
   hasExcess = false;
@@ -66,7 +67,7 @@ export class PolicyRegistry {
   /** The limit that a request falls under. */
   limitFor(request: PolicyRequest): BoundLimit {
     const { latest } = this;
-    const policy = latest.name === request?.policy ? latest : this.lookUp(request?.policy);
+    const policy = latest.name === request?.policy ? latest : this.lookFurther(request?.policy);
     const { tier, limit } = request;
     if (limit !== undefined) return this.givenFor(policy, limit, tier);
     return tier === undefined ? policy.base : (policy.tiers.get(tier) ?? policy.base);
@@ -157,6 +158,7 @@ export class PolicyRegistry {
     this.lookForExcess();
     edition.revision = revision;
     this.latest = NO_POLICY;
+    this.other = NO_POLICY;
     return ended;
   }
 
@@ -232,6 +234,7 @@ export class PolicyRegistry {
   close(): void {
     this.closed = true;
     this.latest = NO_POLICY;
+    this.other = NO_POLICY;
   }
 
   /** From now on hot keys may be leased, also those of policies that come later. */
@@ -289,8 +292,14 @@ export class PolicyRegistry {
     if (this.closed) throw new LimiterClosedError();
     const policy = name === undefined ? undefined : this.policies.get(name);
     if (policy === undefined) throw new UnknownPolicyError(name, [...this.policies.keys()]);
+    this.other = this.latest;
     this.latest = policy;
     return policy;
+  }
+
+  private lookFurther(name: string | undefined): BoundPolicy {
+    const { other } = this;
+    return other.name === name ? other : this.lookUp(name);
   }
 
   private *limits(): Iterable<BoundLimit> {

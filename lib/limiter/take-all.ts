@@ -1,3 +1,4 @@
+import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import { type BucketTable } from '../stores/memory/bucket-table.js';
 import {
@@ -10,11 +11,12 @@ import {
   type RemoteCheck,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { SCARCE, type BoundCheck } from './bound-limit.js';
+import { SCARCE, type BoundCheck, type BoundLimit } from './bound-limit.js';
 import { decisive, type Decision } from './decision.js';
 import { type Refunds } from './peek-refund.js';
-import { type SplitRequest } from './policy-registry.js';
+import { keyOf, type PolicyRegistry, type SplitRequest } from './policy-registry.js';
 import { type QuotaRegistry } from './quota-registry.js';
+import { type AcquireRequest, type PolicyRequest } from './rate-limiter.js';
 import {
   estimateIfCold,
   failByMode,
@@ -27,6 +29,13 @@ import {
 
 /** Longer lists are rare, and each one is compared with those before it. */
 const MOST_HERE = 8;
+
+/** The list that is being taken, so that none allocates its own: nothing awaits in between. */
+const LIMITS: BoundLimit[] = [];
+const KEYS: string[] = [];
+const COSTS: number[] = [];
+const PLACES: number[] = [];
+const OUTCOMES = Array.from({ length: MOST_HERE }, () => new Outcome());
 
 /** Takes lists of requests, in any mixture of policies and quotas: all or none of them. */
 export class TakeAll {
@@ -76,7 +85,6 @@ export class TakeAll {
 
   /** A policy that only watches has no part in whether the others are taken. */
   private takeChecks(checks: readonly BoundCheck[]): Decision | Promise<Decision> {
-    if (areHere(checks)) return takeHere(checks, this.clock);
     const isList = checks.length > 1;
     const enforced = checks.filter((check) => !check.limit.shadow);
     if (enforced.length === checks.length || !isList) return this.begin(checks, isList);
@@ -110,48 +118,51 @@ export class TakeAll {
 }
 
 /**
- * The decision where every bucket lives in this process, which needs none of the lists of a take that may
- * have to wait. All but the last are measured first, so that a flood that is denied makes no buckets and drains
- * none; and what has enough then has it when it is taken, for no two of them share a table.
+ * The decision on a list whose buckets all live in this process, each in a table of its own, which needs none of
+ * the objects of a take that may have to wait; undefined if the list is another one. A key without a bucket makes
+ * it one: room for it may be that of another key of the list.
  */
-function takeHere(checks: readonly BoundCheck[], clock: Clock): Decision {
-  const last = checks.length - 1;
+export function takeListHere(
+  requests: readonly AcquireRequest[],
+  policies: PolicyRegistry,
+  clock: Clock,
+): Decision | undefined {
+  const { length } = requests;
+  if (length < 2 || length > MOST_HERE) return undefined;
+  for (let index = 0; index < length; index++) {
+    const request = requests[index];
+    if (request?.app !== undefined || request?.limit !== undefined) return undefined;
+    const limit = policies.limitFor(request as PolicyRequest);
+    const { here } = limit;
+    // A policy that only watches has no part in the others' fate.
+    if (here === undefined || limit.shadow) return undefined;
+    for (let other = 0; other < index; other++) if (LIMITS[other] === limit) return undefined;
+    const key = keyOf(request as PolicyRequest);
+    const place = here.placeOf(key);
+    if (place === undefined) return undefined;
+    LIMITS[index] = limit;
+    KEYS[index] = key;
+    COSTS[index] = limit.costOf(request?.cost);
+    PLACES[index] = place;
+  }
+  const now = clock.now();
+  let isAllowed = true;
+  for (let index = 0; index < length; index++) {
+    const outcome = OUTCOMES[index]!;
+    outcome.nowMicros = now;
+    LIMITS[index]!.here!.measureAt(PLACES[index]!, COSTS[index]!, outcome);
+    if (!outcome.allowed) isAllowed = false;
+  }
   const decisions: Decision[] = [];
-  OUTCOME.nowMicros = clock.now();
-  for (let index = 0; index < last; index++) {
-    const { limit, key, cost } = checks[index]!;
-    limit.here!.peek(key, cost, OUTCOME);
-    if (OUTCOME.allowed) continue;
-    decisions.push(limit.decide(key, limit.figures, OUTCOME, clock, 'local'));
+  for (let index = 0; index < length; index++) {
+    const limit = LIMITS[index]!;
+    const outcome = OUTCOMES[index]!;
+    if (isAllowed) limit.here!.commitAt(PLACES[index]!, COSTS[index]!, outcome);
+    // A check that would have passed is no reason for the denial.
+    else if (outcome.allowed) continue;
+    decisions.push(limit.decide(KEYS[index]!, limit.figures, outcome, clock, 'local'));
   }
-  const { limit, key, cost } = checks[last]!;
-  if (decisions.length === 0) limit.here!.take(key, cost, OUTCOME);
-  else limit.here!.peek(key, cost, OUTCOME);
-  if (decisions.length > 0 || !OUTCOME.allowed) {
-    if (!OUTCOME.allowed) {
-      decisions.push(limit.decide(key, limit.figures, OUTCOME, clock, 'local'));
-    }
-    return decisive(decisions);
-  }
-  const ofLast = limit.decide(key, limit.figures, OUTCOME, clock, 'local');
-  for (let index = 0; index < last; index++) decisions.push(takeFromHere(checks[index]!, clock));
-  decisions.push(ofLast);
   return decisive(decisions);
-}
-
-function takeFromHere({ limit, key, cost }: BoundCheck, clock: Clock): Decision {
-  limit.here!.take(key, cost, OUTCOME);
-  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
-}
-
-/** Every one in a table of its own, in this process. A policy that only watches has no part in the others' fate. */
-function areHere(checks: readonly BoundCheck[]): boolean {
-  if (checks.length < 2 || checks.length > MOST_HERE) return false;
-  for (const [index, { limit }] of checks.entries()) {
-    if (limit.here === undefined || limit.shadow) return false;
-    for (let other = 0; other < index; other++) if (checks[other]!.limit === limit) return false;
-  }
-  return true;
 }
 
 /**

@@ -8,7 +8,8 @@ import {
   type RemoteCall,
   type RemoteStore,
 } from '../stores/remote-store.js';
-import { type BoundCheck, type BoundLimit } from './bound-limit.js';
+import { type BucketTable } from '../stores/memory/bucket-table.js';
+import { SCARCE, type BoundCheck, type BoundLimit } from './bound-limit.js';
 import { type Decision } from './decision.js';
 import { keyOf } from './policy-registry.js';
 import { type PolicyRequest } from './rate-limiter.js';
@@ -35,13 +36,74 @@ export function take(
   remote: RemoteStore | undefined,
   clock: Clock,
 ): Decision | Promise<Decision> {
-  const { here } = limit;
-  // In one call: together with all that it calls this function has to stay small enough to be inlined.
-  if (here === undefined) return takeElsewhere(limit, request, remote, clock);
-  const cost = limit.costOf(request.cost);
-  const key = keyOf(request);
+  const { tokens } = limit;
+  if (tokens === undefined) return takeElsewhere(limit, request, remote, clock);
+  return takeTokens(limit, tokens, keyOf(request), limit.costOf(request.cost), clock);
+}
+
+/**
+ * The most frequent decision, whole: the bucket of tokens, the counts and what is told of them, as their own
+ * functions have it. V8 inlines no more than 920 bytes of bytecode into one function, and of small parts this
+ * decision has 1,700; so it would be made of calls that pass numbers through the heap, a third slower, measured.
+ */
+function takeTokens(
+  limit: BoundLimit,
+  table: BucketTable,
+  key: string,
+  cost: number,
+  clock: Clock,
+): Decision {
+  const place = table.placeOf(key);
+  if (place === undefined) return takeFromTable(limit, table, key, cost, clock);
+  const page = table.pageOf(place);
+  const at = table.offsetOf(place);
+  const now = clock.now();
+  const elapsed = now - page[at + 1]!;
+  // A clock that stands still or steps back is rare, and has rules of its own.
+  if (!(elapsed > 0)) return takeFromTable(limit, table, key, cost, clock);
+  const { figures, counters } = limit;
+  const { full, perToken, perMicro, capacity } = figures;
+  let level = page[at]! + elapsed * perMicro;
+  if (level > full) level = full;
+  const left = level - cost * perToken;
+  const allowed = left >= 0;
+  let waitMs = 0;
+  if (allowed) {
+    level = left;
+    page[at] = left;
+    page[at + 1] = now;
+    counters.allowedLocal++;
+  } else {
+    waitMs = Math.ceil(Math.ceil(-left / perMicro) / 1000);
+    counters.deniedLocal++;
+    if (--limit.deniedKeys.left <= 0) limit.deniedKeys.note(limit.policy, key);
+  }
+  const remaining = level < perToken ? 0 : Math.floor(level / perToken);
+  if (allowed && remaining < capacity * SCARCE) counters.scarce++;
+  const resetMs = Math.ceil((full - (level > 0 ? level : 0)) / figures.perMs);
+  return {
+    allowed,
+    remaining,
+    limit: capacity,
+    delayMs: 0,
+    retryAfterMs: waitMs,
+    resetMs: waitMs > resetMs ? waitMs : resetMs,
+    timestampMs: clock.epochMs(now),
+    policy: limit.policy,
+    tier: 'policy',
+    source: 'local',
+  };
+}
+
+function takeFromTable(
+  limit: BoundLimit,
+  table: BucketTable,
+  key: string,
+  cost: number,
+  clock: Clock,
+): Decision {
   OUTCOME.nowMicros = clock.now();
-  here.take(key, cost, OUTCOME);
+  table.take(key, cost, OUTCOME);
   return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
@@ -53,6 +115,10 @@ function takeElsewhere(
   clock: Clock,
 ): Decision | Promise<Decision> {
   const key = keyOf(request);
+  const { here } = base;
+  if (here !== undefined) {
+    return takeFromTable(base, here, key, base.costOf(request.cost), clock);
+  }
   if (!base.isSpecial) return takeShared(base, key, base.costOf(request.cost), remote!, clock);
   const limit = request.tier === undefined ? base.ofValue(key) : base;
   return takeOne({ limit, key, cost: limit.costOf(request.cost) }, remote, clock);
@@ -69,9 +135,7 @@ export function takeOne(
   const estimate = estimateIfCold(check, remote, clock);
   if (estimate !== undefined) return limit.passCold(estimate, OUTCOME, clock);
   if (table === undefined) return takeShared(limit, key, cost, remote!, clock);
-  OUTCOME.nowMicros = clock.now();
-  table.take(key, limit.charge(cost), OUTCOME);
-  return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
+  return takeFromTable(limit, table, key, limit.charge(cost), clock);
 }
 
 /** Counts a request of a policy with `hot`. The estimate of its value if it may pass, else undefined. */

@@ -31,6 +31,7 @@ import {
   RateLimiter,
   type Acquire,
   type AcquireOptions,
+  type AcquireRequest,
   type ClusterQuota,
   type PolicyInfo,
   type PolicyRequest,
@@ -38,7 +39,7 @@ import {
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
-import { TakeAll } from './take-all.js';
+import { TakeAll, takeListHere } from './take-all.js';
 import { take } from './take.js';
 import { WaitingLines } from './waiting-lines.js';
 
@@ -114,9 +115,14 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   private takeNow(request: Acquire): Decision | Promise<Decision> {
-    if (isList(request)) return this.lists.take(this.split(request));
+    if (isList(request)) return this.takeList(request);
     if (request?.app !== undefined) return this.quotas().decide(request);
     return take(this.policies.limitFor(request), request, this.remote, this.clock);
+  }
+
+  private takeList(request: readonly AcquireRequest[]): Decision | Promise<Decision> {
+    const decision = takeListHere(request, this.policies, this.clock);
+    return decision ?? this.lists.take(this.split(request));
   }
 
   private takeOrPassOver(request: Acquire): Decision | Promise<Decision> {

@@ -84,6 +84,34 @@ describe('several policies at once', () => {
     );
   });
 
+  it('say of each what it says when it is asked alone', () => {
+    // A single bucket of tokens in this process is taken by a function of its own.
+    const step = fc.record({
+      cost: fc.integer({ min: 1, max: 8 }),
+      key: fc.constantFrom('a', 'b'),
+      givesBack: fc.boolean(),
+      afterMs: fc.oneof(fc.constant(0), fc.double({ min: 0.001, max: 4000, noNaN: true })),
+    });
+    const rate = fc.constantFrom('5/10s', '7/s', '100000/s', '3/h');
+    fc.assert(
+      fc.property(rate, fc.array(step, { maxLength: 60 }), (limit, steps) => {
+        const policies = { bucket: { rate: limit, burst: 8 }, wide: { rate: 1e9 } } as const;
+        const [alone, listed] = [new Several(policies), new Several(policies)];
+        for (const { cost, key, givesBack, afterMs } of steps) {
+          for (const { clock } of [alone, listed]) clock.advance(afterMs);
+          const request = { policy: 'bucket', key, cost };
+          const decision = now(alone.limiter.tryAcquire(request));
+          expect(listed.take(cost, key).decisions![0]).toEqual(decision);
+          if (!givesBack || !decision.allowed) continue;
+          for (const { limiter } of [alone, listed]) void limiter.refund(request);
+        }
+        const { bucket } = listed.limiter.stats().policies;
+        expect(alone.limiter.stats().policies.bucket).toEqual(bucket);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('are each asked for their own cost, by default the policy’s', () => {
     const all = new Several({ a: { rate: 10, cost: 3 }, b: { rate: 10 } });
     now(

@@ -68,8 +68,31 @@ export class BucketTable {
   take(key: string, cost: number, outcome: Outcome): void {
     const place = this.places.get(key);
     if (place === undefined) return this.takeFirst(key, cost, outcome);
-    const page = this.pages[place >>> PAGE_BITS]!;
-    this.takeAt(page, (place & (PAGE_KEYS - 1)) * this.width, cost, outcome);
+    this.takeAt(this.pageOf(place), this.offsetOf(place), cost, outcome);
+  }
+
+  /** Where the bucket of a key is, for whoever reads and writes its numbers at once; undefined if it has none yet. */
+  placeOf(key: string): number | undefined {
+    return this.places.get(key);
+  }
+
+  pageOf(place: number): Float64Array {
+    return this.pages[place >>> PAGE_BITS]!;
+  }
+
+  offsetOf(place: number): number {
+    return (place & (PAGE_KEYS - 1)) * this.width;
+  }
+
+  /** The two halves of a take, for whoever takes from several tables or from none. */
+  measureAt(place: number, cost: number, outcome: Outcome): void {
+    const { algorithm, limit } = this;
+    algorithm.measure(limit, this.pageOf(place), this.offsetOf(place), cost, outcome);
+  }
+
+  commitAt(place: number, cost: number, outcome: Outcome): void {
+    const { algorithm, limit } = this;
+    algorithm.commit(limit, this.pageOf(place), this.offsetOf(place), cost, outcome);
   }
 
   peek(key: string, cost: number, outcome: Outcome): void {
@@ -204,8 +227,8 @@ export class BucketTable {
   }
 
   private locate(place: number): void {
-    this.page = this.pages[place >>> PAGE_BITS]!;
-    this.at = (place & (PAGE_KEYS - 1)) * this.width;
+    this.page = this.pageOf(place);
+    this.at = this.offsetOf(place);
   }
 
   private findOverflow(key: string): boolean {
