@@ -37,6 +37,7 @@ export { type PolicyChoice, type PolicyUse } from './limits/route-metadata.js';
 export {
   RouteOptions,
   type Rejection,
+  type RouteFields,
   type RoutePolicy,
   type Tier,
   type TierLookup,
@@ -154,7 +155,7 @@ export {
 } from './transports/graphql/graphql-rejection.js';
 export { WebsocketOptions, type WsRejection } from './transports/ws/ws.transport.js';
 export { OldNestError, OldNodeError } from './versions.js';
-export { type Duration } from './common/duration.js';
+export { durationOf, rateOf, type Duration, type Rate, type TimeUnit } from './common/duration.js';
 export {
   AcquireTimeoutError,
   CostExceedsLimitError,
@@ -182,16 +183,20 @@ export {
   type RateLimiterOptions,
   type StoreInput,
 } from './limiter/options.js';
-export { type LimitInput } from './limiter/given-limits.js';
+export { type LimitFigures, type LimitInput } from './limiter/given-limits.js';
+export { type PolicyName, type RateLimitPolicies } from './limiter/policy-names.js';
 export {
   type LimitOptions,
   HotOptions,
   PolicyOptions,
   type AlgorithmName,
+  type ByAlgorithm,
   type FailureMode,
   type PassThrough,
+  type PolicyFields,
   type PolicyInput,
   type SyncMode,
+  type WithLimit,
 } from './limiter/policy-options.js';
 export { nginxLimit, type NginxLimit, type NginxPolicy } from './limiter/nginx-limit.js';
 export { type LimitsChange } from './limiter/limits-change.js';

@@ -7,12 +7,13 @@ import {
 } from '@nestjs/common';
 import { ConfigOptions } from './config/config.options.js';
 import { type PerRequest } from './limits/key-resolver.js';
-import { type Rejection, type RoutePolicy } from './limits/route-policy.js';
+import { type Rejection, type RouteFields, type RoutePolicy } from './limits/route-policy.js';
 import { type AlertsInput } from './observability/alerts/alerts.schema.js';
 import { type OverloadInput } from './overload/settings.js';
 import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions, type StoreInput } from './limiter/options.js';
+import { type PolicyName } from './limiter/policy-names.js';
 import { MonitorOptions } from './observability/monitor-options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -45,7 +46,7 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   /** Whose quota a request is charged to. Needed, and only needed, with `quota`. */
   app?: PerRequest<string>;
   /** Limits every route without a decorator: policies by name, or the app's quota alone. */
-  apply?: readonly string[] | 'quota';
+  apply?: readonly PolicyName[] | 'quota';
   /**
    * The caller's name for `key: 'user'`; may be async. Default: `request.user`, or its id, sub, userId,
    * username.
@@ -94,7 +95,7 @@ export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;
 /** What stands over the application's own options while it is tested. */
 export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies'> {
   /** Fields of policies by name, of the root and of features; of a decorator's own by `Class.method`. */
-  policies?: Readonly<Record<string, Partial<RoutePolicy>>>;
+  policies?: Readonly<Record<string, RouteFields>>;
   /** Default: a clock that nobody moves, so that no token comes back. */
   clock?: NonNullable<RateLimitModuleInput['clock']>;
   /** Default: `'memory'`, so that each test begins with full buckets and needs no Redis. */
@@ -106,9 +107,27 @@ export interface RateLimitOptionsFactory {
   createRateLimitOptions(): RateLimitModuleInput | Promise<RateLimitModuleInput>;
 }
 
-export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  readonly useFactory?: (...args: never[]) => RateLimitModuleInput | Promise<RateLimitModuleInput>;
-  readonly inject?: (InjectionToken | OptionalFactoryDependency)[];
-  readonly useClass?: Type<RateLimitOptionsFactory>;
-  readonly useExisting?: InjectionToken<RateLimitOptionsFactory>;
-}
+/** The options, made by a function, by a class, or by a provider that is there already: by one of them. */
+export type RateLimitModuleAsyncOptions = Pick<ModuleMetadata, 'imports'> &
+  (
+    | {
+        readonly useFactory: (
+          ...args: never[]
+        ) => RateLimitModuleInput | Promise<RateLimitModuleInput>;
+        readonly inject?: (InjectionToken | OptionalFactoryDependency)[];
+        readonly useClass?: undefined;
+        readonly useExisting?: undefined;
+      }
+    | {
+        readonly useClass: Type<RateLimitOptionsFactory>;
+        readonly useFactory?: undefined;
+        readonly inject?: undefined;
+        readonly useExisting?: undefined;
+      }
+    | {
+        readonly useExisting: InjectionToken<RateLimitOptionsFactory>;
+        readonly useFactory?: undefined;
+        readonly inject?: undefined;
+        readonly useClass?: undefined;
+      }
+  );

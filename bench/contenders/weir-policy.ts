@@ -3,6 +3,8 @@ import { type ContenderOptions } from './contender.js';
 
 /** The case's limit as a policy. A window admits its rate and knows no burst. */
 export function weirPolicy({ algorithm, limit, periodMs }: ContenderOptions): PolicyInput {
-  const policy = { algorithm: algorithm ?? 'token-bucket', rate: limit, period: periodMs };
-  return algorithm === 'sliding-window' ? policy : { ...policy, burst: limit };
+  const figures = { rate: limit, period: periodMs };
+  return algorithm === 'sliding-window'
+    ? { ...figures, algorithm }
+    : { ...figures, algorithm, burst: limit };
 }

@@ -1,11 +1,20 @@
 import { InvalidArgumentError } from './errors.js';
 
+/** Units of time: letters, and words, also in the plural. */
+export type TimeUnit = keyof typeof LETTERS_MS | `${keyof typeof WORDS_MS}${'' | 's'}`;
+
 /**
  * Milliseconds, or as people write them: `'250ms'`, `'60s'`, `'5m'`, `'1h'`, `'1d'`. A plain number and
  * a unit; the unit alone means one of it. Units are ms, s, m, h and d, and the words sec, second, min,
- * minute, hour and day, also in the plural.
+ * minute, hour and day, also in the plural. A text that only the run time knows goes through `durationOf`.
  */
-export type Duration = number | string;
+export type Duration = number | TimeUnit | `${number}${TimeUnit}`;
+
+/**
+ * Tokens per period: a number, of which the period stands beside it, or both at once: `'100/s'`, `'1000/5m'`. A text
+ * that only the run time knows goes through `rateOf`.
+ */
+export type Rate = number | `${number}/${TimeUnit}` | `${number}/${number}${TimeUnit}`;
 
 const LETTERS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WORDS_MS = {
@@ -61,4 +70,19 @@ export function parseRate(text: string, field: string): { rate: number; periodMs
   );
   if (Number.isFinite(rate) && periodMs >= 1 && periodMs <= LONGEST_MS) return { rate, periodMs };
   throw new InvalidArgumentError(field, text, A_RATE);
+}
+
+/**
+ * A rate that only the run time knows, such as that of an environment variable:
+ * `rate: rateOf(process.env.API_RATE ?? '100/min')`. Throws if it is none.
+ */
+export function rateOf(text: string): Rate {
+  parseRate(text, 'rate');
+  return text as Rate;
+}
+
+/** A duration that only the run time knows; throws if it is none. */
+export function durationOf(text: string): Duration {
+  durationMs(text, 'duration');
+  return text as Duration;
 }

@@ -1,6 +1,6 @@
-import { durationMs, parseRate } from './duration.js';
+import { durationMs, parseRate, type Duration, type Rate } from './duration.js';
 import * as schema from './schema.js';
-import { type Schema, type Shape } from './schema.js';
+import { type Schema, type Shape, type Union } from './schema.js';
 import { A_NAME, NAME } from './validate.js';
 
 /** The building blocks of schemas. Each says what it expects. */
@@ -42,19 +42,20 @@ const UNITS = 'ms|s|m|h|d|(?:sec|second|min|minute|hour|day)s?';
 export const DURATION_PATTERN = `^(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?\\s*(?:${UNITS})$`;
 
-export function duration() {
+export function duration(): Union<Duration> {
   const isDuration = (value: unknown) => parses(() => durationMs(value, ''));
   const inMs = schema.number(A_DURATION, { minimum: 1 }, isDuration);
   const inWords = schema.text(A_DURATION, { pattern: DURATION_PATTERN }, isDuration);
-  return schema.union(A_DURATION, inMs, inWords);
+  return schema.union(A_DURATION, inMs, inWords as Schema<Duration>);
 }
 
-export function rate() {
+export function rate(): Union<Rate> {
   const expected = "a number above 0 or a text like '100/s', '100/min', '1000/5m'";
   const isRate = (value: string) =>
     parses(() => parseRate(value, '')) && Number.parseFloat(value) > 0;
   const inWords = schema.text(expected, { pattern: RATE_PATTERN }, isRate);
-  return schema.union(expected, schema.number(expected, { exclusiveMinimum: 0 }), inWords);
+  const number = schema.number(expected, { exclusiveMinimum: 0 });
+  return schema.union(expected, number, inWords as Schema<Rate>);
 }
 
 function parses(parse: () => unknown): boolean {

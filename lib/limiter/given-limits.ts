@@ -10,8 +10,18 @@ import {
   type LimitOptions,
 } from './policy-options.js';
 
-/** The figures of a limit as a value; a mere rate, as a tier may be. */
-export type LimitInput = LimitOptions | number | string;
+/**
+ * The figures of a limit as a value; a mere rate, as a tier may be. They come from tokens and databases, so any text
+ * may stand there.
+ */
+export type LimitInput = number | string | LimitFigures;
+
+/** Figures that a request brings along. */
+export interface LimitFigures {
+  readonly rate?: number | string;
+  readonly period?: number | string;
+  readonly burst?: number;
+}
 
 /** Sets of figures that a limiter keeps at once, whichever policies they are for. */
 const MOST_SETS = 1000;
@@ -201,7 +211,8 @@ export function givenLimit(
   input: LimitInput,
 ): { readonly figures: LimitOptions; readonly limit: Limit; readonly name: string } {
   const isRate = typeof input === 'number' || typeof input === 'string';
-  const given = isRate ? { rate: input } : input;
+  // Whatever text it is, it is parsed below.
+  const given = (isRate ? { rate: input } : input) as LimitOptions;
   plainObject('limit', given, 'a rate, or an object with rate, period or burst');
   rejectUnknown('limit', given, KNOWN_FIGURES);
   // An empty field of a plan must not be taken for the policy's own figures.

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
+import { checkPolicy, type CheckedPolicy, type PolicyFields } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
 
 /** All limits as they are to be from one instant on. */
@@ -10,7 +10,7 @@ export interface LimitsChange {
    * along. Once there was a later one, a change that is not later still is ignored. */
   readonly revision: number;
   /** Every policy: one that is not here any more is removed. Those of `define` stay. */
-  readonly policies: Readonly<Record<string, PolicyInput>>;
+  readonly policies: Readonly<Record<string, PolicyFields>>;
   readonly quota?: QuotaOptions;
   /** Policies of `define` that are to go as well; names that nothing has are none. */
   readonly removed?: readonly string[];

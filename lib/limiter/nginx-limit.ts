@@ -1,4 +1,4 @@
-import { parseRate } from '../common/duration.js';
+import { parseRate, type Rate } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 
@@ -16,7 +16,7 @@ export interface NginxLimit {
 export interface NginxPolicy {
   readonly algorithm: 'leaky-bucket';
   readonly mode: 'policer' | 'shaper';
-  readonly rate: string;
+  readonly rate: Rate;
   readonly burst: number;
 }
 
@@ -47,7 +47,7 @@ export function nginxLimit(limit: NginxLimit): NginxPolicy {
   return {
     algorithm: 'leaky-bucket',
     mode: nodelay || burst === 0 ? 'policer' : 'shaper',
-    rate: own,
+    rate: own as Rate,
     burst: burst + 1,
   };
 }

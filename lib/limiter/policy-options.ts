@@ -1,5 +1,5 @@
 import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/limit.js';
-import { durationMs, parseRate, type Duration } from '../common/duration.js';
+import { durationMs, parseRate, type Duration, type Rate } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
 import { boundedKey } from '../common/ids.js';
@@ -23,7 +23,7 @@ export class HotOptions {
 /** The figures of a limit. */
 export interface LimitOptions {
   /** Tokens per period, or both at once: `'100/min'`. */
-  rate?: number | string;
+  rate?: Rate;
   /** The period of the rate. Default one second. */
   period?: Duration;
   /** Tokens that a bucket holds; by default the number in `rate`. Not for sliding windows. */
@@ -43,7 +43,7 @@ export class PolicyOptions implements LimitOptions {
    * makes requests wait so that they leave evenly; `sliding-window` counts the last period.
    */
   algorithm: AlgorithmName = 'token-bucket';
-  rate?: number | string;
+  rate?: Rate;
   period?: Duration;
   burst?: number;
   /** Leaky bucket: refuse what is too much, or delay what fits into the bucket. */
@@ -55,7 +55,7 @@ export class PolicyOptions implements LimitOptions {
   /** Tokens that a request takes if it does not say. */
   cost = 1;
   /** Other figures for some callers, by name: `{ vip: 50, partner: { rate: '500/min' } }`. */
-  tiers: Record<string, LimitOptions | number | string> = {};
+  tiers: Record<string, LimitOptions | Rate> = {};
   /** The tier of requests that name none, or one that is not there. Default: the policy's figures. */
   defaultTier?: string;
   /** `fleet`: one bucket per key for all processes; `node`: each process by itself. */
@@ -92,9 +92,30 @@ export class PolicyOptions implements LimitOptions {
 }
 
 /** The parts of tiers, from 0 to 1, and as `limit`, which must be there, the limit of what passes in all. */
-export type PassThrough = Readonly<Record<string, LimitOptions | number | string>>;
+export type PassThrough = Readonly<Record<string, LimitOptions | Rate>>;
 
-export type PolicyInput = Partial<PolicyOptions>;
+/** What an algorithm looks at: options of another one would do nothing. */
+export type ByAlgorithm =
+  | {
+      algorithm?: 'token-bucket' | undefined;
+      mode?: undefined;
+      maxDelay?: undefined;
+      subWindows?: undefined;
+    }
+  | { algorithm: 'leaky-bucket'; subWindows?: undefined }
+  | { algorithm: 'sliding-window'; burst?: undefined; mode?: undefined; maxDelay?: undefined };
+
+/** The limit of a policy: its own, or those of its tiers. */
+export type WithLimit = { rate: Rate } | { rate?: undefined; tiers: PolicyOptions['tiers'] };
+
+/** A policy as it is written: at least a rate, and nothing that its algorithm does not look at. */
+export type PolicyInput = Flat<PolicyFields & ByAlgorithm & WithLimit>;
+
+/** The options of a policy before they are checked. */
+export type PolicyFields = Partial<PolicyOptions>;
+
+/** One object, so that messages of the compiler speak of its fields. */
+export type Flat<T> = { [K in keyof T]: T[K] };
 
 export interface CheckedExcess {
   readonly limit: Limit;
@@ -130,12 +151,12 @@ export const POLICY_OPTIONS: readonly string[] = [
   'passThrough',
 ];
 
-export function checkPolicy(name: string, input: PolicyInput): CheckedPolicy {
+export function checkPolicy(name: string, input: PolicyFields): CheckedPolicy {
   return checked(input, name);
 }
 
 /** Most policies of a change are as they were. */
-const checked = remembered((input: PolicyInput, name: string): CheckedPolicy => {
+const checked = remembered((input: PolicyFields, name: string): CheckedPolicy => {
   const at = `policies.${name}`;
   if (!NAME.test(name)) {
     throw new InvalidArgumentError('policies', name, 'names of up to 64 letters, digits and _ . -');
@@ -273,7 +294,7 @@ function trueOrFalse(field: string, value: unknown): void {
 }
 
 /** Only what is given is checked: the defaults are right. */
-function withDefaults(at: string, input: PolicyInput): PolicyOptions {
+function withDefaults(at: string, input: PolicyFields): PolicyOptions {
   const options = new PolicyOptions() as PolicyOptions & Record<string, unknown>;
   for (const option of Object.keys(input)) {
     const value: unknown = input[option as keyof PolicyOptions];
@@ -311,7 +332,7 @@ const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, 
 ];
 
 /** An option that the algorithm does not look at would be an option that silently does nothing. */
-function rejectIdle(at: string, input: PolicyInput, options: PolicyOptions): void {
+function rejectIdle(at: string, input: PolicyFields, options: PolicyOptions): void {
   for (const [option, isUsed, needs] of USES) {
     if (input[option] !== undefined && !isUsed(options)) {
       throw new InvalidArgumentError(`${at}.${option}`, input[option], needs);
@@ -359,7 +380,7 @@ function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {
   return limits;
 }
 
-function figuresOf(field: string, input: LimitOptions | number | string): LimitOptions {
+function figuresOf(field: string, input: LimitOptions | Rate): LimitOptions {
   const figures = typeof input === 'number' || typeof input === 'string' ? { rate: input } : input;
   plainObject(field, figures, 'a rate, or an object with rate, period or burst');
   rejectUnknown(field, figures, KNOWN_FIGURES);

@@ -13,7 +13,7 @@ import { GivenRoom, type LimitInput } from './given-limits.js';
 import { countersOf, type PolicyCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy, type OnIdleHot } from './policy-binder.js';
-import { checkPolicy, type CheckedPolicy, type PolicyInput } from './policy-options.js';
+import { checkPolicy, type CheckedPolicy, type PolicyFields } from './policy-options.js';
 import {
   isList,
   type Acquire,
@@ -45,7 +45,7 @@ export class PolicyRegistry {
   private readonly edition = { revision: 0 };
 
   constructor(
-    policies: Readonly<Record<string, PolicyInput>>,
+    policies: Readonly<Record<string, PolicyFields>>,
     memory: MemoryStore,
     hasRemote: boolean,
     maxKeys: number,
@@ -113,7 +113,7 @@ export class PolicyRegistry {
   }
 
   /** All of them or, if one is wrong or its name taken, none. */
-  define(policies: Readonly<Record<string, PolicyInput>>): void {
+  define(policies: Readonly<Record<string, PolicyFields>>): void {
     const names = Object.keys(policies);
     const taken = names.find((name) => this.policies.has(name));
     if (taken !== undefined) {

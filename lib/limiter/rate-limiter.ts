@@ -8,13 +8,14 @@ import { type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
 import { type PolicyCounters } from './limit-counters.js';
 import { type LimitsChange } from './limits-change.js';
+import { type PolicyName } from './policy-names.js';
 import { type FailureMode, type PolicyInput } from './policy-options.js';
 import { type StoreStats } from '../stores/redis/redis-store.js';
 
 /** May this key of this policy have so many tokens? */
 export interface PolicyRequest {
   readonly app?: undefined;
-  readonly policy: string;
+  readonly policy: PolicyName;
   /** Whose tokens: an address, a user, a tenant… Must not be empty. */
   readonly key: string;
   /** Which of the policy's tiers; by default, and if unknown, the policy's default tier. */
@@ -139,11 +140,11 @@ export abstract class RateLimiter {
   abstract tryAcquire(request: Acquire): Decision | Promise<Decision>;
 
   /** One token (the policy's cost), as a plain yes or no. */
-  abstract allow(policy: string, key: string, limit?: LimitInput): boolean | Promise<boolean>;
+  abstract allow(policy: PolicyName, key: string, limit?: LimitInput): boolean | Promise<boolean>;
 
   /** So many tokens, as a plain yes or no. */
   abstract allowN(
-    policy: string,
+    policy: PolicyName,
     key: string,
     cost: number,
     limit?: LimitInput,

@@ -9,6 +9,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { rejectUnknown } from '../common/validate.js';
 import { type Decision } from '../limiter/decision.js';
+import { type PolicyName } from '../limiter/policy-names.js';
 import { onClassOrMethod } from '../requests/nest-metadata.js';
 import { subjectOf } from '../requests/subject.js';
 import { chargeOf, primitiveDecisionOf } from './charges.js';
@@ -32,7 +33,7 @@ export interface RateLimitSettings {
    * Policies of the class or of `apply` that this one takes the place of here, early ones too: by
    * their names, those of an inline policy by its `name`.
    */
-  readonly instead?: string | readonly string[];
+  readonly instead?: PolicyName | readonly PolicyName[];
 }
 
 /**
@@ -48,7 +49,7 @@ export interface RateLimitSettings {
  * gateways and resolvers, in hybrid apps and in microservices.
  */
 export function RateLimit(
-  what?: string | PolicyChoice | (RoutePolicy & RateLimitSettings),
+  what?: PolicyName | PolicyChoice | (RoutePolicy & RateLimitSettings),
   settings: RateLimitSettings = {},
 ): ClassDecorator & MethodDecorator {
   if (what !== undefined && !['string', 'function', 'object'].includes(typeof what)) {
@@ -119,7 +120,7 @@ export function RateLimitCost(cost: PerRequest<number>): ClassDecorator & Method
  * Leaves a handler, or all handlers of a class that have no `@RateLimit` of their own, without
  * limits; or only without the named policies.
  */
-export function SkipRateLimit(...names: string[]): ClassDecorator & MethodDecorator {
+export function SkipRateLimit(...names: PolicyName[]): ClassDecorator & MethodDecorator {
   const odd: unknown = names.find((name) => typeof name !== 'string');
   if (odd !== undefined) {
     const expectation = "names of policies, as in @SkipRateLimit('search'), or nothing for all";

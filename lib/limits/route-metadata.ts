@@ -1,27 +1,28 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type LimitOptions } from '../limiter/policy-options.js';
+import { type LimitFigures } from '../limiter/given-limits.js';
+import { type PolicyName } from '../limiter/policy-names.js';
 import { type PerRequest } from './key-resolver.js';
-import { type RoutePolicy } from './route-policy.js';
+import { type RouteFields } from './route-policy.js';
 
 /** A policy by its name, and whose tokens of how many are taken this time. */
 export interface PolicyUse {
-  readonly policy: string;
+  readonly policy: PolicyName;
   readonly key?: string;
   readonly tier?: string;
   /** The figures themselves, in place of a tier. */
-  readonly limit?: LimitOptions;
+  readonly limit?: LimitFigures;
   readonly cost?: number;
 }
 
 /** Chooses policies for a request: by name, with more to say, several (up to 1,000), or none. */
 export type PolicyChoice = (
   context: ExecutionContext,
-) => string | PolicyUse | readonly (string | PolicyUse)[] | undefined | null;
+) => PolicyName | PolicyUse | readonly (PolicyName | PolicyUse)[] | undefined | null;
 
 /** One `@RateLimit()`. */
 export interface RateLimitEntry {
   /** Nothing but the app's quota, a policy by name, one of its own, or a choice per request. */
-  readonly what: string | RoutePolicy | PolicyChoice | undefined;
+  readonly what: string | RouteFields | PolicyChoice | undefined;
   /** False leaves the app's quota out. */
   readonly quota: boolean | undefined;
   /** Policies further out in whose place this one stands. */

@@ -15,18 +15,18 @@ import {
   splitPolicy,
   type AppliedPolicy,
   type Rejection,
-  type RoutePolicy,
+  type RouteFields,
 } from './route-policy.js';
 
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
 export class RoutePolicies {
   private readonly policies = new Map<string, AppliedPolicy>();
   /** As the code has them. */
-  private readonly written = new Map<string, RoutePolicy>();
+  private readonly written = new Map<string, RouteFields>();
   /** Policies that a document decides about: not those of a route that is found after the start. */
   private readonly governed = new Set<string>();
   /** As the document has them that is in force. */
-  private given: Readonly<Record<string, RoutePolicy>> = {};
+  private given: Readonly<Record<string, RouteFields>> = {};
   /** The first place that names each policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
   private chooser: string | undefined;
@@ -41,10 +41,10 @@ export class RoutePolicies {
     /** That of the application, for all policies without one of their own. */
     private readonly rejection?: Rejection,
     /** What a test lays over policies, by name. */
-    private readonly overrides: Readonly<Record<string, Partial<RoutePolicy>>> = {},
+    private readonly overrides: Readonly<Record<string, RouteFields>> = {},
   ) {}
 
-  define(given: Readonly<Record<string, RoutePolicy>>): void {
+  define(given: Readonly<Record<string, RouteFields>>): void {
     const policies = Object.fromEntries(
       Object.entries(given).map(([name, input]) => [name, this.overridden(name, input)]),
     );
@@ -61,7 +61,7 @@ export class RoutePolicies {
     for (const [name, input] of Object.entries(policies)) this.written.set(name, input);
   }
 
-  defineInline(name: string, input: RoutePolicy): AppliedPolicy {
+  defineInline(name: string, input: RouteFields): AppliedPolicy {
     const { name: publicName = neutralName(name), ...policy } = input;
     if (typeof publicName !== 'string' || !PUBLIC_NAME.test(publicName)) {
       const expectation = 'up to 64 letters, digits and _ . -';
@@ -78,14 +78,14 @@ export class RoutePolicies {
     for (const name of Object.keys(this.overrides)) this.get(name, 'overrideRateLimits');
   }
 
-  private overridden(name: string, input: RoutePolicy): RoutePolicy {
+  private overridden(name: string, input: RouteFields): RouteFields {
     return Object.hasOwn(this.overrides, name) ? { ...input, ...this.overrides[name] } : input;
   }
 
   readonly publicNameOf = (policy: string): string => this.publicNames.get(policy) ?? policy;
 
   /** The policies as the code has them; from now on a document decides about them. */
-  govern(): Readonly<Record<string, RoutePolicy>> {
+  govern(): Readonly<Record<string, RouteFields>> {
     for (const name of this.written.keys()) this.governed.add(name);
     return Object.fromEntries(this.written);
   }
@@ -94,7 +94,7 @@ export class RoutePolicies {
    * Checks what policies are to be from now on, and compiles how they are applied. Functions of the
    * code go on where nothing takes their place. The result brings it into force.
    */
-  prepare(document: Readonly<Record<string, RoutePolicy>>): () => void {
+  prepare(document: Readonly<Record<string, RouteFields>>): () => void {
     this.checkUses(this.missingIn(document));
     const next: AppliedPolicy[] = [];
     const before = isImmutable(document) && isImmutable(this.given) ? this.given : {};
@@ -209,7 +209,7 @@ export class RoutePolicies {
     }
   }
 
-  private reapply(name: string, given: RoutePolicy): AppliedPolicy {
+  private reapply(name: string, given: RouteFields): AppliedPolicy {
     const input = { ...functionsOf(this.written.get(name)), ...given };
     const { applied } = splitPolicy(name, input, this.settings);
     const isEarly = this.policies.get(name)?.early ?? applied.early;
@@ -246,11 +246,11 @@ function neutralName(policy: string): string {
 const APPLICATION = ['key', 'anonymous', 'tier', 'cost', 'early'] as const;
 
 /** An unchanged list is the same object, so lists need not be looked into. */
-function isAppliedAlike(before: RoutePolicy, given: RoutePolicy): boolean {
+function isAppliedAlike(before: RouteFields, given: RouteFields): boolean {
   return before === given || APPLICATION.every((option) => before[option] === given[option]);
 }
 
-function functionsOf(input: RoutePolicy | undefined): Partial<RoutePolicy> {
+function functionsOf(input: RouteFields | undefined): RouteFields {
   return Object.fromEntries(Object.entries(input ?? {}).filter(([, value]) => !isPlain(value)));
 }
 

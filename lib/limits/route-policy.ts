@@ -16,14 +16,22 @@ import {
   type PerRequest,
 } from './key-resolver.js';
 import { type Decision } from '../limiter/decision.js';
-import { type LimitOptions, POLICY_OPTIONS, type PolicyInput } from '../limiter/policy-options.js';
+import { type LimitFigures } from '../limiter/given-limits.js';
+import {
+  POLICY_OPTIONS,
+  type ByAlgorithm,
+  type Flat,
+  type PolicyFields,
+  type PolicyInput,
+  type WithLimit,
+} from '../limiter/policy-options.js';
 import { rejectThrottlerPolicy } from './throttler-words.js';
 
 /**
  * Which limit of a policy a caller has: the name of a tier, or the figures themselves, as a token or
  * a database has them. A mere number is a rate; a text is a name.
  */
-export type Tier = string | number | LimitOptions | undefined;
+export type Tier = string | number | LimitFigures | undefined;
 
 /** Looks a tier up, in a database or a cache; requests wait for it. */
 export type TierLookup = (context: ExecutionContext) => Promise<Tier>;
@@ -57,7 +65,10 @@ export class RouteOptions {
 }
 
 /** A policy of a limiter, and how it is applied to requests. */
-export type RoutePolicy = Omit<PolicyInput, 'cost'> & Partial<RouteOptions>;
+export type RoutePolicy = Flat<RouteFields & ByAlgorithm & WithLimit>;
+
+/** The options of a policy of the module before they are checked. */
+export type RouteFields = Omit<PolicyFields, 'cost'> & Partial<RouteOptions>;
 
 /** How a policy is applied, compiled. */
 export interface AppliedPolicy {
@@ -96,7 +107,7 @@ const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
 const KNOWN = [...POLICY_OPTIONS, ...ROUTE_OPTIONS.filter((option) => option !== 'name')];
 
 /** No option that does not exist, nor those of others. */
-export function checkNames(at: string, input: RoutePolicy): void {
+export function checkNames(at: string, input: RouteFields): void {
   rejectThrottlerPolicy(at, input);
   plainObject(at, input, 'an object with at least a rate');
   const { name: _, ...options } = input;
@@ -104,7 +115,7 @@ export function checkNames(at: string, input: RoutePolicy): void {
 }
 
 /** A tier that all requests have must be one; later a document may take it away, and they have the default one. */
-export function checkTier(at: string, { tier, tiers }: RoutePolicy): void {
+export function checkTier(at: string, { tier, tiers }: RouteFields): void {
   if (typeof tier !== 'string' || tier === 'default') return;
   const known = Object.keys(tiers ?? {});
   if (known.includes(tier)) return;
@@ -118,7 +129,7 @@ export function checkTier(at: string, { tier, tiers }: RoutePolicy): void {
 /** The limit of a policy, for the limiter, and how it is applied to requests. */
 export function splitPolicy(
   name: string,
-  input: RoutePolicy,
+  input: RouteFields,
   settings: KeySettings,
 ): { limit: PolicyInput; applied: AppliedPolicy } {
   const at = `policies.${name}`;
@@ -151,7 +162,7 @@ export function splitPolicy(
   };
   const limit = Object.fromEntries(
     Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),
-  ) as PolicyInput;
+  ) as unknown as PolicyInput;
   return { limit: typeof cost === 'number' ? { ...limit, cost } : limit, applied };
 }
 

@@ -15,7 +15,7 @@ import {
 import { paramNamesOf, routePlaceOf, type ParamNames, type ServedPath } from './route-place.js';
 import { RoutePlan } from './route-plan.js';
 import { type RoutePolicies } from './route-policies.js';
-import { type AppliedPolicy, type RoutePolicy } from './route-policy.js';
+import { type AppliedPolicy, type RouteFields } from './route-policy.js';
 
 export interface RouteTableSettings {
   /** Policies of every route, by name; or the app's quota alone. */
@@ -179,7 +179,7 @@ export class RouteTable {
   }
 
   /** A policy that stands in a decorator belongs to its handler, and is called after it. */
-  private addInline(id: string, input: RoutePolicy, policies: Map<string, AppliedPolicy>): void {
+  private addInline(id: string, input: RouteFields, policies: Map<string, AppliedPolicy>): void {
     let name = id;
     for (let n = 2; this.routePolicies.has(name); n++) name = `${id}.${n}`;
     policies.set(name, this.routePolicies.defineInline(name, input));

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { type Decision } from 'nestjs-weir';
+import { type Decision, type Duration, type Rate } from 'nestjs-weir';
 import { Bench } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 
-const window = (rate: number, period: string | number, subWindows = 10): Bench =>
+const window = (rate: number, period: Duration, subWindows = 10): Bench =>
   new Bench(
     { algorithm: 'sliding-window', rate, period, subWindows },
     'memory',
@@ -37,7 +37,7 @@ describe('sliding window', () => {
     expect(bench.peek().remaining).toBe(800);
   });
 
-  it.each([
+  it.each<[Rate, number]>([
     ['1/s', 1000],
     ['5/10s', 2000],
     ['5/h', 720_000],

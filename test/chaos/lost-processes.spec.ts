@@ -11,7 +11,7 @@ import { sharedMicros } from './process/protocol.js';
 describe('a process that is lost', () => {
   let server: RedisProcess;
   let client: Redis;
-  let store: { type: 'redis'; url: string; decisionTimeout: string };
+  let store: { type: 'redis'; url: string; decisionTimeout: '1s' };
 
   beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 

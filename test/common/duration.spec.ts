@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { durationMs, parseRate } from '../../lib/common/duration.js';
+import { durationMs, durationOf, parseRate, rateOf } from '../../lib/common/duration.js';
 import { DURATION_PATTERN } from '../../lib/common/schema-fields.js';
 import { InvalidArgumentError } from 'nestjs-weir';
 import { errorWith, refusal } from '../support/errors.js';
@@ -192,5 +192,19 @@ describe('a rate text', () => {
     expect(() => parseRate(text, 'policies.p.rate')).toThrow(
       errorWith({ code: 'INVALID_ARGUMENT', field: 'policies.p.rate' }),
     );
+  });
+});
+
+describe('a text that only the run time knows', () => {
+  it('is a rate or a duration as it stands, if it is one', () => {
+    expect([rateOf('100/min'), durationOf('2 minutes')]).toEqual(['100/min', '2 minutes']);
+  });
+
+  it.each(['100', '10 per minute', '10/fortnight', ''])('is no rate if it is %p', (text) => {
+    expect(() => rateOf(text)).toThrow(refusal('rate', text));
+  });
+
+  it.each(['soon', '2 months', ''])('is no duration if it is %p', (text) => {
+    expect(() => durationOf(text)).toThrow(refusal('duration', text));
   });
 });

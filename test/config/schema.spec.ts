@@ -6,7 +6,7 @@ import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { AppOptions, checkQuota, type QuotaOptions } from '../../lib/limiter/quota-options.js';
 import { faultsOf } from './faults.js';
 
-const api = { rate: '100/min' };
+const api = { rate: '100/min' } as const;
 
 describe('a document that is right', () => {
   const whole: ConfigDocument = {

@@ -35,7 +35,7 @@ describe('a resource whose breaker opens', () => {
   const clock = new ManualClock();
 
   const start = async (mode: 'auto' | 'observe'): Promise<void> => {
-    const breaker = { minimumCalls: 3, mode, openFor: '1s' };
+    const breaker = { minimumCalls: 3, mode, openFor: '1s' } as const;
     // The window of the recovery itself needs many more calls.
     const degradation = { recovery: { minCalls: 1000 } };
     const protection = { catalog: { breaker } };

@@ -62,7 +62,7 @@ describe('the deadlines of routes, when the configuration changes', () => {
   beforeEach(async () => {
     stage = new Stage(new ManualClock());
     pages = pagesOf(stage);
-    const degradation = { slow: '900ms', deadline: '2s' };
+    const degradation = { slow: '900ms', deadline: '2s' } as const;
     const imports = [RateLimitModule.forRoot(moduleOptions(stage, { degradation }))];
     http = await startHttp('express', { imports, controllers: [pages] });
   });

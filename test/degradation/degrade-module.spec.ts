@@ -301,9 +301,9 @@ describe('a limit for every route', () => {
       }
     }
     const policies = {
-      all: { rate: 2, period: '1d', key: 'global' as const },
-      own: { rate: 5, period: '1d', key: 'global' as const },
-    };
+      all: { rate: 2, period: '1d', key: 'global' },
+      own: { rate: 5, period: '1d', key: 'global' },
+    } as const;
     const app = await startLimited([Shop], { policies, apply: ['all'] });
     try {
       const answers: unknown[] = [];

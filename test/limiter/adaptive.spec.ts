@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { createRateLimiter, type PolicyInput } from 'nestjs-weir';
+import { createRateLimiter, type PolicyFields, type PolicyInput } from 'nestjs-weir';
 import { refusal } from '../support/errors.js';
 import { Bench, now } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 const ADAPTIVE: PolicyInput = { rate: 10_000, scope: 'node', adaptive: true };
 
-const ALGORITHMS: [string, PolicyInput][] = [
+const ALGORITHMS: [string, PolicyFields][] = [
   ['token bucket', {}],
   ['leaky bucket', { algorithm: 'leaky-bucket' }],
   ['shaper', { algorithm: 'leaky-bucket', mode: 'shaper' }],

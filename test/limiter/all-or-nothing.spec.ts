@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { createRateLimiter, type PolicyInput, type StoreInput } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  type PolicyFields,
+  type PolicyInput,
+  type StoreInput,
+} from 'nestjs-weir';
 import { errorWith } from '../support/errors.js';
 import { now } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -10,10 +15,14 @@ class Several {
   readonly limiter;
 
   constructor(
-    readonly policies: Record<string, PolicyInput>,
+    readonly policies: Record<string, PolicyFields>,
     store: StoreInput = 'memory',
   ) {
-    this.limiter = createRateLimiter({ policies, store, clock: this.clock });
+    this.limiter = createRateLimiter({
+      policies: policies as Record<string, PolicyInput>,
+      store,
+      clock: this.clock,
+    });
   }
 
   requests(cost?: number, key = 'k', names = Object.keys(this.policies)) {

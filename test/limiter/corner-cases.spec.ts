@@ -49,7 +49,7 @@ describe('corner cases in memory', () => {
 
   it('a refund to any of the policies wakes who waits for all of them', async () => {
     const clock = new ManualClock();
-    const policies = { a: { rate: 10 }, b: { rate: 1, period: '1d' } };
+    const policies = { a: { rate: 10 }, b: { rate: 1, period: '1d' } } as const;
     const limiter = createRateLimiter({ policies, clock });
     const both = ['a', 'b'].map((policy) => ({ policy, key: 'k' }));
     now(limiter.tryAcquire(both));
@@ -79,13 +79,13 @@ describe('corner cases in memory', () => {
     expect((await held).decisions?.map(({ delayMs }) => delayMs)).toEqual([0, 0]);
   });
 
-  it.each<[string, PolicyInput]>([
+  it.each<[string, object]>([
     ['period', { period: 'garbage', tiers: { a: '5/s' }, defaultTier: 'a' }],
     ['burst', { burst: -1, tiers: { a: 5 }, defaultTier: 'a' }],
   ])('a bad %s that no tier takes over is refused all the same', (option, policy) => {
     const make = () =>
       createRateLimiter({
-        policies: { p: policy },
+        policies: { p: policy as PolicyInput },
         clock: new ManualClock(),
       });
     expect(make).toThrow(errorWith({ field: `policies.p.${option}` }));

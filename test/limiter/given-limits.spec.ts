@@ -3,6 +3,7 @@ import {
   createRateLimiter,
   type LimitInput,
   type LimitOptions,
+  type PolicyFields,
   type PolicyInput,
   type RateLimiter,
 } from 'nestjs-weir';
@@ -19,7 +20,7 @@ import { statesOf, Waiter } from '../support/waiters.js';
 
 const K = { policy: 'p', key: 'k' };
 const PLAN = { rate: 3, period: '1h' } as const;
-const ALGORITHMS: [name: string, policy: PolicyInput][] = [
+const ALGORITHMS: [name: string, policy: PolicyFields][] = [
   ['token bucket', { algorithm: 'token-bucket' }],
   ['leaky policer', { algorithm: 'leaky-bucket' }],
   ['leaky shaper', { algorithm: 'leaky-bucket', mode: 'shaper' }],
@@ -133,7 +134,7 @@ describe('a limit that comes with the request', () => {
 });
 
 describe('figures that are none', () => {
-  const bad: [what: string, limit: unknown, field: string, policy?: PolicyInput][] = [
+  const bad: [what: string, limit: unknown, field: string, policy?: PolicyFields][] = [
     ['a rate of 0', { rate: 0 }, 'limit.rate'],
     ['a negative rate', { rate: -1 }, 'limit.rate'],
     ['NaN', { rate: NaN }, 'limit.rate'],
@@ -248,15 +249,13 @@ describe('sets of figures', () => {
   }
 
   const SETS: LimitOptions[] = [
-    ...[{ rate: 1 }, { rate: 2, burst: 3 }, { rate: '3/10s' }, { rate: 1, burst: 5 }],
-    ...[
-      { rate: 7, period: '2s' },
-      { rate: '1/4s', burst: 4 },
-    ],
+    ...([{ rate: 1 }, { rate: 2, burst: 3 }, { rate: '3/10s' }, { rate: 1, burst: 5 }] as const),
+    { rate: 7, period: '2s' },
+    { rate: '1/4s', burst: 4 },
   ];
   const WINDOWS: LimitOptions[] = [
-    ...[{ rate: 1 }, { rate: 2 }, { rate: '3/10s' }, { rate: 5 }],
-    ...[{ rate: 7, period: '2s' }, { rate: '1/4s' }],
+    ...([{ rate: 1 }, { rate: 2 }, { rate: '3/10s' }, { rate: 5 }] as const),
+    ...([{ rate: 7, period: '2s' }, { rate: '1/4s' }] as const),
   ];
   const steps = fc.array(
     fc.record<Step>({
@@ -305,7 +304,7 @@ describe('sets of figures', () => {
 
   it('follow a change of their policy: what was used stays used', () => {
     const { limiter } = new Bench({ rate: 1, period: '1h', maxWaiters: 5 });
-    const install = (revision: number, p: PolicyInput): void =>
+    const install = (revision: number, p: PolicyFields): void =>
       limiter.prepare({ revision, policies: { p } })();
     const left = (limit: LimitInput): number => now(limiter.peek({ ...K, limit })).remaining;
     expect(passes(limiter, '3/h', 2)).toBe(2);

@@ -11,7 +11,7 @@ import { startRedis, stopAll, until, withRedis, type RedisProcess } from '../sup
 import { Bench, now, together } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 
-const HOT: PolicyInput = { rate: 100, hot: true };
+const HOT = { rate: 100, hot: true } satisfies PolicyInput;
 
 const ALGORITHMS: [string, PolicyInput][] = [
   ['token bucket', HOT],

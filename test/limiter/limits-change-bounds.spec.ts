@@ -99,7 +99,7 @@ function worstWindow(taken: readonly Taken[], spanMs: number): number {
   return Math.max(0, ...sums);
 }
 
-const asBucket: PolicyOf = ({ rate, periodMs, capacity }) => {
+const asBucket = ({ rate, periodMs, capacity }: Figures) => {
   return { rate, period: periodMs, burst: capacity };
 };
 

@@ -1,16 +1,22 @@
 import fc from 'fast-check';
-import { createRateLimiter, type PolicyInput, type RateLimiter } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  type PolicyFields,
+  type PolicyInput,
+  type Rate,
+  type RateLimiter,
+} from 'nestjs-weir';
 import { deepFreeze } from '../../lib/common/immutable.js';
 import { shared } from '../../lib/config/document/shared.js';
 import { now } from '../support/limiters.js';
 import { ManualClock } from '../support/manual-clock.js';
 
-type Policies = Record<string, PolicyInput>;
+type Policies = Record<string, PolicyFields>;
 
 const name = fc.constantFrom('p', 'q', 'toString', '7', 'late');
-const policy = fc.record<PolicyInput>(
+const policy = fc.record<PolicyFields>(
   {
-    rate: fc.constantFrom<number | string>(2, 5, '5/min'),
+    rate: fc.constantFrom<Rate>(2, 5, '5/min'),
     cost: fc.constantFrom(1, 2),
     algorithm: fc.constantFrom('token-bucket', 'sliding-window'),
     tiers: fc.constantFrom<Record<string, number>>({ vip: 9 }, { vip: 3, low: 2 }),
@@ -64,7 +70,7 @@ class Twin {
       case 'commit':
         return prepared.splice(one.which, 1)[0]?.();
       case 'define':
-        return outcome(() => limiter.define({ late: one.policy }));
+        return outcome(() => limiter.define({ late: one.policy as PolicyInput }));
       case 'take':
         return outcome(() =>
           now(limiter.tryAcquire({ policy: one.name, key: 'k', ...tierOf(one.tier) })),

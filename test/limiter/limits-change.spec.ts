@@ -1,6 +1,7 @@
 import {
   createRateLimiter,
   type LimitsChange,
+  type PolicyFields,
   type PolicyInput,
   type RateLimiter,
   type RateLimiterOptions,
@@ -120,7 +121,7 @@ describe('a change of limits', () => {
 });
 
 describe('a bucket whose limit changes', () => {
-  it.each<[name: string, policy: PolicyInput]>([
+  it.each<[name: string, policy: PolicyFields]>([
     ['token bucket', {}],
     ['leaky policer', { algorithm: 'leaky-bucket' }],
   ])('%s: settles under the old rate and stays as full as it was', (_name, policy) => {
@@ -138,7 +139,7 @@ describe('a bucket whose limit changes', () => {
   });
 
   it('shaper: the queue stays as long in proportion, and waits stay within the new bound', () => {
-    const shaper: PolicyInput = { algorithm: 'leaky-bucket', mode: 'shaper' };
+    const shaper: PolicyFields = { algorithm: 'leaky-bucket', mode: 'shaper' };
     const bench = new Bench({ ...shaper, rate: 10, burst: 10 });
     for (let i = 0; i < 5; i++) bench.take();
     expect(bench.peek().delayMs).toBe(500);
@@ -153,7 +154,7 @@ describe('a bucket whose limit changes', () => {
   });
 
   it('sliding window: the used part stays the same, and leaves when it would have', () => {
-    const window: PolicyInput = { algorithm: 'sliding-window', period: '1s' };
+    const window: PolicyFields = { algorithm: 'sliding-window', period: '1s' };
     const bench = new Bench({ ...window, rate: 10 });
     bench.take(4);
     bench.clock.advance(500);

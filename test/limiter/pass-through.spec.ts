@@ -157,10 +157,10 @@ describe('pass-through', () => {
     const { url } = await startRedis();
     const policies = {
       p: {
-        ...{ rate: '2/h', sync: 'exact' as const },
+        ...({ rate: '2/h', sync: 'exact' } as const),
         passThrough: { default: 1, limit: { rate: '3/h', burst: 3 } },
       },
-    };
+    } as const;
     const two = [1, 2].map(() =>
       createRateLimiter({ policies, store: { type: 'redis', url, decisionTimeout: '10s' } }),
     );

@@ -2,6 +2,7 @@ import {
   createRateLimiter,
   UnknownOptionError,
   type PolicyInput,
+  type Rate,
   type RateLimiterOptions,
 } from 'nestjs-weir';
 import { errorWith, refusal, unknownOption } from '../support/errors.js';
@@ -310,7 +311,8 @@ describe('a limiter is refused', () => {
 
   it('and leaves no timer behind', () => {
     const clock = new ManualClock();
-    const make = () => createRateLimiter({ policies: { good: { rate: 1 }, bad: {} }, clock });
+    const policies = { good: { rate: 1 }, bad: {} as PolicyInput };
+    const make = () => createRateLimiter({ policies, clock });
     expect(make).toThrow(refusal('policies.bad.rate', undefined));
     expect(clock.pending).toBe(0);
   });
@@ -339,7 +341,7 @@ describe('a policy', () => {
     expect(bench.take()).toMatchObject({ allowed: false, retryAfterMs: 1e10 });
   });
 
-  it.each([
+  it.each<[Rate, number]>([
     ['100/s', 1000],
     ['100/min', 60_000],
     ['100/5m', 300_000],
@@ -349,7 +351,7 @@ describe('a policy', () => {
   });
 
   it('lends its tiers period and burst, but no burst to a tier that has a rate of its own', () => {
-    const tiers = { vip: { rate: 50 }, deep: { burst: 40 }, slow: { period: '10m' } };
+    const tiers = { vip: { rate: 50 }, deep: { burst: 40 }, slow: { period: '10m' } } as const;
     const bench = new Bench({ rate: 10, period: '1m', burst: 20, tiers });
     const of = (tier: string) => now(bench.limiter.peek({ policy: 'p', key: 'k', tier }));
     expect([of('vip').limit, of('deep').limit, of('slow').limit]).toEqual([50, 40, 20]);
@@ -363,7 +365,7 @@ describe('a policy', () => {
   });
 
   it('lends its tiers the rate that stands in its rate text, and leaves them their period', () => {
-    const tiers = { fast: { period: '10s' }, deep: { burst: 300 } };
+    const tiers = { fast: { period: '10s' }, deep: { burst: 300 } } as const;
     const bench = new Bench({ rate: '100/min', tiers });
     expect(bench.take(100, { tier: 'fast' })).toMatchObject({ limit: 100, resetMs: 10_000 });
     expect(bench.take(300, { tier: 'deep' })).toMatchObject({ limit: 300, resetMs: 180_000 });
@@ -374,7 +376,7 @@ describe('a policy', () => {
     ['a text', { rate: '10/min' }],
     ['a number and a burst', { rate: 10, period: '1m', burst: 3 }],
   ])('may have tiers that are just a rate, beside %s', (_name, policy) => {
-    const tiers = { vip: 50, gold: '500/h', half: 0.5 };
+    const tiers = { vip: 50, gold: '500/h', half: 0.5 } as const;
     const bench = new Bench({ ...policy, tiers });
     const all = (tier: string, cost: number) => bench.take(cost, { tier });
     expect(all('vip', 50)).toMatchObject({ allowed: true, limit: 50, resetMs: 60_000 });

@@ -160,7 +160,7 @@ describe('a timeout in line', () => {
 
 describe('tokens that come back before their time', () => {
   const K = { policy: 'p', key: 'k' };
-  const SLOW = { rate: 1, period: '1d', burst: 10 };
+  const SLOW = { rate: 1, period: '1d', burst: 10 } as const;
 
   it('go to the first in line at once', async () => {
     const { bench, clock, idle } = drained(SLOW);

@@ -111,7 +111,9 @@ describe('forRootAsync', () => {
   });
 
   it('wants one of the three', () => {
-    expect(() => RateLimitModule.forRootAsync({})).toThrow(/useFactory, useClass or useExisting/);
+    expect(() => RateLimitModule.forRootAsync({} as never)).toThrow(
+      /useFactory, useClass or useExisting/,
+    );
   });
 });
 

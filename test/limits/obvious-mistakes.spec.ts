@@ -26,7 +26,7 @@ import { Warnings } from '../support/nest/warnings.js';
 
 // What a new user is likely to get wrong, and the words that lead out of it.
 
-const HELLO = { hello: { rate: '1/h' } };
+const HELLO = { hello: { rate: '1/h' } } as const;
 
 /** The message with which an application of these parts fails to start; undefined if it does. */
 async function failure(...parts: unknown[]): Promise<string | undefined> {
@@ -155,7 +155,7 @@ describe('Node', () => {
 
 describe('forRootAsync', () => {
   it('of nothing', () => {
-    expect(() => RateLimitModule.forRootAsync({})).toThrow(
+    expect(() => RateLimitModule.forRootAsync({} as never)).toThrow(
       'forRootAsync: expected useFactory, useClass or useExisting, got {}',
     );
   });

@@ -71,7 +71,7 @@ describe.each(PLATFORMS)('a tier of figures, on %s', (platform) => {
 
   const start = async (prepare?: (app: INestApplication) => void): Promise<void> => {
     clock = new ManualClock();
-    const policies = { one: { rate: 1, period: '1m' }, many: { rate: 100, period: '1m' } };
+    const policies = { one: { rate: 1, period: '1m' }, many: { rate: 100, period: '1m' } } as const;
     const imports = [RateLimitModule.forRoot({ clock, policies })];
     http = await startHttp(platform, { imports, controllers: [PlansController] }, prepare);
   };

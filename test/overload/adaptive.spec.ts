@@ -29,8 +29,8 @@ describe('policies that follow the load of their process', () => {
     clock = new ManualClock();
     Object.assign(load, { cpu: 0, loop: 0, memory: 0, inFlight: 0 });
     const policies = {
-      search: { rate: '100/h', scope: 'node' as const, adaptive, key: 'global' as const },
-    };
+      search: { rate: '100/h', scope: 'node', adaptive, key: 'global' },
+    } as const;
     const headers = { legacy: true };
     app = await startHttp('express', {
       imports: [RateLimitModule.forRoot({ clock, policies, overload, headers })],

@@ -68,7 +68,7 @@ describe('ioredis', () => {
   });
 
   const cacheWith = (options: ResourceInput): { cache: Cache; protection: Protection } => {
-    const bigCache = { deadline: PATIENT, bulkhead: { maxInFlight: 5 } };
+    const bigCache = { deadline: PATIENT, bulkhead: { maxInFlight: 5 } } as const;
     const protection = new Protection({ cache: options, bigCache });
     return { cache: new Cache(redis, protection), protection };
   };

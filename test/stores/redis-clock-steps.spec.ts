@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createRateLimiter, type Decision, type PolicyInput, type RateLimiter } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  type Decision,
+  type PolicyFields,
+  type PolicyInput,
+  type RateLimiter,
+} from 'nestjs-weir';
 import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';
@@ -178,9 +184,9 @@ describe('the clock of Redis', () => {
       await Promise.all(limiters.splice(0).map((limiter) => limiter.close()));
     });
 
-    async function join(policy: PolicyInput): Promise<void> {
+    async function join(policy: PolicyFields): Promise<void> {
       const limiter = createRateLimiter({
-        policies: { p: { rate: LIMIT, ...policy } },
+        policies: { p: { rate: LIMIT, ...policy } as PolicyInput },
         store: { type: 'redis', url: server.url, prefix: `fleet${keys}`, decisionTimeout: '5s' },
       });
       limiters.push(limiter);

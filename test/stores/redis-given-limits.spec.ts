@@ -1,4 +1,9 @@
-import { createRateLimiter, type PolicyInput, type RateLimiter } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  type PolicyFields,
+  type PolicyInput,
+  type RateLimiter,
+} from 'nestjs-weir';
 import { freePort } from '../support/free-port.js';
 import { startRedis, stopAll, until, withRedis, type RedisProcess } from '../support/index.js';
 import { now, together } from '../support/limiters.js';
@@ -22,17 +27,22 @@ describe('a limit that comes with the request, on Redis', () => {
   afterAll(stopAll);
 
   /** As many processes that share one policy. */
-  async function fleet(count: number, policy: PolicyInput): Promise<RateLimiter[]> {
+  async function fleet(count: number, policy: PolicyFields): Promise<RateLimiter[]> {
     const prefix = `given${prefixes++}`;
     for (let i = 0; i < count; i++) {
       const store = { type: 'redis', url: redis.url, prefix, decisionTimeout: '5s' } as const;
-      limiters.push(createRateLimiter({ policies: { p: policy, q: { rate: '2/h' } }, store }));
+      limiters.push(
+        createRateLimiter({
+          policies: { p: policy as PolicyInput, q: { rate: '2/h' } },
+          store,
+        }),
+      );
     }
     await Promise.all(limiters.map((limiter) => limiter.ready()));
     return [...limiters];
   }
 
-  it.each<[name: string, policy: PolicyInput]>([
+  it.each<[name: string, policy: PolicyFields]>([
     ['token bucket', { sync: 'exact' }],
     ['leaky policer', { algorithm: 'leaky-bucket' }],
     ['leaky shaper', { algorithm: 'leaky-bucket', mode: 'shaper' }],
@@ -113,7 +123,7 @@ describe('a limit that comes with the request, on Redis', () => {
     const [a, b] = (await fleet(2, before)) as [RateLimiter, RateLimiter];
     const asked = { ...K, limit: PLAN };
     expect((await a.tryAcquire({ ...asked, cost: 2 })).allowed).toBe(true);
-    const policies = { p: after, q: { rate: '2/h' } };
+    const policies = { p: after, q: { rate: '2/h' } } as const;
     // One of the two has heard of it, and then the other as well.
     for (const limiter of [a, b]) {
       limiter.prepare({ revision: 1, policies })();

@@ -1,5 +1,11 @@
 import { Redis } from 'ioredis';
-import { createRateLimiter, type Decision, type PolicyInput, type RateLimiter } from 'nestjs-weir';
+import {
+  createRateLimiter,
+  type Decision,
+  type PolicyFields,
+  type PolicyInput,
+  type RateLimiter,
+} from 'nestjs-weir';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 import { together } from '../support/limiters.js';
 
@@ -42,7 +48,7 @@ describe('limits that change on Redis', () => {
     return nodes;
   }
 
-  function install(limiter: RateLimiter, revision: number, p: PolicyInput): void {
+  function install(limiter: RateLimiter, revision: number, p: PolicyFields): void {
     limiter.prepare({ revision, policies: { p } })();
   }
 

@@ -2,6 +2,7 @@ import {
   createRateLimiter,
   type PolicyRequest,
   type Decision,
+  type PolicyFields,
   type PolicyInput,
   type RateLimiter,
   type StoreInput,
@@ -13,9 +14,9 @@ export class Bench {
   readonly clock: ManualClock;
   readonly limiter: RateLimiter;
 
-  constructor(policy: PolicyInput, store: StoreInput = 'memory', clock = new ManualClock()) {
+  constructor(policy: PolicyFields, store: StoreInput = 'memory', clock = new ManualClock()) {
     this.clock = clock;
-    this.limiter = createRateLimiter({ policies: { p: policy }, store, clock });
+    this.limiter = createRateLimiter({ policies: { p: policy as PolicyInput }, store, clock });
   }
 
   /** One request for the key `k`. The memory store answers at once. */

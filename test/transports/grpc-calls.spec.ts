@@ -309,7 +309,9 @@ describe('limitCalls', () => {
     expect(() => limitCalls(limiter, TWO, { pushbacks: true } as never)).toThrow(
       'limitCalls.pushbacks: no such option',
     );
-    expect(() => limitCalls(limiter, TWO, { longestPushback: 'ages' })).toThrow('longestPushback');
+    expect(() => limitCalls(limiter, TWO, { longestPushback: 'ages' as never })).toThrow(
+      'longestPushback',
+    );
   });
 });
 

@@ -214,7 +214,7 @@ describe('events of Kafka', () => {
   });
 
   it('may not be told to wait for something that is no time', async () => {
-    await expect(start({ maxWait: 'long' })).rejects.toThrow('kafka.maxWait');
+    await expect(start({ maxWait: 'long' as never })).rejects.toThrow('kafka.maxWait');
     await expect(start({ maxWiat: 1 } as never)).rejects.toThrow('maxWiat');
     await start({});
   });

@@ -1,4 +1,4 @@
-import { type ConfigLayer } from 'nestjs-weir';
+import { type ConfigLayer, type RoutePolicy } from 'nestjs-weir';
 
 const POLICIES = 10;
 
@@ -11,7 +11,7 @@ export const DOCUMENT = {
     reports: { guaranteed: 500, burst: 2000 },
   },
   policies: Object.fromEntries(
-    Array.from({ length: POLICIES }, (_, n) => [
+    Array.from({ length: POLICIES }, (_, n): [string, RoutePolicy] => [
       `policy-${n}`,
       n === 0 ? { rate: '100/min', tiers: { partner: '1000/min' } } : { rate: 100 + n },
     ]),

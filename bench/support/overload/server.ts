@@ -56,7 +56,7 @@ export interface Served {
 export async function serve({ platform, law, isShut }: OverloadServerOptions): Promise<Served> {
   const line = {
     enabled: law === 'line',
-    ...(isShut && { maxInFlight: 1, maxWaiting: 1, interval: '1h' }),
+    ...(isShut && ({ maxInFlight: 1, maxWaiting: 1, interval: '1h' } as const)),
   };
   @Module({
     imports: [

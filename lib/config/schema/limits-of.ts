@@ -1,11 +1,11 @@
 import { deepFreeze, isImmutable, remembered } from '../../common/immutable.js';
-import { type PolicyInput } from '../../limiter/policy-options.js';
+import { type PolicyFields } from '../../limiter/policy-options.js';
 import { type LocalOptions, type QuotaOptions } from '../../limiter/quota-options.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
 
 /** The part of a document that a limiter needs. */
 export interface Limits {
-  readonly policies: Readonly<Record<string, PolicyInput>>;
+  readonly policies: Readonly<Record<string, PolicyFields>>;
   /** Only where there are apps. */
   readonly quota?: QuotaOptions;
 }
@@ -25,13 +25,13 @@ type Policies = NonNullable<ConfigDocument['policies']>;
 const NO_POLICIES: Policies = deepFreeze({});
 
 const policyLimits = remembered((policies: Policies): Limits['policies'] => {
-  const limits: Record<string, PolicyInput> = {};
+  const limits: Record<string, PolicyFields> = {};
   for (const name of Object.keys(policies)) limits[name] = limitOf(policies[name]!);
   return isImmutable(policies) ? deepFreeze(limits) : limits;
 });
 
 /** The figures of a policy, without how it is applied to requests. */
-const limitOf = remembered((policy: PolicyDocument): PolicyInput => {
+const limitOf = remembered((policy: PolicyDocument): PolicyFields => {
   const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
   return isImmutable(policy) ? deepFreeze(limit) : limit;
 });

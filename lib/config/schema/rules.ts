@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type ConfigIssue } from '../../common/errors.js';
 import { remembered } from '../../common/immutable.js';
 import { checkDegradeModule } from '../../degradation/degrade-module-options.js';
-import { checkPolicy, type PolicyInput } from '../../limiter/policy-options.js';
+import { checkPolicy, type PolicyFields } from '../../limiter/policy-options.js';
 import { checkQuota, type QuotaOptions } from '../../limiter/quota-options.js';
 import { isEarlyKey, needsUser } from '../../limits/key-resolver.js';
 import { type AlertsInput } from '../../observability/alerts/alerts.schema.js';
@@ -60,7 +60,7 @@ function soundPart(document: ConfigDocument, isSound: IsSound): ConfigDocument {
 /** Sections in which one entry may be wrong and the others right. */
 const BY_NAME = ['policies', 'apps', 'protection'];
 
-function policyIssues(policy: PolicyInput, name: string): ConfigIssue[] {
+function policyIssues(policy: PolicyFields, name: string): ConfigIssue[] {
   return faultsOf(policy, {
     check: (input) => checkPolicy(name, input),
     prefix: `policies.${name}`,

@@ -1,11 +1,14 @@
 import { type ExecutionContext } from '@nestjs/common';
-import { type RateLimitModuleInput, type RoutePolicy } from 'nestjs-weir';
+import { type RateLimitModuleInput, type RouteFields, type RoutePolicy } from 'nestjs-weir';
 import { type ManualClock } from '../../support/manual-clock.js';
 import { callerOf } from './caller.js';
 
 const key = (context: ExecutionContext): string => callerOf(context).key;
 
-const perMinute = (rate: number, more: Partial<RoutePolicy> = {}): RoutePolicy => ({
+const perMinute = (
+  rate: number,
+  more: Pick<RouteFields, 'key' | 'anonymous' | 'skipIf' | 'shadow'> = {},
+): RoutePolicy => ({
   rate,
   period: '1m',
   key,

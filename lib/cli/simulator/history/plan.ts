@@ -126,7 +126,7 @@ export function policiesOf(
 function inputOf(policy: PolicyPlan, factor: number): PolicyInput {
   const { kind, failureMode } = policy;
   const { rate, burst } = scaled(policy, factor);
-  const period = `${policy.periodMs}ms`;
+  const period = `${policy.periodMs}ms` as const;
   switch (kind) {
     case 'window':
       return { algorithm: 'sliding-window', rate, period, subWindows: SUB_WINDOWS, failureMode };

@@ -1,6 +1,7 @@
 import { createRateLimiter } from '../../../limiter/weir-rate-limiter.js';
 import { type Decision } from '../../../limiter/decision.js';
 import { type LimitsChange } from '../../../limiter/limits-change.js';
+import { type PolicyInput } from '../../../limiter/policy-options.js';
 import {
   type Acquire,
   type AcquireRequest,
@@ -93,9 +94,10 @@ export class SimulatedProcess {
   ) {
     this.machine = new Machine(name, world.time, world.random);
     this.decisionTimeoutMs = decisionTimeoutMs;
-    const { revision, ...options } = limits;
+    const { revision, policies, ...options } = limits;
     this.limiter = createRateLimiter({
       ...options,
+      policies: policies as Record<string, PolicyInput>,
       nodeId: name,
       clock: this.machine.clock,
       store: {

@@ -44,7 +44,7 @@ export const PRIORITY: Scenario = {
 };
 
 function fourApps(): CheckedQuota {
-  const app = { guaranteed: 1000, burst: 10_000, burstDuration: '1s' };
+  const app = { guaranteed: 1000, burst: 10_000, burstDuration: '1s' } as const;
   return checkQuota({
     cluster: { capacity: 10_000 },
     apps: {
