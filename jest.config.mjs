@@ -7,9 +7,8 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-weir$': '<rootDir>/lib/index.ts',
-    '^nestjs-weir/(algorithms|config|degradation|grpc|otel|prometheus|protection)$':
-      '<rootDir>/lib/$1.ts',
-    '^nestjs-weir/testing$': '<rootDir>/lib/testing/index.ts',
+    // A file of that name goes before a folder.
+    '^nestjs-weir/(.*)$': '<rootDir>/lib/$1',
   },
   transform: {
     '^.+\\.ts$': [

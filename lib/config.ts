@@ -48,6 +48,8 @@ export {
   type ConfigDraft,
   type ConfigLayers,
   type ConfigRecord,
+  type Json,
+  type JsonObject,
   type LayersByService,
   type VersionedLayer,
 } from './stores/config-store.js';

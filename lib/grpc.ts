@@ -7,4 +7,5 @@ export {
   RefusedStreamException,
   LimitStreamOptions,
   type MessageCharge,
+  type PausableCall,
 } from './transports/grpc/limit-stream.js';

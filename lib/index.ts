@@ -145,6 +145,7 @@ export {
   retryAfter,
   retryAfterMsOf,
   RetryAfterOptions,
+  type GrpcCallError,
   type GrpcRateLimitError,
   type GrpcUnavailableError,
 } from './transports/rpc/rate-limit-errors.js';
@@ -224,7 +225,7 @@ export {
 export { type HotKey } from './local/hot-values.js';
 export { type StoreStats } from './stores/redis/redis-store.js';
 export { MonitorOptions } from './observability/monitor-options.js';
-export { RateLimitMonitor, type MonitorEvents } from './observability/monitor.js';
+export { RateLimitMonitor, type MonitorEvents, type Tick } from './observability/monitor.js';
 export { type Alert } from './observability/alerts/alert.js';
 export { type Severity } from './observability/alerts/alert-options.js';
 export { type AlertsInput } from './observability/alerts/alerts.schema.js';
@@ -252,7 +253,14 @@ export {
 export { type Horizon } from './observability/series.js';
 export { type SeriesHistory } from './observability/series-history.js';
 export { verdict, type Verdict } from './observability/verdict.js';
-export { type Family, type FamilyInfo, type Sample } from './observability/families.js';
+export {
+  type Family,
+  type FamilyInfo,
+  type MetricKind,
+  type Sample,
+} from './observability/families.js';
+export { type LogLinear } from './common/histogram.js';
+export { type DenialListener } from './requests/request-counts.js';
 export { costBySize } from './limiter/cost-by-size.js';
 export { createRateLimiter } from './limiter/weir-rate-limiter.js';
 export { type StoreSwitch } from './stores/remote-store.js';
@@ -260,6 +268,7 @@ export { type NodeMode } from './local/lease-calls.js';
 export { type PolicyCounters, type SourceCounters } from './limiter/limit-counters.js';
 export {
   type RedisClient,
+  type RedisCommonOptions,
   type RedisClientOptions,
   type RedisClusterOptions,
   type RedisConnectionOptions,

@@ -1,6 +1,6 @@
 // Everything about resources inside the service: @Protect, deadlines, bulkheads, breakers.
 export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
-export { ProtectionFilter } from './protection/protection.filter.js';
+export { ProtectionFilter, type ProtectionFailure } from './protection/protection.filter.js';
 export { type BreakerKind } from './protection/breaker-state.js';
 export { type BreakerMode } from './protection/breaker.js';
 export {
@@ -53,6 +53,7 @@ export {
   type BreakerStats,
   type ResourceStats,
   type ResourceCounts,
+  type ThrottleStats,
 } from './protection/resource-stats.js';
 export { type Failure, type RunContext, type RunOptions, type Work } from './protection/run.js';
 export {

@@ -1,13 +1,14 @@
 // lib -> modules (by tsc) -> a few chunks: dist (ES modules, by esbuild) and dist-cjs (the same as CommonJS, by swc),
 // with the types of each entry in one file. Hundreds of files took ten times as long to import.
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { transform } from '@swc/core';
 import { build } from 'esbuild';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { commonJsEntry } from './support/commonjs-entry.mjs';
+import { ENTRIES } from './support/entries.mjs';
 import { inRoot, modules } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
 import { main, mustPass } from './support/step.mjs';
@@ -15,15 +16,12 @@ import { main, mustPass } from './support/step.mjs';
 const dist = inRoot('dist');
 const twin = inRoot('dist-cjs');
 
-/** By their names in package.json; each is a file of its own in dist. */
-const ENTRIES = Object.fromEntries(
-  Object.keys(JSON.parse(await readFile(inRoot('package.json'), 'utf8')).exports)
-    .filter((path) => !path.endsWith('.json'))
-    .map((path) => {
-      const name = path === '.' ? 'index' : path.slice(2);
-      const isFile = existsSync(inRoot('lib', `${name}.ts`));
-      return [name, isFile ? `${name}.js` : `${name}/index.js`];
-    }),
+/** Each is a file of its own in dist. */
+const FILES = Object.fromEntries(
+  Object.keys(ENTRIES).map((name) => {
+    const isFile = existsSync(inRoot('lib', `${name}.ts`));
+    return [name, isFile ? `${name}.js` : `${name}/index.js`];
+  }),
 );
 /** What only `npx weir` runs: an ES module, which nobody can import. */
 const COMMAND = { cli: 'cli/run-command.js' };
@@ -39,7 +37,7 @@ await main(async () => {
 
 async function writeCode() {
   const { outputFiles, metafile } = await build({
-    entryPoints: inModules({ ...ENTRIES, ...COMMAND }, '.js'),
+    entryPoints: inModules({ ...FILES, ...COMMAND }, '.js'),
     outdir: dist,
     bundle: true,
     splitting: true,
@@ -120,7 +118,7 @@ async function write(target, code, module, isBelow = false) {
  */
 async function writeTypes() {
   const bundle = await rollup({
-    input: inModules(ENTRIES, '.d.ts'),
+    input: inModules(FILES, '.d.ts'),
     external: (id) => !/^[./]/.test(id),
     plugins: [dts(), { name: 'import-nest', renderChunk: importNest }],
     // Types that exported members name and no entry exports; the types are right all the same.

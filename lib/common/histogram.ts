@@ -15,11 +15,11 @@ const FULL = 2 ** 32 - 1;
  * `record` is written for the hot path: libraries take 25 to 600 ns for it, measured, and this takes 3.
  */
 export class LogLinear {
-  readonly cells = new Uint32Array(CELLS);
+  readonly cells: Uint32Array = new Uint32Array(CELLS);
   /** Of all that was recorded, also beyond the longest time. */
   sumMicros = 0;
 
-  /** A time that stands for `weight` of them, where only one in so many is looked at. */
+  /** A time that stands for `weight` of them, where only one in so many is looked at. @internal */
   record(micros: number, weight = 1): void {
     // A time that is no number, or below 0 because a clock was set, is none that anybody waited for.
     if (!(micros >= 0)) return;
@@ -36,12 +36,13 @@ export class LogLinear {
     return count;
   }
 
+  /** @internal */
   merge({ cells, sumMicros }: LogLinear): void {
     for (let cell = 0; cell < CELLS; cell++) this.addTo(cell, cells[cell]!);
     this.sumMicros += sumMicros;
   }
 
-  /** So many more in one cell, as a sparse histogram has it. A cell that would overflow stays full. */
+  /** So many more in one cell, as a sparse histogram has it. A cell that would overflow stays full. @internal */
   addTo(cell: number, more: number): void {
     const count = this.cells[cell]! + more;
     this.cells[cell] = count > FULL ? FULL : count;
@@ -50,6 +51,8 @@ export class LogLinear {
   /**
    * Becomes the times that `now` has and `before` had not, and `before` becomes `now`. A cell that has fewer
    * than before was counted anew since.
+   *
+   * @internal
    */
   takeDifference(now: LogLinear, before: LogLinear): void {
     let isAnew = false;
@@ -65,6 +68,7 @@ export class LogLinear {
     before.sumMicros = now.sumMicros;
   }
 
+  /** @internal */
   clear(): void {
     this.cells.fill(0);
     this.sumMicros = 0;

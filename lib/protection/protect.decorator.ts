@@ -20,11 +20,11 @@ export interface ProtectSettings extends ResourceOptions {
    * Answers in the place of a call that failed, was too slow, or was not let through: a method of the same
    * object, or a function. It is given the failure, and then the arguments of the call.
    */
-  readonly fallback?: string | FallbackFunction;
+  readonly fallback?: string | ((failure: Failure, ...args: never[]) => unknown);
 }
 
 /** `this` is the object whose method has failed. */
-type FallbackFunction = (failure: Failure, ...args: never[]) => unknown;
+type FallbackFunction = Exclude<NonNullable<ProtectSettings['fallback']>, string>;
 
 /** The options of `@Protect`, kept on the method that it made. */
 export interface ProtectedMethod {
@@ -55,7 +55,7 @@ export function Protect(resource: string, settings: ProtectSettings = {}) {
   }
   const { call, fallback, ...given } = settings;
   const options = Object.keys(given).length === 0 ? undefined : given;
-  return <M extends Method>(
+  return <M extends (...args: never[]) => Promise<unknown>>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<M>,

@@ -161,7 +161,10 @@ export class Protection {
    * cannot fail. What has not changed keeps its state, and what code has named has to stay. `policies`
    * are those that a `rate` may name from then on, where they change as well.
    */
-  prepare(resources: ResourcesInput, policies: PolicyNames = () => this.policyNames()): () => void {
+  prepare(
+    resources: ResourcesInput,
+    policies: () => readonly string[] = () => this.policyNames(),
+  ): () => void {
     plainObject(AT, resources, 'an object of resources by name');
     const next = new Map<string, ResourceSettings>();
     for (const name of this.ofCode.keys()) {

@@ -13,9 +13,8 @@ export interface RedisClient {
   disconnect(): void;
 }
 
-type Retry = (times: number) => number | void | null;
-
-interface SharedClientOptions {
+/** Options of ioredis that single servers and clusters have in common. */
+export interface RedisCommonOptions {
   readonly autoPipeliningIgnoredCommands?: string[] | undefined;
   readonly enableAutoPipelining?: boolean | undefined;
   readonly enableOfflineQueue?: boolean | undefined;
@@ -29,7 +28,7 @@ interface SharedClientOptions {
 }
 
 /** `RedisOptions` of ioredis. */
-export interface RedisClientOptions extends SharedClientOptions {
+export interface RedisClientOptions extends RedisCommonOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
@@ -66,12 +65,12 @@ export interface RedisClientOptions extends SharedClientOptions {
   readonly readOnly?: boolean | undefined;
   readonly reconnectOnError?: ((error: Error) => boolean | 1 | 2) | null | undefined;
   readonly replyMapping?: unknown;
-  readonly retryStrategy?: Retry | null | undefined;
+  readonly retryStrategy?: ((times: number) => number | void | null) | null | undefined;
   readonly sentinelCommandTimeout?: number | undefined;
   readonly sentinelMaxConnections?: number | undefined;
   readonly sentinelPassword?: string | undefined;
-  readonly sentinelReconnectStrategy?: Retry | undefined;
-  readonly sentinelRetryStrategy?: Retry | undefined;
+  readonly sentinelReconnectStrategy?: ((times: number) => number | void | null) | undefined;
+  readonly sentinelRetryStrategy?: ((times: number) => number | void | null) | undefined;
   readonly sentinelTLS?: object | undefined;
   readonly sentinelUsername?: string | undefined;
   readonly socketTimeout?: number | undefined;
@@ -80,8 +79,8 @@ export interface RedisClientOptions extends SharedClientOptions {
 }
 
 /** `ClusterOptions` of ioredis. */
-export interface RedisClusterOptions extends SharedClientOptions {
-  readonly clusterNodeRetryStrategy?: Retry | null | undefined;
+export interface RedisClusterOptions extends RedisCommonOptions {
+  readonly clusterNodeRetryStrategy?: ((times: number) => number | void | null) | null | undefined;
   readonly clusterRetryStrategy?:
     ((times: number, reason?: Error) => number | void | null) | null | undefined;
   readonly dnsLookup?: unknown;

@@ -8,7 +8,9 @@ export {
 } from './override-rate-limits.js';
 export {
   rateLimitMatchers,
+  type HeaderRecord,
   type LimitedResponse,
+  type MatcherVerdict,
   type RateLimitExpectation,
   type RateLimitMatchers,
 } from './rate-limit.matchers.js';

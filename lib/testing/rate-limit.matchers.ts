@@ -2,17 +2,15 @@
 export type LimitedResponse =
   | {
       readonly status: number;
-      readonly headers: HeadersLike;
+      readonly headers: { get(name: string): string | null };
       readonly bodyUsed?: boolean;
       clone(): { text(): Promise<string> };
     }
   | { readonly status: number; readonly headers: HeaderRecord; readonly text?: string }
   | { readonly statusCode: number; readonly headers: HeaderRecord; readonly payload: string };
 
-interface HeadersLike {
-  get(name: string): string | null;
-}
-type HeaderRecord = Readonly<Record<string, unknown>>;
+/** Headers as a plain object. */
+export type HeaderRecord = Readonly<Record<string, unknown>>;
 
 /** What is expected of a denial; whatever is left out may be anything. */
 export interface RateLimitExpectation {
@@ -28,7 +26,8 @@ export interface RateLimitMatchers<R = Promise<void>> {
   toBeRateLimited(expected?: RateLimitExpectation): R;
 }
 
-interface Verdict {
+/** The outcome of a matcher, as `expect.extend` takes it. */
+export interface MatcherVerdict {
   pass: boolean;
   message: () => string;
 }
@@ -38,7 +37,10 @@ interface Verdict {
  * `await expect(response).toBeRateLimited({ policy: 'login' })`.
  */
 export const rateLimitMatchers = {
-  async toBeRateLimited(received: unknown, expected: RateLimitExpectation = {}): Promise<Verdict> {
+  async toBeRateLimited(
+    received: unknown,
+    expected: RateLimitExpectation = {},
+  ): Promise<MatcherVerdict> {
     const denial = await denialOf(received as LimitedResponse);
     const faults = faultsOf(denial, expected);
     const pass = faults.length === 0;
@@ -107,7 +109,7 @@ function headerOf({ headers }: LimitedResponse, name: string): string | undefine
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-function isHeaders(headers: HeadersLike | HeaderRecord): headers is HeadersLike {
+function isHeaders(headers: Pick<Headers, 'get'> | HeaderRecord): headers is Pick<Headers, 'get'> {
   return typeof headers.get === 'function';
 }
 

@@ -23,6 +23,7 @@ const LIBRARY = {
     'lib',
     'scripts/build.mjs',
     'scripts/support/commonjs-entry.mjs',
+    'scripts/support/entries.mjs',
     'package.json',
     'tsconfig.build.json',
     ...COMMON,

@@ -199,11 +199,11 @@ const OTHER_RESOURCES = '(other)';
 
 export interface FallbackStats {
   /** Answers by level, and by why they were needed. */
-  readonly answers: Readonly<Record<DegradeLevel, Readonly<ByReason>>>;
+  readonly answers: Readonly<Record<DegradeLevel, Readonly<Record<DegradeReason, number>>>>;
   /** Requests for which there was no answer. */
-  readonly unanswered: Readonly<ByReason>;
+  readonly unanswered: Readonly<Record<DegradeReason, number>>;
   /** Answers by resource and level. */
-  readonly resources: Readonly<Record<string, Readonly<ByLevel>>>;
+  readonly resources: Readonly<Record<string, Readonly<Record<DegradeLevel, number>>>>;
   /** Why functions of levels 3 and 4 gave none. */
   readonly faults: Readonly<Record<FallbackFault, number>>;
 }

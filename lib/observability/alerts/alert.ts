@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Severity } from './alert-options.js';
-import { type AlertPhase, type AlertState } from './evaluate.js';
+import { type AlertState } from './evaluate.js';
 import { isHeld, type Rule } from './rules.js';
 
 /** Names of policies, apps and resources come from code and configuration, and yet nothing but text may be told. */
@@ -16,7 +16,7 @@ export interface Alert {
   readonly rule: string;
   /** `total`, `store`, `app:…`, `policy:…`, `resource:…` or `node:…`. */
   readonly series: string;
-  readonly state: Exclude<AlertPhase, 'quiet' | 'learning'>;
+  readonly state: 'pending' | 'firing' | 'resolved';
   readonly severity: Severity;
   /** One sentence. */
   readonly text: string;

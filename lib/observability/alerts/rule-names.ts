@@ -9,6 +9,6 @@ export const STATE_RULES = [
 
 export type FigureRuleName = (typeof FIGURE_RULES)[number];
 export type StateRuleName = (typeof STATE_RULES)[number];
-export type RuleName = FigureRuleName | StateRuleName;
+export type RuleName = (typeof FIGURE_RULES)[number] | (typeof STATE_RULES)[number];
 
 export const RULE_NAMES: readonly RuleName[] = [...FIGURE_RULES, ...STATE_RULES];

@@ -12,13 +12,13 @@ type Body = RateLimitedBody | RefusedBody | UnavailableBody;
 
 /** The extensions of an error, which GraphQL sends along with its message. */
 export interface GraphqlRejectionExtensions {
-  readonly code: Body['code'];
+  readonly code: (RateLimitedBody | RefusedBody | UnavailableBody)['code'];
   /** Absent if it is not known. */
   readonly retryAfterMs?: number;
   readonly policy?: string;
   /** Apollo takes the answer's status and headers from here, and sends it no further. */
   readonly http: {
-    readonly status: Body['statusCode'];
+    readonly status: (RateLimitedBody | RefusedBody | UnavailableBody)['statusCode'];
     readonly headers: ReadonlyMap<string, string>;
   };
 }

@@ -1,17 +1,18 @@
 import { RETRY_AFTER } from './grpc-status.js';
 
 /** The error of a denied call at a client of gRPC; grpc-js calls it a ServiceError. */
-export interface GrpcRateLimitError extends GrpcError {
+export interface GrpcRateLimitError extends GrpcCallError {
   /** 8, RESOURCE_EXHAUSTED, for a limit of the caller's; 14, UNAVAILABLE, where the service is at its capacity. */
   readonly code: 8 | 14;
 }
 
 /** The error of a call that protection turned away (14), or whose resource was too slow (4). */
-export interface GrpcUnavailableError extends GrpcError {
+export interface GrpcUnavailableError extends GrpcCallError {
   readonly code: 4 | 14;
 }
 
-interface GrpcError {
+/** The error of a call, as grpc-js makes it. */
+export interface GrpcCallError {
   readonly details: string;
   readonly metadata: { get(name: string): (string | Buffer)[] };
   /** In the metadata; `retryAfterMsOf` reads it. */

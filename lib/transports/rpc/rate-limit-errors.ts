@@ -18,7 +18,11 @@ import {
   type GrpcUnavailableError,
 } from '../grpc/status-reader.js';
 
-export { type GrpcRateLimitError, type GrpcUnavailableError } from '../grpc/status-reader.js';
+export {
+  type GrpcCallError,
+  type GrpcRateLimitError,
+  type GrpcUnavailableError,
+} from '../grpc/status-reader.js';
 
 /**
  * For clients of a limited service: true for the error of a request that was denied, as it came
