@@ -1,22 +1,27 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type ts from 'typescript';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { startRedis, stopAll, until, withRedis } from '../support/index.js';
 import { spawnOwned } from '../support/processes.js';
 import {
+  installApp,
   makeApp,
-  makeAppOnNest11,
   makeBareApp,
+  optionalPeers,
   packPackage,
   removeApp,
+  type Nest,
   type Tarball,
 } from './packed-package.js';
+import { typeFaults, type Resolution } from './type-matrix.js';
 
 /** Node then treats `require` as it did before it could load ES modules. */
 const OLD_REQUIRE = '--no-experimental-require-module';
 
 let tarball: Tarball;
+let installed: string;
 let esmApp: string;
 let cjsApp: string;
 /** Nest 12 is made of ES modules only, so a Node that cannot require them needs Nest 11. */
@@ -27,18 +32,18 @@ let bareOldApp: string;
 beforeAll(async () => {
   await ensureBuilt();
   tarball = await packPackage();
-  [esmApp, cjsApp, oldApp, bareApp, bareOldApp] = await Promise.all([
-    makeApp(tarball, 'module'),
-    makeApp(tarball, 'commonjs'),
-    makeAppOnNest11(tarball, ['ioredis']),
-    makeBareApp(tarball),
-    makeAppOnNest11(tarball, []),
-  ]);
+  esmApp = makeApp(tarball, 'module');
+  cjsApp = makeApp(tarball, 'commonjs');
+  const platforms = ['@nestjs/platform-express', '@nestjs/platform-fastify'];
+  oldApp = makeBareApp(tarball, 11, ['ioredis', ...platforms]);
+  bareApp = makeBareApp(tarball, 12);
+  bareOldApp = makeBareApp(tarball, 11);
+  installed = await installApp(tarball);
 }, BUILD_TIMEOUT_MS);
 
 afterAll(async () => {
   await stopAll();
-  for (const app of [esmApp, cjsApp]) if (app !== undefined) removeApp(app);
+  for (const app of [installed, esmApp, cjsApp]) if (app !== undefined) removeApp(app);
 });
 
 describe('the tarball', () => {
@@ -75,7 +80,8 @@ describe('the tarball', () => {
         ? [entry]
         : Object.values(entry).flatMap((one) => Object.values(one)),
     );
-    expect(named).toHaveLength(9 * 4 + 2 + 2);
+    // Beside the entries, the schema and package.json; the algorithms have one way more.
+    expect(named).toHaveLength((Object.keys(exports).length - 2) * 4 + 2 + 2);
     expect(tarball.files).toEqual(expect.arrayContaining(named.map((path) => path.slice(2))));
     expect(tarball.files.filter((path) => path.includes('cli'))).toEqual(['dist/cli.js']);
   });
@@ -84,10 +90,10 @@ describe('the tarball', () => {
     expect(tarball.size).toBeLessThan(750_000);
     expect(tarball.files.length).toBeLessThanOrEqual(200);
     expect(tarball.unpackedSize).toBeLessThanOrEqual(1_800_000);
-    const installed = join(esmApp, 'node_modules');
-    const names = readdirSync(installed).filter((name) => !name.startsWith('.'));
+    const modules = join(installed, 'node_modules');
+    const names = readdirSync(modules).filter((name) => !name.startsWith('.'));
     expect(names.sort()).toEqual(['argparse', 'js-yaml', 'nestjs-weir']);
-    expect(bytesBelow(installed)).toBeLessThanOrEqual(4_000_000);
+    expect(bytesBelow(modules)).toBeLessThanOrEqual(4_000_000);
   });
 });
 
@@ -255,59 +261,120 @@ describe('an app that installed the tarball', () => {
   });
 
   it('has the command line, and the schema for editors', async () => {
-    const good = join(esmApp, 'weir.json');
+    const good = join(installed, 'weir.json');
     writeFileSync(good, '{ "policies": { "api": { "rate": "100/min" } } }');
-    const weir = join(esmApp, 'node_modules/.bin/weir');
+    const weir = join(installed, 'node_modules/.bin/weir');
     const { code, output } = await runToEnd(weir, ['config', 'check', 'weir.json'], {
-      cwd: esmApp,
+      cwd: installed,
     });
     expect([code, output]).toEqual([0, 'weir.json: ok\n']);
     const { stdout } = await evaluate(
-      esmApp,
+      installed,
       `import schema from 'nestjs-weir/schema.json' with { type: 'json' };
        console.log(Object.keys(schema.properties).includes('policies'));`,
     );
     expect(stdout).toBe('true\n');
   });
+});
 
-  it('finds the types, imported and required, also without ioredis', async () => {
-    const app = await makeBareApp(tarball, ['@grpc/grpc-js', '@nestjs/microservices']);
-    const consumer = `
-      import { ManualClock, overrideRateLimits, type RateLimitMatchers } from 'nestjs-weir/testing';
-      export const clock: ManualClock = new ManualClock();
-      export type Matchers = RateLimitMatchers;
-      // @ts-expect-error Without types this would be allowed.
-      overrideRateLimits(clock);
-      import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
-      import { limitStream } from 'nestjs-weir/grpc';
-      import { LeakyBucket } from 'nestjs-weir/algorithms';
-      // @ts-expect-error And this.
-      export const wrongBucket = new LeakyBucket({ capacity: '5', rate: 1 });
-      const policy: PolicyInput = { rate: '5/min', failureMode: 'closed' };
-      const limiter: RateLimiter = createRateLimiter({ policies: { policy } });
-      export const decided: Decision | Promise<Decision> = limiter.tryAcquire({ policy: 'policy', key: 'k' });
-      // @ts-expect-error Without types this would be allowed.
-      export const wrong: number = limiter.allow('policy', 'k');
-      // @ts-expect-error And this.
-      export const wrongToo: number = limitStream(limiter, { policy: 'policy', key: 'k' });
-    `;
-    const files = ['consumer.mts', 'consumer.cts'];
-    for (const name of files) writeFileSync(join(app, name), consumer);
-    const compilerOptions = {
-      module: 'nodenext',
-      target: 'es2022',
-      strict: true,
-      noEmit: true,
-      types: ['node'],
-      typeRoots: [join(root, 'node_modules/@types')],
-    };
-    writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const { code, output } = await runToEnd(process.execPath, [tsc, '-p', '.'], { cwd: app });
-    expect({ code, output }).toEqual({ code: 0, output: '' });
-    // Without skipLibCheck the compiler looks at our own types, and those of Nest and zod, as well.
+describe('the types', () => {
+  const files = (hasPeers: boolean) => [
+    'consumer',
+    'refused',
+    ...(hasPeers ? ['consumer-of-peers'] : []),
+  ];
+
+  // Each way to find them on each Nest, and each of these with or without the optional peers.
+  it.each<[Nest, Resolution, string, ts.CompilerOptions]>([
+    [12, 'node16', 'without', { exactOptionalPropertyTypes: true }],
+    [12, 'bundler', 'with', { exactOptionalPropertyTypes: true }],
+    [12, 'node10', 'without', {}],
+    [11, 'node16', 'with', {}],
+    [11, 'bundler', 'without', { exactOptionalPropertyTypes: true }],
+    [11, 'node10', 'with', { exactOptionalPropertyTypes: true }],
+  ])(
+    'are right and refuse what is wrong: Nest %i, %s, %s peers, %j',
+    (nest, way, peers, options) => {
+      const hasPeers = peers === 'with';
+      const app = makeBareApp(tarball, nest, hasPeers ? optionalPeers() : []);
+      expect(typeFaults(app, files(hasPeers), way, options)).toEqual([]);
+    },
+  );
+
+  it('know the names of policies that an application has declared', () => {
+    expect(typeFaults(makeBareApp(tarball, 12), ['declared-names'], 'node16')).toEqual([]);
   });
 });
+
+describe('a test of an app', () => {
+  const platform = ['@nestjs/platform-express'];
+
+  it('runs in Jest, as ES modules on Nest 12, and by ts-jest as CommonJS on Nest 11', async () => {
+    const byModules = makeBareApp(tarball, 12, platform);
+    const byRequire = makeBareApp(tarball, 11, platform);
+    const swc = [transformer('@swc/jest'), SWC];
+    const tsJest = [transformer('ts-jest'), { tsconfig: TSCONFIG }];
+    const config = {
+      rootDir: byModules,
+      projects: [
+        { ...PROJECT, rootDir: byModules, transform: { '\\.ts$': swc } },
+        { ...PROJECT, rootDir: byRequire, transform: { '\\.ts$': tsJest } },
+      ],
+    };
+    config.projects[0] = Object.assign(config.projects[0]!, { extensionsToTreatAsEsm: ['.ts'] });
+    const file = join(byModules, 'jest.config.json');
+    writeFileSync(file, JSON.stringify(config));
+    const jest = join(root, 'node_modules/jest/bin/jest.js');
+    const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+    const { code, output } = await runToEnd(
+      process.execPath,
+      [...flags, jest, '--config', file, '--runInBand'],
+      { cwd: byModules },
+    );
+    expect({ code, output }).toEqual({
+      code: 0,
+      output: expect.stringContaining('2 passed, 2 total') as string,
+    });
+  });
+
+  it('runs in Vitest, on Nest 12 and 11', async () => {
+    const [first, second] = ([12, 11] as const).map((nest) => makeBareApp(tarball, nest, platform));
+    const test = { globals: true, include: ['limits.test.ts'] };
+    for (const dir of [first!, second!]) {
+      writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions: TSCONFIG }));
+    }
+    const projects = [first, second].map((dir) => ({ root: dir, test: { ...test, name: dir } }));
+    const file = join(first!, 'vitest.config.mjs');
+    writeFileSync(file, `export default ${JSON.stringify({ test: { projects } })};`);
+    const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+    const { code, output } = await runToEnd(
+      process.execPath,
+      [vitest, 'run', '--config', file, '--no-color'],
+      { cwd: first! },
+    );
+    expect({ code, output }).toEqual({
+      code: 0,
+      output: expect.stringContaining('2 passed (2)') as string,
+    });
+  });
+});
+
+const TSCONFIG = {
+  module: 'commonjs',
+  target: 'es2022',
+  experimentalDecorators: true,
+  isolatedModules: true,
+};
+const PROJECT = { testMatch: ['<rootDir>/limits.test.ts'], testEnvironment: 'node' };
+const SWC = {
+  jsc: {
+    target: 'es2022',
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true },
+  },
+  module: { type: 'es6' },
+};
+const transformer = (name: string): string => join(root, 'node_modules', name);
 
 describe('an app without ioredis', () => {
   it('limits in memory', async () => {

@@ -1,5 +1,6 @@
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -15,6 +16,8 @@ import { makeTempDir } from '../support/processes.js';
 
 export interface Tarball {
   readonly file: string;
+  /** Its contents. */
+  readonly folder: string;
   readonly files: readonly string[];
   /** Bytes to download. */
   readonly size: number;
@@ -35,75 +38,105 @@ export async function packPackage(): Promise<Tarball> {
   const dir = makeTempDir();
   const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', dir];
   const [report] = JSON.parse(await npm(args, root)) as [PackReport];
+  const file = join(dir, report.filename);
+  await mustRun('tar', ['-xzf', file, '-C', dir], dir);
   return {
-    file: join(dir, report.filename),
+    file,
+    folder: join(dir, 'package'),
     files: report.files.map(({ path }) => path),
     size: report.size,
     unpackedSize: report.unpackedSize,
   };
 }
 
-/** An app with the package installed, below the repository's node_modules: peers are found there. */
-export async function makeApp(tarball: Tarball, type: 'module' | 'commonjs'): Promise<string> {
-  const cache = join(root, 'node_modules/.cache/nestjs-weir');
-  mkdirSync(cache, { recursive: true });
-  return fillApp(mkdtempSync(join(cache, 'app-')), tarball, type);
+export type Nest = 11 | 12;
+
+/** An app that has installed the package by npm, below the repository's node_modules: peers are found there. */
+export async function installApp(tarball: Tarball): Promise<string> {
+  const dir = appBelow('module');
+  // What the package depends on was downloaded with the repository's own; its peers are there.
+  await npm(['install', '--prefer-offline', '--legacy-peer-deps', tarball.file], dir);
+  return dir;
 }
 
-/** An app elsewhere: it has what every user must have, and none of the optional packages but these. */
-export async function makeBareApp(
+/** An app there with the package as npm would have put it, in a fiftieth of the time. */
+export function makeApp(tarball: Tarball, type: 'module' | 'commonjs'): string {
+  return putPackage(appBelow(type), tarball);
+}
+
+/**
+ * An app elsewhere: it has what every user must have, and none of the optional packages but these. On Nest 11 they are
+ * those of Nest 11, where there are any.
+ */
+export function makeBareApp(
   tarball: Tarball,
+  nest: Nest,
   others: readonly string[] = [],
-): Promise<string> {
-  const dir = await fillApp(makeTempDir(), tarball, 'module');
-  linkPackages(dir, join(root, 'node_modules'), [...requiredPeers(), ...others]);
-  return dir;
-}
-
-/** A CommonJS app elsewhere, on Nest 11 and with these packages beside it. */
-export async function makeAppOnNest11(
-  tarball: Tarball,
-  others: readonly string[],
-): Promise<string> {
-  const dir = await fillApp(makeTempDir(), tarball, 'commonjs');
-  const platforms = ['@nestjs/platform-express', '@nestjs/platform-fastify'];
-  linkPackages(dir, join(root, 'test/nest11/node_modules'), [...requiredPeers(), ...platforms]);
-  linkPackages(dir, join(root, 'node_modules'), others);
-  return dir;
-}
-
-function linkPackages(dir: string, from: string, names: readonly string[]): void {
-  for (const name of names) {
-    const link = join(dir, 'node_modules', name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(from, name), link, 'dir');
+  type: 'module' | 'commonjs' = nest === 12 ? 'module' : 'commonjs',
+): string {
+  const dir = putPackage(fill(makeTempDir(), type), tarball);
+  for (const name of [...requiredPeers(), ...dependencies(), ...others]) {
+    const ofNest11 = join(root, 'test/nest11/node_modules', name);
+    const isThere = nest === 11 && existsSync(ofNest11);
+    linkPackage(dir, name, isThere ? ofNest11 : join(root, 'node_modules', name));
   }
+  return dir;
 }
 
 export function removeApp(dir: string): void {
   rmSync(dir, { recursive: true, force: true });
 }
 
-async function fillApp(dir: string, tarball: Tarball, type: string): Promise<string> {
+function appBelow(type: string): string {
+  const cache = join(root, 'node_modules/.cache/nestjs-weir');
+  mkdirSync(cache, { recursive: true });
+  return fill(mkdtempSync(join(cache, 'app-')), type);
+}
+
+function fill(dir: string, type: string): string {
   cpSync(apps, dir, { recursive: true });
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'app', private: true, type }));
-  // What the package depends on was downloaded with the repository's own; its peers are there.
-  await npm(['install', '--prefer-offline', '--legacy-peer-deps', tarball.file], dir);
   return dir;
 }
 
-function requiredPeers(): string[] {
-  const { peerDependencies, peerDependenciesMeta } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  ) as {
-    peerDependencies: Record<string, string>;
-    peerDependenciesMeta: Record<string, { optional?: boolean }>;
-  };
-  return Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+function putPackage(dir: string, { folder }: Tarball): string {
+  cpSync(folder, join(dir, 'node_modules/nestjs-weir'), { recursive: true });
+  return dir;
 }
 
+function linkPackage(dir: string, name: string, target: string): void {
+  const link = join(dir, 'node_modules', name);
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(target, link, 'dir');
+}
+
+interface Manifest {
+  readonly dependencies: Record<string, string>;
+  readonly peerDependencies: Record<string, string>;
+  readonly peerDependenciesMeta: Record<string, { optional?: boolean }>;
+}
+
+const manifest = (): Manifest =>
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+
+const dependencies = (): string[] => Object.keys(manifest().dependencies);
+
+function requiredPeers(): string[] {
+  return Object.keys(manifest().peerDependencies).filter((name) => !isOptional(name));
+}
+
+export const optionalPeers = (): string[] =>
+  Object.keys(manifest().peerDependencies).filter(isOptional);
+
+const isOptional = (name: string): boolean =>
+  manifest().peerDependenciesMeta[name]?.optional === true;
+
 async function npm(args: readonly string[], cwd: string): Promise<string> {
-  const finished = await runToEnd('npm', [...args, '--no-audit', '--no-fund'], { cwd });
-  if (finished.code !== 0) throw new Error(`npm ${args[0]} failed:\n${finished.output}`);
+  return mustRun('npm', [...args, '--no-audit', '--no-fund'], cwd);
+}
+
+async function mustRun(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const finished = await runToEnd(program, args, { cwd });
+  if (finished.code !== 0) throw new Error(`${program} ${args[0]} failed:\n${finished.output}`);
   return finished.stdout;
 }
