@@ -252,7 +252,7 @@ export {
 } from './observability/state.js';
 export { type Horizon } from './observability/series.js';
 export { type SeriesHistory } from './observability/series-history.js';
-export { verdict, type Verdict } from './observability/verdict.js';
+export { verdict, type Seen, type Verdict } from './observability/verdict.js';
 export {
   type Family,
   type FamilyInfo,

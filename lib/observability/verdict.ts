@@ -25,7 +25,7 @@ export interface Verdict {
 }
 
 /** Nodes that say nothing; only a fleet has some. */
-type Seen = WatchedState & {
+export type Seen = WatchedState & {
   readonly nodes?: readonly { readonly node: string; readonly isSilent: boolean }[];
 };
 
