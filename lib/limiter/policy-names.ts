@@ -12,4 +12,4 @@ export interface RateLimitPolicies {}
 /** The name of a policy: one that `RateLimitPolicies` declares, or any where nothing is declared. */
 export type PolicyName = keyof RateLimitPolicies extends never
   ? string
-  : keyof RateLimitPolicies & string;
+  : Extract<keyof RateLimitPolicies, string>;

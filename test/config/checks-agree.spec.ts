@@ -8,7 +8,7 @@ import { limitsOf } from '../../lib/config/schema/limits-of.js';
 import { createRateLimiter } from '../../lib/limiter/weir-rate-limiter.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
-import { splitPolicy, type RouteFields } from '../../lib/limits/route-policy.js';
+import { splitPolicy } from '../../lib/limits/route-policy.js';
 import { checkDegradeModule } from '../../lib/degradation/degrade-module-options.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
 import { checkOverload } from '../../lib/overload/settings.js';
@@ -85,7 +85,7 @@ describe('the document and the features agree', () => {
     fc.assert(
       fc.property(policy, (input) => {
         const isRight = passes(() => {
-          const { limit } = splitPolicy('p', input as RouteFields, {
+          const { limit } = splitPolicy('p', input, {
             ipv6Prefix: 64,
             user: undefined,
           });

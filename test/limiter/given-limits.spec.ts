@@ -4,7 +4,6 @@ import {
   type LimitInput,
   type LimitOptions,
   type PolicyFields,
-  type PolicyInput,
   type RateLimiter,
 } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/algorithm.js';

@@ -1,5 +1,5 @@
 // An application's use of what needs no optional peer.
-import { createRateLimiter, RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
+import { createRateLimiter, type RateLimiter, type Decision, type PolicyInput } from 'nestjs-weir';
 import { LeakyBucket } from 'nestjs-weir/algorithms';
 import { checkDocument, type ConfigDocument } from 'nestjs-weir/config';
 import { Degradation, Degrade } from 'nestjs-weir/degradation';
