@@ -214,6 +214,7 @@ export {
   type AcquireRequest,
   type PolicyRequest,
   type QuotaRequest,
+  type RateQuestion,
   type AppQuotaStats,
   type QuotaStats,
   type RateLimiterStats,
@@ -253,6 +254,8 @@ export {
 export { type Horizon } from './observability/series.js';
 export { type SeriesHistory } from './observability/series-history.js';
 export { verdict, type Seen, type Verdict } from './observability/verdict.js';
+export { type CapacityReport, type CapacityRow } from './observability/report.js';
+export { type Forecast, type UseFigure } from './observability/capacity.js';
 export {
   type Family,
   type FamilyInfo,

@@ -1,5 +1,7 @@
 import { dump } from 'js-yaml';
 import { inOneLine } from '../common/quoted.js';
+import { impactOf, type Impact } from '../observability/impact.js';
+import { percent } from '../observability/verdict.js';
 import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
@@ -16,7 +18,8 @@ import {
   laidOver,
   readStored,
 } from './stored-config.js';
-import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
+import { fleetTable } from './report.js';
+import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { inLine, isoTime, table } from './table.js';
 
 export const configGet: Command = {
@@ -68,7 +71,8 @@ export const configDiff: Command = {
   options: STORE_HELP,
   run: (args, output) => {
     const { values, words } = readArguments(args, STORE_OPTIONS, [1, 2], 'FROM');
-    return withStore(values, async ({ config }) => {
+    return withStore(values, async (store) => {
+      const { config } = store;
       const holding = await readStored(config);
       const current = documentIn(holding);
       const [from, to] = words as [string, string?];
@@ -78,8 +82,12 @@ export const configDiff: Command = {
       const objection = isPlan ? (await RunningQuotas.of(config)).objectionTo(second) : undefined;
       const changes = diff(first, second);
       const objectedTo = objection && { refused: objection.message };
-      if (values.json) output.log(JSON.stringify({ ...changes, ...objectedTo }, null, 2));
-      else tellDiff(changes, output);
+      const impact = await impactOn(store, first, second);
+      if (values.json) output.log(JSON.stringify({ ...changes, ...objectedTo, impact }, null, 2));
+      else {
+        tellDiff(changes, output);
+        if (!isEmptyDiff(changes)) tellImpact(impact, output);
+      }
       if (objection === undefined) return DONE;
       output.error(`running processes would refuse it: ${objection.message}`);
       return FAILED;
@@ -98,6 +106,39 @@ export function tellDiff(changes: ConfigDiff, output: Output): void {
     ...changes.changed.map(({ path, before, after }) => ['~', path, inLine(before), inLine(after)]),
   ];
   output.log(table(['', 'path', 'before', 'after'], rows));
+}
+
+async function impactOn(
+  store: OpenStore,
+  before: ConfigDocument,
+  after: ConfigDocument,
+): Promise<Impact> {
+  const { clock } = store;
+  const table = await fleetTable(store, 'minutes');
+  return impactOf(before, after, table, clock.epochMs(clock.now()) * 1000);
+}
+
+function tellImpact({ minutes, apps, policies }: Impact, output: Output): void {
+  const changed = apps.filter(({ demand }) => demand > 0);
+  if (minutes === 0) {
+    return output.log('\nWhat it would do: no figures of the fleet are known (monitor.fleet)');
+  }
+  if (changed.length === 0 && policies.length === 0) return;
+  output.log(`\nThe last ${minutes} minutes, with these limits:`);
+  if (changed.length > 0) {
+    const rows = changed.map((app) => [
+      ...[app.app, app.demand, app.peakDemand, app.deniedBefore, app.deniedAfter],
+      ...[app.minutesBefore, app.minutesAfter],
+    ]);
+    const head = ['app', 'asked/s', 'at most', 'denied/s before', 'after', 'minutes before'];
+    output.log(table([...head, 'after'], rows));
+  }
+  if (policies.length === 0) return;
+  const rows = policies.map(({ policy, change, rate, peak, denied }) => {
+    return [policy, change, rate, peak, percent(denied)];
+  });
+  output.log(`\n${table(['policy', '', 'requests/s', 'at most', 'denied so far'], rows)}`);
+  output.log('Which keys a policy would deny cannot be said: keys are not kept.');
 }
 
 const DEFAULT_COUNT = 20;

@@ -9,6 +9,7 @@ import { configCancel, configStaged } from './config-staged.js';
 import { configRollback, configSet } from './config-write.js';
 import { degradeForce, degradeObserve, degradeRelease } from './degrade.js';
 import { keyGet, keyReset } from './key.js';
+import { report } from './report.js';
 import { simulate } from './simulate.js';
 import { status } from './status.js';
 import { warm } from './warm.js';
@@ -23,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   configStaged,
   configCancel,
   status,
+  report,
   keyGet,
   keyReset,
   degradeForce,

@@ -1,5 +1,5 @@
 import { type Limit } from '../algorithms/limit.js';
-import { HotValues, LARGEST_THRESHOLD, type HotKey } from '../local/hot-values.js';
+import { HotValues, LARGEST_THRESHOLD, MOST_NAMES, type HotKey } from '../local/hot-values.js';
 
 /** A value passes uncounted up to this part of its limit, on all nodes together. */
 const UNCOUNTED_PART = 10;
@@ -45,6 +45,17 @@ export class HotGate {
   /** Whether all that the value asked for in the last period was uncounted. */
   isCold(key: string, now: number): boolean {
     return this.estimateIfCold(key, 0, now) !== undefined;
+  }
+
+  /** Tokens per second that the value asked for in the last period. */
+  rateOf(key: string, now: number): number {
+    return ((this.values?.recent(key, now) ?? 0) * 1_000_000) / this.periodMicros;
+  }
+
+  /** How many values are in demand, of those whose names are known. */
+  inDemand(now: number): number {
+    const named = this.values?.top(MOST_NAMES, now) ?? [];
+    return named.filter(({ perPeriod }) => perPeriod > this.threshold).length;
   }
 
   top(count: number, now: number): HotKey[] {

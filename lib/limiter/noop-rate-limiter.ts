@@ -14,6 +14,7 @@ import {
   type ClusterQuota,
   type PolicyInfo,
   type RateLimiterStats,
+  type RateQuestion,
 } from './rate-limiter.js';
 import { WeirRateLimiter } from './weir-rate-limiter.js';
 
@@ -85,6 +86,10 @@ export class NoopRateLimiter extends RateLimiter {
 
   hotKeys(policy: string, count?: number): HotKey[] {
     return this.known.hotKeys(policy, count);
+  }
+
+  override currentRate(question: RateQuestion): number | undefined {
+    return this.known.currentRate(question);
   }
 
   on<N extends keyof RateLimiterEvents>(

@@ -21,6 +21,7 @@ import {
   type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
+  type RateQuestion,
 } from './rate-limiter.js';
 
 /** Stands where no policy was looked up yet; no request can name it. */
@@ -271,6 +272,28 @@ export class PolicyRegistry {
       .flat()
       .sort((one, other) => other.perPeriod - one.perPeriod)
       .slice(0, count);
+  }
+
+  /** Of all tiers together; undefined if the policy does not tell values in demand from others. */
+  currentRate({ policy, key, tier }: RateQuestion): number | undefined {
+    const now = this.clock.now();
+    const { tiers } = this.lookUp(policy);
+    const asked = tier === undefined ? [...tiers.values()] : [tiers.get(tier)];
+    const gates = asked.flatMap((limit) => limit?.hot ?? []);
+    if (gates.length === 0) return undefined;
+    return gates.reduce((sum, gate) => sum + gate.rateOf(key, now), 0);
+  }
+
+  /** How many values of each policy with `hot` are in demand. */
+  hotCounts(): Record<string, number> {
+    const now = this.clock.now();
+    const counts: Record<string, number> = {};
+    for (const { name, tiers } of this.policies.values()) {
+      for (const { hot } of tiers.values()) {
+        if (hot !== undefined) counts[name] = (counts[name] ?? 0) + hot.inDemand(now);
+      }
+    }
+    return counts;
   }
 
   get isAdaptive(): boolean {

@@ -68,6 +68,9 @@ export interface RateLimiterStats {
   readonly quota?: QuotaStats;
 }
 
+/** Whose rate is asked for. */
+export type RateQuestion = Pick<PolicyRequest, 'policy' | 'key' | 'tier'>;
+
 /** The limits of a policy, as a caller may see them. */
 export interface PolicyInfo {
   readonly name: string;
@@ -198,6 +201,19 @@ export abstract class RateLimiter {
    * `hot`; of others none. At most 64 are known.
    */
   abstract hotKeys(policy: string, count?: number): HotKey[];
+
+  /**
+   * Tokens per second that a value asked for in the last period, by requests to this process, allowed or not. Of
+   * policies with `hot`; of others undefined.
+   */
+  currentRate(_question: RateQuestion): number | undefined {
+    return undefined;
+  }
+
+  /** @internal How many values are in demand, of policies with `hot`. */
+  hotCounts(): Readonly<Record<string, number>> {
+    return {};
+  }
 
   /** Listens; the result stops listening. */
   abstract on<N extends keyof RateLimiterEvents>(

@@ -36,6 +36,7 @@ import {
   type PolicyInfo,
   type PolicyRequest,
   type QuotaRequest,
+  type RateQuestion,
   type RateLimiterStats,
   type SharedRedis,
 } from './rate-limiter.js';
@@ -241,6 +242,14 @@ export class WeirRateLimiter extends RateLimiter {
   hotKeys(policy: string, count = DEFAULT_HOT_KEYS): HotKey[] {
     wholeAbove0('count', count, MOST_NAMES);
     return this.policies.hotKeys(policy, count);
+  }
+
+  override currentRate(question: RateQuestion): number | undefined {
+    return this.policies.currentRate(question);
+  }
+
+  override hotCounts(): Readonly<Record<string, number>> {
+    return this.policies.hotCounts();
   }
 
   on<N extends keyof RateLimiterEvents>(

@@ -86,6 +86,16 @@ export class HotValues {
     return this.least(this.cells) + this.least(this.past);
   }
 
+  /** About what the value had in the last period; exact of those with a name, else rather more than less. */
+  recent(key: string, now: number): number {
+    if (now >= this.endsAt) this.turn(now);
+    const part = Math.min(1, (this.endsAt - now) / this.periodMicros);
+    const named = this.names.get(key);
+    if (named !== undefined) return named.now + named.before * part;
+    this.locate(key);
+    return this.least(this.cells) + this.least(this.past) * part;
+  }
+
   /** The values most in demand, the first of them first. */
   top(count: number, now: number): HotKey[] {
     if (now >= this.endsAt) this.turn(now);

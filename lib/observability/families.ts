@@ -620,6 +620,20 @@ const DEFINITIONS: readonly Definition[] = [
     },
   },
   {
+    name: 'weir_hot_values',
+    otel: 'weir.hot_values',
+    unit: '{value}',
+    kind: 'gauge',
+    help: 'Values in demand, of policies with hot; at most 64 are known of a tier.',
+    labels: ['policy'],
+    read({ hotCounts }, names, add) {
+      for (const [policy, count] of Object.entries(hotCounts())) {
+        const label = names.of('policy', policy);
+        if (label !== undefined) add(count, label);
+      }
+    },
+  },
+  {
     name: 'weir_overload_standing',
     otel: 'weir.overload.standing',
     unit: '1',

@@ -3,6 +3,7 @@ import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
+import { wholeAbove0 } from '../common/validate.js';
 import { type Alert } from './alerts/alert.js';
 import { type Alerting } from './alerts/alerting.js';
 import { type EarlySignal } from './alerts/early.js';
@@ -24,7 +25,9 @@ import { historyOf, type SeriesHistory } from './series-history.js';
 import { type Facts, type Sources } from './sources.js';
 import { Marks } from './marks.js';
 import { conditionOf, joinConditions } from './node-condition.js';
+import { impactOf, type Impact, type WeighedDocument } from './impact.js';
 import { quotaOf, type QuotaDocument } from './quota-view.js';
+import { capacityReport, MOST_REPORT_DAYS, type CapacityReport } from './report.js';
 import {
   learningOf,
   stateOf,
@@ -81,6 +84,12 @@ export abstract class RateLimitMonitor {
 
   /** A series of all processes; of seconds those since this process asks for `fleet()`. */
   abstract fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined>;
+
+  /** How much was used in the last days (1 to 7), by the whole fleet, and when it will not be enough. */
+  abstract report(days?: number): Promise<CapacityReport>;
+
+  /** @internal What a change of limits would have done in the last three hours. */
+  abstract impact(before: WeighedDocument, after: WeighedDocument): Promise<Impact>;
 
   /** All metrics, as data. */
   abstract families(): Family[];
@@ -222,6 +231,30 @@ export class Monitor extends RateLimitMonitor {
 
   fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {
     return this.shared?.historyOf(name, horizon) ?? Promise.resolve(undefined);
+  }
+
+  async report(days = MOST_REPORT_DAYS): Promise<CapacityReport> {
+    wholeAbove0('days', days, MOST_REPORT_DAYS);
+    const { cluster, document } = this;
+    const quota = this.sources.facts().limiter.quota?.apps ?? {};
+    const limits = { capacity: document.cluster?.capacity, apps: quota };
+    return capacityReport({ cluster, limits, days, ...(await this.past('hours')) });
+  }
+
+  async impact(before: WeighedDocument, after: WeighedDocument): Promise<Impact> {
+    const { table, nowMicros } = await this.past('minutes');
+    return impactOf(before, after, table, nowMicros);
+  }
+
+  /** What is kept of the whole fleet, or of this process where that is all there is. */
+  private async past(horizon: 'minutes' | 'hours') {
+    const now = this.clock.now();
+    const epochMs = this.clock.epochMs(now);
+    const table = await this.shared?.table(horizon);
+    if (table === undefined) {
+      return { table: this.table, series: this.table.all(), nowMicros: now, epochMs };
+    }
+    return { table, series: table.all(), nowMicros: epochMs * 1000, epochMs };
   }
 
   /** What this process adds to the figures that it has merged. */

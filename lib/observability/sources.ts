@@ -49,6 +49,8 @@ export interface Facts {
   readonly storeIsUp: boolean;
   readonly epoch: number;
   readonly quotaHits: QuotaHits | undefined;
+  /** How many values are in demand, by policy. */
+  readonly hotCounts: () => Readonly<Record<string, number>>;
   readonly protection: Readonly<Record<string, ResourceStats>>;
   readonly timesOf: (resource: string) => LogLinear | undefined;
   readonly degradation: DegradationStats | undefined;
@@ -105,6 +107,7 @@ export class Sources {
       storeIsUp: this.storeIsUp,
       epoch: this.epoch,
       quotaHits: stats.quota && this.quotaHits,
+      hotCounts: () => limiter.hotCounts(),
       protection: protection.stats(),
       timesOf: (resource) => protection.timesOf(resource),
       degradation: degradation(),

@@ -93,6 +93,28 @@ describe('a policy with hot values', () => {
     expect(() => bench.limiter.hotKeys('p', 0)).toThrow(refusal('count', 0));
   });
 
+  it('says at which rate a value is asked for, allowed or not, and of no other policy', () => {
+    const bench = new Bench({ ...HOT, rate: '100/s' });
+    for (let second = 0; second < 3; second++) {
+      for (let i = 0; i < 50; i++) {
+        bench.take();
+        bench.clock.advance(20);
+      }
+    }
+    const rate = bench.limiter.currentRate({ policy: 'p', key: 'k' })!;
+    expect(rate).toBeGreaterThanOrEqual(45);
+    expect(rate).toBeLessThanOrEqual(55);
+    expect(bench.limiter.currentRate({ policy: 'p', key: 'unseen' })).toBe(0);
+    expect(bench.limiter.hotCounts()).toEqual({ p: 1 });
+    bench.clock.advance(5000);
+    expect(bench.limiter.currentRate({ policy: 'p', key: 'k' })).toBe(0);
+    expect(bench.limiter.hotCounts()).toEqual({ p: 0 });
+    const plain = new Bench({ rate: 1 }).limiter;
+    expect(plain.currentRate({ policy: 'p', key: 'k' })).toBeUndefined();
+    expect(plain.hotCounts()).toEqual({});
+    expect(() => plain.currentRate({ policy: 'q', key: 'k' })).toThrow(UnknownPolicyError);
+  });
+
   it('is all or nothing with others, and a request that passed uncounted is no reason for a denial', () => {
     const limiter = createRateLimiter({
       policies: { hot: HOT, few: { rate: '2/h' } },

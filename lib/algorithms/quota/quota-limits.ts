@@ -36,6 +36,11 @@ export const UNITS_PER_TOKEN = 1_000_000;
 
 /** Shared by weight when there is not enough for all, from priority 0 on. */
 const WEIGHTS = [8, 4, 2, 1];
+const LOWEST_PRIORITY = 3;
+
+/** The weight of a priority; where none is given, of the lowest. */
+export const quotaWeight = (priority = LOWEST_PRIORITY): number => WEIGHTS[priority]!;
+
 /** Which part of the cluster's free stock is kept from whom, as multiples of the reserved ratio. */
 const RESERVES = [0, 1, 2.5, 4.5];
 
@@ -150,7 +155,7 @@ function compileApp(
     app: figures.app,
     guaranteed,
     burst,
-    weight: WEIGHTS[priority]!,
+    weight: quotaWeight(priority),
     elastic: figures.elastic && cluster !== undefined,
     stockDepth: toUnits(stockDepth(guaranteed, cluster, depth, maxCost, paceMs)),
     creditDepth: toUnits(burst - guaranteed),

@@ -4,6 +4,7 @@ import { spread } from '../../common/ids.js';
 import { type BoardStore } from '../../stores/board-store.js';
 import { type JoinedCondition } from '../node-condition.js';
 import { type SeriesHistory } from '../series-history.js';
+import { type SeriesTable } from '../series-table.js';
 import { type Horizon } from '../series.js';
 import {
   learningOf,
@@ -140,6 +141,17 @@ export class Fleet {
   async historyOf(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {
     try {
       return await this.history.of(name, horizon, this.merge);
+    } catch (error) {
+      this.parts.failed(error);
+      return undefined;
+    }
+  }
+
+  /** All that is kept of the fleet; undefined if the store cannot be read. */
+  async table(horizon: 'minutes' | 'hours'): Promise<SeriesTable | undefined> {
+    if (this.merge !== undefined) return this.merge.table;
+    try {
+      return await this.history.tableOf(horizon);
     } catch (error) {
       this.parts.failed(error);
       return undefined;
