@@ -1,4 +1,5 @@
 import { RateLimitError } from '../common/errors.js';
+import { type Terminal } from './terminal.js';
 
 /** Where a command prints its results and its errors. */
 export interface Output {
@@ -19,7 +20,7 @@ export interface Command {
   /** More lines for `--help`. */
   readonly more?: readonly string[];
   /** Resolves to the exit code. */
-  run(args: readonly string[], output: Output): Promise<number>;
+  run(args: readonly string[], output: Output, terminal: Terminal): Promise<number>;
 }
 
 /** Exit code: done. */

@@ -83,7 +83,9 @@ export const configDiff: Command = {
       const changes = diff(first, second);
       const objectedTo = objection && { refused: objection.message };
       const impact = await impactOn(store, first, second);
-      if (values.json) output.log(JSON.stringify({ ...changes, ...objectedTo, impact }, null, 2));
+      const known = impact.minutes > 0 ? impact : null;
+      if (values.json)
+        output.log(JSON.stringify({ ...changes, ...objectedTo, impact: known }, null, 2));
       else {
         tellDiff(changes, output);
         if (!isEmptyDiff(changes)) tellImpact(impact, output);

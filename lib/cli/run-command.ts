@@ -12,6 +12,8 @@ import { keyGet, keyReset } from './key.js';
 import { report } from './report.js';
 import { simulate } from './simulate.js';
 import { status } from './status.js';
+import { terminalOf, type Terminal } from './terminal.js';
+import { top } from './top.js';
 import { warm } from './warm.js';
 
 export const COMMANDS: readonly Command[] = [
@@ -24,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   configStaged,
   configCancel,
   status,
+  top,
   report,
   keyGet,
   keyReset,
@@ -38,14 +41,19 @@ export const COMMANDS: readonly Command[] = [
  * Runs `npx weir`; resolves to the exit code. Names and values come from any writer to the
  * store, so nothing is printed that steers a terminal.
  */
-export function runCommand(args: readonly string[], output: Output): Promise<number> {
-  return run(args, {
-    log: (text) => output.log(withoutSteering(text)),
-    error: (text) => output.error(withoutSecrets(withoutSteering(text))),
-  });
+export function runCommand(
+  args: readonly string[],
+  output: Output,
+  terminal: Terminal = terminalOf(process),
+): Promise<number> {
+  const plain = {
+    log: (text: string) => output.log(withoutSteering(text)),
+    error: (text: string) => output.error(withoutSecrets(withoutSteering(text))),
+  };
+  return run(args, plain, terminal);
 }
 
-async function run(args: readonly string[], output: Output): Promise<number> {
+async function run(args: readonly string[], output: Output, terminal: Terminal): Promise<number> {
   const [first = '--help'] = args;
   if (first === '--version' || first === '-v') return tell(output, libraryVersion());
   if (isHelp(first)) return help(args.slice(1), output);
@@ -54,7 +62,7 @@ async function run(args: readonly string[], output: Output): Promise<number> {
   const rest = args.slice(command.name.split(' ').length);
   if (rest.includes('--help') || rest.includes('-h')) return tell(output, usageOf(command));
   try {
-    return await command.run(rest, output);
+    return await command.run(rest, output, terminal);
   } catch (error) {
     return failed(error, command, rest.includes('--json'), output);
   }

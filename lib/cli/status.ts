@@ -1,6 +1,10 @@
 import { type QuotaFigures } from '../algorithms/quota/quota-limits.js';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
+import { fleetStateOf } from '../observability/fleet/fleet.js';
+import { type FleetState } from '../observability/state.js';
+import { percent, verdict } from '../observability/verdict.js';
+import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { readArguments } from './arguments.js';
@@ -17,7 +21,7 @@ const TIMEOUT_MS = 5000;
 export const status: Command = {
   name: 'status',
   takes: '',
-  about: 'show the quota as it stands, and which process is on which revision',
+  about: 'show the quota as it stands, who is limited, and which process is on which revision',
   options: ['--cluster ID      which cluster (default: the one that is configured)', ...STORE_HELP],
   run(args, output) {
     const options = { ...STORE_OPTIONS, cluster: { type: 'string' } } as const;
@@ -29,11 +33,12 @@ export const status: Command = {
       const { quota, processes } = await quotaStatus(store, clusterId);
       const { orders } = await ordersOf(store).read();
       const held = heldResources(stored);
+      const fleet = await readFleet(store);
       if (values.json) {
         const revision = stored?.revision ?? 0;
         const waiting = stored?.staged ?? [];
         const shown = { revision, staged: waiting, nodes, held, clusterId };
-        const told = { ...shown, quota: quota ?? null, processes: processes ?? null };
+        const told = { ...shown, quota: quota ?? null, processes: processes ?? null, fleet };
         const inMap = orders.map(({ claims, ...order }) => {
           return { ...order, claims: Object.fromEntries(claims) };
         });
@@ -43,11 +48,45 @@ export const status: Command = {
         tellHeld(held, output);
         tellOrders(orders, output);
         tellQuota(clusterId, quota, processes ?? {}, output);
+        if (fleet !== null) tellFleet(fleet, output);
       }
       return DONE;
     });
   },
 };
+
+/** What processes have written lately; null if they have not. */
+async function readFleet({ connection, prefix, clock }: OpenStore): Promise<FleetState | null> {
+  const { client } = connection;
+  const board = new RedisBoard({ client, prefix }, clock);
+  try {
+    const text = await board.peek('merged');
+    return (text === undefined ? undefined : fleetStateOf(text)) ?? null;
+  } finally {
+    board.close();
+  }
+}
+
+/** Who is denied, what is degraded, and which breakers are not closed. */
+function tellFleet(fleet: FleetState, output: Output): void {
+  output.log(`\nnow: ${verdict(fleet).text}`);
+  const limited = fleet.series.filter(
+    ({ name, denied }) => denied > 0 && /^(?:app|policy):/.test(name),
+  );
+  if (limited.length > 0) {
+    const rows = limited.map(({ name, rate, denied }) => {
+      return [name.replace(':', ' '), rate, denied, percent(denied / rate)];
+    });
+    output.log(`\n${table(['limited', 'asked/s', 'denied/s', 'denied'], rows)}`);
+  }
+  const resources = fleet.resources.map(({ resource, breaker, phase }) => {
+    const levels = fleet.series.find(({ name }) => name === `resource:${resource}`)?.degraded;
+    return [resource, breaker, phase, ...(levels ?? [0, 0, 0, 0])];
+  });
+  if (resources.length === 0) return;
+  const head = ['resource', 'breaker', 'state', 'level 1/s', 'level 2/s', 'level 3/s', 'level 4/s'];
+  output.log(`\n${table(head, resources)}`);
+}
 
 interface FleetQuota {
   readonly quota?: QuotaStatus;

@@ -100,6 +100,7 @@ it('says what a file would change', async () => {
     added: [],
     removed: [],
     changed: [{ path: 'policies.api.rate', before: 5, after: 6 }],
+    impact: null,
   });
 });
 
