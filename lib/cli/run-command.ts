@@ -10,6 +10,7 @@ import { configRollback, configSet } from './config-write.js';
 import { degradeForce, degradeObserve, degradeRelease } from './degrade.js';
 import { keyGet, keyReset } from './key.js';
 import { report } from './report.js';
+import { migrate } from './migrate.js';
 import { simulate } from './simulate.js';
 import { status } from './status.js';
 import { terminalOf, type Terminal } from './terminal.js';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   degradeRelease,
   warm,
   simulate,
+  migrate,
 ];
 
 /**

@@ -1,0 +1,159 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { libraryVersion } from '../observability/library-version.js';
+import { readArguments } from './arguments.js';
+import { CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
+import { lineDiff } from './migrate/line-diff.js';
+import { moveFile, type Finding } from './migrate/move-file.js';
+import { movedPackage, Project, type ProjectFile } from './migrate/project.js';
+import { survey } from './migrate/survey.js';
+
+const PAGE = 'docs/migrating-from-throttler.md';
+
+/** What becomes of the project. */
+interface Plan {
+  readonly changes: readonly {
+    readonly file: string;
+    readonly before: string;
+    readonly after: string;
+  }[];
+  readonly findings: readonly (Finding & { readonly file: string })[];
+}
+
+export const migrate: Command = {
+  name: 'migrate',
+  takes: '[DIR]',
+  about: 'move a project from @nestjs/throttler over, and say what needs a person',
+  options: [
+    '--write           write the changes that are shown; without it nothing is written',
+    '--force           write also where git could not bring the files back',
+    '--json            for machines',
+  ],
+  more: [
+    'Modules, decorators, guards, tests and package.json are changed, by the TypeScript of the project itself.',
+    `What is left is listed with its line and its heading in ${PAGE}; the exit code is 1 then.`,
+  ],
+  run: (args, output) => Promise.resolve(move(args, output)),
+};
+
+const OPTIONS = {
+  write: { type: 'boolean' },
+  force: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+function move(args: readonly string[], output: Output): number {
+  const { values, words } = readArguments(args, OPTIONS, [0, 1]);
+  const project = new Project(words[0] ?? '.');
+  const plan = planFor(project);
+  if (values.json) output.log(JSON.stringify(asData(plan), null, 2));
+  else show(plan, output);
+  if (plan.changes.length > 0 && values.write) {
+    if (!values.force) refuseUnsaved(project, plan);
+    write(project, plan);
+  }
+  if (!values.json) close(plan, values.write === true, output);
+  return plan.findings.length === 0 ? DONE : FAILED;
+}
+
+function planFor(project: Project): Plan {
+  const files = project.files();
+  const isPackage = ({ file }: ProjectFile): boolean => /(^|\/)package\.json$/.test(file);
+  const sources = files.filter((one) => !isPackage(one));
+  const packages = files.filter(isPackage);
+  if (sources.length === 0 && packages.length === 0) return { changes: [], findings: [] };
+  const ts = project.typescript();
+  const seen = survey(ts, sources, packages.some(countsSeconds));
+  const changes: Plan['changes'][number][] = [];
+  const findings: Plan['findings'][number][] = [];
+  const keeps = new Set<string>();
+  for (const { file, text } of sources) {
+    const moved = moveFile(ts, file, text, seen);
+    for (const name of moved.keeps) keeps.add(name);
+    findings.push(...moved.findings.map((finding) => ({ ...finding, file })));
+    if (moved.text !== text) changes.push({ file, before: text, after: moved.text });
+  }
+  for (const { file, text } of packages) {
+    const after = packageAfter(file, text, keeps);
+    if (after !== text) changes.push({ file, before: text, after });
+    const nest = versionOf(text, '@nestjs/core');
+    if (nest !== undefined && nest < 11) {
+      findings.push({
+        ...{ file, line: 1, anchor: 'before' },
+        text: `nestjs-weir needs Nest 11 or 12, and this is Nest ${nest}: update it first`,
+      });
+    }
+  }
+  return { changes, findings };
+}
+
+function packageAfter(file: string, text: string, keeps: ReadonlySet<string>): string {
+  try {
+    return movedPackage(text, keeps, libraryVersion());
+  } catch (cause) {
+    throw new CommandFailedError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+const countsSeconds = ({ text }: ProjectFile): boolean =>
+  (versionOf(text, '@nestjs/throttler') ?? 5) < 5;
+
+/** The major version that a package.json asks for, if it says one. */
+function versionOf(text: string, name: string): number | undefined {
+  const range = new RegExp(`"${name}"\\s*:\\s*"[^"\\d]*(\\d+)`).exec(text)?.[1];
+  return range === undefined ? undefined : Number(range);
+}
+
+function show({ changes, findings }: Plan, output: Output): void {
+  for (const { file, before, after } of changes) output.log(lineDiff(file, before, after));
+  if (findings.length === 0) return;
+  output.log(`${changes.length > 0 ? '\n' : ''}For a person:`);
+  for (const { file, line, text, anchor } of findings) {
+    output.log(`  ${file}:${line}  ${text} (${PAGE}#${anchor})`);
+  }
+}
+
+function close({ changes, findings }: Plan, isWritten: boolean, output: Output): void {
+  if (changes.length === 0) {
+    const rest =
+      findings.length === 0
+        ? 'nothing here uses @nestjs/throttler'
+        : 'nothing can be moved by itself';
+    return output.log(`Nothing to change: ${rest}.`);
+  }
+  const count = `${changes.length} ${changes.length === 1 ? 'file' : 'files'}`;
+  output.log(
+    isWritten
+      ? `\nWritten: ${count}. Next: npm install, then your tests.`
+      : `\n${count} would change. Nothing was written: run it again with --write.`,
+  );
+}
+
+/** What was shown and not yet saved would be lost. */
+function refuseUnsaved(project: Project, { changes }: Plan): void {
+  const unsaved = project.unsaved(changes.map(({ file }) => file));
+  if (unsaved.length === 0) return;
+  throw new CommandFailedError(
+    `Nothing was written: git could not bring back ${unsaved.slice(0, 5).join(', ')}${unsaved.length > 5 ? ', …' : ''}. ` +
+      'Commit first, or say --force.',
+  );
+}
+
+/** Only what was shown: a file that has changed since is left as it is. */
+function write(project: Project, { changes }: Plan): void {
+  for (const { file, before, after } of changes) {
+    const path = join(project.root, file);
+    if (readFileSync(path, 'utf8') !== before) {
+      throw new CommandFailedError(`${file} has changed in the meantime: run it again`);
+    }
+    writeFileSync(path, after);
+  }
+}
+
+const asData = ({ changes, findings }: Plan) => ({
+  changes: changes.map(({ file, before, after }) => ({
+    file,
+    diff: lineDiff(file, before, after),
+  })),
+  findings,
+});

@@ -1,0 +1,393 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { runCommand } from '../../lib/cli/run-command.js';
+import { root } from '../setup/ensure-built.js';
+import { makeTempDir, stopAll } from '../support/processes.js';
+
+afterAll(stopAll);
+
+const page = readFileSync(join(root, 'docs/migrating-from-throttler.md'), 'utf8');
+
+function codeOf(mark: string): string {
+  return new RegExp(`<!-- ${mark} -->\\s*\`\`\`ts\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
+}
+
+const PACKAGE = JSON.stringify(
+  { name: 'shop', dependencies: { '@nestjs/core': '^12.0.0', '@nestjs/throttler': '^6.4.0' } },
+  null,
+  2,
+);
+
+/** A project with these sources, in git unless told otherwise. */
+function project(files: Record<string, string>, { isSaved = true } = {}): string {
+  const dir = makeTempDir();
+  for (const [file, text] of Object.entries({ 'package.json': `${PACKAGE}\n`, ...files })) {
+    mkdirSync(dirname(join(dir, file)), { recursive: true });
+    writeFileSync(join(dir, file), text);
+  }
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: dir, stdio: 'ignore' });
+  if (isSaved) {
+    writeFileSync(join(dir, '.gitignore'), 'node_modules\n');
+    git('init');
+    git('add', '.');
+    git('-c', 'user.name=a', '-c', 'user.email=a@b.c', 'commit', '-m', 'as it was');
+  }
+  mkdirSync(join(dir, 'node_modules'));
+  symlinkSync(join(root, 'node_modules/typescript'), join(dir, 'node_modules/typescript'));
+  return dir;
+}
+
+async function migrate(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const code = await runCommand(['migrate', ...args], {
+    log: (text) => (out += `${text}\n`),
+    error: (text) => (err += `${text}\n`),
+  });
+  return { code, out, err };
+}
+
+const written = (dir: string, file: string): string => readFileSync(join(dir, file), 'utf8');
+
+/** Without line breaks and the commas before them, which are the formatter's business. */
+const flat = (code: string): string =>
+  code
+    .replace(/\s+/g, ' ')
+    .replace(/,? ([}\])])/g, '$1')
+    .replace(/([{[(]) /g, '$1');
+
+/** One source, moved over. */
+async function moved(source: string, more: Record<string, string> = {}): Promise<string> {
+  const dir = project({ 'src/a.ts': source, ...more });
+  await migrate(dir, '--write');
+  return written(dir, 'src/a.ts');
+}
+
+const GLOBAL = `
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+
+@Module({
+  imports: [ThrottlerModule.forRoot([{ name: 'short', ttl: 1000, limit: 3 }, { name: 'long', ttl: 60000, limit: 100 }])],
+  providers: [Other, { provide: APP_GUARD, useClass: ThrottlerGuard }],
+})
+export class AppModule {}
+`;
+
+describe('weir migrate', () => {
+  it('makes of the page’s first program its second', async () => {
+    const dir = project({ 'src/app.ts': codeOf('before') });
+    const { code, out } = await migrate(dir, '--write');
+    expect(flat(written(dir, 'src/app.ts'))).toBe(flat(codeOf('after')));
+    expect(out).toContain('Written: 2 files. Next: npm install, then your tests.');
+    expect(code).toBe(0);
+    const { dependencies } = JSON.parse(written(dir, 'package.json')) as {
+      dependencies: Record<string, string>;
+    };
+    expect(Object.keys(dependencies)).toEqual(['@nestjs/core', 'nestjs-weir']);
+    expect(await migrate(dir)).toMatchObject({
+      code: 0,
+      out: 'Nothing to change: nothing here uses @nestjs/throttler.\n',
+    });
+  });
+
+  it('shows everything first, and writes nothing unless told to', async () => {
+    const dir = project({ 'src/app.ts': codeOf('before') });
+    const { code, out } = await migrate(dir);
+    expect(code).toBe(0);
+    expect(out).toContain('--- a/src/app.ts\n+++ b/src/app.ts\n@@ -1,');
+    expect(out).toContain(
+      "-  @Throttle({ default: { limit: 3, ttl: 60000 } })\n+  @RateLimit({ algorithm: 'sliding-window', rate: '3/min' }, { instead: 'default' })",
+    );
+    expect(out).toContain('-    "@nestjs/throttler": "^6.4.0"\n+    "nestjs-weir": "^');
+    expect(out).toContain('2 files would change. Nothing was written: run it again with --write.');
+    expect(written(dir, 'src/app.ts')).toBe(codeOf('before'));
+  });
+
+  it.each([
+    [
+      'several throttlers',
+      GLOBAL,
+      [
+        "policies: { short: { algorithm: 'sliding-window', rate: '3/s', key: ['ip', 'route'] }, long: { algorithm: 'sliding-window', rate: '100/min', key: ['ip', 'route'] } }, apply: ['short', 'long']",
+        'providers: [Other]',
+        "import { RateLimitModule } from 'nestjs-weir';",
+      ],
+    ],
+    [
+      'figures from elsewhere, and helpers',
+      `
+import { minutes, seconds, ThrottlerModule } from '@nestjs/throttler';
+export const a = ThrottlerModule.forRoot({ throttlers: [{ ttl: minutes(5), limit: 20 }, { name: 'x', ttl: seconds(env.TTL), limit: env.LIMIT }] });
+`,
+      [
+        "default: { algorithm: 'sliding-window', rate: '20/5min', key: ['ip', 'route'] }",
+        "x: { algorithm: 'sliding-window', rate: env.LIMIT, period: (env.TTL) * 1000, key: ['ip', 'route'] }",
+      ],
+    ],
+    [
+      'a factory',
+      `
+import { ThrottlerModule } from "@nestjs/throttler"
+export const a = ThrottlerModule.forRootAsync({ inject: [Config], useFactory: (config: Config) => [{ ttl: config.get('TTL'), limit: config.get('LIMIT') }] })
+`,
+      [
+        'import { RateLimitModule } from "nestjs-weir"\n'.trim(),
+        'RateLimitModule.forRootAsync({inject: [Config], useFactory: (config: Config) => ({policies: {default: { algorithm: "sliding-window", rate: config.get(\'LIMIT\'), period: config.get(\'TTL\'), key: ["ip", "route"] }}})})',
+      ],
+    ],
+    [
+      'a class that makes the options',
+      `
+import { ThrottlerModuleOptions, ThrottlerOptionsFactory } from '@nestjs/throttler';
+export class Options implements ThrottlerOptionsFactory {
+  createThrottlerOptions(): ThrottlerModuleOptions {
+    return [{ ttl: 10_000, limit: 2 }];
+  }
+}
+`,
+      [
+        "import { RateLimitModuleInput, RateLimitOptionsFactory } from 'nestjs-weir';",
+        'export class Options implements RateLimitOptionsFactory {createRateLimitOptions(): RateLimitModuleInput',
+        "rate: '2/10s'",
+      ],
+    ],
+    [
+      'Redis, a message, no headers',
+      `
+import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
+import { Module } from '@nestjs/common';
+import { ThrottlerModule } from '@nestjs/throttler';
+export const a = ThrottlerModule.forRoot({ throttlers: [{ ttl: 1, limit: 2, skipIf: isNight }], storage: new ThrottlerStorageRedisService('redis://r'), errorMessage: 'Slow down', setHeaders: false });
+`,
+      [
+        "rate: '2/1ms', key: ['ip', 'route'], skipIf: isNight",
+        "store: { type: 'redis', url: 'redis://r' }",
+        "rejection: () => new HttpException('Slow down', 429)",
+        "headers: { draft: 'off', retryAfter: false }",
+        "import { Module, HttpException } from '@nestjs/common';",
+      ],
+    ],
+  ])('moves %s', async (_name, source, parts) => {
+    const text = await moved(source);
+    for (const part of parts) expect(flat(text)).toContain(flat(part));
+    expect(text).not.toContain('hrottler');
+  });
+
+  it('gives a limit of a class a name where a method has another, and knows aliases', async () => {
+    const text = await moved(
+      `
+import { Controller, Get, UseGuards } from '@nestjs/common';
+import { SkipThrottle as Free, Throttle as T } from '@nestjs/throttler';
+
+@T({ short: { limit: 5, ttl: 1000 } })
+@UseGuards(AuthGuard)
+@Controller()
+export class BigOrdersController {
+  @T({ short: { limit: 1, ttl: 2000 }, long: { limit: 7 } })
+  @Get()
+  one() {}
+
+  @Free({ short: true })
+  @Get('two')
+  two() {}
+
+  @Free({ short: true, long: true })
+  @Get('three')
+  three() {}
+}
+`,
+      { 'src/app.ts': GLOBAL },
+    );
+    for (const part of [
+      "@RateLimit({ name: 'big-orders-short', algorithm: 'sliding-window', rate: '5/s' }, { instead: 'short' })\n@UseGuards(AuthGuard)",
+      "  @RateLimit({ algorithm: 'sliding-window', rate: '1/2s' }, { instead: 'big-orders-short' })\n  @RateLimit({ algorithm: 'sliding-window', rate: '7/min' }, { instead: 'long' })\n  @Get()",
+      "  @SkipRateLimit('short')\n",
+      '  @SkipRateLimit()\n',
+      "import { Controller, Get, UseGuards } from '@nestjs/common';\nimport { RateLimit, SkipRateLimit } from 'nestjs-weir';\n",
+    ]) {
+      expect(text).toContain(part);
+    }
+  });
+
+  it('makes decorators of guards that stand at classes and methods', async () => {
+    const text = await moved(`
+import { Controller, Get, UseGuards } from '@nestjs/common';
+import { Throttle, ThrottlerGuard } from '@nestjs/throttler';
+
+@UseGuards(ThrottlerGuard)
+@Controller('a')
+export class AController {
+  @Throttle({ default: { limit: 1, ttl: 1000 } })
+  @Get()
+  one() {}
+}
+
+@Controller('b')
+export class BController {
+  @UseGuards(ThrottlerGuard, AuthGuard)
+  @Get()
+  one() {}
+
+  @UseGuards(ThrottlerGuard)
+  @Throttle({ default: { limit: 1, ttl: 1000 } })
+  @Get('two')
+  two() {}
+}
+`);
+    expect(text).toContain("@RateLimit('default')\n@Controller('a')");
+    expect(text).toContain(
+      "  @RateLimit({ algorithm: 'sliding-window', rate: '1/s' }, { instead: 'default' })\n  @Get()",
+    );
+    expect(text).toContain("  @UseGuards(AuthGuard)\n  @RateLimit('default')\n  @Get()");
+    expect(text).toContain(
+      "{\n  @RateLimit({ algorithm: 'sliding-window', rate: '1/s' })\n  @Get('two')".replace(
+        '{\n',
+        '',
+      ),
+    );
+  });
+
+  it('moves tests, errors and guards that are only there for GraphQL', async () => {
+    const dir = project({
+      'src/gql.guard.ts': `
+import { ThrottlerGuard } from '@nestjs/throttler';
+export class GqlThrottlerGuard extends ThrottlerGuard {
+  getRequestResponse(context) { return context; }
+  protected async getTracker(req: Record<string, any>): Promise<string> {
+    return req.ips.length ? req.ips[0] : req.ip; // as the throttler's README has it
+  }
+}
+`,
+      'src/a.module.ts': `
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerException, ThrottlerModule } from '@nestjs/throttler';
+import { GqlThrottlerGuard } from './gql.guard';
+@Module({ imports: [ThrottlerModule.forRoot([{ ttl: 1000, limit: 1 }])], providers: [{ provide: APP_GUARD, useClass: GqlThrottlerGuard }] })
+export class A {}
+@Catch(ThrottlerException)
+export class Filter { catch(error: ThrottlerException) { return error instanceof ThrottlerException; } }
+`,
+      'src/a.spec.ts': `
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+const module = await Test.createTestingModule({ imports: [ThrottlerModule.forRoot([{ ttl: 1000, limit: 1 }])] })
+  .overrideGuard(ThrottlerGuard)
+  .useValue({ canActivate: () => true })
+  .compile();
+`,
+    });
+    const { code, out } = await migrate(dir, '--write');
+    const spec = flat(written(dir, 'src/a.spec.ts'));
+    expect(spec).toContain(
+      'await overrideRateLimits(Test.createTestingModule({imports: [RateLimitModule.forRoot({',
+    );
+    expect(spec).toContain(']}), {enabled: false}) .compile();');
+    expect(spec).toContain("import {overrideRateLimits} from 'nestjs-weir/testing';");
+    const module = flat(written(dir, 'src/a.module.ts'));
+    expect(module).toContain("apply: ['default']");
+    expect(module).not.toContain('providers');
+    expect(module).not.toContain('GqlThrottlerGuard');
+    expect(module).toContain('@Catch(RateLimitedException)');
+    expect(module).toContain('error instanceof RateLimitedException');
+    expect(out).toMatch(
+      /src\/gql.guard.ts:3 {2}this guard is needed no more: .*Delete it \(docs\/migrating-from-throttler.md#word-by-word\)/,
+    );
+    expect(code).toBe(1);
+    // Something still imports it.
+    expect(written(dir, 'package.json')).toContain('@nestjs/throttler');
+  });
+
+  it('lists with its line what needs a person, and leaves it as it is', async () => {
+    const source = `
+import * as throttler from '@nestjs/throttler';
+import { Throttle, ThrottlerGuard, ThrottlerModule, ThrottlerStorage, getOptionsToken } from '@nestjs/throttler';
+export { SkipThrottle } from '@nestjs/throttler';
+export const module = ThrottlerModule.forRoot(options);
+export const byCaller = ThrottlerModule.forRoot([{ ttl: 1000, limit: (context) => 3 }]);
+export const Slow = () => Throttle(FIGURES);
+export class MyGuard extends ThrottlerGuard {
+  getTracker(req) { return req.user.id; }
+}
+export class Service { constructor(private readonly storage: ThrottlerStorage) {} }
+builder.overrideProvider(getOptionsToken()).useValue({});
+`;
+    const dir = project({
+      'src/a.ts': source,
+      'src/b.ts': 'import { Throttle } from "@nestjs/throttler";\nclass {',
+    });
+    const { code, out } = await migrate(dir, '--write');
+    expect(code).toBe(1);
+    for (const line of [
+      'src/a.ts:2  imports the throttler as a whole',
+      'src/a.ts:4  exports names of the throttler on',
+      'src/a.ts:5  the options of forRoot are not written out here',
+      'src/a.ts:6  a limit by caller becomes tiers',
+      'src/a.ts:7  a decorator made of @Throttle',
+      'src/a.ts:8  this guard has no counterpart',
+      'src/a.ts:11  a storage of your own has no counterpart',
+      'src/a.ts:12  in tests overrideRateLimits',
+      'src/b.ts:2  cannot be read (',
+    ]) {
+      expect(out).toContain(`\n  ${line}`);
+    }
+    expect(written(dir, 'src/a.ts')).toBe(source);
+  });
+
+  it('tells of blocks and trackers that are lost, and counts seconds before version 5', async () => {
+    const dir = project({
+      'package.json': PACKAGE.replace('^6.4.0', '^4.2.1').replace('^12.0.0', '^9.0.0'),
+      'src/a.ts': `
+import { Throttle, ThrottlerModule } from '@nestjs/throttler';
+export const a = ThrottlerModule.forRoot({ ttl: 60, limit: 10, blockDuration: 5, ignoreUserAgents: [/bot/] });
+export class B { @Throttle(3, 30) c() {} }
+`,
+    });
+    const { code, out } = await migrate(dir);
+    expect(code).toBe(1);
+    expect(out).toContain("rate: '10/min'");
+    expect(out).toContain("rate: '3/30s'");
+    expect(out).toContain('src/a.ts:3  blockDuration is gone');
+    expect(out).toContain('(docs/migrating-from-throttler.md#nobody-is-blocked)');
+    expect(out).toContain('src/a.ts:3  ignoreUserAgents becomes skipIf');
+    expect(out).toContain('src/a.ts:4  no guard of the throttler was found for it');
+    expect(out).toContain(
+      'package.json:1  nestjs-weir needs Nest 11 or 12, and this is Nest 9: update it first',
+    );
+  });
+
+  it('writes nothing that git could not bring back, unless it is forced to', async () => {
+    const dir = project({ 'src/app.ts': codeOf('before') });
+    writeFileSync(join(dir, 'src/app.ts'), `${codeOf('before')}\n// not saved\n`);
+    const refused = await migrate(dir, '--write');
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toBe(
+      'Nothing was written: git could not bring back src/app.ts. Commit first, or say --force.\n',
+    );
+    expect(written(dir, 'src/app.ts')).toContain('Throttle(');
+    expect((await migrate(dir, '--write', '--force')).code).toBe(0);
+    expect(written(dir, 'src/app.ts')).not.toContain('Throttle(');
+  });
+
+  it('refuses what is no project, and one without TypeScript', async () => {
+    const none = await migrate(makeTempDir());
+    expect(none).toMatchObject({ code: 1, out: '' });
+    expect(none.err).toMatch(/no package\.json there; name the folder of a project\n$/);
+    const bare = makeTempDir();
+    writeFileSync(join(bare, 'package.json'), PACKAGE);
+    expect((await migrate(bare)).err).toMatch(
+      /has no TypeScript .*: npm install --save-dev typescript\n$/,
+    );
+    const unsaved = project({ 'src/app.ts': codeOf('before') }, { isSaved: false });
+    expect((await migrate(unsaved, '--write')).err).toContain('git could not bring back');
+    expect((await migrate('a', 'b')).code).toBe(2);
+  });
+
+  it('answers machines', async () => {
+    const { out } = await migrate(project({ 'src/app.ts': codeOf('before') }), '--json');
+    expect(JSON.parse(out)).toMatchObject({
+      changes: [{ file: 'package.json' }, { file: 'src/app.ts' }].reverse(),
+      findings: [],
+    });
+  });
+});
