@@ -166,6 +166,8 @@ export interface FleetNode {
   readonly storeIsUp: boolean;
   /** It has written nothing for a while, and did not say that it leaves. */
   readonly isSilent: boolean;
+  /** Tokens per second of the apps that it serves, the busiest first; left out where there are none. */
+  readonly apps?: readonly { readonly app: string; readonly used: number }[];
 }
 
 const STATE_SECONDS = 10;

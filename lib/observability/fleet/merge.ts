@@ -61,15 +61,21 @@ export class FleetMerge {
       condition: snapshot,
       silentSinceMicros: undefined,
     };
+    const apps: { readonly app: string; readonly used: number }[] = [];
     for (const series of snapshot.series) {
       const id = `${series.kind}:${series.name}`;
       next.counts.set(id, series.counts);
       if (series.times !== undefined) next.times.set(id, series.times);
       if (before === undefined) continue;
       const more = this.addSeries(series, isAnew ? undefined : before, id);
-      if (series.kind !== 'total' || seconds === 0) continue;
+      if (seconds === 0) continue;
+      if (series.kind === 'app' && more.used > 0) {
+        apps.push({ app: series.name, used: more.used / seconds });
+      }
+      if (series.kind !== 'total') continue;
       next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
     }
+    if (apps.length > 0) next.shown = { ...next.shown, apps: busiest(apps) };
     if (before !== undefined) this.addFalls(snapshot, isAnew ? undefined : before);
     this.known.set(node, next);
   }
@@ -78,7 +84,7 @@ export class FleetMerge {
   missed(node: string, nowMicros: number): boolean {
     const known = this.known.get(node) ?? this.neverHeard(node, nowMicros);
     known.silentSinceMicros ??= nowMicros;
-    known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true };
+    known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true, apps: [] };
     known.deniedKeys = [];
     return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
   }
@@ -164,3 +170,8 @@ export class FleetMerge {
     return more;
   }
 }
+
+const MOST_APPS = 12;
+
+const busiest = (apps: NonNullable<FleetNode['apps']>): NonNullable<FleetNode['apps']> =>
+  [...apps].sort((one, other) => other.used - one.used).slice(0, MOST_APPS);
