@@ -9,7 +9,7 @@ import { ensureRedisServer } from './support/tools.mjs';
 
 const samples = readdirSync(inRoot('sample')).filter((name) => /^\d\d-/.test(name));
 /** Samples that need a server which npm does not bring. */
-const onRedis = ['05-hierarchy'];
+const onRedis = ['00-tour', '05-hierarchy'];
 
 await main(async () => {
   const [first, ...rest] = process.argv.slice(2);

@@ -1,0 +1,80 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { RateLimitModule, type RateLimitModuleInput, type StoreInput } from 'nestjs-weir';
+import {
+  loopbackOnly,
+  RateLimitDashboardModule,
+  type DashboardAction,
+} from 'nestjs-weir/dashboard';
+import { Catalog } from './catalog.js';
+import { ShopController } from './shop.controller.js';
+
+export interface NodeSettings {
+  readonly nodeId: string;
+  readonly store: StoreInput;
+  readonly catalog: Catalog;
+  readonly actions: readonly DashboardAction[];
+}
+
+/** One node of the shop: its limits, and the page that shows them. */
+@Module({})
+export class ShopModule {
+  static on({ nodeId, store, catalog, actions }: NodeSettings): DynamicModule {
+    return {
+      module: ShopModule,
+      imports: [
+        RateLimitModule.forRoot(limitsOf(nodeId, store)),
+        RateLimitDashboardModule.forRoot({
+          path: 'weir',
+          guard: loopbackOnly(),
+          write: { guard: loopbackOnly() },
+          actions,
+        }),
+      ],
+      controllers: [ShopController],
+      providers: [{ provide: Catalog, useValue: catalog }],
+    };
+  }
+}
+
+function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
+  return {
+    nodeId,
+    store,
+    service: 'shop',
+    // The first part of the path is the app: /checkout, /search, /reports.
+    app: (context) => {
+      const { url } = context.switchToHttp().getRequest<{ url: string }>();
+      return url.split(/[/?]/)[1]!;
+    },
+    quota: {
+      clusterId: 'shop',
+      cluster: { capacity: 400 },
+      apps: {
+        checkout: { guaranteed: 150, burst: 320, priority: 0 },
+        search: { guaranteed: 80, burst: 200, priority: 2 },
+        reports: { guaranteed: 50, burst: 150, priority: 3 },
+      },
+    },
+    policies: {
+      'login-ip': { rate: '5/min', key: { header: 'x-client' } },
+      'search-user': { rate: '50/s', key: { header: 'x-client' } },
+      'product-view': { rate: '100/s', key: { header: 'x-client' } },
+    },
+    protection: {
+      'catalog-db': {
+        deadline: '200ms',
+        breaker: { window: '5s', minimumCalls: 10, openFor: '1s' },
+      },
+    },
+    degradation: {
+      slow: '150ms',
+      // The library waits ten seconds between two probes and for each stage; here people are watching.
+      recovery: {
+        ...{ window: '5s', minCalls: 10 },
+        ...{ probeInterval: '1s', stageMin: '2s', minSamples: 3, stageMax: '6s' },
+      },
+    },
+    // Denials are compared with the quarter of an hour before; here with the minutes before.
+    alerts: { minutes: { denialRise: { window: '1m', baseline: '3m' } } },
+  };
+}
