@@ -6,14 +6,14 @@ import tseslint from 'typescript-eslint';
 export default defineConfig(
   {
     ignores: [
-      ...['node_modules', 'dist', 'dist-cjs', 'dist-modules', 'build', 'coverage'],
+      ...['node_modules', 'assets', 'dist', 'dist-cjs', 'dist-modules', 'build', 'coverage'],
       // A program of its own, which test/package compiles.
       'test/package/types/declared-names.ts',
     ],
   },
   js.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -32,7 +32,7 @@ export default defineConfig(
   },
   {
     // A library neither writes to the console nor ends the process it lives in.
-    files: ['lib/**/*.ts'],
+    files: ['lib/**/*.ts', 'lib/**/*.tsx'],
     rules: {
       'no-console': 'error',
       'no-restricted-properties': ['error', { object: 'process', property: 'exit' }],
@@ -59,6 +59,21 @@ export default defineConfig(
         setTimeout: 'readonly',
         URL: 'readonly',
       },
+    },
+  },
+  {
+    // Names of keys and policies come from anywhere: on the page they are text, and nothing else.
+    files: ['lib/dashboard/page/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: 'Text only.' },
+        { selector: 'MemberExpression[property.name="innerHTML"]', message: 'Text only.' },
+        {
+          selector: 'JSXAttribute[name.name="style"] > Literal',
+          message: 'An object: the policy of the page forbids styles in markup.',
+        },
+      ],
     },
   },
   {

@@ -8,6 +8,7 @@ import { build } from 'esbuild';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { commonJsEntry } from './support/commonjs-entry.mjs';
+import { buildDashboardPage } from './support/dashboard-page.mjs';
 import { ENTRIES } from './support/entries.mjs';
 import { inRoot, modules } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
@@ -30,7 +31,7 @@ await main(async () => {
   for (const folder of [modules, dist, twin]) await rm(folder, { recursive: true, force: true });
   const args = ['-p', 'tsconfig.build.json', '--outDir', modules];
   mustPass(await runNode(['node_modules/typescript/bin/tsc', ...args]));
-  await Promise.all([writeCode(), writeTypes()]);
+  await Promise.all([writeCode(), writeTypes(), buildDashboardPage()]);
   // The last file: scripts/support/compile.mjs looks for it.
   await writeFile(join(twin, 'package.json'), '{ "type": "commonjs" }\n');
 });

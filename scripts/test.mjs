@@ -41,6 +41,9 @@ await main(async () => {
       step('types', async () =>
         mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])),
       ),
+      step('types of the page', async () =>
+        mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'lib/dashboard/page'])),
+      ),
       step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env }))),
     ]);
     await ensureRunnables();

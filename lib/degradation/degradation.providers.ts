@@ -197,7 +197,8 @@ export const degradationProviders: Provider[] = [
         caches: () => parts.core.caches,
         failed: warmUpFailed,
       });
-      return new Degradation(() => parts.core, parts.routes, warming);
+      const opened = (): DegradationStats | undefined => parts.openedStats;
+      return new Degradation(() => parts.core, parts.routes, warming, opened);
     },
   ),
   DegradeInterceptor,

@@ -18,7 +18,13 @@ export class Degradation {
     private readonly core: () => DegradationCore,
     private readonly routes: Pick<DegradeRoutes, 'get'>,
     private readonly warming: Pick<RouteWarming, 'warm' | 'names'>,
+    private readonly opened: () => DegradationStats | undefined,
   ) {}
+
+  /** @internal What is counted, if there is any `@Degrade`: `stats` would open what nobody needs. */
+  get openedStats(): DegradationStats | undefined {
+    return this.opened();
+  }
 
   /** All requests get a fallback, of that level if one is given, until `resume`. */
   force(resource: string, level?: DegradeLevel): void {

@@ -1,4 +1,4 @@
-import { RateLimitConfig } from 'nestjs-weir';
+import { type RateLimitConfig } from 'nestjs-weir';
 import { type DashboardAction } from 'nestjs-weir/dashboard';
 import { type Catalog } from './catalog.js';
 import { type Traffic } from './traffic.js';

@@ -31,14 +31,14 @@ const NODES = ['api-1', 'api-2', 'api-3'];
 export async function startFleet(port: number, wantsRedis: boolean): Promise<Fleet | undefined> {
   const store = await openStore(wantsRedis);
   const catalog = new Catalog();
-  let stage: Stage | undefined;
-  const actions = buttonsFor(() => stage!);
+  const stages: Stage[] = [];
+  const actions = buttonsFor(() => stages[0]!);
   // In memory each process has limits of its own: then one node is all there is to see.
   const names = store.kind === 'memory' ? NODES.slice(0, 1) : NODES;
   const apps: INestApplication[] = [];
   const addresses: string[] = [];
   const stop = async (): Promise<void> => {
-    stage?.traffic.stop();
+    stages[0]?.traffic.stop();
     await Promise.all(apps.map((app) => app.close()));
     await store.close();
   };
@@ -54,7 +54,10 @@ export async function startFleet(port: number, wantsRedis: boolean): Promise<Fle
     addresses.push(address.replace('localhost', '127.0.0.1'));
   }
   const traffic = new Traffic(addresses);
-  stage = { traffic, catalog, config: apps[0]!.get(RateLimitConfig), store: store.switch };
+  stages.push({
+    ...{ traffic, catalog, store: store.switch },
+    config: apps[0]!.get(RateLimitConfig),
+  });
   traffic.start();
   return { address: addresses[0]!, kind: store.kind, nodes: names.length, stop };
 }

@@ -23,6 +23,7 @@ const LIBRARY = {
     'lib',
     'scripts/build.mjs',
     'scripts/support/commonjs-entry.mjs',
+    'scripts/support/dashboard-page.mjs',
     'scripts/support/entries.mjs',
     'package.json',
     'tsconfig.build.json',
@@ -93,7 +94,7 @@ function filesOf(source) {
   const path = inRoot(source);
   if (!statSync(path).isDirectory()) return [path];
   return readdirSync(path, { recursive: true })
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+    .filter((name) => /\.(tsx?|css|html|svg)$/.test(name) && !name.endsWith('.spec.ts'))
     .sort()
     .map((name) => join(path, name));
 }

@@ -9,6 +9,7 @@ export const ENTRIES = {
   index: [],
   algorithms: [],
   config: [],
+  dashboard: [],
   degradation: [],
   grpc: ['@grpc/grpc-js', '@nestjs/microservices'],
   otel: ['@opentelemetry/api'],

@@ -21,7 +21,7 @@ describe('npm scripts of the samples', () => {
       /^\d\d-/.test(name),
     );
     expect(started.sort()).toEqual(others);
-    expect([scripts.start, first]).toEqual(['node scripts/start.mjs', '01-quick-start']);
+    expect([scripts.start, first]).toEqual(['node scripts/start.mjs', '00-tour']);
   });
 
   it('build nothing that is up to date, and say what they do', async () => {

@@ -21,7 +21,7 @@ function directoryOnNest11(): string {
   if (onNest11 !== undefined) return onNest11;
   const dir = makeTempDir();
   const modules = join(dir, 'node_modules');
-  for (const part of ['package.json', 'dist', 'dist-cjs', 'lua']) {
+  for (const part of ['package.json', 'assets', 'dist', 'dist-cjs', 'lua']) {
     cpSync(join(root, part), join(modules, 'nestjs-weir', part), { recursive: true });
   }
   for (const scope of ['@nestjs', '@grpc', 'rxjs', 'reflect-metadata']) {

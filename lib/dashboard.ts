@@ -1,0 +1,10 @@
+// The page for operators. It needs no other package than the main entry does.
+export { RateLimitDashboardModule } from './dashboard/dashboard.module.js';
+export {
+  DashboardGuardMissingError,
+  DashboardOptions,
+  type DashboardAction,
+  type DashboardGuard,
+  type DashboardInput,
+} from './dashboard/dashboard.options.js';
+export { loopbackOnly, sharedToken } from './dashboard/dashboard-guards.js';

@@ -1,0 +1,230 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Controller,
+  Get,
+  Inject,
+  Logger,
+  Optional,
+  Post,
+  Put,
+  Req,
+  Res,
+  UseGuards,
+  VERSION_NEUTRAL,
+  type Type,
+} from '@nestjs/common';
+import { SkipRateLimit } from '../limits/rate-limit.decorators.js';
+import { quotedError } from '../common/quoted.js';
+import {
+  begin,
+  bodyOf,
+  Problem,
+  rawResponse,
+  sendJson,
+  sendProblem,
+  type AnyRequest,
+  type AnyResponse,
+} from './answers.js';
+import { Dashboard, problemOf } from './dashboard.js';
+import { type DashboardOptions } from './dashboard.options.js';
+import { mustBeSameSite } from './same-site.js';
+
+/** As @nestjs/swagger names it: the page is no part of an API. */
+const HIDDEN_FROM_SWAGGER = 'swagger/apiExcludeController';
+const RETRY_SECONDS = '10';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** The routes for whoever may look. A class for each path: Nest reads paths and guards from classes. */
+export function viewController({ path, guard }: DashboardOptions): Type {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(guard)
+  @SkipRateLimit()
+  class RateLimitDashboardController {
+    constructor(@Optional() @Inject(Dashboard) private readonly opened: Dashboard | undefined) {}
+
+    // Fastify tells `/path/` from `/path`; of a slash at the end Nest takes one away.
+    @Get(['/', '//'])
+    page(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, (raw, answer) => {
+        const { pathname, search } = new URL(raw.url ?? '/', 'http://localhost');
+        if (pathname.endsWith('/')) return this.dashboard.assets.sendPage(raw, answer);
+        // Relative, as only the browser knows the whole path in front of proxies.
+        const location = `${pathname.slice(pathname.lastIndexOf('/') + 1)}/${search}`;
+        begin(answer, 308, { location });
+        answer.end();
+      });
+    }
+
+    @Get('assets/:file')
+    file(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, (raw, answer) => {
+        const name = String(request.params?.file);
+        if (!this.dashboard.assets.sendFile(raw, answer, name)) {
+          throw new Problem(404, 'There is no such file.');
+        }
+      });
+    }
+
+    @Get('api/stream')
+    stream(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, (_, answer) => this.dashboard.stream(answer));
+    }
+
+    @Get('api/state')
+    state(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.frames.frame());
+    }
+
+    @Get('api/series')
+    series(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, (raw) => {
+        const { searchParams } = new URL(raw.url ?? '/', 'http://localhost');
+        const [name, horizon] = [searchParams.get('name'), searchParams.get('horizon')];
+        return this.dashboard.series(name ?? 'total', horizon ?? 'seconds');
+      });
+    }
+
+    @Get('api/report')
+    report(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.report());
+    }
+
+    @Get('api/config')
+    config(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.configuration());
+    }
+
+    @Get('api/history')
+    history(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.history());
+    }
+
+    @Get('api/nodes')
+    nodes(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return answered(request, response, () => this.dashboard.nodes());
+    }
+
+    @Post('api/validate')
+    validate(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) => this.dashboard.validate(body));
+    }
+
+    @Post('api/look')
+    look(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) => this.dashboard.look(body));
+    }
+
+    private get dashboard(): Dashboard {
+      return mustBeOpen(this.opened);
+    }
+  }
+  Reflect.defineMetadata(HIDDEN_FROM_SWAGGER, [true], RateLimitDashboardController);
+  return RateLimitDashboardController;
+}
+
+/** The routes for whoever may change limits. They are not there unless that was asked for. */
+export function changeController({ path, guard, write }: DashboardOptions): Type {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(guard, write!.guard)
+  @SkipRateLimit()
+  class RateLimitDashboardChangesController {
+    constructor(@Optional() @Inject(Dashboard) private readonly opened: Dashboard | undefined) {}
+
+    @Put('api/config')
+    update(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) =>
+        'patch' in body
+          ? this.dashboard.patch(body, nameOf(request))
+          : this.dashboard.update(body, nameOf(request)),
+      );
+    }
+
+    @Post('api/rollback/:revision')
+    rollback(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) =>
+        this.dashboard.rollback(request.params?.revision, body, nameOf(request)),
+      );
+    }
+
+    @Post('api/resources/:name')
+    resource(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) =>
+        this.dashboard.resource(String(request.params?.name), body, nameOf(request)),
+      );
+    }
+
+    @Post('api/actions/:name')
+    act(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, () =>
+        this.dashboard.act(String(request.params?.name)),
+      );
+    }
+
+    @Post('api/mute')
+    mute(@Req() request: AnyRequest, @Res() response: AnyResponse): Promise<void> {
+      return sent(this.opened, request, response, (body) => this.dashboard.mute(body));
+    }
+
+    private get dashboard(): Dashboard {
+      return mustBeOpen(this.opened);
+    }
+  }
+  Reflect.defineMetadata(HIDDEN_FROM_SWAGGER, [true], RateLimitDashboardChangesController);
+  return RateLimitDashboardChangesController;
+}
+
+const logger = new Logger('RateLimitDashboard');
+
+/** What `make` returns is the answer, unless it has given one itself. */
+async function answered(request: AnyRequest, response: AnyResponse, make: Answer): Promise<void> {
+  const answer = rawResponse(response);
+  try {
+    const value = await make(request.raw ?? request, answer);
+    if (value !== undefined && !answer.headersSent) sendJson(answer, value);
+  } catch (error) {
+    const problem = problemOf(error);
+    if (problem.status === 500) logger.error(`The page got no answer: ${quotedError(error)}`);
+    if (answer.headersSent) answer.destroy();
+    else
+      sendProblem(answer, problem, problem.status === 503 ? { 'retry-after': RETRY_SECONDS } : {});
+  }
+}
+
+/** For what a browser sends: only from the page itself. */
+function sent(
+  opened: Dashboard | undefined,
+  request: AnyRequest,
+  response: AnyResponse,
+  make: (body: Readonly<Record<string, unknown>>) => unknown,
+): Promise<void> {
+  return answered(request, response, async (raw) => {
+    const dashboard = mustBeOpen(opened);
+    try {
+      mustBeSameSite(raw, dashboard.origins);
+    } catch (error) {
+      dashboard.crossSite++;
+      throw error;
+    }
+    return make(await bodyOf(request));
+  });
+}
+
+function mustBeOpen(opened: Dashboard | undefined): Dashboard {
+  if (opened !== undefined) return opened;
+  const why = '`monitor: false` or `enabled: false` of RateLimitModule';
+  throw new Problem(503, `Nothing is watched here, because of ${why}.`);
+}
+
+const LONGEST_NAME = 64;
+const NAMES = ['name', 'username', 'email', 'id', 'sub'] as const;
+
+/** Who does it, for the history: the user of the request, as a guard has left it. */
+function nameOf({ user: found }: AnyRequest): string {
+  const one: unknown =
+    typeof found === 'object' && found !== null
+      ? NAMES.map((name) => (found as Record<string, unknown>)[name]).find(Boolean)
+      : found;
+  const isName = typeof one === 'string' || typeof one === 'number';
+  return isName && one !== '' ? String(one).slice(0, LONGEST_NAME) : 'dashboard';
+}

@@ -1,0 +1,54 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { SystemClock } from '../common/clock.js';
+import { ModuleMissingError } from '../common/errors.js';
+import { RateLimitConfig } from '../config/rate-limit-config.js';
+import { Degradation } from '../degradation/degradation.js';
+import { RateLimiter } from '../limiter/rate-limiter.js';
+import { RateLimitMonitor } from '../observability/monitor.js';
+import { Overload } from '../overload/overload.js';
+import { Protection } from '../protection/protection.js';
+import { provide } from '../requests/module-tokens.js';
+import { Dashboard } from './dashboard.js';
+import { changeController, viewController } from './dashboard.controller.js';
+import { checkDashboard, type DashboardInput } from './dashboard.options.js';
+
+/** The page that shows what the limits do, and where they can be changed. */
+@Module({})
+export class RateLimitDashboardModule {
+  static forRoot(input: DashboardInput): DynamicModule {
+    const options = checkDashboard(input);
+    const optional = (token: unknown) => ({ token: token as never, optional: true });
+    const dashboard = provide(
+      Dashboard,
+      [RateLimiter, RateLimitMonitor, RateLimitConfig, Protection, Degradation, Overload].map(
+        optional,
+      ),
+      (
+        limiter: RateLimiter | undefined,
+        monitor: RateLimitMonitor | undefined,
+        config: RateLimitConfig,
+        protection: Protection,
+        operations: Degradation,
+        line: Overload,
+      ) => {
+        if (limiter === undefined) throw new ModuleMissingError('RateLimitDashboardModule');
+        // Switched off: the page says so.
+        if (monitor === undefined) return undefined;
+        return new Dashboard({
+          ...{ limiter, monitor, config, protection, options },
+          degradation: () => operations.openedStats,
+          overload: () => (line.isOn ? line.stats() : undefined),
+          clock: new SystemClock(),
+        });
+      },
+    );
+    const controllers = [viewController(options)];
+    if (options.write !== undefined) controllers.push(changeController(options));
+    return {
+      module: RateLimitDashboardModule,
+      imports: options.imports,
+      controllers,
+      providers: [dashboard],
+    };
+  }
+}

@@ -1,0 +1,91 @@
+import { type TripCause } from '../degradation/core/contract.js';
+import { type BreakerMode } from '../protection/breaker.js';
+import { type FleetNode, type WatchedState } from '../observability/state.js';
+import { type Verdict } from '../observability/verdict.js';
+
+/** All that the page shows of one second. The same for all viewers. */
+export interface PageFrame {
+  /** Of the page's own files: another one means that a page which is open is of an earlier deployment. */
+  readonly build: string;
+  readonly version: string;
+  /** The process that tells. */
+  readonly seenFrom: string;
+  /** By its wall clock. */
+  readonly nowMs: number;
+  /** `process`: the figures are this process's alone, as the store is in memory or nobody has merged them yet. */
+  readonly scope: 'fleet' | 'process';
+  readonly storeKind: 'memory' | 'redis';
+  readonly canWrite: boolean;
+  readonly verdict: Verdict;
+  readonly state: WatchedState;
+  /** Of the fleet, the busiest first; the process itself where it is alone. */
+  readonly nodes: readonly FleetNode[];
+  /** The part of all decisions of this process in the last minute that were made without a call; null without any. */
+  readonly inProcess: number | null;
+  readonly policies: readonly ShownPolicy[];
+  readonly resources: readonly ShownResource[];
+  readonly overload: ShownOverload | null;
+  readonly change: ShownChange | null;
+  readonly actions: readonly ShownAction[];
+  readonly viewers: number;
+}
+
+/** A button of the application's own. */
+export interface ShownAction {
+  readonly name: string;
+  readonly text: string;
+  readonly link: string | null;
+}
+
+/** A policy's limit, as this process has it. */
+export interface ShownPolicy {
+  readonly name: string;
+  /** Tokens, and how long all of them take to come back. */
+  readonly capacity: number;
+  readonly windowMs: number;
+  readonly shadow: boolean;
+  /** Counted by this process alone. */
+  readonly isNodes: boolean;
+}
+
+/** A resource on this process, beside what is known of all. */
+export interface ShownResource {
+  readonly resource: string;
+  readonly cause: TripCause | null;
+  readonly level: number | null;
+  readonly observing: boolean;
+  readonly sinceMs: number | null;
+  readonly breakerMode: BreakerMode | null;
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** The stages of the ramp, in percent; empty where there is no `@Degrade`. */
+  readonly stages: readonly number[];
+}
+
+/** The line of this process. Rates are per second. */
+export interface ShownOverload {
+  readonly standing: boolean;
+  readonly waiting: number;
+  readonly inFlight: number;
+  readonly turnMs: number;
+  readonly factor: number;
+  readonly score: number | null;
+  readonly tiers: readonly {
+    readonly tier: string;
+    readonly ran: number;
+    readonly waited: number;
+    readonly refused: number;
+  }[];
+}
+
+/** The configuration that holds, and who wrote it. */
+export interface ShownChange {
+  readonly revision: number;
+  readonly profile: string;
+  readonly kind: string | null;
+  readonly by: string | null;
+  readonly atMs: number | null;
+  /** What it changed, by path. */
+  readonly paths: readonly string[];
+  readonly staged: number;
+}

@@ -1,0 +1,244 @@
+import { type Clock } from '../common/clock.js';
+import { type ConfigDiff } from '../config/document/diff.js';
+import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
+import { type DegradationStats } from '../degradation/core/degradation-core.js';
+import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
+import { type RateLimitMonitor } from '../observability/monitor.js';
+import { libraryVersion } from '../observability/library-version.js';
+import { type FleetNode, type FleetState, type MonitorState } from '../observability/state.js';
+import { verdict } from '../observability/verdict.js';
+import { type OverloadStats } from '../overload/events.js';
+import { type Protection } from '../protection/protection.js';
+import { type ConfigRecord } from '../stores/config-store.js';
+import {
+  type PageFrame,
+  type ShownAction,
+  type ShownChange,
+  type ShownOverload,
+  type ShownPolicy,
+  type ShownResource,
+} from './frame.js';
+
+/** The parts of the application that the page shows. */
+export interface FrameParts {
+  readonly monitor: RateLimitMonitor;
+  readonly limiter: RateLimiter;
+  readonly config: RateLimitConfig;
+  readonly protection: Pick<Protection, 'stats'>;
+  /** Undefined as long as nothing degrades. */
+  readonly degradation: () => DegradationStats | undefined;
+  /** Undefined where no requests go through the line. */
+  readonly overload: () => OverloadStats | undefined;
+  readonly clock: Clock;
+  readonly build: string;
+  readonly canWrite: boolean;
+  readonly actions: readonly ShownAction[];
+  readonly viewers: () => number;
+}
+
+/** Frames within so long are one: a viewer that comes again and again costs nothing. */
+const FRESH_MICROS = 900_000;
+const SECONDS = 60;
+const MOST_POLICIES = 200;
+const MOST_RESOURCES = 200;
+const MOST_PATHS = 5;
+
+/** Makes the frame of a second, once for all who look. */
+export class Frames {
+  private made: { readonly frame: Promise<Buffer>; readonly atMicros: number } | undefined;
+  private sequence = 0;
+  private readonly hits: { readonly decisions: number; readonly local: number }[] = [];
+  private tiers: TierCounts | undefined;
+  private change: ShownChange | undefined;
+  private lookedFor = -1;
+  private readonly version = libraryVersion();
+
+  constructor(private readonly parts: FrameParts) {}
+
+  /** As an event of a stream. */
+  event(): Promise<Buffer> {
+    const now = this.parts.clock.now();
+    if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.frame;
+    const frame = this.frame().then((made) => {
+      const text = JSON.stringify(made, rounded);
+      return Buffer.from(`id: ${++this.sequence}\nevent: state\ndata: ${text}\n\n`);
+    });
+    this.made = { frame, atMicros: now };
+    frame.catch(() => (this.made = undefined));
+    return frame;
+  }
+
+  async frame(): Promise<PageFrame> {
+    const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.parts;
+    const own = monitor.state();
+    const merged = await monitor.fleet();
+    // Alone a process knows itself best, and to the second.
+    const fleet = merged?.isShared === true ? merged : undefined;
+    const state = fleet ?? own;
+    const stats = limiter.stats();
+    const snapshot = config.current();
+    return {
+      ...{ build, version: this.version, seenFrom: own.nodeId, canWrite, viewers: viewers() },
+      actions,
+      nowMs: Math.round(clock.epochMs(clock.now())),
+      scope: fleet === undefined ? 'process' : 'fleet',
+      storeKind: limiter.redis === undefined ? 'memory' : 'redis',
+      verdict: verdict(state),
+      state: shown(state),
+      nodes: fleet?.nodes ?? [alone(own)],
+      inProcess: this.inProcess(stats),
+      policies: policiesOf(limiter, snapshot),
+      resources: this.resources(),
+      overload: this.overload(),
+      change: await this.lastChange(snapshot),
+    };
+  }
+
+  /** Of the last minute, as far as it was looked at. */
+  private inProcess(stats: RateLimiterStats): number | null {
+    let decisions = stats.quota?.decisions ?? 0;
+    let local = stats.quota?.localHits ?? 0;
+    for (const { bySource } of Object.values(stats.policies)) {
+      const sum = ({ allowed, denied, shadowDenied }: (typeof bySource)['local']): number =>
+        allowed + denied + shadowDenied;
+      decisions += sum(bySource.local) + sum(bySource.store) + sum(bySource.fallback);
+      local += sum(bySource.local) + sum(bySource.fallback);
+    }
+    this.hits.push({ decisions, local });
+    if (this.hits.length > SECONDS) this.hits.shift();
+    const first = this.hits[0]!;
+    const since = this.hits.length === 1 ? { decisions: 0, local: 0 } : first;
+    const more = decisions - since.decisions;
+    return more > 0 ? (local - since.local) / more : null;
+  }
+
+  private resources(): ShownResource[] {
+    const found = new Map<string, ShownResource>();
+    for (const [resource, stats] of Object.entries(this.parts.protection.stats())) {
+      const { inFlight, waiting, breaker } = stats;
+      found.set(resource, {
+        ...{ ...NOTHING_KNOWN, resource, inFlight, waiting, breakerMode: breaker?.mode ?? null },
+      });
+    }
+    for (const recovery of this.parts.degradation()?.resources ?? []) {
+      const { resource, cause, level, observing, sinceMs, stages } = recovery;
+      found.set(resource, {
+        ...(found.get(resource) ?? { ...NOTHING_KNOWN, resource }),
+        ...{ cause: cause ?? null, level: level ?? null, observing, sinceMs },
+        stages: stages.map(({ percent }) => percent),
+      });
+    }
+    return [...found.values()].slice(0, MOST_RESOURCES);
+  }
+
+  private overload(): ShownOverload | null {
+    const stats = this.parts.overload();
+    if (stats === undefined) return null;
+    const { standing, waiting, inFlight, turnMs, factor, load, byTier } = stats;
+    const before = this.tiers;
+    const now = this.parts.clock.now();
+    const counts = new Map(Object.entries(byTier).map(([tier, one]) => [tier, { ...one }]));
+    this.tiers = { counts, atMicros: now };
+    const seconds = before === undefined ? 0 : (now - before.atMicros) / 1_000_000;
+    const perSecond = (tier: string, of: (one: Counts) => number): number => {
+      const [one, was] = [counts.get(tier), before?.counts.get(tier)];
+      return one === undefined || was === undefined || seconds <= 0
+        ? 0
+        : (of(one) - of(was)) / seconds;
+    };
+    return {
+      ...{ standing, waiting, inFlight, turnMs, factor, score: load?.score ?? null },
+      tiers: Object.keys(byTier).map((tier) => ({
+        tier,
+        ran: perSecond(tier, ({ ran }) => ran),
+        waited: perSecond(tier, ({ waited }) => waited),
+        refused: perSecond(tier, ({ full, late }) => full + late),
+      })),
+    };
+  }
+
+  /** Asks the history once for each revision; a store that is away is asked again. */
+  private async lastChange(snapshot: ConfigSnapshot): Promise<ShownChange | null> {
+    const { revision, profile, staged } = snapshot;
+    const bare = { revision, profile, staged: staged?.length ?? 0 };
+    if (this.change?.revision === revision && this.lookedFor === revision) {
+      return { ...this.change, ...bare };
+    }
+    this.lookedFor = revision;
+    this.change = { ...bare, kind: null, by: null, atMs: null, paths: [] };
+    if (revision === 0) return this.change;
+    try {
+      const past = await this.parts.config.history(1);
+      const found = past.find((one) => one.revision === revision);
+      if (found !== undefined) this.change = { ...this.change, ...toldOf(found, found.diff) };
+    } catch {
+      this.lookedFor = -1;
+    }
+    return this.change;
+  }
+}
+
+type Counts = OverloadStats['byTier'][string];
+
+interface TierCounts {
+  readonly counts: ReadonlyMap<string, Counts>;
+  readonly atMicros: number;
+}
+
+const NOTHING_KNOWN: Omit<ShownResource, 'resource'> = {
+  cause: null,
+  level: null,
+  observing: false,
+  sinceMs: null,
+  breakerMode: null,
+  inFlight: 0,
+  waiting: 0,
+  stages: [],
+};
+
+/** Without what only programs need. */
+function shown(state: FleetState | MonitorState): PageFrame['state'] {
+  const { nodes: _nodes, nodeId: _nodeId, ...rest } = state as FleetState & MonitorState;
+  return rest;
+}
+
+function alone({ nodeId, series, config, quota, store }: MonitorState): FleetNode {
+  const total = series.find(({ name }) => name === 'total');
+  return {
+    node: nodeId,
+    rate: total?.rate ?? 0,
+    denied: total?.denied ?? 0,
+    revision: config?.revision ?? 0,
+    storeIsUp: store?.isUp ?? true,
+    isSilent: false,
+    apps: (quota?.apps ?? []).map(({ app, used }) => ({ app, used })),
+  };
+}
+
+function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPolicy[] {
+  return limiter
+    .policyNames()
+    .slice(0, MOST_POLICIES)
+    .flatMap((name) => {
+      const info = limiter.policy(name);
+      if (info === undefined) return [];
+      const { shadow, scope } = document.policies?.[name] ?? {};
+      const { capacity, windowMs } = info.base;
+      return [{ name, capacity, windowMs, shadow: shadow === true, isNodes: scope === 'node' }];
+    });
+}
+
+function toldOf(
+  { kind, by, atMs }: ConfigRecord,
+  diff: ConfigDiff | undefined,
+): Pick<ShownChange, 'kind' | 'by' | 'atMs' | 'paths'> {
+  const { added = [], removed = [], changed = [] } = diff ?? {};
+  const paths = [...changed, ...added, ...removed].map(({ path }) => path);
+  return { kind, by, atMs, paths: paths.slice(0, MOST_PATHS) };
+}
+
+/** Four digits are more than anybody reads. */
+function rounded(_name: string, value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isInteger(value)) return value;
+  return Number(value.toPrecision(4));
+}

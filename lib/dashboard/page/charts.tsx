@@ -1,0 +1,260 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { type Mark } from '../../observability/state.js';
+import { count } from './format.js';
+
+/** Columns of one length; null is no data, which is another thing than 0. */
+export interface ChartData {
+  /** Seconds since 1970. */
+  readonly at: readonly number[];
+  readonly allowed: readonly (number | null)[];
+  readonly degraded: readonly (number | null)[];
+  readonly denied: readonly (number | null)[];
+}
+
+interface ChartProps {
+  readonly data: ChartData;
+  readonly height: number;
+  /** All of it, or only what was not answered normally, on its own scale. */
+  readonly part: 'all' | 'troubled';
+  readonly capacity?: number | undefined;
+  readonly marks: readonly Mark[];
+  readonly spanSeconds: number;
+  readonly label: string;
+}
+
+const LEFT = 46;
+const RIGHT = 14;
+const TOP = 12;
+const BOTTOM = 20;
+const LAYERS = {
+  all: ['allow', 'degraded', 'deny'],
+  troubled: ['degraded', 'deny'],
+} as const;
+
+/**
+ * Areas that lie on each other. As SVG of our own: two kinds of chart need three of these functions, and a library of
+ * charts would be as large as the rest of the page.
+ */
+export function Chart({ data, height, part, capacity, marks, spanSeconds, label }: ChartProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const width = useSignal(600);
+  const pointed = useSignal<number | null>(null);
+  useEffect(() => {
+    const sized = new ResizeObserver(([entry]) => {
+      const { width: now } = entry!.contentRect;
+      if (now > 0) width.value = Math.round(now);
+    });
+    sized.observe(host.current!);
+    return () => sized.disconnect();
+  }, []);
+  const layers = layersOf(data, part);
+  const end = data.at.at(-1) ?? 0;
+  const begin = end - spanSeconds;
+  const most =
+    Math.max(1, capacityOf(part, capacity), ...layers.at(-1)!.map((one) => one ?? 0)) * 1.12;
+  const right = width.value - RIGHT;
+  const x = (at: number): number => LEFT + ((at - begin) / spanSeconds) * (right - LEFT);
+  const y = (value: number): number => height - BOTTOM - (value / most) * (height - BOTTOM - TOP);
+  const point = (event: PointerEvent): void => {
+    const { left } = host.current!.getBoundingClientRect();
+    const at = begin + ((event.clientX - left - LEFT) / (right - LEFT)) * spanSeconds;
+    const index = data.at.findIndex((one) => one >= at);
+    pointed.value = index < 0 ? null : index;
+  };
+  return (
+    <div
+      ref={host}
+      class="chart"
+      onPointerMove={point}
+      onPointerLeave={() => (pointed.value = null)}
+    >
+      <svg width={width.value} height={height} role="img" aria-label={label}>
+        {ticksOf(most).map((tick) => (
+          <g key={tick}>
+            <path class="ground" d={`M${LEFT} ${y(tick).toFixed(1)}H${right}`} />
+            <text class="t-small t-end" x={LEFT - 8} y={y(tick) + 4}>
+              {count(tick)}
+            </text>
+          </g>
+        ))}
+        {[0, 0.25, 0.5, 0.75, 1].map((step) => (
+          <text
+            key={step}
+            class={`t-small ${step === 1 ? 't-end' : step === 0 ? '' : 't-middle'}`}
+            x={step === 1 ? right + RIGHT - 2 : LEFT + step * (right - LEFT)}
+            y={height - 4}
+          >
+            {sinceText((1 - step) * spanSeconds)}
+          </text>
+        ))}
+        {LAYERS[part].map((tone, index) => {
+          const { area, edge } = pathsOf(data.at, layers[index]!, layers[index - 1], x, y, begin);
+          return (
+            <g key={tone} class={`layer ${tone} ${part}`}>
+              <path class="area" d={area} />
+              <path class="edge" d={edge} />
+            </g>
+          );
+        })}
+        {capacity !== undefined && part === 'all' && (
+          <>
+            <path class="capacity-line" d={`M${LEFT} ${y(capacity).toFixed(1)}H${right}`} />
+            <text class="t-mark" x={LEFT + 6} y={y(capacity) - 5}>
+              capacity {count(capacity)}
+            </text>
+          </>
+        )}
+        <Marks marks={marks} part={part} x={x} left={LEFT} right={right} bottom={height - BOTTOM} />
+        {pointed.value !== null && (
+          <path class="pointer" d={`M${x(data.at[pointed.value]!)} ${TOP}V${height - BOTTOM}`} />
+        )}
+      </svg>
+      {pointed.value !== null && <Pointed data={data} index={pointed.value} />}
+    </div>
+  );
+}
+
+const capacityOf = (part: ChartProps['part'], capacity: number | undefined): number =>
+  part === 'all' ? (capacity ?? 0) : 0;
+
+type Column = readonly (number | null)[];
+
+/** Each on top of those before it. */
+function layersOf({ allowed, degraded, denied }: ChartData, part: ChartProps['part']): Column[] {
+  let below: Column | undefined;
+  return (part === 'all' ? [allowed, degraded, denied] : [degraded, denied]).map((column) => {
+    const base = below;
+    below = column.map((one, index) => {
+      const under = base === undefined ? 0 : base[index];
+      return one === null || under === null || under === undefined ? null : one + under;
+    });
+    return below;
+  });
+}
+
+/** A gap in the data is a gap in the picture. */
+function pathsOf(
+  at: readonly number[],
+  top: Column,
+  below: Column | undefined,
+  x: (at: number) => number,
+  y: (value: number) => number,
+  begin: number,
+): { area: string; edge: string } {
+  let area = '';
+  let edge = '';
+  let run: number[] = [];
+  const close = (): void => {
+    if (run.length > 0) {
+      const line = run.map((i) => `${x(at[i]!).toFixed(1)} ${y(top[i]!).toFixed(1)}`).join('L');
+      const back = [...run]
+        .reverse()
+        .map((i) => `${x(at[i]!).toFixed(1)} ${y(below?.[i] ?? 0).toFixed(1)}`)
+        .join('L');
+      area += `M${line}L${back}Z`;
+      edge += `M${line}`;
+    }
+    run = [];
+  };
+  at.forEach((one, index) => {
+    if (one < begin) return;
+    if (top[index] === null || top[index] === undefined) close();
+    else run.push(index);
+  });
+  close();
+  return { area, edge };
+}
+
+/** Two to four round numbers. */
+function ticksOf(most: number): number[] {
+  const rough = most / 3.5;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].find((one) => one * size >= rough)! * size;
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
+}
+
+function sinceText(seconds: number): string {
+  if (seconds < 1) return 'now';
+  if (seconds < 300) return `−${Math.round(seconds)} s`;
+  if (seconds < 6 * 3600) return `−${Math.round(seconds / 60)} min`;
+  const days = seconds / 86_400;
+  return days < 1 ? `−${Math.round(seconds / 3600)} h` : `−${Number(days.toFixed(1))} d`;
+}
+
+interface MarksProps extends Pick<ChartProps, 'marks' | 'part'> {
+  readonly x: (at: number) => number;
+  readonly left: number;
+  readonly right: number;
+  readonly bottom: number;
+}
+
+/** What happened when. The words stand in the lower chart, where there is room. */
+function Marks({ marks, part, x, left, right, bottom }: MarksProps) {
+  let free = -Infinity;
+  return (
+    <g class="marks">
+      {marks.map(({ atMs, text }) => {
+        const at = x(atMs / 1000);
+        if (!(at > left && at < right)) return null;
+        const width = text.length * 5.8;
+        const isLate = at + width > right;
+        const from = isLate ? at - 5 - width : at + 5;
+        const isTold = part === 'troubled' && from > free;
+        if (isTold) free = from + width;
+        return (
+          <g key={`${atMs} ${text}`}>
+            <path d={`M${at.toFixed(1)} ${TOP}V${bottom}`} />
+            {isTold && (
+              <text
+                class={`t-mark ${isLate ? 't-end' : ''}`}
+                x={isLate ? at - 5 : at + 5}
+                y={TOP + 8}
+              >
+                {text}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+function Pointed({ data, index }: { data: ChartData; index: number }) {
+  const text = (value: number | null | undefined): string =>
+    value === null || value === undefined ? 'no data' : `${count(value)}/s`;
+  return (
+    <p class="pointed" aria-hidden="true">
+      {new Date(data.at[index]! * 1000).toLocaleTimeString('en-GB')} · allowed{' '}
+      {text(data.allowed[index])} · degraded {text(data.degraded[index])} · denied{' '}
+      {text(data.denied[index])}
+    </p>
+  );
+}
+
+/** A line of one figure, without axes. */
+export function Spark({ values, label }: { values: readonly (number | null)[]; label: string }) {
+  const [width, height] = [400, 44];
+  const known = values.map((one) => one ?? 0);
+  const most = Math.max(...known, 0.001) * 1.15;
+  const step = width / Math.max(1, known.length - 1);
+  const points = known
+    .map(
+      (one, index) =>
+        `${(index * step).toFixed(1)} ${(height - 2 - (one / most) * (height - 6)).toFixed(1)}`,
+    )
+    .join('L');
+  return (
+    <svg
+      class="spark"
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      {known.length > 1 && <path class="area" d={`M0 ${height}L${points}L${width} ${height}Z`} />}
+      {known.length > 1 && <path class="line" d={`M${points}`} />}
+    </svg>
+  );
+}

@@ -1,0 +1,468 @@
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { type ConfigDiff } from '../../config/document/diff.js';
+import { type Impact } from '../../observability/impact.js';
+import { type PageFrame } from '../frame.js';
+import { ago, count, percent, plural, shown, time } from './format.js';
+import { type ApiError, ask, frame as frameNow } from './live.js';
+import { Card } from './overview.js';
+
+interface Current {
+  readonly revision: number;
+  readonly profile: string;
+  readonly document: object;
+}
+
+interface Past {
+  readonly revision: number;
+  readonly kind: string;
+  readonly by: string;
+  readonly atMs: number;
+  readonly diff?: ConfigDiff;
+}
+
+interface Issue {
+  readonly path: string;
+  readonly message: string;
+  readonly line?: number;
+}
+
+interface Judged {
+  readonly revision: number;
+  readonly issues: readonly Issue[];
+  readonly diff: ConfigDiff;
+  readonly impact?: Impact;
+}
+
+interface Ack {
+  readonly node: string;
+  readonly revision: number;
+  readonly status: 'applied' | 'refused';
+  readonly reason?: string;
+}
+
+/** The text that is worked on; null as long as it is what holds. Kept while other views are looked at. */
+const draft = signal<string | null>(null);
+/** The revision that the draft was made of. */
+const basis = signal(0);
+
+const textOf = (document: object): string => JSON.stringify(document, null, 2);
+
+export function ConfigView({ frame }: { readonly frame: PageFrame }) {
+  const current = useSignal<Current | undefined>(undefined);
+  const past = useSignal<readonly Past[]>([]);
+  const shownRevision = useSignal<number | null>(null);
+  const judged = useSignal<Judged | undefined>(undefined);
+  const fault = useSignal<{ readonly text: string; readonly others?: readonly Past[] } | undefined>(
+    undefined,
+  );
+  const waitingFor = useSignal<number | null>(null);
+  const acks = useSignal<readonly Ack[]>([]);
+  const isBusy = useSignal(false);
+
+  // A revision that anybody has written shows up by itself.
+  useSignalEffect(() => {
+    const revision = frameNow.value?.change?.revision;
+    if (revision === undefined || revision === current.peek()?.revision) return;
+    void load();
+  });
+  useSignalEffect(() => {
+    void frameNow.value;
+    if (waitingFor.value !== null) void loadAcks();
+  });
+  useSignalEffect(() => {
+    const text = draft.value;
+    if (text === null) {
+      judged.value = undefined;
+      return;
+    }
+    const timer = setTimeout(() => {
+      ask<Judged>('validate', { text }).then(
+        (answer) => draft.peek() === text && (judged.value = answer),
+        (error: ApiError) => (fault.value = { text: error.message }),
+      );
+    }, 250);
+    return () => clearTimeout(timer);
+  });
+
+  const load = async (): Promise<void> => {
+    try {
+      current.value = await ask<Current>('config');
+      past.value = await ask<Past[]>('history');
+    } catch (error) {
+      fault.value = { text: (error as Error).message };
+    }
+  };
+  const loadAcks = async (): Promise<void> => {
+    try {
+      acks.value = await ask<Ack[]>('nodes');
+    } catch {
+      // The next second asks again.
+    }
+  };
+  const written = (revision: number): void => {
+    draft.value = null;
+    fault.value = undefined;
+    waitingFor.value = revision;
+    void load();
+  };
+  const send = async (write: () => Promise<{ readonly revision: number }>): Promise<void> => {
+    isBusy.value = true;
+    try {
+      written((await write()).revision);
+    } catch (error) {
+      const { message, body = {} } = error as ApiError;
+      const issues = body.issues as Issue[] | undefined;
+      const others = body.others as Past[] | undefined;
+      const list = (issues ?? []).map((one) => one.message).join(' ');
+      fault.value = { text: `${message} ${list}`.trim(), ...(others && { others }) };
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const apply = (): Promise<void> =>
+    send(() => ask('config', { text: draft.value, expectedRevision: basis.value }, 'PUT'));
+  const rollback = (revision: number): Promise<void> =>
+    send(() => ask(`rollback/${revision}`, { expectedRevision: current.value!.revision }));
+  const edit = (text: string): void => {
+    if (draft.value === null) basis.value = current.value!.revision;
+    draft.value = text;
+  };
+  const rebase = (): void => {
+    basis.value = current.value!.revision;
+    fault.value = undefined;
+  };
+
+  const { value: now } = current;
+  if (now === undefined) {
+    return (
+      <Card id="wide" title="Configuration">
+        {fault.value === undefined ? (
+          <p class="note">One moment…</p>
+        ) : (
+          <p class="is-deny">{fault.value.text}</p>
+        )}
+      </Card>
+    );
+  }
+  const isChanged = draft.value !== null && draft.value !== textOf(now.document);
+  const issues = judged.value?.issues ?? [];
+  const size = judged.value === undefined ? 0 : sizeOf(judged.value.diff);
+  const isReady = isChanged && judged.value !== undefined && issues.length === 0 && size > 0;
+  const looked = past.value.find(({ revision }) => revision === shownRevision.value);
+  return (
+    <>
+      <Card
+        id="wide"
+        title="Configuration"
+        note={
+          now.revision === 0
+            ? 'as the code has it; no revision is written yet'
+            : `revision ${now.revision}, profile ${shown(now.profile)}`
+        }
+        side={
+          frame.canWrite ? (
+            <div class="actions">
+              {isChanged && (
+                <span class={`chip ${issues.length > 0 ? 'bad' : 'ok'}`} role="status">
+                  {judged.value === undefined
+                    ? 'checking'
+                    : issues.length > 0
+                      ? plural(issues.length, 'fault')
+                      : size === 0
+                        ? 'no change'
+                        : 'valid'}
+                </span>
+              )}
+              <button
+                class="ghost"
+                disabled={!isChanged}
+                onClick={() => {
+                  draft.value = null;
+                  fault.value = undefined;
+                }}
+              >
+                Discard
+              </button>
+              <button
+                class="primary"
+                disabled={!isReady || isBusy.value}
+                onClick={() => void apply()}
+              >
+                Apply to {plural(frame.state.nodeCount, 'node')}
+              </button>
+            </div>
+          ) : (
+            <span class="chip">read only</span>
+          )
+        }
+      >
+        {fault.value !== undefined && (
+          <div class="fault" role="alert">
+            <b>{fault.value.text}</b>
+            {fault.value.others !== undefined && (
+              <>
+                {fault.value.others.map((one) => (
+                  <div key={one.revision}>
+                    <p>
+                      Revision {one.revision} by {shown(one.by)}:
+                    </p>
+                    {one.diff !== undefined && <Diff diff={one.diff} />}
+                  </div>
+                ))}
+                <button class="ghost" onClick={rebase}>
+                  Keep my text, over revision {now.revision}
+                </button>
+              </>
+            )}
+          </div>
+        )}
+        {waitingFor.value !== null && (
+          <Acks
+            revision={waitingFor.value}
+            acks={acks.value}
+            frame={frame}
+            onDone={() => (waitingFor.value = null)}
+          />
+        )}
+        <div class="config-body">
+          <div class="history">
+            <h3>History</h3>
+            <ol>
+              {isChanged && (
+                <li class="new">
+                  <b>your change</b>
+                  <span>not applied</span>
+                </li>
+              )}
+              {past.value.map(({ revision, kind, by, atMs }) => (
+                <li key={revision} class={revision === now.revision ? 'current' : ''}>
+                  <button
+                    class="plain"
+                    aria-pressed={shownRevision.value === revision}
+                    onClick={() =>
+                      (shownRevision.value = shownRevision.value === revision ? null : revision)
+                    }
+                  >
+                    {revision}
+                  </button>
+                  <span>
+                    {kind} by {shown(by)}, {ago(frame.nowMs - atMs)}
+                  </span>
+                </li>
+              ))}
+            </ol>
+            {past.value.length === 0 && <p class="note">No revision has been written yet.</p>}
+          </div>
+          <div class="work">
+            {looked === undefined ? (
+              <Editor
+                text={draft.value ?? textOf(now.document)}
+                isReadOnly={!frame.canWrite}
+                faults={issues}
+                onEdit={edit}
+              />
+            ) : (
+              <div class="looked-at">
+                <h3>
+                  Revision {looked.revision}, {time(looked.atMs)}, {looked.kind} by{' '}
+                  {shown(looked.by)}
+                </h3>
+                {looked.diff === undefined ? (
+                  <p class="note">The revision before it is not known any more.</p>
+                ) : (
+                  <Diff diff={looked.diff} />
+                )}
+                {frame.canWrite && looked.revision !== now.revision && (
+                  <button
+                    class="primary"
+                    disabled={isBusy.value}
+                    onClick={() => void rollback(looked.revision)}
+                  >
+                    Roll back to revision {looked.revision}
+                  </button>
+                )}{' '}
+                <button class="ghost" onClick={() => (shownRevision.value = null)}>
+                  Back to the text
+                </button>
+              </div>
+            )}
+          </div>
+          <div class="impact">
+            <h3>{issues.length > 0 ? 'What is wrong' : 'What it would do'}</h3>
+            {!isChanged && (
+              <p class="note">
+                {frame.canWrite
+                  ? 'Change the text, and this shows the difference and what it would do, before anything is applied.'
+                  : 'To change limits from here, mount the dashboard with `write: { guard }`.'}
+              </p>
+            )}
+            <ul class="issues">
+              {issues.map(({ path, message, line }) => (
+                <li key={message} class="bad">
+                  {line !== undefined && `line ${line}: `}
+                  {path === '' || message.startsWith(path) ? '' : <b>{shown(path)} </b>}
+                  {message}
+                </li>
+              ))}
+            </ul>
+            {isChanged && judged.value !== undefined && issues.length === 0 && (
+              <>
+                <Diff diff={judged.value.diff} />
+                <ul class="issues">
+                  {impactTexts(judged.value.impact).map(({ isWarning, text }) => (
+                    <li key={text} class={isWarning ? 'warn' : 'good'}>
+                      {text}
+                    </li>
+                  ))}
+                  {size > 0 && (
+                    <li class="good">No restart is needed; all nodes have it within seconds.</li>
+                  )}
+                  {now.profile !== 'normal' && size > 0 && (
+                    <li class="warn">
+                      Profile {shown(now.profile)} is in force: what it sets too stays as it sets
+                      it.
+                    </li>
+                  )}
+                </ul>
+              </>
+            )}
+          </div>
+        </div>
+      </Card>
+    </>
+  );
+}
+
+const sizeOf = ({ added, removed, changed }: ConfigDiff): number =>
+  added.length + removed.length + changed.length;
+
+/** What the change would have done in the last hours, app by app. */
+function impactTexts(impact: Impact | undefined): { isWarning: boolean; text: string }[] {
+  if (impact === undefined) return [];
+  const apps = impact.apps
+    .filter(({ deniedBefore, deniedAfter }) => Math.abs(deniedAfter - deniedBefore) >= 0.5)
+    .map(({ app, demand, deniedBefore, deniedAfter, minutesAfter }) => {
+      const part = (denied: number): string => percent(demand > 0 ? denied / demand : 0);
+      const text = `${shown(app)}: ${part(deniedBefore)} denied → ${part(deniedAfter)}, in ${plural(minutesAfter, 'minute')} of ${impact.minutes}`;
+      return { isWarning: deniedAfter > deniedBefore, text };
+    });
+  const policies = impact.policies.map(({ policy, change, rate, denied }) => ({
+    isWarning: change === 'removed',
+    text: `${shown(policy)} is ${change}: ${count(rate)}/s asked, ${percent(denied)} denied so far. Keys are not kept, so who would be denied is not known.`,
+  }));
+  if (apps.length > 0) return [...apps, ...policies];
+  const known =
+    impact.minutes === 0
+      ? 'No minute is known yet to replay.'
+      : `The last ${plural(impact.minutes, 'minute')} replayed: no app would have been denied more or less.`;
+  return [{ isWarning: false, text: known }, ...policies];
+}
+
+const valueText = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? '';
+  return shown(text.length > 80 ? `${text.slice(0, 79)}…` : text);
+};
+
+export function Diff({ diff }: { diff: ConfigDiff }) {
+  if (sizeOf(diff) === 0) return <p class="note">Nothing differs.</p>;
+  return (
+    <ul class="diff">
+      {diff.changed.map(({ path, before, after }) => (
+        <li key={path}>
+          <b>{shown(path)}</b>
+          <del>{valueText(before)}</del>
+          <ins>{valueText(after)}</ins>
+        </li>
+      ))}
+      {diff.added.map(({ path, after }) => (
+        <li key={path}>
+          <b>{shown(path)}</b>
+          <ins>{valueText(after)}</ins>
+        </li>
+      ))}
+      {diff.removed.map(({ path, before }) => (
+        <li key={path}>
+          <b>{shown(path)}</b>
+          <del>{valueText(before)}</del>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface EditorProps {
+  readonly text: string;
+  readonly isReadOnly: boolean;
+  readonly faults: readonly Issue[];
+  readonly onEdit: (text: string) => void;
+}
+
+/** A plain field with the numbers of its lines: everything that a browser knows about text works in it. */
+function Editor({ text, isReadOnly, faults, onEdit }: EditorProps) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const lines = text.split('\n').length;
+  const bad = new Set(faults.flatMap(({ line }) => line ?? []));
+  useEffect(() => {
+    const { current } = field;
+    if (current !== null && current.value !== text) current.value = text;
+  }, [text]);
+  return (
+    <div class="editor">
+      <div class="lines" aria-hidden="true">
+        {Array.from({ length: lines }, (_, index) => (
+          <span key={index} class={bad.has(index + 1) ? 'bad' : ''}>
+            {index + 1}
+          </span>
+        ))}
+      </div>
+      <textarea
+        ref={field}
+        aria-label="The configuration, as JSON or YAML"
+        aria-invalid={faults.length > 0}
+        spellcheck={false}
+        readOnly={isReadOnly}
+        rows={lines}
+        wrap="off"
+        onInput={(event) => onEdit(event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+interface AcksProps {
+  readonly revision: number;
+  readonly acks: readonly Ack[];
+  readonly frame: PageFrame;
+  readonly onDone: () => void;
+}
+
+/** Node by node, as they report that they work with it. */
+function Acks({ revision, acks, frame, onDone }: AcksProps) {
+  const there = acks.filter((one) => one.revision >= revision && one.status === 'applied');
+  const refused = acks.filter(({ status }) => status === 'refused');
+  const isDone = acks.length > 0 && there.length === acks.length;
+  return (
+    <div class={`acks ${isDone ? 'done' : ''}`} role="status">
+      <b>
+        {isDone
+          ? `Revision ${revision} is in force on ${acks.length === 1 ? 'this node' : `all ${acks.length} nodes`}.`
+          : `Revision ${revision}: ${there.length} of ${acks.length || frame.state.nodeCount} nodes have it.`}
+      </b>
+      <ul>
+        {acks.map(({ node, revision: own, status, reason }) => (
+          <li key={node} class={status === 'refused' ? 'bad' : own >= revision ? 'good' : ''}>
+            {own >= revision ? '✓ ' : status === 'refused' ? '✕ ' : '… '}
+            {shown(node)}
+            {status === 'refused' && `: ${shown(reason ?? 'refused')}`}
+          </li>
+        ))}
+      </ul>
+      {(isDone || refused.length > 0) && (
+        <button class="plain" onClick={onDone}>
+          Good
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,432 @@
+import { type PageFrame } from '../frame.js';
+import { count, percent, plural, shown } from './format.js';
+
+const WIDTH = 920;
+const TANK = { left: 4, width: 134 };
+const APP = { left: 300, width: 226 };
+const NODE = { left: 702, width: 214 };
+const MOST_APPS = 12;
+const MOST_NODES = 24;
+/** How high a band of all tokens is, of both columns together. */
+const FULL_BAND = 176;
+const LEAST_BAND = 1.5;
+
+interface Taker {
+  readonly name: string;
+  readonly used: number;
+  readonly denied: number;
+  /** Tokens per second; undefined for policies, which promise nothing. */
+  readonly guaranteed?: number;
+  readonly ceiling?: number;
+  readonly priority?: number;
+}
+
+interface Place {
+  readonly name: string;
+  readonly rate: number;
+  readonly note: string;
+  readonly isOff: boolean;
+  /** Tokens per second by app. */
+  readonly byApp: ReadonlyMap<string, number>;
+}
+
+/** The apps of the quota; where there is none, the policies take their place. */
+export function takersOf({ state }: PageFrame): Taker[] {
+  const { quota, series } = state;
+  const all: Taker[] =
+    quota !== undefined && quota.apps.length > 0
+      ? quota.apps.map(({ app, used, denied, guaranteed, burst, priority }) => {
+          const name = shown(app);
+          return { name, used, denied, guaranteed, ceiling: burst, priority };
+        })
+      : series
+          .filter(({ name }) => name.startsWith('policy:'))
+          .map(({ name, rate, denied }) => {
+            return { name: shown(name.slice(7)), used: Math.max(0, rate - denied), denied };
+          });
+  const inOrder =
+    quota === undefined
+      ? all.sort((a, b) => b.used + b.denied - a.used - a.denied)
+      : all.sort((a, b) => (a.priority ?? 9) - (b.priority ?? 9) || b.used - a.used);
+  return folded(inOrder, MOST_APPS, (rest) => ({
+    name: `+ ${rest.length} more`,
+    used: sum(rest, ({ used }) => used),
+    denied: sum(rest, ({ denied }) => denied),
+  }));
+}
+
+function placesOf({ nodes, state }: PageFrame): Place[] {
+  const revision = state.config?.revision ?? 0;
+  const all = [...nodes]
+    .sort((a, b) => a.node.localeCompare(b.node, 'en', { numeric: true }))
+    .map(({ node, rate, isSilent, storeIsUp, revision: own, apps = [] }) => ({
+      name: shown(node),
+      rate,
+      isOff: isSilent || !storeIsUp,
+      note: isSilent ? 'silent' : !storeIsUp ? 'offline' : own < revision ? `revision ${own}` : '',
+      byApp: new Map(apps.map(({ app, used }) => [shown(app), used])),
+    }));
+  return folded(all, MOST_NODES, (rest) => ({
+    name: `+ ${rest.length} nodes`,
+    rate: sum(rest, ({ rate }) => rate),
+    isOff: false,
+    note: '',
+    byApp: new Map(),
+  }));
+}
+
+/** The first so many, and the others as one. */
+function folded<T>(all: readonly T[], most: number, fold: (rest: readonly T[]) => T): T[] {
+  if (all.length <= most) return [...all];
+  return [...all.slice(0, most - 1), fold(all.slice(most - 1))];
+}
+
+const sum = <T,>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((total, one) => total + of(one), 0);
+
+/** Cluster, apps and nodes, with bands as wide as tokens per second, on one scale. */
+export function Flow({ frame }: { readonly frame: PageFrame }) {
+  const takers = takersOf(frame);
+  const places = placesOf(frame);
+  const { quota, series } = frame.state;
+  const total = series.find(({ name }) => name === 'total');
+  const used = sum(takers, (one) => one.used);
+  const denied = sum(takers, (one) => one.denied);
+  const asked = quota?.demand ?? used + denied;
+  const scale = FULL_BAND / Math.max(quota?.capacity ?? 0, asked, 1);
+  const isTight = takers.length > 5;
+  const boxHeight = isTight ? 50 : 80;
+  const gap = isTight ? 10 : 20;
+  const nodeHeight = places.length > 12 ? 16 : 24;
+  const nodeGap = places.length > 12 ? 3 : 9;
+  const appsHeight = takers.length * (boxHeight + gap) - gap;
+  const nodesHeight = places.length * (nodeHeight + nodeGap) - nodeGap;
+  const height = Math.max(appsHeight, nodesHeight, 300) + 24;
+  const inTank = Math.min(FULL_BAND, Math.max(1, used * scale)) + (takers.length - 1) * 10;
+  let tankY = (height - inTank) / 2;
+  const first = (height - appsHeight) / 2;
+  const firstNode = (height - nodesHeight) / 2;
+  const nodeFilled = new Map<string, number>();
+  const rows = takers.map((taker, index) => {
+    const top = first + index * (boxHeight + gap);
+    const sure = Math.min(taker.used, taker.guaranteed ?? taker.used) * scale;
+    const lent = Math.max(0, taker.used * scale - sure);
+    const bandTop = top + (boxHeight - sure - lent) / 2;
+    const from = tankY;
+    tankY += sure + lent + 10;
+    return { taker, top, sure, lent, bandTop, from };
+  });
+  const sentence = sentenceOf(takers, quota?.capacity, asked);
+  return (
+    <svg class="flow-picture" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={sentence}>
+      <defs>
+        <linearGradient id="spill" x1="0" y1="0" x2="0" y2="1">
+          <stop offset="0" class="spill-top" />
+          <stop offset="1" class="spill-end" />
+        </linearGradient>
+        <clipPath id="tank">
+          <rect x={TANK.left} y="12" width={TANK.width} height={height - 24} rx="14" />
+        </clipPath>
+      </defs>
+      <Tank frame={frame} height={height} asked={asked} used={used} total={total?.rate ?? 0} />
+      {rows.map(({ taker, top, sure, lent, bandTop, from }) => {
+        const right = TANK.left + TANK.width;
+        let out = bandTop;
+        return (
+          <g key={taker.name}>
+            <Band kind="sure" from={[right, from, sure]} to={[APP.left, bandTop, sure]} />
+            <Band
+              kind="lent"
+              from={[right, from + sure, lent]}
+              to={[APP.left, bandTop + sure, lent]}
+            />
+            {places.map((place, index) => {
+              const share = (place.byApp.get(taker.name) ?? 0) * scale;
+              if (share < 0.3) return null;
+              const nodeTop = firstNode + index * (nodeHeight + nodeGap);
+              const all = sum([...place.byApp.values()], (one) => one) * scale;
+              const shrunk = Math.min(1, (nodeHeight - 4) / Math.max(all, 0.1));
+              const filled = nodeFilled.get(place.name) ?? (nodeHeight - all * shrunk) / 2;
+              nodeFilled.set(place.name, filled + share * shrunk);
+              const at = out;
+              out += share;
+              return (
+                <Band
+                  key={place.name}
+                  kind="sure"
+                  from={[APP.left + APP.width, at, share]}
+                  to={[NODE.left, nodeTop + filled, share * shrunk]}
+                />
+              );
+            })}
+            <Box taker={taker} top={top} height={boxHeight} isTight={isTight} />
+            {isHot(taker) && <Spill taker={taker} top={top} height={boxHeight} />}
+          </g>
+        );
+      })}
+      {places.map((place, index) => (
+        <Node
+          key={place.name}
+          place={place}
+          top={firstNode + index * (nodeHeight + nodeGap)}
+          height={nodeHeight}
+        />
+      ))}
+      {denied > 0 && !takers.some(isHot) && (
+        <text x={WIDTH - 4} y={height - 2} class="t-small t-end">
+          {count(denied)}/s turned away in all
+        </text>
+      )}
+    </svg>
+  );
+}
+
+/** More than one in twenty is turned away. */
+export const isHot = ({ used, denied }: Taker): boolean =>
+  denied > 0.5 && denied / (used + denied) > 0.05;
+
+function sentenceOf(takers: readonly Taker[], capacity: number | undefined, asked: number): string {
+  const each = takers
+    .slice(0, 6)
+    .map(({ name, used, denied }) => {
+      const away = denied >= 1 ? `, ${count(denied)} turned away` : '';
+      return `${name} ${count(used)}${away}`;
+    })
+    .join('; ');
+  const of = capacity === undefined ? '' : ` of a capacity of ${count(capacity)}`;
+  return `Tokens per second: ${count(asked)} asked for${of}. ${each}.`;
+}
+
+type End = readonly [x: number, y: number, width: number];
+
+function Band({ kind, from, to }: { kind: 'sure' | 'lent'; from: End; to: End }) {
+  const [x1, y1, h1] = from;
+  const [x2, y2, h2] = to;
+  if (Math.max(h1, h2) < 0.3) return null;
+  const [a, b] = [Math.max(h1, LEAST_BAND), Math.max(h2, LEAST_BAND)];
+  const bend = (x2 - x1) / 2;
+  const edge =
+    `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}V${y2 + b}` +
+    `C${x2 - bend} ${y2 + b} ${x1 + bend} ${y1 + a} ${x1} ${y1 + a}Z`;
+  const lines = Math.min(5, Math.max(1, Math.round(a / 16)));
+  // Three speeds, by how much flows: the eye needs no more, and CSS alone moves it.
+  const speed = a > 40 ? 'fast' : a > 12 ? 'even' : 'slow';
+  return (
+    <g class={`band ${kind}`}>
+      <path d={edge} />
+      {Array.from({ length: lines }, (_, line) => {
+        const part = (line + 0.5) / lines;
+        const [p, q] = [y1 + a * part, y2 + b * part];
+        return (
+          <path
+            key={line}
+            class={`drops ${speed}`}
+            d={`M${x1} ${p}C${x1 + bend} ${p} ${x2 - bend} ${q} ${x2} ${q}`}
+          />
+        );
+      })}
+    </g>
+  );
+}
+
+interface TankProps {
+  readonly frame: PageFrame;
+  readonly height: number;
+  readonly asked: number;
+  readonly used: number;
+  readonly total: number;
+}
+
+function Tank({ frame, height, asked, used, total }: TankProps) {
+  const { quota } = frame.state;
+  const { left, width } = TANK;
+  const capacity = quota?.capacity;
+  const level =
+    quota?.stock === undefined || !quota.depth ? undefined : Math.min(1, quota.stock / quota.depth);
+  // Never so high that it hides the figures: half of the tank is a full one.
+  const surface = height - 12 - (height - 24) * (0.04 + 0.4 * (level ?? 0.5));
+  const wave = `M${left} ${surface}q16.75 -6 33.5 0t33.5 0t33.5 0t33.5 0`;
+  const facts: [string, string, string?][] =
+    capacity === undefined
+      ? [
+          ['requests', `${count(total)}/s`],
+          ['allowed', `${count(used)}/s`],
+        ]
+      : [
+          ['capacity', `${count(capacity)}/s`],
+          ['asked for', `${count(asked)}/s`, loadText(asked / capacity, quota?.overloaded)],
+          ['granted', `${count(used)}/s`],
+        ];
+  return (
+    <g>
+      <rect x={left} y="12" width={width} height={height - 24} rx="14" class="tank" />
+      <g clip-path="url(#tank)">
+        <path class="water" d={`${wave}V${height - 12}H${left}Z`} />
+        <path class="surface" d={wave} />
+      </g>
+      {facts.map(([name, value, note], index) => (
+        <g key={name} transform={`translate(${left + 16} ${38 + index * 62})`}>
+          <text class="t-small">{name}</text>
+          <text class="t-big" y="23">
+            {value}
+          </text>
+          {note !== undefined && (
+            <text class={quota?.overloaded === true ? 't-deny' : 't-small'} y="40">
+              {note}
+            </text>
+          )}
+        </g>
+      ))}
+      {quota?.stock !== undefined && quota.depth !== undefined && (
+        <g transform={`translate(${left + 16} ${height - 46})`}>
+          <text class="t-small">in stock</text>
+          <text class="t-bold" y="18">
+            {count(quota.stock)} of {count(quota.depth)}
+          </text>
+        </g>
+      )}
+    </g>
+  );
+}
+
+const loadText = (part: number, overloaded: boolean | undefined): string =>
+  `${percent(part)}${overloaded === true ? ' · overload' : ' of it'}`;
+
+interface BoxProps {
+  readonly taker: Taker;
+  readonly top: number;
+  readonly height: number;
+  readonly isTight: boolean;
+}
+
+function Box({ taker, top, height, isTight }: BoxProps) {
+  const { name, used, denied, guaranteed, ceiling, priority } = taker;
+  const inner = APP.width - 24;
+  const left = APP.left + 12;
+  const most = ceiling ?? Math.max(used + denied, 1);
+  const part = (value: number): number => inner * Math.min(1, value / most);
+  const sure = Math.min(used, guaranteed ?? used);
+  const textLeft = priority === undefined ? left : left + 24;
+  return (
+    <g>
+      <rect
+        x={APP.left}
+        y={top}
+        width={APP.width}
+        height={height}
+        rx="10"
+        class={isHot(taker) ? 'box hot' : 'box'}
+      />
+      {priority !== undefined && (
+        <g>
+          <rect x={left} y={top + 10} width="19" height="17" rx="5" class="priority" />
+          <text x={left + 9.5} y={top + 22.5} class="t-tiny t-middle">
+            P{priority}
+          </text>
+        </g>
+      )}
+      <text x={textLeft} y={top + 23} class="t-bold">
+        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
+      </text>
+      <text x={left + inner} y={top + 23} class="t-bold t-end">
+        {count(used)}/s
+      </text>
+      <rect x={left} y={top + 35} width={inner} height="8" rx="4" class="track" />
+      <rect x={left} y={top + 35} width={part(used)} height="8" rx="4" class="fill lent" />
+      <rect x={left} y={top + 35} width={part(sure)} height="8" rx="4" class="fill" />
+      {guaranteed !== undefined && (
+        <path class="tick" d={`M${left + part(guaranteed)} ${top + 32}v14`} />
+      )}
+      {!isTight && (
+        <text x={left} y={top + 63} class="t-small">
+          {guaranteed === undefined
+            ? `${count(used + denied)}/s asked for`
+            : `${count(guaranteed)} guaranteed · ${count(ceiling ?? 0)} ceiling`}
+        </text>
+      )}
+      {denied >= 0.05 && !isHot(taker) && !isTight && (
+        <text x={left + inner} y={top + 63} class="t-small t-end">
+          −{count(denied)}/s
+        </text>
+      )}
+    </g>
+  );
+}
+
+/** What does not get through falls over the edge. */
+function Spill({ taker, top, height }: { taker: Taker; top: number; height: number }) {
+  const x = APP.left + APP.width;
+  const y = top + height - 30;
+  const width = 6 + 16 * Math.min(1, taker.denied / (taker.used + taker.denied));
+  const fall = `M${x} ${y}c18 0 26 8 26 26v30h${-width}v-24c0 -12 -6 -${Math.max(2, 20 - width)} -${26 - width} -${Math.max(2, 20 - width)}z`;
+  return (
+    <g>
+      <path class="spill" d={fall} />
+      <path
+        class="drops deny even"
+        d={`M${x} ${y + 5}c14 0 ${24 - width / 2} 6 ${26 - width / 2} 24v26`}
+      />
+      <text x={x + 33} y={y + 48} class="t-deny">
+        {count(taker.denied)}/s turned away
+      </text>
+    </g>
+  );
+}
+
+function Node({ place, top, height }: { place: Place; top: number; height: number }) {
+  const { name, rate, note, isOff } = place;
+  const baseline = top + height / 2 + 4;
+  return (
+    <g>
+      <rect
+        x={NODE.left}
+        y={top}
+        width={NODE.width}
+        height={height}
+        rx="6"
+        class={isOff ? 'box off' : 'box'}
+      />
+      <text x={NODE.left + 10} y={baseline}>
+        {name.length > 16 ? `${name.slice(0, 15)}…` : name}
+      </text>
+      <text x={NODE.left + 130} y={baseline} class={isOff ? 't-deny' : 't-small'}>
+        {note}
+      </text>
+      <text x={NODE.left + NODE.width - 9} y={baseline} class="t-end">
+        {count(rate)}/s
+      </text>
+    </g>
+  );
+}
+
+/** The same for a narrow screen, where a picture of three columns is too small to read. */
+export function FlowList({ frame }: { readonly frame: PageFrame }) {
+  const takers = takersOf(frame);
+  return (
+    <ul class="flow-list">
+      {takers.map((taker) => {
+        const { name, used, denied, guaranteed, ceiling } = taker;
+        const most = ceiling ?? Math.max(used + denied, 1);
+        const part = (value: number): string => `${Math.min(100, (100 * value) / most)}%`;
+        return (
+          <li key={name} class={isHot(taker) ? 'hot' : ''}>
+            <b>{name}</b>
+            <span>{count(used)}/s</span>
+            <div class="bar">
+              <i class="lent" style={{ width: part(used) }} />
+              <i style={{ width: part(Math.min(used, guaranteed ?? used)) }} />
+              {guaranteed !== undefined && <b style={{ left: part(guaranteed) }} />}
+            </div>
+            <small>
+              {guaranteed === undefined
+                ? `${count(used + denied)}/s asked for`
+                : `${count(guaranteed)} guaranteed · ${count(ceiling ?? 0)} ceiling`}
+              {denied >= 0.05 && <em> {count(denied)}/s turned away</em>}
+            </small>
+          </li>
+        );
+      })}
+      <li class="sum">{plural(frame.state.nodeCount, 'node')} decide</li>
+    </ul>
+  );
+}

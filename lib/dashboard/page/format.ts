@@ -1,0 +1,69 @@
+/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
+export function count(value: number): string {
+  if (value >= 999_950) return `${fixed(value / 1_000_000)}M`;
+  if (value >= 9999.5) return `${fixed(value / 1000)}k`;
+  return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+}
+
+const fixed = (value: number): string =>
+  value.toLocaleString('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+export function percent(part: number): string {
+  const value = part * 100;
+  if (value > 0 && value < 0.01) return '< 0.01 %';
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0 })} %`;
+}
+
+export function ms(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  if (value >= 1000) return `${fixed(value / 1000)} s`;
+  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })} ms`;
+}
+
+const UNITS: readonly (readonly [ms: number, name: string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
+];
+
+/** `12 s`, `6 min`, `3 d`. */
+export function span(durationMs: number): string {
+  for (const [size, name] of UNITS) {
+    if (durationMs >= size) return `${Math.floor(durationMs / size)} ${name}`;
+  }
+  return 'a moment';
+}
+
+export const ago = (durationMs: number): string =>
+  durationMs < 2000 ? 'just now' : `${span(durationMs)} ago`;
+
+/** `14:02`, by the clock of whoever looks; with the day where that is another. */
+export function time(atMs: number, nowMs = Date.now()): string {
+  const date = new Date(atMs);
+  const hours = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+  if (nowMs - atMs < 20 * 3_600_000) return hours;
+  return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${hours}`;
+}
+
+const WINDOWS: Readonly<Record<number, string>> = {
+  1000: 's',
+  60_000: 'min',
+  3_600_000: 'h',
+  86_400_000: 'day',
+};
+
+/** `5/min`, `50/s`, `20 in 10 s`. */
+export function limit(capacity: number, windowMs: number): string {
+  const name = WINDOWS[Math.round(windowMs)];
+  if (name !== undefined) return `${count(capacity)}/${name}`;
+  if (windowMs < 1000) return `${count((capacity * 1000) / windowMs)}/s`;
+  return `${count(capacity)} in ${span(windowMs)}`;
+}
+
+// Control characters and marks of direction would hide or turn round what stands beside them.
+export const shown = (name: string): string =>
+  name.slice(0, 128).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '·');
+
+export const plural = (number: number, one: string, many = `${one}s`): string =>
+  `${count(number)} ${number === 1 ? one : many}`;

@@ -1,0 +1,185 @@
+import { computed, effect, signal } from '@preact/signals';
+import { type PageFrame } from '../frame.js';
+import { type SeriesHistory } from '../../observability/series-history.js';
+
+export const VIEWS = ['overview', 'policies', 'fleet', 'resources', 'config', 'capacity'] as const;
+export type View = (typeof VIEWS)[number];
+export const HORIZONS = ['seconds', 'minutes', 'hours'] as const;
+export type Horizon = (typeof HORIZONS)[number];
+export const HORIZON_NAMES: Readonly<Record<Horizon, string>> = {
+  seconds: '2 min',
+  minutes: '3 h',
+  hours: '7 d',
+};
+
+/** The frame of the last second; null before the first. */
+export const frame = signal<PageFrame | null>(null);
+/** How the stream is. */
+export const link = signal<'connecting' | 'live' | 'lost' | 'refused'>('connecting');
+export const paused = signal(false);
+/** When the last frame came, and the clock of the page, by the second. */
+export const heardMs = signal(0);
+export const clockMs = signal(Date.now());
+
+export const view = signal<View>('overview');
+export const horizon = signal<Horizon>('seconds');
+export const filter = signal('');
+/** The name of what the side sheet shows, if it is open: a series. */
+export const opened = signal<string | null>(null);
+export const theme = signal(document.documentElement.dataset.theme ?? 'light');
+/** The page is of an earlier deployment than what serves it now. */
+export const outdated = signal(false);
+export const isStale = computed(
+  () => link.value === 'lost' && clockMs.value - heardMs.value > 3000,
+);
+
+let build: string | undefined;
+let source: EventSource | undefined;
+let retryMs = 1000;
+let retry: ReturnType<typeof setTimeout> | undefined;
+
+function received(text: string): void {
+  const next = JSON.parse(text) as PageFrame;
+  build ??= next.build;
+  if (next.build !== build) outdated.value = true;
+  heardMs.value = Date.now();
+  link.value = 'live';
+  retryMs = 1000;
+  if (!paused.value) frame.value = next;
+}
+
+function connect(): void {
+  clearTimeout(retry);
+  source?.close();
+  const stream = new EventSource('api/stream');
+  source = stream;
+  stream.addEventListener('state', (event) => received((event as MessageEvent<string>).data));
+  stream.onerror = () => {
+    if (source !== stream) return;
+    stream.close();
+    // The server ends a stream every few minutes, to ask its guards again: then the next one comes at once.
+    const wasLive = link.value === 'live' && Date.now() - heardMs.value < 3000;
+    if (!wasLive || retryMs > 1000) link.value = frame.value === null ? 'connecting' : 'lost';
+    retry = setTimeout(connect, wasLive && retryMs === 1000 ? 250 : retryMs);
+    retryMs = Math.min(30_000, retryMs * 2);
+    void whyNot();
+  };
+}
+
+/** An event source does not say why it was refused. */
+async function whyNot(): Promise<void> {
+  try {
+    const { status } = await fetch('api/state', { method: 'GET' });
+    if (status === 401 || status === 403) link.value = 'refused';
+  } catch {
+    link.value = frame.value === null ? 'connecting' : 'lost';
+  }
+}
+
+export function retryNow(): void {
+  retryMs = 1000;
+  connect();
+}
+
+/** A tab that nobody sees needs no frames. */
+function followVisibility(): void {
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) {
+      clearTimeout(retry);
+      source?.close();
+      source = undefined;
+    } else if (source === undefined) retryNow();
+  });
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly body: Readonly<Record<string, unknown>>,
+  ) {
+    super(message);
+  }
+}
+
+/** Asks the server; rejects with what it says. */
+export async function ask<T>(
+  path: string,
+  body?: object,
+  method = body === undefined ? 'GET' : 'POST',
+): Promise<T> {
+  const sent = body && {
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json', 'x-weir-request': '1' },
+  };
+  const response = await fetch(`api/${path}`, { method, ...sent });
+  const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  if (response.ok) return answer as T;
+  const detail = typeof answer.detail === 'string' ? answer.detail : undefined;
+  const said = typeof answer.message === 'string' ? answer.message : undefined;
+  throw new ApiError(
+    response.status,
+    detail ?? said ?? `The answer was ${response.status}.`,
+    answer,
+  );
+}
+
+/** What is kept of a series, by name and horizon. */
+export const histories = signal<ReadonlyMap<string, SeriesHistory>>(new Map());
+
+export async function loadHistory(name: string, of: Horizon): Promise<void> {
+  try {
+    const path = `series?name=${encodeURIComponent(name)}&horizon=${of}`;
+    const found = await ask<SeriesHistory>(path);
+    histories.value = new Map(histories.value).set(`${name} ${of}`, found);
+  } catch {
+    // Nothing is kept of it for so long; the chart says so.
+  }
+}
+
+/** The view is in the address, so that a link to it can be sent. */
+function followAddress(): void {
+  const read = (): void => {
+    const [name = '', query = ''] = location.hash.slice(1).split('?');
+    const said = new URLSearchParams(query);
+    view.value = VIEWS.find((one) => one === name) ?? 'overview';
+    horizon.value = HORIZONS.find((one) => one === said.get('h')) ?? 'seconds';
+    filter.value = said.get('q') ?? '';
+    opened.value = said.get('of');
+  };
+  addEventListener('hashchange', read);
+  read();
+  effect(() => {
+    const said = new URLSearchParams();
+    if (horizon.value !== 'seconds') said.set('h', horizon.value);
+    if (filter.value !== '') said.set('q', filter.value);
+    if (opened.value !== null) said.set('of', opened.value);
+    const query = said.toString();
+    const hash = `#${view.value}${query === '' ? '' : `?${query}`}`;
+    if (location.hash !== hash) history.replaceState(null, '', hash);
+  });
+}
+
+export function go(to: View): void {
+  opened.value = null;
+  filter.value = '';
+  view.value = to;
+}
+
+export function switchTheme(): void {
+  const next = theme.value === 'dark' ? 'light' : 'dark';
+  theme.value = next;
+  document.documentElement.dataset.theme = next;
+  try {
+    localStorage.setItem('weir-theme', next);
+  } catch {
+    // A browser that keeps nothing begins with the system's again.
+  }
+}
+
+export function start(): void {
+  followAddress();
+  followVisibility();
+  connect();
+  setInterval(() => (clockMs.value = Date.now()), 1000);
+}

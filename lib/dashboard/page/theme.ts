@@ -1,0 +1,10 @@
+// Before the first paint, so that nothing flashes: the theme that was chosen, else the system's.
+const chosen = ((): string | null => {
+  try {
+    return localStorage.getItem('weir-theme');
+  } catch {
+    return null;
+  }
+})();
+const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+document.documentElement.dataset.theme = chosen ?? (isDark ? 'dark' : 'light');

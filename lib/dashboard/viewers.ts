@@ -1,0 +1,119 @@
+import { type ServerResponse } from 'node:http';
+import { type Cancel, type Clock } from '../common/clock.js';
+import { begin, Problem } from './answers.js';
+
+/** A viewer that reads nothing for so long is cut. */
+const CUT_MICROS = 10_000_000;
+/** Then the browser comes again, and the guards are asked again. */
+const LONGEST_MICROS = 300_000_000;
+
+interface Viewer {
+  readonly response: ServerResponse;
+  readonly sinceMicros: number;
+  /** The kernel's buffers and ours are full since then: frames are skipped, and none is kept. */
+  fullSinceMicros: number | undefined;
+}
+
+export interface ViewersParts {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly most: number;
+  /** Calls back each second; the result ends that. Only as long as somebody looks. */
+  readonly eachSecond: (task: () => void) => Cancel;
+  /** The frame of this second, the same for all. */
+  readonly frame: () => Promise<Buffer>;
+}
+
+/**
+ * The browsers that are kept up to date by server-sent events. A frame is made once and written to all; one that does
+ * not read is passed over, so that it costs nobody anything, and cut in the end. Nest's own `@Sse` would queue for it.
+ */
+export class Viewers {
+  private readonly viewers = new Set<Viewer>();
+  private stop: Cancel | undefined;
+  private isBusy = false;
+  private isClosed = false;
+  /** Since the start: frames that somebody did not get, and viewers that were cut or turned away. */
+  skipped = 0;
+  cut = 0;
+  refused = 0;
+
+  constructor(private readonly parts: ViewersParts) {}
+
+  get count(): number {
+    return this.viewers.size;
+  }
+
+  /** Begins a stream; throws a Problem if there are as many as may be. */
+  async add(response: ServerResponse): Promise<void> {
+    if (this.isClosed || this.viewers.size >= this.parts.most) {
+      this.refused++;
+      throw new Problem(503, `${this.viewers.size} viewers are here already; try again later.`);
+    }
+    const viewer = this.enter(response);
+    begin(response, 200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      // Compression would hold frames back until there are enough of them.
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    });
+    // Headers leave with the first byte.
+    response.write(': weir\n\n');
+    this.stop ??= this.parts.eachSecond(() => void this.tick());
+    const frame = await this.parts.frame();
+    if (this.viewers.has(viewer)) this.write(viewer, frame);
+  }
+
+  /** Ends all streams: an application that closes waits for them. */
+  close(): void {
+    this.isClosed = true;
+    for (const { response } of this.viewers) response.end();
+    for (const viewer of this.viewers) this.leave(viewer);
+  }
+
+  /** The frame of a second, to all who read. */
+  async tick(): Promise<void> {
+    if (this.isBusy || this.viewers.size === 0) return;
+    this.isBusy = true;
+    try {
+      const frame = await this.parts.frame();
+      for (const viewer of this.viewers) this.write(viewer, frame);
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  private enter(response: ServerResponse): Viewer {
+    const viewer: Viewer = {
+      response,
+      sinceMicros: this.parts.clock.now(),
+      fullSinceMicros: undefined,
+    };
+    this.viewers.add(viewer);
+    response.on('drain', () => (viewer.fullSinceMicros = undefined));
+    for (const event of ['close', 'error']) response.on(event, () => this.leave(viewer));
+    return viewer;
+  }
+
+  private leave(viewer: Viewer): void {
+    if (!this.viewers.delete(viewer) || this.viewers.size > 0) return;
+    this.stop?.();
+    this.stop = undefined;
+  }
+
+  private write(viewer: Viewer, frame: Buffer): void {
+    const { response, sinceMicros, fullSinceMicros } = viewer;
+    const now = this.parts.clock.now();
+    if (fullSinceMicros !== undefined) {
+      this.skipped++;
+      if (now - fullSinceMicros < CUT_MICROS) return;
+      this.cut++;
+      this.leave(viewer);
+      response.destroy();
+      return;
+    }
+    if (!response.write(frame)) viewer.fullSinceMicros = now;
+    if (now - sinceMicros < LONGEST_MICROS) return;
+    this.leave(viewer);
+    response.end();
+  }
+}

@@ -1,0 +1,412 @@
+import { connect } from 'node:net';
+import { Injectable, RequestMethod, VersioningType, type CanActivate } from '@nestjs/common';
+import { type NestExpressApplication } from '@nestjs/platform-express';
+import { RateLimitConfig, RateLimiter } from 'nestjs-weir';
+import { loopbackOnly, RateLimitDashboardModule, sharedToken } from 'nestjs-weir/dashboard';
+import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
+import { PLATFORMS } from '../support/nest/http-apps.js';
+import { until } from '../support/until.js';
+import { type PageFrame } from '../../lib/dashboard/frame.js';
+import { closed, open, startOps, type OpsApp } from './ops-app.js';
+
+// The page's own files come from the build.
+beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+
+const opened: OpsApp[] = [];
+const ops = async (...args: Parameters<typeof startOps>): Promise<OpsApp> => {
+  const app = await startOps(...args);
+  opened.push(app);
+  return app;
+};
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(({ close }) => close()));
+});
+
+const WRITABLE = { write: { guard: open } };
+
+/** The frames of a stream, one after the other. */
+async function* framesOf(response: Response): AsyncGenerator<PageFrame> {
+  let text = '';
+  for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data !== undefined) yield JSON.parse(data) as PageFrame;
+    }
+  }
+}
+
+describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
+  it('is a page at its path, whose files are asked for below it', async () => {
+    const { get, url } = await ops(platform);
+    const page = await get('/ops/limits/');
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(page.headers.get('cache-control')).toBe('no-store');
+    const html = await page.text();
+    const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file!);
+    expect(files).toHaveLength(4);
+    for (const file of files) {
+      expect(file).toMatch(/^assets\/[a-z]+-[0-9a-f]{10}\.(?:js|css|svg)$/);
+      const asset = await fetch(new URL(file, `${url}/ops/limits/`));
+      expect(asset.status).toBe(200);
+      expect(asset.headers.get('cache-control')).toMatch(/immutable/);
+    }
+    // No address of another server, and nothing that a strict policy would stop.
+    expect(html).not.toMatch(/https?:|<script>|style=/);
+  });
+
+  it('leads from its path to the page, under any prefix and version', async () => {
+    const { url } = await ops(platform, {}, {}, (app) => {
+      app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] });
+      app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+    });
+    const bare = await fetch(`${url}/api/ops/limits?a=1`, { redirect: 'manual' });
+    expect([bare.status, bare.headers.get('location')]).toEqual([308, 'limits/?a=1']);
+    const page = await fetch(`${url}/api/ops/limits`);
+    expect([page.status, page.url]).toEqual([200, `${url}/api/ops/limits/`]);
+  });
+
+  it('sends the strictest policy with every answer, whatever the application adds', async () => {
+    const { get } = await ops(platform, {}, {}, (app) => {
+      app.use(
+        (_: unknown, response: { setHeader(n: string, v: string): void }, next: () => void) => {
+          response.setHeader('content-security-policy', "default-src * 'unsafe-inline'");
+          next();
+        },
+      );
+    });
+    for (const path of ['', 'api/state', 'api/config', 'assets/none.js']) {
+      const { headers } = await get(`/ops/limits/${path}`);
+      expect(headers.get('content-security-policy')).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+          "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+      );
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+    }
+  });
+
+  it('asks its guard first, also for files and streams, and injects what that needs', async () => {
+    @Injectable()
+    class Door {
+      isOpen = false;
+    }
+    @Injectable()
+    class OpsGuard implements CanActivate {
+      constructor(private readonly door: Door) {}
+      canActivate(): boolean {
+        return this.door.isOpen;
+      }
+    }
+    class DoorModule {}
+    const doorModule = { module: DoorModule, providers: [Door], exports: [Door] };
+    const dashboard = { guard: OpsGuard, imports: [doorModule], ...WRITABLE };
+    const { get, send, app } = await ops(platform, {}, dashboard);
+    const paths = ['', 'assets/x.js', 'api/state', 'api/stream', 'api/history'];
+    for (const path of paths) expect((await get(`/ops/limits/${path}`)).status).toBe(403);
+    expect((await send('PUT', '/ops/limits/api/config', {})).status).toBe(403);
+    app.get(Door, { strict: false }).isOpen = true;
+    expect((await get('/ops/limits/')).status).toBe(200);
+  });
+
+  it('says nothing of why a guard has thrown', async () => {
+    const guard = {
+      canActivate: () => {
+        throw new Error('password of the directory: hunter2');
+      },
+    };
+    const { get } = await ops(platform, {}, { guard });
+    const answer = await get('/ops/limits/');
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toMatch(/hunter2/);
+  });
+
+  it('has no routes for changes unless they were asked for, and both guards before them', async () => {
+    const readOnly = await ops(platform);
+    const body = { text: '{}', expectedRevision: 0 };
+    expect((await readOnly.send('PUT', '/ops/limits/api/config', body)).status).toBe(404);
+    expect((await readOnly.send('POST', '/ops/limits/api/rollback/1', body)).status).toBe(404);
+    const guarded = await ops(platform, {}, { write: { guard: closed } });
+    expect((await guarded.send('PUT', '/ops/limits/api/config', body)).status).toBe(403);
+    expect((await guarded.get('/ops/limits/')).status).toBe(200);
+  });
+
+  it('takes changes from its own page alone', async () => {
+    const { url, send, app } = await ops(
+      platform,
+      {},
+      { ...WRITABLE, origins: ['https://ops.example'] },
+    );
+    const { revision } = app.get(RateLimitConfig).current();
+    const path = '/ops/limits/api/config';
+    const body = { patch: { policies: { search: { rate: 9 } } }, expectedRevision: revision };
+    const attacks: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { 'x-weir-request': '0' },
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+    ];
+    for (const headers of attacks) {
+      const answer = await send('PUT', path, body, headers);
+      expect(answer.status).toBe(403);
+      const { detail } = (await answer.json()) as { detail: string };
+      expect(detail).toMatch(/^Changes (?:are sent|come)/);
+    }
+    const bare = await fetch(url + path, {
+      method: 'PUT',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', 'x-weir-request': '1' },
+    });
+    expect(bare.status).toBe(403);
+    expect(app.get(RateLimitConfig).current().revision).toBe(revision);
+    expect((await send('PUT', path, body, { origin: 'https://ops.example' })).status).toBe(200);
+    expect(app.get(RateLimitConfig).current().document.policies!.search!.rate).toBe(9);
+  });
+
+  it('refuses bodies that are too large, broken or no object', async () => {
+    const { send } = await ops(platform, {}, WRITABLE, (app) => {
+      if (platform === 'express')
+        (app as NestExpressApplication).useBodyParser('json', { limit: '2mb' });
+    });
+    const large = await send('POST', '/ops/limits/api/validate', { text: 'x'.repeat(300_000) });
+    expect(large.status).toBe(413);
+    expect((await send('POST', '/ops/limits/api/validate', [1])).status).toBe(400);
+    expect((await send('POST', '/ops/limits/api/validate', { text: 5 })).status).toBe(400);
+  });
+
+  it('judges a text before it is applied: what is wrong, and what it would change', async () => {
+    const { send, get } = await ops(platform, {}, WRITABLE);
+    const { document } = (await (await get('/ops/limits/api/config')).json()) as {
+      document: { policies: { search: { rate: unknown } } };
+    };
+    const judge = async (
+      text: string,
+    ): Promise<{
+      issues: { path: string; message: string; line?: number }[];
+      diff: { changed: unknown[] };
+    }> => (await (await send('POST', '/ops/limits/api/validate', { text })).json()) as never;
+    document.policies.search.rate = -1;
+    const wrong = await judge(JSON.stringify(document));
+    expect(wrong.issues[0]!.path).toBe('policies.search.rate');
+    document.policies.search.rate = 30;
+    const right = await judge(JSON.stringify(document));
+    expect(right.issues).toEqual([]);
+    expect(right.diff.changed).toEqual([{ path: 'policies.search.rate', before: 3, after: 30 }]);
+    expect((await judge('{ "policies": \n oops')).issues[0]).toMatchObject({ line: 2 });
+    expect((await judge(`# as YAML\n${JSON.stringify(document)}`)).issues).toEqual([]);
+  });
+
+  it('applies a change once, tells who did it, and rolls it back', async () => {
+    const guard = {
+      canActivate: (context: { switchToHttp(): { getRequest(): { user?: object } } }) => {
+        context.switchToHttp().getRequest().user = { name: 'li' };
+        return true;
+      },
+    };
+    const { send, get, app } = await ops(platform, {}, { write: { guard: guard as never } });
+    const config = app.get(RateLimitConfig);
+    const { revision, document } = config.current();
+    const changed = JSON.stringify({
+      ...document,
+      policies: { ...document.policies, search: { ...document.policies!.search, rate: 30 } },
+    });
+    const body = { text: changed, expectedRevision: revision };
+    const written = await send('PUT', '/ops/limits/api/config', body);
+    expect(written.status).toBe(200);
+    expect(config.current().document.policies!.search!.rate).toBe(30);
+    // Somebody else has the text of the revision before.
+    const late = await send('PUT', '/ops/limits/api/config', body);
+    expect(late.status).toBe(409);
+    const conflict = (await late.json()) as {
+      detail: string;
+      others: { by: string; diff: object }[];
+    };
+    expect(conflict.detail).toMatch(/^Somebody was faster: revision \d+ by li is in force/);
+    expect(conflict.others[0]).toMatchObject({ by: 'li', diff: { changed: [{ after: 30 }] } });
+    const [last] = (await (await get('/ops/limits/api/history')).json()) as { by: string }[];
+    expect(last!.by).toBe('li');
+    const now = config.current().revision;
+    const back = await send('POST', `/ops/limits/api/rollback/${revision}`, {
+      expectedRevision: now,
+    });
+    expect(back.status).toBe(200);
+    expect(config.current().document.policies!.search!.rate).toBe(3);
+    const bad = await send('PUT', '/ops/limits/api/config', {
+      patch: { policies: { search: { rate: -1 } } },
+      expectedRevision: config.current().revision,
+    });
+    expect(bad.status).toBe(422);
+    expect(((await bad.json()) as { issues: { path: string }[] }).issues[0]!.path).toBe(
+      'policies.search.rate',
+    );
+  });
+
+  it('holds and releases a resource for the whole fleet, as a revision', async () => {
+    const { send, get, app } = await ops(platform, {}, WRITABLE);
+    const text = async (): Promise<string> => (await get('/page')).text();
+    expect(await text()).toBe('page');
+    const name = 'ShopController.page';
+    expect(
+      (await send('POST', `/ops/limits/api/resources/${name}`, { mode: 'forced', level: 4 }))
+        .status,
+    ).toBe(200);
+    expect(await text()).toBe('a plain page');
+    const { degradation } = app.get(RateLimitConfig).current().document;
+    expect(degradation!.resources![name]).toEqual({ mode: 'forced', level: 4 });
+    expect((await send('POST', `/ops/limits/api/resources/${name}`, { mode: 'auto' })).status).toBe(
+      200,
+    );
+    expect((await send('POST', '/ops/limits/api/resources/none', { mode: 'auto' })).status).toBe(
+      404,
+    );
+  });
+
+  it('says why a key is limited, and takes nothing for it', async () => {
+    const { get, send, app } = await ops(platform);
+    for (let n = 0; n < 4; n++) await get('/search');
+    const look = (key: unknown): Promise<Response> => send('POST', '/ops/limits/api/look', { key });
+    const seen = async (key: string): Promise<object> => {
+      const answer = (await (await look(key)).json()) as { policies: { policy: string }[] };
+      return answer.policies.find(({ policy }) => policy === 'search')!;
+    };
+    expect(await seen('127.0.0.1')).toMatchObject({ allowed: false, remaining: 0, limit: 3 });
+    expect(await seen('10.0.0.1')).toMatchObject({ allowed: true, remaining: 3 });
+    expect(app.get(RateLimiter).stats().policies.search).toMatchObject({ allowed: 3, denied: 1 });
+    expect((await look('')).status).toBe(400);
+    expect((await look('x'.repeat(600))).status).toBe(400);
+    const floods = await Promise.all(Array.from({ length: 6 }, () => look('x')));
+    expect(floods.map(({ status }) => status)).toContain(429);
+  });
+
+  it('streams what happens, and lets the application close', async () => {
+    const { get, close } = await startOps(platform);
+    const response = await get('/ops/limits/api/stream');
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
+    const frames = framesOf(response);
+    const first = (await frames.next()).value as PageFrame;
+    expect(first).toMatchObject({ seenFrom: 'api-1', storeKind: 'memory', canWrite: false });
+    expect(first.policies.map(({ name }) => name).sort()).toEqual(['page', 'search']);
+    for (let n = 0; n < 5; n++) await get('/search');
+    let seen: PageFrame | undefined;
+    for await (const frame of frames) {
+      seen = frame;
+      if (frame.state.series.some(({ name, denied }) => name === 'policy:search' && denied > 0))
+        break;
+    }
+    expect(seen!.verdict.text).not.toBe('');
+    expect(JSON.stringify(seen).length).toBeLessThan(12_000);
+    const again = await get('/ops/limits/api/stream');
+    await close();
+    for await (const _ of framesOf(again)) void _;
+  });
+
+  it('turns the viewer away that is one too many, and takes it when another has left', async () => {
+    const { get } = await ops(platform, {}, { maxViewers: 2 });
+    const first = new AbortController();
+    const { url } = opened.at(-1)!;
+    await fetch(`${url}/ops/limits/api/stream`, { signal: first.signal });
+    const second = await get('/ops/limits/api/stream');
+    const third = await get('/ops/limits/api/stream');
+    expect([third.status, third.headers.get('retry-after')]).toEqual([503, '10']);
+    first.abort();
+    const after = await until(async () => {
+      const answer = await get('/ops/limits/api/stream');
+      return answer.status === 200 ? answer : undefined;
+    });
+    await Promise.all([second, after].map(({ body }) => body!.cancel()));
+  });
+
+  it('says that nothing is watched where the monitor is off, and starts all the same', async () => {
+    const { get } = await ops(platform, { monitor: false });
+    const answer = await get('/ops/limits/');
+    expect(answer.status).toBe(503);
+    expect(((await answer.json()) as { detail: string }).detail).toMatch(/`monitor: false`/);
+  });
+
+  it('is not limited itself', async () => {
+    const { get } = await ops(platform, { apply: ['page'] });
+    for (let n = 0; n < 5; n++) expect((await get('/ops/limits/api/state')).status).toBe(200);
+  });
+});
+
+describe('RateLimitDashboardModule.forRoot', () => {
+  const guard = open;
+  it.each([
+    ['no guard', { path: 'ops' }, /guard is missing\. The dashboard shows who is limited/],
+    ['a guard that is none', { path: 'ops', guard: {} }, /canActivate/],
+    ['write without a guard', { path: 'ops', guard, write: {} }, /write\.guard is missing/],
+    ['no path', { guard }, /path: expected/],
+    ['a path with a parameter', { path: 'ops/:id', guard }, /path: expected/],
+    [
+      'an option that is misspelt',
+      { path: 'ops', guard, maxViewer: 1 },
+      /did you mean 'maxViewers'/,
+    ],
+    [
+      'an origin with a path',
+      { path: 'ops', guard, origins: ['https://a/b'] },
+      /origins: expected/,
+    ],
+    ['viewers below 1', { path: 'ops', guard, maxViewers: 0 }, /maxViewers: expected/],
+  ])('refuses %s', (_, input, message) => {
+    expect(() => RateLimitDashboardModule.forRoot(input as never)).toThrow(message);
+  });
+});
+
+describe('sharedToken', () => {
+  const token = 'a-token-of-the-team';
+  it('lets in whoever knows it, by any of three ways', async () => {
+    const { get } = await ops('fastify', {}, { guard: sharedToken(token) });
+    const basic = Buffer.from(`ops:${token}`).toString('base64');
+    const ways: Record<string, string>[] = [
+      { authorization: `Bearer ${token}` },
+      { authorization: `Basic ${basic}` },
+      { cookie: `a=b; weir-token=${token}` },
+    ];
+    for (const headers of ways) expect((await get('/ops/limits/', headers)).status).toBe(200);
+    const asked = await get('/ops/limits/', { authorization: 'Bearer wrong' });
+    expect([asked.status, asked.headers.get('www-authenticate')]).toEqual([
+      401,
+      'Basic realm="weir", charset="UTF-8"',
+    ]);
+  });
+
+  it('refuses a secret that is short, and does not repeat it', () => {
+    expect(() => sharedToken('short')).toThrow(/at least 16/);
+    expect(() => sharedToken(undefined)).toThrow(/at least 16/);
+  });
+});
+
+describe('loopbackOnly', () => {
+  it('lets this machine in, by its own name alone, and nobody through a proxy', async () => {
+    const { get, url } = await ops('express', {}, { guard: loopbackOnly() });
+    expect((await get('/ops/limits/')).status).toBe(200);
+    expect((await get('/ops/limits/', { 'x-forwarded-for': '10.0.0.1' })).status).toBe(403);
+    // A name of somebody else that points here: fetch would not send it.
+    const { port } = new URL(url);
+    const status = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () => {
+        socket.write(
+          'GET /ops/limits/ HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n',
+        );
+      });
+      socket.once('data', (data) => resolve(data.toString().split('\r\n')[0]!));
+    });
+    expect(status).toMatch(/ 403 /);
+  });
+
+  it('is refused in production', () => {
+    const before = process.env.NODE_ENV;
+    process.env.NODE_ENV = 'production';
+    try {
+      expect(() => loopbackOnly()).toThrow(/NODE_ENV is production/);
+    } finally {
+      process.env.NODE_ENV = before;
+    }
+  });
+});

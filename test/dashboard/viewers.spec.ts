@@ -1,0 +1,125 @@
+import { EventEmitter } from 'node:events';
+import { type ServerResponse } from 'node:http';
+import { Viewers } from '../../lib/dashboard/viewers.js';
+import { ManualClock } from '../support/manual-clock.js';
+
+/** A response whose reader is as slow as the test wants it. */
+class FakeResponse extends EventEmitter {
+  statusCode = 0;
+  readonly written: string[] = [];
+  isReading = true;
+  isDestroyed = false;
+  isEnded = false;
+
+  setHeader(): void {}
+  write(part: Buffer | string): boolean {
+    this.written.push(part.toString());
+    return this.isReading;
+  }
+  end(): void {
+    this.isEnded = true;
+  }
+  destroy(): void {
+    this.isDestroyed = true;
+  }
+}
+
+const stand = (most = 100) => {
+  const clock = new ManualClock();
+  let made = 0;
+  let stops = 0;
+  const tasks = new Set<() => void>();
+  const viewers = new Viewers({
+    clock,
+    most,
+    eachSecond: (task) => {
+      tasks.add(task);
+      return () => {
+        stops++;
+        tasks.delete(task);
+      };
+    },
+    frame: () => Promise.resolve(Buffer.from(`frame ${++made}\n`)),
+  });
+  const enter = async (isReading = true): Promise<FakeResponse> => {
+    const response = new FakeResponse();
+    await viewers.add(response as unknown as ServerResponse);
+    response.isReading = isReading;
+    return response;
+  };
+  const second = async (): Promise<void> => {
+    clock.advance(1000);
+    await viewers.tick();
+  };
+  return { viewers, enter, second, tasks, made: () => made, stops: () => stops };
+};
+
+describe('viewers of the dashboard', () => {
+  it('get one frame a second, which is made once for all', async () => {
+    const { enter, second, made } = stand();
+    const all = [await enter(), await enter(), await enter()];
+    const before = made();
+    await second();
+    expect(made() - before).toBe(1);
+    for (const { written } of all) expect(written.at(-1)).toBe(`frame ${before + 1}\n`);
+  });
+
+  it('cost nothing while there are none', async () => {
+    const { enter, tasks, stops } = stand();
+    expect(tasks.size).toBe(0);
+    const one = await enter();
+    expect(tasks.size).toBe(1);
+    one.emit('close');
+    expect([tasks.size, stops()]).toEqual([0, 1]);
+  });
+
+  it('that do not read are passed over, get the latest when they read again, and nothing is kept', async () => {
+    const { enter, second, viewers } = stand();
+    const slow = await enter(false);
+    await second();
+    const full = slow.written.length;
+    for (let n = 0; n < 5; n++) await second();
+    expect(slow.written).toHaveLength(full);
+    expect(viewers.skipped).toBe(5);
+    slow.isReading = true;
+    slow.emit('drain');
+    await second();
+    expect(slow.written).toHaveLength(full + 1);
+    expect(slow.isDestroyed).toBe(false);
+  });
+
+  it('that do not read for ten seconds are cut, and the others notice nothing', async () => {
+    const { enter, second, viewers } = stand();
+    const [dead, well] = [await enter(false), await enter()];
+    for (let n = 0; n < 12; n++) await second();
+    expect(dead.isDestroyed).toBe(true);
+    expect([viewers.count, viewers.cut]).toEqual([1, 1]);
+    expect(well.written.filter((text) => text.startsWith('frame'))).toHaveLength(13);
+  });
+
+  it('are ended after five minutes, so that the guards are asked again', async () => {
+    const { enter, second, viewers } = stand();
+    const one = await enter();
+    for (let n = 0; n < 299; n++) await second();
+    expect(one.isEnded).toBe(false);
+    await second();
+    expect([one.isEnded, viewers.count]).toEqual([true, 0]);
+  });
+
+  it('are no more than may be', async () => {
+    const { enter, viewers } = stand(2);
+    await enter();
+    await enter();
+    await expect(enter()).rejects.toMatchObject({ status: 503 });
+    expect(viewers.refused).toBe(1);
+  });
+
+  it('are all ended when the application closes', async () => {
+    const { enter, viewers, tasks } = stand();
+    const all = [await enter(), await enter()];
+    viewers.close();
+    expect(all.every(({ isEnded }) => isEnded)).toBe(true);
+    expect([viewers.count, tasks.size]).toEqual([0, 0]);
+    await expect(enter()).rejects.toMatchObject({ status: 503 });
+  });
+});
