@@ -11,6 +11,8 @@ export interface Figures {
   degraded3: number;
   degraded4: number;
   errors: number;
+  /** Calls of a resource that took too long. */
+  slow: number;
   /** Tokens that were used. */
   used: number;
   /** Times of which p50, p99 and max (in microseconds) were made; NaN where there was none. */
@@ -38,6 +40,7 @@ const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
   degraded3: 'sum',
   degraded4: 'sum',
   errors: 'sum',
+  slow: 'sum',
   used: 'sum',
   timed: 'sum',
   p50: 'latest',

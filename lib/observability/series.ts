@@ -43,11 +43,13 @@ export interface Counts {
   degraded3: number;
   degraded4: number;
   errors: number;
+  /** Calls of a resource that took too long. */
+  slow: number;
   used: number;
 }
 
 const COUNTS = [
-  ...['count', 'denied', 'errors', 'used'],
+  ...['count', 'denied', 'errors', 'slow', 'used'],
   ...['degraded1', 'degraded2', 'degraded3', 'degraded4'],
 ] as readonly (keyof Counts)[];
 
@@ -59,6 +61,7 @@ export const noCounts = (): Counts => ({
   degraded3: 0,
   degraded4: 0,
   errors: 0,
+  slow: 0,
   used: 0,
 });
 

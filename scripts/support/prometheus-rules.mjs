@@ -5,7 +5,7 @@ const DIFFERENCES = [
   'qpsRise looks at 1 min instead of 10 s, which is less than two scrapes; a new level is the usual one as soon as the baseline has it.',
   'What is usual goes on to be measured while an alert fires, and after a start a short time counts as much as a long one.',
   'An alert is over once its expression was false for hold; there is no 0.8 of the threshold in between.',
-  'peak is not there: it looks at a week. nodeSilent is not: what is not scraped is `up == 0`. Neither are new usual and mute.',
+  'slowCalls is not there: what is slow is set for each resource. peak is not: it looks at a week. nodeSilent is not: what is not scraped is `up == 0`. Neither are new usual and mute.',
   'All requests of a job are one series; only breakers and falls are by resource.',
 ];
 

@@ -278,7 +278,7 @@ describe('a document that is wrong', () => {
         'alerts.seconds.errorRate.above: expected a number above 0, at most 1, got 2',
         "alerts.hours.peek: no such field; did you mean 'peak'?",
         "alerts.states.storeAway.severity: expected one of 'info', 'warning', 'critical', got \"loud\"",
-        'alerts.mute.qpsFall: expected one of qpsRise, errorRate, p99Rise, denialRise, degraded, peak, ' +
+        'alerts.mute.qpsFall: expected one of qpsRise, errorRate, p99Rise, denialRise, slowCalls, degraded, peak, ' +
           'storeAway, overload, line, nodeSilent, configBehind, breakerOpen, levelHeld, relapse, got "qpsFall"',
         'alerts.mute.peak.until: expected an instant like \'2026-11-17T14:00:00Z\', got "tomorrow"',
       ],

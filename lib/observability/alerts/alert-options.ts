@@ -58,6 +58,17 @@ export class DenialRiseOptions {
   minRequests = 50;
 }
 
+/** Calls of a protected resource take too long. */
+export class SlowCallsOptions {
+  enabled = true;
+  severity: Severity = 'warning';
+  /** Fires above this part of the calls that were made. */
+  above = 0.1;
+  window: Duration = '1m';
+  /** Slow ones. */
+  minCalls = 10;
+}
+
 /** More answers are degraded than users should see. */
 export class DegradedOptions {
   enabled = true;
@@ -110,6 +121,7 @@ export class SecondsOptions {
 export class MinutesOptions {
   p99Rise = new P99RiseOptions();
   denialRise = new DenialRiseOptions();
+  slowCalls = new SlowCallsOptions();
   degraded = new DegradedOptions();
 }
 

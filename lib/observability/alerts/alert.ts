@@ -81,6 +81,8 @@ export function sentenceOf(
       return `${name}: p99 is ${figure(value / 1000)} ms, above ${figure(threshold / 1000)} ms`;
     case 'denialRise':
       return `${name}: ${percent(value)} of the requests are denied, above ${percent(threshold)}`;
+    case 'slowCalls':
+      return `${name}: ${percent(value)} of the calls are slow, above ${percent(threshold)}`;
     case 'degraded':
       return `${name}: ${percent(value)} of the answers are of level ${rule.level}, above ${percent(threshold)}`;
     case 'peak':

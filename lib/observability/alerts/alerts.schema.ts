@@ -14,7 +14,7 @@ import { RULE_NAMES } from './rule-names.js';
 
 const defaults = new AlertsOptions();
 const { qpsRise, errorRate } = defaults.seconds;
-const { p99Rise, denialRise, degraded } = defaults.minutes;
+const { p99Rise, denialRise, slowCalls, degraded } = defaults.minutes;
 const { peak } = defaults.hours;
 const { states } = defaults;
 
@@ -91,6 +91,16 @@ const minutesSchema = group({
       minRequests: field(whole(), 'Requests below which nothing fires', denialRise.minRequests),
     }),
     'More and more requests are denied',
+  ),
+  slowCalls: field(
+    group({
+      enabled: enabled(slowCalls.enabled),
+      severity: severity(slowCalls.severity),
+      above: field(part(A_PART), 'Fires above this part of the calls', slowCalls.above),
+      window: field(duration(), 'In this time', slowCalls.window),
+      minCalls: field(whole(), 'Slow calls below which nothing fires', slowCalls.minCalls),
+    }),
+    'Calls of a protected resource take too long',
   ),
   degraded: field(
     group({

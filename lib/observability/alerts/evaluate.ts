@@ -11,6 +11,7 @@ import {
   type Peak,
   type QpsRise,
   type Rule,
+  type SlowCalls,
 } from './rules.js';
 
 export type AlertPhase = 'quiet' | 'learning' | 'pending' | 'firing' | 'resolved';
@@ -149,6 +150,8 @@ function measure(rule: Rule, subject: Subject, nowMicros: number, usual?: number
       return p99Rise(rule, series, nowMicros, usual);
     case 'denialRise':
       return denialRise(rule, series, nowMicros, usual);
+    case 'slowCalls':
+      return slowCalls(rule, series, nowMicros);
     case 'degraded':
       return degraded(rule, series, nowMicros);
     case 'peak':
@@ -214,6 +217,15 @@ function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?:
   const span = lately(series, nowMicros, rule.windowMs);
   if (span.count < rule.minRequests) return 'too little';
   return above(rule, deniedPart(span), Math.max(rule.above, rule.factor * baseline), baseline);
+}
+
+function slowCalls(rule: SlowCalls, series: Series, nowMicros: number): Seen {
+  const { count, denied, slow } = lately(series, nowMicros, rule.windowMs);
+  // Those turned away took no time.
+  const made = count - denied;
+  if (made <= 0) return 'too little';
+  const seen = above(rule, slow / made, rule.above);
+  return { ...seen, isOver: seen.isOver && slow >= rule.minCalls };
 }
 
 function degraded(rule: Degraded, series: Series, nowMicros: number): Seen {

@@ -1,6 +1,6 @@
 /** Rules about figures, and rules about states that should not last: as the configuration and `mute` name them. */
 export const FIGURE_RULES = [
-  ...(['qpsRise', 'errorRate', 'p99Rise', 'denialRise', 'degraded', 'peak'] as const),
+  ...(['qpsRise', 'errorRate', 'p99Rise', 'denialRise', 'slowCalls', 'degraded', 'peak'] as const),
 ] as const;
 export const STATE_RULES = [
   ...(['storeAway', 'overload', 'line', 'nodeSilent', 'configBehind'] as const),

@@ -69,6 +69,13 @@ export interface DenialRise extends AnyRule {
   readonly minRequests: number;
 }
 
+export interface SlowCalls extends AnyRule {
+  readonly name: 'slowCalls';
+  readonly above: number;
+  readonly windowMs: number;
+  readonly minCalls: number;
+}
+
 export interface Degraded extends AnyRule {
   readonly name: 'degraded';
   readonly level: 1 | 2 | 3 | 4;
@@ -93,7 +100,7 @@ export interface Held extends AnyRule {
   readonly windowMs?: number;
 }
 
-export type Rule = QpsRise | ErrorRate | P99Rise | DenialRise | Degraded | Peak | Held;
+export type Rule = QpsRise | ErrorRate | P99Rise | DenialRise | SlowCalls | Degraded | Peak | Held;
 
 export interface Mute {
   /** Undefined: of all series. */
@@ -143,6 +150,7 @@ interface Switched {
 const REQUESTS: readonly SeriesKind[] = ['total', 'app', 'policy'];
 const ANSWERS: readonly SeriesKind[] = ['total', 'resource'];
 const TOKENS: readonly SeriesKind[] = ['total', 'app'];
+const CALLS: readonly SeriesKind[] = ['resource'];
 
 /** How often each is looked at. */
 const EVERY_MS: Readonly<Record<FigureRuleName, number>> = {
@@ -150,13 +158,14 @@ const EVERY_MS: Readonly<Record<FigureRuleName, number>> = {
   errorRate: 5 * SECOND_MS,
   p99Rise: 15 * SECOND_MS,
   denialRise: 5 * SECOND_MS,
+  slowCalls: 5 * SECOND_MS,
   degraded: 15 * SECOND_MS,
   peak: 5 * MINUTE_MS,
 };
 
 function figureRules(options: AlertsOptions, common: Common, at: string): Switched[] {
   const { qpsRise, errorRate } = options.seconds;
-  const { p99Rise, denialRise } = options.minutes;
+  const { p99Rise, denialRise, slowCalls } = options.minutes;
   const { peak } = options.hours;
   const rise = spansOf(qpsRise, `${at}.seconds.qpsRise`, SECONDS_KEPT_MS);
   const newUsualAfterMs = durationMs(qpsRise.newUsualAfter, `${at}.seconds.qpsRise.newUsualAfter`);
@@ -189,6 +198,18 @@ function figureRules(options: AlertsOptions, common: Common, at: string): Switch
     [
       denialRise.enabled,
       { ...denialRise, ...of('denialRise', REQUESTS), ...denials, name: 'denialRise' },
+    ],
+    [
+      slowCalls.enabled,
+      {
+        ...{ ...slowCalls, ...of('slowCalls', CALLS), name: 'slowCalls' },
+        windowMs: within(
+          slowCalls.window,
+          `${at}.minutes.slowCalls.window`,
+          SECOND_MS,
+          TIMES_KEPT_MS,
+        ),
+      },
     ],
     [
       peak.enabled,
