@@ -1,6 +1,7 @@
 import {
   Logger,
   type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
@@ -47,7 +48,10 @@ export type PartsAbove = Pick<MonitorParts, 'config' | 'droppedEvents'>;
 export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
 
 /** Runs the monitor of an application: its ticks, the times of its answers, its listeners. */
-export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown {
+export class MonitorLifecycle
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
+{
+  private isEnding = false;
   readonly monitor: Monitor;
   readonly alerting: Alerting;
   private readonly service: string;
@@ -142,7 +146,16 @@ export class MonitorLifecycle implements OnModuleInit, BeforeApplicationShutdown
     this.monitor.start();
   }
 
+  /** Nobody waits for it: the store may take a while. */
+  onApplicationBootstrap(): void {
+    const logger = new Logger('RateLimitModule');
+    void this.monitor.startLine().then((line) => {
+      if (!this.isEnding) logger.log(line);
+    });
+  }
+
   async beforeApplicationShutdown(): Promise<void> {
+    this.isEnding = true;
     this.responses?.stop();
     this.monitor.stop();
     // Before the limiter closes the connection.

@@ -27,11 +27,13 @@ import { Marks } from './marks.js';
 import { conditionOf, joinConditions } from './node-condition.js';
 import { impactOf, type Impact, type WeighedDocument } from './impact.js';
 import { quotaOf, type QuotaDocument } from './quota-view.js';
+import { startLine } from './start-line.js';
 import { capacityReport, MOST_REPORT_DAYS, type CapacityReport } from './report.js';
 import {
   learningOf,
   stateOf,
   type FleetState,
+  type HealthDetails,
   type MonitorState,
   type ShownKey,
   type StoreState,
@@ -103,6 +105,9 @@ export abstract class RateLimitMonitor {
   /** Alerts of a rule are looked at, but not told until then: of one series, or of all. Resolves when the fleet knows. */
   abstract mute(rule: RuleName, series: string | undefined, until: Date): Promise<void>;
 
+  /** @internal What a health check tells, from what is known: the store is not asked. */
+  abstract health(): HealthDetails;
+
   /** @internal What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
 
@@ -142,6 +147,8 @@ export class Monitor extends RateLimitMonitor {
     | undefined;
   /** Of the hashes of keys; a fleet shares one. */
   salt: Uint8Array = randomBytes(SALT_BYTES);
+  /** The path of the dashboard, where there is one. */
+  dashboard: string | undefined;
   /** Set where figures are shared with other processes. */
   shared: Fleet | undefined;
 
@@ -223,6 +230,36 @@ export class Monitor extends RateLimitMonitor {
     if (ring === undefined) return undefined;
     const nowMicros = this.clock.now();
     return historyOf({ name, horizon, ring }, nowMicros, this.clock.epochMs(nowMicros));
+  }
+
+  health(): HealthDetails {
+    const facts = this.sources.facts();
+    const { storeIsUp, revision, modes, resources } = conditionOf(facts);
+    const behind = this.leading()?.behind;
+    const isPartial = (phase: string | undefined): boolean =>
+      phase !== undefined && phase !== 'normal' && phase !== 'disabled';
+    return {
+      store: facts.calls === undefined ? 'memory' : storeIsUp ? 'up' : 'away',
+      answering: true,
+      revision,
+      ...(behind !== undefined && { behind }),
+      offlineApps: modes.flatMap(([app, mode]) => (mode === 'offline' ? [app] : [])),
+      degraded: resources.flatMap(({ resource, phase }) => (isPartial(phase) ? [resource] : [])),
+      firing: this.alerting?.firing().reduce((sum, { count }) => sum + count, 0) ?? 0,
+    };
+  }
+
+  /** One line for the log, when the process starts. */
+  async startLine(): Promise<string> {
+    const { limiter, config } = this.sources.facts();
+    const { version, nodeId, dashboard } = this;
+    const store = await this.sources.describeStore();
+    return startLine({
+      ...{ version, store, nodeId, dashboard, revision: config?.revision ?? 0 },
+      nodes: limiter.store?.nodes ?? 1,
+      policies: Object.keys(limiter.policies).length,
+      apps: Object.keys(limiter.quota?.apps ?? {}).length,
+    });
   }
 
   fleet(): Promise<FleetState | undefined> {

@@ -18,6 +18,7 @@ import { LogLinear } from '../common/histogram.js';
 import { wireOf } from '../stores/redis/wire.js';
 import { type ResponseTimes } from './response-times.js';
 import { type Reading } from './series-table.js';
+import { describeRedis } from './start-line.js';
 
 /** What the configuration has to tell; it stands above this room, so whoever composes the module fills it in. */
 export interface ConfigFacts {
@@ -68,6 +69,7 @@ export interface Facts {
 }
 
 const MOST_ADJUSTS = 32;
+const READY_MS = 5000;
 
 /** Reads the parts. What only events tell is kept here. */
 export class Sources {
@@ -136,6 +138,15 @@ export class Sources {
     return limiter.stats().quota === undefined ? undefined : await limiter.quota.status();
   }
 
+  /** Which store it is and where; undefined in memory. Waits until it answers, for a while. */
+  async describeStore(): Promise<string | undefined> {
+    const { limiter } = this.parts;
+    if (limiter.redis === undefined) return undefined;
+    // One that does not answer is told of elsewhere.
+    await limiter.ready(READY_MS).catch(() => {});
+    return await describeRedis(limiter.redis);
+  }
+
   deniedKeys(count: number): DeniedKey[] {
     return this.parts.limiter.deniedKeys?.top(count) ?? [];
   }
@@ -190,6 +201,7 @@ function readResources({ protection, timesOf, degradation }: Facts, into: Readin
     row.count = stats.calls;
     row.denied = stats.limited + stats.full + stats.waited + stats.open;
     row.errors = stats.failed + stats.timedOut;
+    row.slow = stats.slow;
     row.times = timesOf(name);
   }
   for (const recovery of degradation?.resources ?? []) {
@@ -207,8 +219,8 @@ function requestsOf({ normal, held, stages }: RecoveryStats): number {
 }
 
 /**
- * All requests: those at the guards. Without any guard the busiest policy stands for them; the sum of all
- * policies would count a request several times.
+ * All requests: those at the guards. Without any guard the busiest policy stands for them, as the sum of all
+ * policies would count a request several times; or the apps together, of which a request charges one.
  */
 function readTotal({ requests, responses, degradation }: Facts, { total, named }: Reading): void {
   for (const counts of requests.values()) {
@@ -216,6 +228,10 @@ function readTotal({ requests, responses, degradation }: Facts, { total, named }
     total.denied += counts.denied + counts.handedOver;
   }
   if (total.count === 0) {
+    for (const row of named.app.values()) {
+      total.count += row.count;
+      total.denied += row.denied;
+    }
     for (const row of named.policy.values()) {
       if (row.count <= total.count) continue;
       total.count = row.count;

@@ -203,3 +203,21 @@ export function learningOf({ minutes }: Series, nowMicros: number): LearningStat
   const known = minutes.sum(nowMicros, USUAL_MINUTES).slots;
   return known < NEEDED_MINUTES ? { minutes: known, needed: NEEDED_MINUTES } : undefined;
 }
+
+/** What is told beside the status. */
+export interface HealthDetails {
+  /** `memory` where there is no shared store. */
+  readonly store: 'up' | 'away' | 'memory';
+  /** Requests are decided, by the store or without it. */
+  readonly answering: boolean;
+  /** Of the configuration that holds here. */
+  readonly revision: number;
+  /** Nodes that are not on the latest one; only on the node that knows. */
+  readonly behind?: number;
+  /** Apps that are decided without the store. */
+  readonly offlineApps: readonly string[];
+  /** Resources that do not get all of their requests. */
+  readonly degraded: readonly string[];
+  /** Alerts that fire, of those that this process looks at. */
+  readonly firing: number;
+}

@@ -15,6 +15,7 @@ export const ENTRIES = {
   otel: ['@opentelemetry/api'],
   prometheus: ['prom-client'],
   protection: [],
+  terminus: ['@nestjs/terminus'],
   testing: [],
 };
 
