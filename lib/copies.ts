@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { packageFile } from './stores/package-file.js';
 
-/** Where the package is loaded from, in every copy of it and in the file that `require` gets. */
+/** The folders that the package is loaded from, known to every copy of it. */
 const COPIES = Symbol.for('nestjs-weir.copies');
 
 type Process = typeof globalThis & { [COPIES]?: Set<string> };
@@ -11,7 +11,7 @@ type Process = typeof globalThis & { [COPIES]?: Set<string> };
  * what it injects is not found and its limits are counted apart.
  */
 export function announceCopy(
-  from: string = copyOf(import.meta.url),
+  from: string = fileURLToPath(packageFile('.')),
   tell: (message: string) => void = (message) => process.emitWarning(message, 'NestjsWeir'),
 ): void {
   const copies = ((globalThis as Process)[COPIES] ??= new Set());
@@ -19,20 +19,8 @@ export function announceCopy(
   copies.add(from);
   if (copies.size !== 2) return;
   const [first, second] = copies;
-  const isOnePackage = withoutForm(first!) === withoutForm(second!);
-  const advice = isOnePackage
-    ? 'let all of the application import it, or all of it require it'
-    : 'npm ls nestjs-weir, then npm dedupe';
   tell(
-    `nestjs-weir is loaded twice, from ${first} and ${second}, and they share no limits: ${advice}`,
+    `nestjs-weir is loaded twice, from ${first} and ${second}, and they share no limits: ` +
+      'npm ls nestjs-weir, then npm dedupe',
   );
 }
-
-/** The folder of the bundle: `dist` of ES modules, `dist-cjs` of CommonJS. */
-function copyOf(url: string): string {
-  const root = fileURLToPath(packageFile('.'));
-  const [form = ''] = fileURLToPath(url).slice(root.length).split(/[/\\]/);
-  return root + form;
-}
-
-const withoutForm = (copy: string): string => copy.replace(/[^/\\]*$/, '');

@@ -1,13 +1,12 @@
-// lib -> modules (by tsc) -> a few chunks: dist (ES modules, by esbuild) and dist-cjs (the same as CommonJS, by swc),
-// with the types of each entry in one file. Hundreds of files took ten times as long to import.
+// lib -> modules (by tsc) -> a few files of code (by rollup) in dist-cjs/code, and for each entry a file of a few lines
+// that makes an ES module (dist) or CommonJS (dist-cjs) of them, with its types in one file. Hundreds of files took ten
+// times as long to import, and the code twice, once for each form, was half of the package.
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
-import { transform } from '@swc/core';
-import { build } from 'esbuild';
+import { join, relative } from 'node:path';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { commonJsEntry } from './support/commonjs-entry.mjs';
+import { codeFile, commonJsEntry, moduleEntry } from './support/code-files.mjs';
 import { buildDashboardPage } from './support/dashboard-page.mjs';
 import { ENTRIES } from './support/entries.mjs';
 import { inRoot, modules } from './support/root.mjs';
@@ -17,15 +16,21 @@ import { main, mustPass } from './support/step.mjs';
 const dist = inRoot('dist');
 const twin = inRoot('dist-cjs');
 
-/** Each is a file of its own in dist. */
 const FILES = Object.fromEntries(
   Object.keys(ENTRIES).map((name) => {
     const isFile = existsSync(inRoot('lib', `${name}.ts`));
     return [name, isFile ? `${name}.js` : `${name}/index.js`];
   }),
 );
-/** What only `npx weir` runs: an ES module, which nobody can import. */
+/** What only `npx weir` runs. */
 const COMMAND = { cli: 'cli/run-command.js' };
+
+/** These have most of the library in common. */
+const MAIN_ENTRIES = ['index', 'config', 'degradation', 'protection'];
+
+const reached = new Map();
+const entryOf = (name) => join(modules, FILES[name]);
+const isPackage = (id) => !/^[./]/.test(id);
 
 await main(async () => {
   for (const folder of [modules, dist, twin]) await rm(folder, { recursive: true, force: true });
@@ -37,80 +42,63 @@ await main(async () => {
 });
 
 async function writeCode() {
-  const { outputFiles, metafile } = await build({
-    entryPoints: inModules({ ...FILES, ...COMMAND }, '.js'),
-    outdir: dist,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    packages: 'external',
-    minifySyntax: true,
-    chunkNames: 'chunks/[hash]',
-    metafile: true,
-    write: false,
-    logLevel: 'error',
-  });
-  const forCommand = onlyForCommand(metafile);
-  await Promise.all(
-    outputFiles.flatMap(({ path, text }) => {
-      const name = relative(dist, path);
-      const es = write(path, text, { type: 'es6' });
-      return forCommand.has(name) ? [es] : [es, writeTwin(name, text)];
-    }),
-  );
-}
-
-/** The chunks that no entry of the library leads to. */
-function onlyForCommand({ outputs }) {
-  const byName = new Map(
-    Object.entries(outputs).map(([path, output]) => [relative(dist, inRoot(path)), output]),
-  );
-  const reached = new Set();
-  const open = Object.keys(ENTRIES).map((name) => `${name}.js`);
-  while (open.length > 0) {
-    const name = open.pop();
-    if (reached.has(name) || !byName.has(name)) continue;
-    reached.add(name);
-    const imported = byName.get(name).imports.filter(({ external }) => !external);
-    open.push(...imported.map(({ path }) => relative(dist, inRoot(path))));
-  }
-  return new Set([...byName.keys()].filter((name) => !reached.has(name)));
-}
-
-async function writeTwin(name, text) {
-  const isEntry = !name.startsWith('chunks/');
-  // swc also rewrites import.meta.url, by which the package finds its Lua files.
-  const commonjs = { strict: true, importInterop: 'swc', exportInteropAnnotation: true };
-  const target = isEntry ? join('entries', name) : name;
-  await write(join(twin, target), text, { type: 'commonjs', ...commonjs }, isEntry);
-  if (isEntry) await writeFile(join(twin, name), commonJsEntry(basename(name, '.js')));
-}
-
-/**
- * Without comments and with short names of local variables: those of functions and classes stay, as stack traces,
- * Nest's messages, names of errors and of routes are made of them. A bundled class has the name of its variable.
- */
-async function write(target, code, module, isBelow = false) {
-  const text = isBelow ? code.replaceAll('"./chunks/', '"../chunks/') : code;
-  const { code: small } = await transform(text, {
-    filename: target,
-    jsc: {
-      target: 'es2022',
-      parser: { syntax: 'ecmascript', importAttributes: true },
-      minify: {
-        compress: false,
-        mangle: { keep_classnames: true, keep_fnames: true, topLevel: false },
-        format: { comments: false },
-      },
+  const bundle = await rollup({
+    input: inModules({ ...FILES, ...COMMAND }, '.js'),
+    external: isPackage,
+    treeshake: { moduleSideEffects: (id) => !isPackage(id), propertyReadSideEffects: false },
+    onwarn: ({ code, message }) => {
+      // In what the compiler writes for decorators, where it is meant.
+      if (code !== 'THIS_IS_UNDEFINED') throw new Error(message);
     },
-    minify: true,
-    module,
-    isModule: true,
   });
-  await mkdir(dirname(target), { recursive: true });
-  await writeFile(target, small);
+  const { output } = await bundle.generate({
+    format: 'es',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+    manualChunks: partOf,
+    minifyInternalExports: false,
+    generatedCode: { constBindings: true },
+  });
+  await bundle.close();
+  await mkdir(join(twin, 'code'), { recursive: true });
+  await mkdir(dist, { recursive: true });
+  const byName = new Map(output.map((chunk) => [chunk.fileName, chunk]));
+  for (const { fileName, code } of output) {
+    await writeFile(join(twin, 'code', fileName), await codeFile(code));
+  }
+  for (const name of Object.keys({ ...FILES, ...COMMAND })) {
+    const chunk = byName.get(`${name}.js`);
+    await writeFile(join(twin, `${name}.js`), commonJsEntry(name));
+    if (name in COMMAND) continue;
+    const packages = packagesOf(chunk, byName).filter((one) => !one.startsWith('node:'));
+    await writeFile(join(dist, `${name}.js`), moduleEntry(name, packages, chunk.exports));
+  }
+}
+
+/** The packages that a file of code and those that it loads ask for. */
+function packagesOf({ imports }, byName) {
+  const found = imports.flatMap((one) =>
+    byName.has(one) ? packagesOf(byName.get(one), byName) : [one],
+  );
+  return [...new Set(found)].sort();
+}
+
+/** Three files for what entries share: the algorithms, what else does without Nest, and what needs it. */
+function partOf(id, { getModuleInfo }) {
+  const isBelow = (entries) => entries.some((name) => reach(getModuleInfo, entryOf(name)).has(id));
+  if (isBelow(['algorithms'])) return 'algorithms-part';
+  if (!isBelow(MAIN_ENTRIES)) return undefined;
+  const isOfNest = [...reach(getModuleInfo, id)].some((one) => one.startsWith('@nestjs/'));
+  return isOfNest ? 'nest-part' : 'limiter-part';
+}
+
+/** A module and all that it imports, at any distance. */
+function reach(getModuleInfo, id) {
+  if (reached.has(id)) return reached.get(id);
+  const found = new Set([id]);
+  for (const one of found) for (const next of getModuleInfo(one).importedIds) found.add(next);
+  reached.set(id, found);
+  return found;
 }
 
 /**
@@ -120,7 +108,7 @@ async function write(target, code, module, isBelow = false) {
 async function writeTypes() {
   const bundle = await rollup({
     input: inModules(FILES, '.d.ts'),
-    external: (id) => !/^[./]/.test(id),
+    external: isPackage,
     plugins: [dts(), { name: 'import-nest', renderChunk: importNest }],
     // Types that exported members name and no entry exports; the types are right all the same.
     onwarn: ({ message }) => console.warn(message),
@@ -134,8 +122,9 @@ async function writeTypes() {
   });
   await bundle.close();
   await mkdir(dist, { recursive: true });
-  for (const name of Object.keys(ENTRIES)) {
-    await writeFile(join(dist, `${name}.d.ts`), `export * from '../dist-cjs/${name}.js';\n`);
+  for (const name of Object.keys(FILES)) {
+    const types = relative(dist, join(twin, `${name}.js`));
+    await writeFile(join(dist, `${name}.d.ts`), `export * from '${types}';\n`);
   }
 }
 

@@ -22,7 +22,7 @@ const LIBRARY = {
   sources: [
     'lib',
     'scripts/build.mjs',
-    'scripts/support/commonjs-entry.mjs',
+    'scripts/support/code-files.mjs',
     'scripts/support/dashboard-page.mjs',
     'scripts/support/entries.mjs',
     'package.json',

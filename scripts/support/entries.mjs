@@ -43,7 +43,5 @@ function waysTo(name) {
     types: `./${folder}/${name}.d.ts`,
     default: `./${folder}/${name}.js`,
   });
-  const both = { import: files('dist'), require: files('dist-cjs') };
-  // Without Nest there is nothing to load twice: a Node that can require the ES module gets it.
-  return name === 'algorithms' ? { 'module-sync': files('dist'), ...both } : both;
+  return { import: files('dist'), require: files('dist-cjs') };
 }

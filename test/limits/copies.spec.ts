@@ -17,24 +17,14 @@ describe('copies of the package in one process', () => {
   };
 
   it('are not told of if there is one, however often it is loaded', () => {
-    expect(
-      told('/app/node_modules/nestjs-weir/dist', '/app/node_modules/nestjs-weir/dist'),
-    ).toEqual([]);
+    expect(told('/app/node_modules/nestjs-weir/', '/app/node_modules/nestjs-weir/')).toEqual([]);
   });
 
   it('are told of once, with the command that finds them', () => {
-    const [one, two] = ['/app/node_modules/nestjs-weir/dist', '/lib/node_modules/nestjs-weir/dist'];
-    expect(told(one, two, one, two, '/third/dist')).toEqual([
+    const [one, two] = ['/app/node_modules/nestjs-weir/', '/lib/node_modules/nestjs-weir/'];
+    expect(told(one, two, one, two, '/third/')).toEqual([
       `nestjs-weir is loaded twice, from ${one} and ${two}, and they share no limits: ` +
         'npm ls nestjs-weir, then npm dedupe',
-    ]);
-  });
-
-  it('may be the two forms of one package', () => {
-    const [one, two] = ['/app/nestjs-weir/dist-cjs', '/app/nestjs-weir/dist'];
-    expect(told(one, two)).toEqual([
-      `nestjs-weir is loaded twice, from ${one} and ${two}, and they share no limits: ` +
-        'let all of the application import it, or all of it require it',
     ]);
   });
 });

@@ -83,7 +83,7 @@ function hostOf(options: ts.CompilerOptions): ts.CompilerHost {
   const { getSourceFile } = host;
   host.getSourceFile = (file, language, ...rest) => {
     const format = typeof language === 'object' ? language.impliedNodeFormat : undefined;
-    const key = `${file} ${format} ${options.moduleResolution}`;
+    const key = `${file} ${format}`;
     if (!read.has(key)) read.set(key, getSourceFile(file, language, ...rest));
     return read.get(key);
   };

@@ -1,0 +1,92 @@
+import { transform } from '@swc/core';
+
+/**
+ * The code of the package is there once, for ES modules and CommonJS alike: a process has every class once, however it is
+ * asked for, or what one copy injects, another does not know.
+ *
+ * A file of code is CommonJS that asks for nothing by itself: it exports a function that is given the way to load packages,
+ * and makes what it has when it is first called. An ES module imports the packages and passes them on, as `require`
+ * cannot load the ES modules of Nest 12 everywhere (Jest); a CommonJS file passes its `require`.
+ *
+ * @param {string} code An ES module as rollup writes it: imports first, one list of exports at the end
+ */
+export async function codeFile(code) {
+  const body = code
+    .replace(/^import ([^;]*?) from '([^']*)';$/gm, (_, names, from) => {
+      return `const ${names.replaceAll(' as ', ': ')} = weirLoad('${from}');`;
+    })
+    .replace(/^import '([^']*)';$/gm, "weirLoad('$1');")
+    .replace(/^export \{([^}]*)\} from '([^']*)';$/gm, (_, names, from) => {
+      const fields = namesIn(names).map(([own, name]) => `${name}: from.${own}`);
+      return `{ const from = weirLoad('${from}'); Object.assign(weirExports, { ${fields.join(', ')} }); }`;
+    })
+    .replace(/^export \{([^}]*)\};$/gm, (_, names) => {
+      const fields = namesIn(names).map(([own, name]) => `${name}: ${own}`);
+      return `Object.assign(weirExports, { ${fields.join(', ')} });`;
+    })
+    .replaceAll('import.meta.url', 'require("node:url").pathToFileURL(__filename).href');
+  const rest = /^(?:import|export)\b.*|\bimport(?:\.meta|\()/m.exec(body);
+  if (rest !== null) throw new Error(`the build cannot translate: ${rest[0]}`);
+  const text = `'use strict';
+let made;
+module.exports = (packages) => (made ??= make((name) => {
+  if (name.startsWith('.')) return require(name)(packages);
+  return name.startsWith('node:') ? require(name) : packages(name);
+}));
+const make = (function (weirLoad) {
+const weirExports = {};
+${body}
+return weirExports;
+});
+`;
+  return small(text);
+}
+
+/** `a, b as c` as pairs of the name in the file and the name outside. */
+function namesIn(list) {
+  return list.split(',').map((one) => {
+    const [own, name = own] = one.trim().split(' as ');
+    return [own, name];
+  });
+}
+
+/**
+ * Without comments and with short names of local variables: those of functions and classes stay, as stack traces,
+ * Nest's messages, names of errors and of routes are made of them.
+ */
+async function small(text) {
+  const { code } = await transform(text, {
+    jsc: {
+      target: 'es2022',
+      parser: { syntax: 'ecmascript' },
+      minify: {
+        compress: COMPRESS,
+        mangle: { keep_classnames: true, keep_fnames: true },
+        format: { comments: false, ascii_only: true },
+      },
+    },
+    minify: true,
+    isModule: false,
+  });
+  // In parentheses, as V8 takes a function for one that is called at once, and does not read it twice.
+  return code.replace('const make=function(', 'const make=(function(').replace(/\};?\s*$/, '});\n');
+}
+
+const COMPRESS = false;
+
+/** The file that `require` gets. */
+export function commonJsEntry(name) {
+  return `'use strict';
+module.exports = Object.defineProperty(require('./code/${name}.js')(require), '__esModule', { value: true });
+`;
+}
+
+/** The file that `import` gets. */
+export function moduleEntry(name, packages, names) {
+  const imports = packages.map((from, index) => `import * as p${index} from '${from}';\n`);
+  const given = packages.map((from, index) => `'${from}': p${index}`);
+  return `${imports.join('')}import code from '../dist-cjs/code/${name}.js';
+const packages = { ${given.join(', ')} };
+export const { ${names.join(', ')} } = code((name) => packages[name]);
+`;
+}
