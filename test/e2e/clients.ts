@@ -33,10 +33,12 @@ export const callGraphql =
       headers: { 'content-type': 'application/json', ...headersOf(caller) },
       body: JSON.stringify({ query: `{ text: ${route} }` }),
     });
-    const { data, errors } = (await response.json()) as {
+    const { data, errors, ...problem } = (await response.json()) as Failure & {
       data: { text: string };
       errors?: { message: string; extensions: Failure }[];
     };
+    // Refused before GraphQL has seen it.
+    if (!response.ok && problem.code !== undefined) return failed(problem);
     const [error] = errors ?? [];
     if (error === undefined) return passed(data.text);
     return failed({ ...error.extensions, message: error.message });

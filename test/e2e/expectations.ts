@@ -149,6 +149,20 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     expect(await one.calls(['turnedAway', 'turnedAway'])).toEqual([told, told]);
   },
 
+  'who is refused by the line is told when to come back, and has taken no token': async (one) => {
+    const helper = { isHelper: true };
+    expect(await one.call('crowd', helper)).toEqual(OK);
+    const refused = await one.calls(['two', 'two', 'two']);
+    expect(await one.call('relieve', helper)).toEqual(OK);
+    const told = { allowed: false, unavailable: 'OVERLOADED', retryAfterMs: expect.any(Number) };
+    expect(refused).toEqual([told, told, told]);
+    for (const { retryAfterMs } of refused) {
+      expect(retryAfterMs).toBeGreaterThanOrEqual(1000);
+      expect(retryAfterMs).toBeLessThanOrEqual(2000);
+    }
+    expect(await one.calls(['two', 'two', 'two'])).toEqual([OK, OK, denied('two', 30_000)]);
+  },
+
   'a shadow denies nobody': async (one) => {
     const routes = Array<RouteName>(4).fill('watched');
     expect(await one.calls(routes)).toEqual([OK, OK, OK, OK]);

@@ -6,7 +6,7 @@ export interface Outcome {
   /** Of a call that was over its limit: whose rule it was, and when to come back. */
   readonly policy?: string;
   readonly retryAfterMs?: number;
-  /** Of a call that protection turned away: why. */
+  /** Of a call that protection turned away, or the line: why. */
   readonly unavailable?: string;
   /** Of a call that failed for another reason. */
   readonly refusal?: string;
@@ -24,6 +24,7 @@ export const passed = (text: string): Outcome => ({ allowed: true, text });
 
 export function failed({ code, policy, retryAfterMs, message }: Failure): Outcome {
   if (code === 'RATE_LIMITED') return { allowed: false, policy, retryAfterMs };
-  if (code === 'BREAKER_OPEN') return { allowed: false, unavailable: code, retryAfterMs };
+  if (code === 'BREAKER_OPEN' || code === 'OVERLOADED')
+    return { allowed: false, unavailable: code, retryAfterMs };
   return { allowed: false, refusal: message };
 }

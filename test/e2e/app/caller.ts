@@ -12,6 +12,8 @@ export interface Caller {
   /** Whose quota is charged. */
   readonly app?: string;
   readonly advanceMs?: number;
+  /** Passes without the line, where a header is all that is known of a request. */
+  readonly isHelper?: boolean;
 }
 
 /** The header, or the key of gRPC's metadata, that has the caller in it. */

@@ -1,7 +1,10 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type RateLimitModuleInput, type RouteFields, type RoutePolicy } from 'nestjs-weir';
 import { type ManualClock } from '../../support/manual-clock.js';
-import { callerOf } from './caller.js';
+import { CALLER, callerOf } from './caller.js';
+
+/** More than tests have at a time. */
+export const IN_FLIGHT = 1000;
 
 const key = (context: ExecutionContext): string => callerOf(context).key;
 
@@ -31,6 +34,10 @@ export const limits = (clock: ManualClock): RateLimitModuleInput => ({
   // No request is let through, as an operator might set it.
   protection: { closed: { breaker: { mode: 'forced', openFor: '7s' } } },
   apply: ['everywhere'],
+  overload: {
+    ...{ enabled: true, maxInFlight: IN_FLIGHT, maxWaiting: 1 },
+    isExempt: ({ headers }) => String(headers[CALLER]).includes('"isHelper":true'),
+  },
   quota: { apps: { small: { guaranteed: 2 }, large: { guaranteed: 100_000 } } },
   app: (context) => callerOf(context).app ?? 'large',
 });

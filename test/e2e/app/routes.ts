@@ -1,7 +1,15 @@
-import { UseGuards, type CanActivate, type ExecutionContext, type Type } from '@nestjs/common';
-import { Degrade, Protect, RateLimit, RateLimitCost, SkipRateLimit } from 'nestjs-weir';
+import {
+  Inject,
+  Injectable,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+  type Type,
+} from '@nestjs/common';
+import { Degrade, Overload, Protect, RateLimit, RateLimitCost, SkipRateLimit } from 'nestjs-weir';
 import { type ManualClock } from '../../support/manual-clock.js';
 import { callerOf, enter } from './caller.js';
+import { IN_FLIGHT } from './limits.js';
 
 /** What tells the handlers of one transport from those of another: their decorators, and answers. */
 export interface Shape {
@@ -25,6 +33,8 @@ export const ROUTES = [
   'classAuth',
   'asked',
   'advance',
+  'crowd',
+  'relieve',
   'skipped',
   'stacked',
   'wide',
@@ -56,6 +66,39 @@ class Advance implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean {
     this.clock.advance(callerOf(context).advanceMs!);
+    return true;
+  }
+}
+
+/** The parts of the line that tell it what is under way. */
+interface Line {
+  started(): void;
+  ended(): void;
+  enter(waiting: object): void;
+}
+
+const WAITING = { tier: 0, run: () => {}, refuse: () => {}, isGone: () => false };
+
+/** As many are under way as may be, and one waits: from now on the line refuses. */
+@Injectable()
+class Crowd implements CanActivate {
+  constructor(@Inject(Overload) private readonly overload: object) {}
+
+  canActivate(): boolean {
+    const { line } = this.overload as { line: Line };
+    for (let i = 0; i < IN_FLIGHT; i++) line.started();
+    line.enter(WAITING);
+    return true;
+  }
+}
+
+@Injectable()
+class Relief implements CanActivate {
+  constructor(@Inject(Overload) private readonly overload: object) {}
+
+  canActivate(): boolean {
+    const { line } = this.overload as { line: Line };
+    for (let i = 0; i < IN_FLIGHT; i++) line.ended();
     return true;
   }
 }
@@ -140,6 +183,20 @@ export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Typ
     @SkipRateLimit()
     asked(input: unknown): unknown {
       return reply(input, String(auth.asked));
+    }
+
+    @route('crowd')
+    @SkipRateLimit()
+    @UseGuards(Crowd)
+    crowd(input: unknown): unknown {
+      return reply(input, 'ok');
+    }
+
+    @route('relieve')
+    @SkipRateLimit()
+    @UseGuards(Relief)
+    relieve(input: unknown): unknown {
+      return reply(input, 'ok');
     }
 
     @route('advance')
