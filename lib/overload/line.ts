@@ -196,14 +196,21 @@ export class Line {
 
   /** The same after isClear() has said no. */
   append(one: Waiting): void {
-    const { settings, queues } = this;
-    const now = this.clock.now();
-    const { tier } = one;
-    if (queues.size >= settings.maxWaiting || this.isTooLong(tier, now)) {
-      this.counts[tier]!.full++;
-      return one.refuse('full');
-    }
-    queues.push(tier, one, now);
+    if (this.isFull(one.tier)) one.refuse('full');
+    else this.wait(one);
+  }
+
+  /** True, and it is refused: what nobody waits for needs no Waiting. After isClear() has said no. */
+  isFull(tier: number): boolean {
+    const isFull =
+      this.queues.size >= this.settings.maxWaiting || this.isTooLong(tier, this.clock.now());
+    if (isFull) this.counts[tier]!.full++;
+    return isFull;
+  }
+
+  /** After isFull() has said no. */
+  wait(one: Waiting): void {
+    this.queues.push(one.tier, one, this.clock.now());
     this.arm();
   }
 

@@ -61,15 +61,20 @@ export class LoopTurns implements Turns {
 
   ended(): void {
     const now = this.now();
-    if (this.isOpen) this.took(now - this.startedAt);
     this.endedAt = now;
+    // The loop polls once a turn, so what was read at its beginning still holds.
+    if (this.isOpen) return this.took(now - this.startedAt);
     this.idleMs = this.timing.idleTime;
     this.loops = this.loopCount();
   }
 
   private begin(now: number): void {
-    const idleMs = this.timing.idleTime - this.idleMs;
-    const turns = Math.max(1, this.loopCount() - this.loops);
+    const { idleTime } = this.timing;
+    const loops = this.loopCount();
+    const idleMs = idleTime - this.idleMs;
+    const turns = Math.max(1, loops - this.loops);
+    this.idleMs = idleTime;
+    this.loops = loops;
     const busy = (now - this.endedAt - idleMs * 1000) / turns;
     // A clock that has jumped says nothing of this turn, which counts as new.
     const age = busy > 0 && busy < ABSURD_MICROS ? busy : 0;

@@ -88,9 +88,14 @@ export class LineServer {
     this.refusals.send(request, response);
   }
 
+  /** Whether `@Degrade` had an answer for it. */
+  private mayBeKept({ method, url = '' }: IncomingMessage): boolean {
+    return method === 'GET' && this.kept.has(url);
+  }
+
   /** True if it may still get the answer that `@Degrade` has kept for it. */
-  takes({ method, url = '' }: IncomingMessage, one: Refused): boolean {
-    return method === 'GET' && this.kept.has(url) && this.halfSlice.enter(one);
+  takes(request: IncomingMessage, one: Refused): boolean {
+    return this.mayBeKept(request) && this.halfSlice.enter(one);
   }
 
   /** It goes its way to the interceptor of `@Degrade`, and no limit asks for it. */
@@ -176,7 +181,13 @@ export class LineServer {
     }
     const { line } = overload;
     if (!line.isClear(tier)) {
-      return line.append(new WaitingRequest(this, request, response, tier, go, beforeRefusal));
+      const isFull = line.isFull(tier);
+      // Most of those that are refused cost nothing beside their answer.
+      if (isFull && beforeRefusal === undefined && !this.mayBeKept(request)) {
+        return this.refuse(request, response);
+      }
+      const waiting = new WaitingRequest(this, request, response, tier, go, beforeRefusal);
+      return isFull ? waiting.refuse() : line.wait(waiting);
     }
     this.track(request, response);
     go(request, response);

@@ -15,7 +15,8 @@ interface Answer {
   /** The same, and the connection is closed. */
   readonly closing: readonly string[];
   readonly byName: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  /** As a text, which Node sends in one piece with the headers; it has no letters that two bytes would need. */
+  readonly body: string;
 }
 
 /**
@@ -44,7 +45,7 @@ export class Refusals {
         503,
         (isCheapToRead(request) ? answer.headers : answer.closing) as string[],
       );
-    response.end(answer.body);
+    response.end(answer.body, 'latin1');
   }
 }
 
@@ -53,7 +54,8 @@ function answerOf(
   more: Readonly<Record<string, string>>,
   problemBase: string,
 ): Answer {
-  const body = Buffer.from(JSON.stringify(problemOf(overloadedBody(seconds * 1000), problemBase)));
+  const text = JSON.stringify(problemOf(overloadedBody(seconds * 1000), problemBase));
+  const body = text.replace(/[^ -~]/g, (letter) => `\\u${hexOf(letter)}`);
   const byName = {
     'Content-Type': 'application/problem+json; charset=utf-8',
     'Content-Length': String(body.length),
@@ -64,6 +66,8 @@ function answerOf(
   const headers = Object.entries(byName).flat();
   return { headers, closing: [...headers, 'Connection', 'close'], byName, body };
 }
+
+const hexOf = (letter: string): string => letter.charCodeAt(0).toString(16).padStart(4, '0');
 
 /** Node reads and forgets the rest of a request so that its connection can be used again. */
 function isCheapToRead({ method, headers }: IncomingMessage): boolean {
