@@ -14,8 +14,9 @@ export function rejectThrottlerOptions(at: string, options: unknown): void {
 /** `{ ttl, limit }` in the place of a policy, and `{ default: { ttl, limit } }` around one. */
 export function rejectThrottlerPolicy(at: string, policy: unknown): void {
   if (isThrottle(policy)) throw throttlerError(at, policy, policyOf(policy));
-  const parts = Object.values(typeof policy === 'object' && policy !== null ? policy : {});
-  const named = parts.find(isThrottle);
+  // The limit of what passes over the others is an option of ours.
+  const { passThrough: _, ...parts } = Object(policy) as { readonly passThrough?: unknown };
+  const named = Object.values(parts).find(isThrottle);
   if (named !== undefined) throw throttlerError(at, policy, policyOf(named));
 }
 

@@ -386,6 +386,15 @@ describe("@nestjs/throttler's words", () => {
     expect(() => RateLimit(what as never)).toThrow(`@RateLimit: expected ${expected} ${page}`);
   });
 
+  it('but not the limit of passThrough, which is one of ours', async () => {
+    const merchant = {
+      ...{ key: 'global', tiers: { S: 10, C: 1 }, defaultTier: 'C' },
+      passThrough: { S: 0.5, limit: 5 },
+    };
+    expect(await failure(root({ policies: { merchant } }))).toBeUndefined();
+    expect(() => RateLimit({ ...merchant } as never)).not.toThrow();
+  });
+
   it('in @SkipRateLimit', () => {
     expect(() => SkipRateLimit({ default: false } as never)).toThrow(
       '@SkipRateLimit: expected names of policies, as in @SkipRateLimit(\'search\'), or nothing for all, got {"default":false}',
