@@ -32,7 +32,7 @@ const ABSURD_MICROS = 3_600_000_000;
  */
 export class LoopTurns implements Turns {
   restedAt: number;
-  /** The last turn that was asked about. */
+  /** The last turn that was asked about and is over. */
   lastMicros = 0;
   private longest = 0;
   private isOpen = false;
@@ -63,7 +63,10 @@ export class LoopTurns implements Turns {
     const now = this.now();
     this.endedAt = now;
     // The loop polls once a turn, so what was read at its beginning still holds.
-    if (this.isOpen) return this.took(now - this.startedAt);
+    if (this.isOpen) {
+      this.lastMicros = this.took(now - this.startedAt);
+      return;
+    }
     this.idleMs = this.timing.idleTime;
     this.loops = this.loopCount();
   }
@@ -97,10 +100,10 @@ export class LoopTurns implements Turns {
     return longest;
   }
 
-  private took(micros: number): void {
-    if (!(micros >= 0) || micros >= ABSURD_MICROS) return;
-    this.lastMicros = micros;
+  private took(micros: number): number {
+    if (!(micros >= 0) || micros >= ABSURD_MICROS) return 0;
     if (micros > this.longest) this.longest = micros;
+    return micros;
   }
 
   private loopCount(): number {

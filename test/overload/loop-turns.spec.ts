@@ -95,6 +95,16 @@ describe('the turns of the loop', () => {
     expect(turns.takeLongest()).toBe(0);
   });
 
+  it('tell the last one that is over, not the one in which somebody asks', () => {
+    pass(1);
+    turns.age(now);
+    now += 8000;
+    endTurn();
+    pass(0.1, 5);
+    turns.age(now);
+    expect(turns.lastMicros).toBe(9000);
+  });
+
   it('are those of this process', async () => {
     const micros = (): number => performance.now() * 1000;
     const real = new LoopTurns(micros, (task) => void setImmediate(task));
