@@ -100,6 +100,8 @@ export class Line {
   private hasAccepted = false;
   /** Since when the line has let connections in and run nothing. */
   private acceptsSince: number | undefined;
+  /** How long the last slice has taken in which something ran, with the run that went beyond it. */
+  private sliceTook = 0;
   private begun = 0;
   private inFlightNow = 0;
   private sweep: Cancel | undefined;
@@ -176,7 +178,7 @@ export class Line {
   /**
    * A connection was accepted. Node accepts one a turn: where the loop has no rest, callers would wait in the
    * kernel for as many turns as others are before them, and be in no line at all. So the loop turns without
-   * running anything until it has accepted all of them, for a slice at most.
+   * running anything until it has accepted all of them, for as long as the last slice took at most.
    */
   connected(): void {
     if (this.settings.isObserved) return;
@@ -275,12 +277,14 @@ export class Line {
     this.isAccepting = this.hasAccepted;
     this.hasAccepted = false;
     const since = this.acceptsSince ?? now;
-    const isTime = now - since < this.settings.sliceMicros && now >= since;
+    const longest = Math.max(this.settings.sliceMicros, this.sliceTook);
+    const isTime = now - since < longest && now >= since;
     this.acceptsSince = this.isAccepting && isTime ? since : undefined;
   }
 
   private endTurn(): void {
     if (this.runAt !== undefined) this.learn(this.clock.now() - this.runAt);
+    if (this.acceptsSince === undefined) this.sliceTook = this.clock.now() - this.sliceAt!;
     this.turns.ended();
     if (this.queues.size > 0 || this.isAccepting) this.arm();
     else this.endSweep();
