@@ -1,4 +1,4 @@
-import { Agent, get } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { merchantOf, SHARES, TIERS, type Tier } from './merchants.js';
 import { CAPACITY } from './shop-process.js';
 
@@ -14,6 +14,8 @@ const PRODUCTS = 1000;
 export const HOT_PRODUCT = '42';
 const HOT_SHARE = 0.5;
 const SECONDS = 60;
+/** As the load balancer before a shop has them, for all of its callers. */
+const CONNECTIONS = 600;
 
 /** What became of requests: each is one of these. */
 export interface Fates {
@@ -36,6 +38,12 @@ interface Second {
   readonly tookMs: number[];
 }
 
+interface Caller {
+  readonly tier: Tier;
+  readonly product: string;
+  readonly sinceMs: number;
+}
+
 /** Callers that come by chance and not in turn: nobody waits for another's answer before asking. */
 export class Callers {
   /** What they want, and what they do by now, in parts of the capacity. */
@@ -44,18 +52,27 @@ export class Callers {
   private due = 0;
   private movedAt = performance.now();
   private seconds: Second[] = [];
-  private readonly agent = new Agent({ keepAlive: true });
+  /** The one that was used longest ago first. */
+  private readonly idle: Socket[] = [];
+  /** Callers for whom no connection is free. */
+  private readonly waiting: Caller[] = [];
+  private readonly sockets = new Set<Socket>();
+  private readonly port: number;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly url: string) {}
+  constructor(url: string) {
+    this.port = Number(new URL(url).port);
+  }
 
   begin(): void {
+    for (let i = 0; i < CONNECTIONS; i++) this.open();
     this.timer = setInterval(() => this.move(), EVERY_MS);
   }
 
   end(): void {
     clearInterval(this.timer);
-    this.agent.destroy();
+    this.timer = undefined;
+    for (const socket of this.sockets) socket.destroy();
   }
 
   want(factor: number): void {
@@ -100,38 +117,70 @@ export class Callers {
     this.factor += Math.max(-most, Math.min(most, this.wanted - this.factor));
     this.due += poisson(this.factor * CAPACITY * passed);
     for (; this.due >= 1; this.due--) this.call();
+    this.leave(now);
   }
 
   private call(): void {
-    const tier = byChance();
-    const id =
+    const product =
       Math.random() < HOT_SHARE ? HOT_PRODUCT : String(Math.floor(Math.random() * PRODUCTS));
-    const startedMs = performance.now();
-    let isOver = false;
-    const end = (fate: keyof Fates): void => {
-      if (isOver) return;
-      isOver = true;
+    const caller: Caller = { tier: byChance(), product, sinceMs: performance.now() };
+    const socket = this.idle.shift();
+    if (socket === undefined) this.waiting.push(caller);
+    else this.ask(socket, caller);
+  }
+
+  private ask(socket: Socket, caller: Caller): void {
+    const { tier, product, sinceMs } = caller;
+    const leftMs = sinceMs + PATIENCE_MS - performance.now();
+    // Who gives up hangs up, and the answer has nobody to go to.
+    const timer = setTimeout(() => socket.destroy(), leftMs);
+    const onClose = (): void => this.count(caller, 'gaveUp');
+    socket.once('close', onClose);
+    // Answers are short enough to come in one piece.
+    socket.once('data', (chunk: Buffer) => {
       clearTimeout(timer);
-      const second = this.second();
-      second.byTier[tier][fate]++;
-      if (fate === 'inTime' || fate === 'late') {
-        second.tookMs.push(performance.now() - startedMs);
-      }
-    };
-    const asked = get(
-      `${this.url}/products/${id}`,
-      { agent: this.agent, headers: { 'x-merchant': merchantOf(tier) } },
-      (response) => {
-        response.resume().once('end', () => {
-          const isInTime = performance.now() - startedMs <= IN_TIME_MS;
-          if (response.statusCode !== 200) end('refused');
-          else end(isInTime ? 'inTime' : 'late');
-        });
-      },
+      socket.off('close', onClose);
+      const isServed = chunk.toString('latin1', 9, 12) === '200';
+      const isInTime = performance.now() - sinceMs <= IN_TIME_MS;
+      this.count(caller, isServed ? (isInTime ? 'inTime' : 'late') : 'refused');
+      this.release(socket);
+    });
+    socket.write(
+      `GET /products/${product} HTTP/1.1\r\nHost: shop\r\nx-merchant: ${merchantOf(tier)}\r\n\r\n`,
     );
-    const timer = setTimeout(() => asked.destroy(), PATIENCE_MS);
-    asked.once('error', () => end('gaveUp'));
-    asked.once('close', () => end('gaveUp'));
+  }
+
+  private release(socket: Socket): void {
+    this.leave(performance.now());
+    const next = this.waiting.shift();
+    if (next === undefined) this.idle.push(socket);
+    else this.ask(socket, next);
+  }
+
+  /** Whoever has waited for a connection for too long. */
+  private leave(now: number): void {
+    while (this.waiting.length > 0 && now - this.waiting[0]!.sinceMs >= PATIENCE_MS) {
+      this.count(this.waiting.shift()!, 'gaveUp');
+    }
+  }
+
+  private open(): void {
+    const socket = connect(this.port, '127.0.0.1');
+    this.sockets.add(socket);
+    socket.once('connect', () => this.release(socket));
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      this.sockets.delete(socket);
+      const place = this.idle.indexOf(socket);
+      if (place >= 0) this.idle.splice(place, 1);
+      if (this.timer !== undefined) this.open();
+    });
+  }
+
+  private count({ tier, sinceMs }: Caller, fate: keyof Fates): void {
+    const second = this.second();
+    second.byTier[tier][fate]++;
+    if (fate === 'inTime' || fate === 'late') second.tookMs.push(performance.now() - sinceMs);
   }
 
   private second(): Second {

@@ -2,13 +2,11 @@
 import 'reflect-metadata';
 import { Controller, Get, Module, Param } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { fileURLToPath } from 'node:url';
 import { Overload, RateLimit, RateLimitConfig, RateLimiter, RateLimitModule } from 'nestjs-weir';
 import { quietLogger } from '../support/listen.js';
-import { tierOf } from './merchants.js';
+import { settings } from './settings.js';
 import { RENDER_MS, type ShopOrder, type ShopReport } from './shop-process.js';
 
-const CONFIG = fileURLToPath(new URL('../../../sample/07-flash-sale/weir.yaml', import.meta.url));
 const REPORT_MS = 500;
 
 @Controller('products')
@@ -32,12 +30,7 @@ function render(id: string): string {
 }
 
 @Module({
-  imports: [
-    RateLimitModule.forRoot({
-      tier: ({ headers }) => tierOf(headers['x-merchant']),
-      config: { file: CONFIG },
-    }),
-  ],
+  imports: [RateLimitModule.forRoot(settings)],
   controllers: [ProductController],
 })
 class ShopModule {}

@@ -9,6 +9,10 @@ export class Tour {
     console.log(`\n${title}`);
   }
 
+  tell(text: string): void {
+    console.log(text);
+  }
+
   see(promised: string, seen: string, isKept: boolean): void {
     this.promises++;
     if (isKept) this.kept++;

@@ -75,7 +75,7 @@ function showTiers({ byTier, spanSeconds, shop }) {
         className: 'part',
         text: all === 0 ? '–' : percent(fates.inTime / all),
       }),
-      element('small', { text: `${words}; each merchant may ask ${limit} times a second` }),
+      element('small', { text: `${words}; each merchant has ${limit}/s` }),
     );
   });
   byId('tiers').replaceChildren(...rows);
@@ -94,9 +94,11 @@ const ROWS = [
   ['without an answer', ({ gaveUp }) => percent(gaveUp)],
 ];
 
-function showNumbers({ isLineOn, figures, load, spanSeconds }) {
-  const isSettled = performance.now() - switchedAt > (spanSeconds + 1) * 1000;
-  if (isSettled && load.wanted > 0 && load.now === load.wanted) {
+function showNumbers({ isLineOn, figures, load, spanSeconds, shop }) {
+  // A shop without the line hears of the switch when the turn of its loop is over.
+  if (shop?.isLineOn !== isLineOn) switchedAt = performance.now();
+  const isSettled = performance.now() - switchedAt > (spanSeconds + 1.5) * 1000;
+  if (isSettled && figures.sent > 0 && load.wanted > 0 && load.now === load.wanted) {
     const one = { figures, load: load.wanted };
     const other = seen[isLineOn ? 'off' : 'on'];
     // Figures of another load would not be a comparison.
@@ -138,11 +140,19 @@ function showLoop({ shop, isLineOn }) {
   );
 }
 
+function showWord({ isLineOn, shop }) {
+  const isHeard = shop === undefined || shop.isLineOn === isLineOn;
+  byId('word').textContent = isHeard
+    ? ''
+    : `The shop has not heard yet that the line is ${isLineOn ? 'on' : 'off'}: its event loop is busy with one turn.`;
+}
+
 function show(state) {
   showSwitches(state);
   showChart(state);
   showTiers(state);
   showNumbers(state);
+  showWord(state);
   showLoop(state);
   byId('capacity').textContent = state.capacity;
   byId('in-time').textContent = state.inTimeMs;
