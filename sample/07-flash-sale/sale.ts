@@ -48,8 +48,8 @@ export class Sale {
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) return `there is no switch ${unknown}`;
     if (line !== undefined && line !== 'on' && line !== 'off') return 'line is on or off';
-    if (load !== undefined && !LOADS.includes(String(load))) return `load is ${LOADS.join(', ')}`;
-    if (profile !== undefined && !PROFILES.includes(String(profile))) {
+    if (load !== undefined && !isOneOf(LOADS, load)) return `load is ${LOADS.join(', ')}`;
+    if (profile !== undefined && !isOneOf(PROFILES, profile)) {
       return `profile is ${PROFILES.join(' or ')}`;
     }
     if (load !== undefined) this.callers.want(Number(load));
@@ -58,9 +58,13 @@ export class Sale {
       this.shop.order({ overload: { enabled: this.isLineOn } });
     }
     if (profile !== undefined) {
-      this.profile = String(profile);
-      this.shop.order({ profile: this.profile });
+      this.profile = profile;
+      this.shop.order({ profile });
     }
     return undefined;
   }
+}
+
+function isOneOf(all: readonly string[], value: unknown): value is string {
+  return typeof value === 'string' && all.includes(value);
 }

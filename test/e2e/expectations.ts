@@ -154,7 +154,11 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     expect(await one.call('crowd', helper)).toEqual(OK);
     const refused = await one.calls(['two', 'two', 'two']);
     expect(await one.call('relieve', helper)).toEqual(OK);
-    const told = { allowed: false, unavailable: 'OVERLOADED', retryAfterMs: expect.any(Number) };
+    const told = {
+      allowed: false,
+      unavailable: 'OVERLOADED',
+      retryAfterMs: expect.any(Number) as number,
+    };
     expect(refused).toEqual([told, told, told]);
     for (const { retryAfterMs } of refused) {
       expect(retryAfterMs).toBeGreaterThanOrEqual(1000);
