@@ -33,7 +33,7 @@ export default {
   testSequencer: '<rootDir>/test/setup/longest-first.cjs',
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   // Ends what hangs, and judges nothing: a busy machine takes its time to start servers and processes.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts'],
   // VM modules are not collected between suites: 60 suites in one worker grew to 1.4 GB.

@@ -74,9 +74,9 @@ describe('the API gateway', () => {
       const [allowed, denied] = [200, 429].map((status) => statusesIn(tried.output, status));
       expect(allowed! + denied!).toBe(tried === merchant ? 600 : 60);
       expect(allowed).toBeGreaterThanOrEqual(burst);
+      // So the rest was refused, if the machine asks faster than that.
       expect(allowed).toBeLessThanOrEqual(burst + rate * tried.seconds);
     }
-    expect(statusesIn(merchant!.output, 429)).toBeGreaterThan(0);
   });
 
   it('tells what a route has: its path, its product, its callers', async () => {
