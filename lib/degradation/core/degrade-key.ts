@@ -50,8 +50,11 @@ function fields(value: Readonly<Record<string, unknown>> | undefined): string {
   return isEmpty ? '-' : written(value);
 }
 
-/** Not by recursion: how deep a value is, callers decide. */
-function written(value: unknown): string {
+/**
+ * A value as a text that no other value has; throws for one that cannot be distinguished, or is too long. Not by
+ * recursion: how deep a value is, callers decide.
+ */
+export function written(value: unknown): string {
   const open: unknown[] = [value];
   let all = '';
   while (open.length > 0) {

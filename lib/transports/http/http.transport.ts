@@ -39,7 +39,7 @@ import {
   type HttpResponse,
   type NodeResponse,
 } from '../shared/requests.js';
-import { isServerFault, markText } from '../shared/substitutes.js';
+import { isServerFault, markText, questionText } from '../shared/substitutes.js';
 import { degradedProblemOf, problemOf } from './problem.js';
 import { type ProxyWarnings } from './proxy-warnings.js';
 
@@ -211,9 +211,7 @@ class HttpSubstitutes implements Substitutes {
     const { method, body } = request;
     const url = urlOf(request);
     // The body of a request that only reads tells its answer from others.
-    return method === 'GET' && body === undefined
-      ? url
-      : `${method} ${url}\n${JSON.stringify(body)}`;
+    return method === 'GET' && body === undefined ? url : `${method} ${url}\n${questionText(body)}`;
   }
 
   identityOf(context: ExecutionContext): RequestIdentity {

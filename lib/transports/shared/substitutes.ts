@@ -1,4 +1,5 @@
 import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { written } from '../../degradation/core/degrade-key.js';
 import { CALL } from '../../limits/route-place.js';
 import { type UnansweredBody } from '../../requests/rejections.js';
 import {
@@ -27,7 +28,7 @@ export abstract class PayloadSubstitutes implements Substitutes {
   }
 
   fingerprintOf(context: ExecutionContext): string {
-    return JSON.stringify(context.getArgByIndex(0)) ?? '';
+    return questionText(context.getArgByIndex(0));
   }
 
   identityOf(context: ExecutionContext): RequestIdentity {
@@ -56,6 +57,25 @@ export abstract class PayloadSubstitutes implements Substitutes {
   protected abstract callOf(context: ExecutionContext): object;
   /** The method or pattern that was called. */
   protected abstract placeOf(context: ExecutionContext): string | undefined;
+}
+
+/** So many values are looked at: what has no end, JSON refuses by itself. */
+const MOST_LOOKED_AT = 100_000;
+
+/** What a payload asks, the same for the same. JSON is quick, but writes bytes as numbers: 4 MB of them take 0.4 s, measured. */
+export function questionText(payload: unknown): string {
+  return hasBytes(payload) ? written(payload) : (JSON.stringify(payload) ?? '');
+}
+
+function hasBytes(payload: unknown): boolean {
+  const open: unknown[] = [payload];
+  for (let looked = 0; open.length > 0 && looked < MOST_LOOKED_AT; looked++) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (value instanceof Uint8Array) return true;
+    for (const name in value) open.push((value as Record<string, unknown>)[name]);
+  }
+  return false;
 }
 
 /** The first status that is the server's own fault. */
