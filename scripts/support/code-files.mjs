@@ -4,8 +4,8 @@ import { transform } from '@swc/core';
  * The code of the package is there once, for ES modules and CommonJS alike: a process has every class once, however it is
  * asked for, or what one copy injects, another does not know.
  *
- * A file of code is CommonJS that asks for nothing by itself: it exports a function that is given the way to load packages,
- * and makes what it has when it is first called. An ES module imports the packages and passes them on, as `require`
+ * A file of code is CommonJS that asks for nothing by itself: it exports a function that is given the ways to load packages,
+ * at once and later, and makes what it has when it is first called. An ES module imports the packages and passes them on, as `require`
  * cannot load the ES modules of Nest 12 everywhere (Jest); a CommonJS file passes its `require`.
  *
  * @param {string} code An ES module as rollup writes it: imports first, one list of exports at the end
@@ -24,16 +24,17 @@ export async function codeFile(code) {
       const fields = namesIn(names).map(([own, name]) => `${name}: ${own}`);
       return `Object.assign(weirExports, { ${fields.join(', ')} });`;
     })
+    .replace(/\bimport\(('[^'.][^']*')\)/g, 'weirImport($1)')
     .replaceAll('import.meta.url', 'require("node:url").pathToFileURL(__filename).href');
   const rest = /^(?:import|export)\b.*|\bimport(?:\.meta|\()/m.exec(body);
   if (rest !== null) throw new Error(`the build cannot translate: ${rest[0]}`);
   const text = `'use strict';
 let made;
-module.exports = (packages) => (made ??= make((name) => {
-  if (name.startsWith('.')) return require(name)(packages);
+module.exports = (packages, later) => (made ??= make((name) => {
+  if (name.startsWith('.')) return require(name)(packages, later);
   return name.startsWith('node:') ? require(name) : packages(name);
-}));
-const make = (function (weirLoad) {
+}, later));
+const make = (function (weirLoad, weirImport) {
 const weirExports = {};
 ${body}
 return weirExports;
@@ -77,7 +78,8 @@ const COMPRESS = false;
 /** The file that `require` gets. */
 export function commonJsEntry(name) {
   return `'use strict';
-module.exports = Object.defineProperty(require('./code/${name}.js')(require), '__esModule', { value: true });
+const later = async (name) => require(name);
+module.exports = Object.defineProperty(require('./code/${name}.js')(require, later), '__esModule', { value: true });
 `;
 }
 
@@ -87,6 +89,6 @@ export function moduleEntry(name, packages, names) {
   const given = packages.map((from, index) => `'${from}': p${index}`);
   return `${imports.join('')}import code from '../dist-cjs/code/${name}.js';
 const packages = { ${given.join(', ')} };
-export const { ${names.join(', ')} } = code((name) => packages[name]);
+export const { ${names.join(', ')} } = code((name) => packages[name], (name) => import(name));
 `;
 }
