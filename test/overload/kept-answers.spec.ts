@@ -17,6 +17,7 @@ import {
   RateLimiter,
   RateLimitModule,
 } from 'nestjs-weir';
+import { KeptQuestions } from '../../lib/degradation/route-answers.js';
 import { HalfSlice, type Refused } from '../../lib/overload/half-slice.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
@@ -164,6 +165,20 @@ describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) =>
     expect(await status('/offers/1')).toBe(200);
     expect(await status('/offers/1', { 'x-guest': 'yes' })).toBe(403);
     expect([taken(), calls]).toEqual([[1, 1], []]);
+  });
+});
+
+describe('the questions whose answers are kept', () => {
+  it('are the last ten thousand, and none where nobody will ask', () => {
+    const kept = new KeptQuestions();
+    kept.add(() => '/early');
+    kept.remember();
+    for (let i = 0; i < 10_001; i++) kept.add(() => `/products/${i}`);
+    kept.add(() => `/${'long'.repeat(10_000)}`);
+    expect(
+      ['/early', '/products/0', `/${'long'.repeat(10_000)}`].some((one) => kept.has(one)),
+    ).toBe(false);
+    expect(['/products/1', '/products/10000'].every((one) => kept.has(one))).toBe(true);
   });
 });
 
