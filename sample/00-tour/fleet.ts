@@ -44,7 +44,14 @@ export async function startFleet(port: number, wantsRedis: boolean): Promise<Fle
   };
   for (const [index, nodeId] of names.entries()) {
     const module = ShopModule.on({ nodeId, store: store.input, catalog, actions });
-    const app = await NestFactory.create(module, new FastifyAdapter(), { logger: quietLogger });
+    const app = await NestFactory.create(module, new FastifyAdapter(), {
+      logger: quietLogger,
+      abortOnError: false,
+    }).catch(async (error: unknown) => {
+      // Redis would outlive this process.
+      await stop();
+      throw error;
+    });
     apps.push(app);
     const address = await listen(app, index === 0 ? port : 0);
     if (address === undefined) {

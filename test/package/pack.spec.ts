@@ -52,6 +52,7 @@ describe('the tarball', () => {
     expect([...tops].sort()).toEqual([
       'LICENSE',
       'README.md',
+      'assets',
       'bin',
       'dist',
       'dist-cjs',

@@ -4,7 +4,7 @@ import { type CapacityReport, type CapacityRow } from '../../observability/repor
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time } from './format.js';
 import { ask, histories, loadHistory, view } from './live.js';
-import { Card, Empty, MoreButton } from './overview.js';
+import { Card, Empty, MoreButton, Scroll } from './overview.js';
 
 const WIDTH = 760;
 const HEIGHT = 132;
@@ -153,7 +153,7 @@ function ReportTable() {
   const or = (value: number | null | undefined, text: (one: number) => string): string =>
     value === null || value === undefined ? '–' : text(value);
   return (
-    <div class="scroll">
+    <Scroll>
       <table>
         <thead>
           <tr>
@@ -186,7 +186,7 @@ function ReportTable() {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -227,7 +227,7 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
     return <Empty title="No hour is known yet.">Come back in an hour.</Empty>;
   }
   return (
-    <div class="scroll">
+    <Scroll>
       <table class="heat-map">
         <thead>
           <tr>
@@ -257,7 +257,7 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -159,8 +159,15 @@ function pathsOf(
   };
   at.forEach((one, index) => {
     if (one < begin) return;
-    if (top[index] === null || top[index] === undefined) close();
-    else run.push(index);
+    const [value, under] = [top[index] ?? null, below?.[index] ?? 0];
+    // A layer of nothing has no edge either: it would paint over the one below it.
+    const isFlat =
+      below !== undefined && value === under && (top[index + 1] ?? 0) === (below[index + 1] ?? 0);
+    if (value === null || (isFlat && run.length === 0)) close();
+    else {
+      run.push(index);
+      if (isFlat) close();
+    }
   });
   close();
   return { area, edge };

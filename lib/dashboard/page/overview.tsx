@@ -190,6 +190,15 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
+/** A table that is wider than its place; the keyboard can scroll it as well. */
+export function Scroll(props: { readonly children: ComponentChildren }) {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Table">
+      {props.children}
+    </div>
+  );
+}
+
 export function Empty(props: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -587,7 +596,7 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
           When somebody is, the busiest ten are listed here, with the reason.
         </Empty>
       ) : (
-        <div class="scroll">
+        <Scroll>
           <table>
             <thead>
               <tr>
@@ -613,7 +622,7 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
       <Look />
     </Card>
@@ -708,7 +717,7 @@ function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
           A policy is a limit by key: <code>@RateLimit('login-ip')</code>.
         </Empty>
       ) : (
-        <div class="scroll">
+        <Scroll>
           <table>
             <thead>
               <tr>
@@ -726,7 +735,7 @@ function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Card>
   );

@@ -85,9 +85,9 @@ function SortedTable<Row>({ name, rows, columns, keyOf, onOpen, empty }: TablePr
       ) : (
         <div
           class={isLong ? 'scroll long' : 'scroll'}
-          tabIndex={isLong ? 0 : undefined}
-          role={isLong ? 'group' : undefined}
-          aria-label={isLong ? name : undefined}
+          tabIndex={0}
+          role="group"
+          aria-label={name}
           onScroll={(event) => (scrolled.value = event.currentTarget.scrollTop)}
         >
           <table class="rows">
