@@ -667,6 +667,15 @@ const DEFINITIONS: readonly Definition[] = [
     },
   },
   {
+    name: 'weir_overload_wait_seconds',
+    otel: 'weir.overload.wait',
+    unit: 's',
+    kind: 'histogram',
+    help: 'How long requests stood in line that ran in the end.',
+    labels: [],
+    read: ({ waitTimes }, _, add) => waitTimes && add(waitTimes),
+  },
+  {
     name: 'weir_overload_turn_seconds',
     otel: 'weir.overload.turn',
     unit: 's',

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock, type Clock } from '../common/clock.js';
+import { type LogLinear } from '../common/histogram.js';
 import { newNodeId } from '../common/ids.js';
 import { MinuteLog } from '../common/minute-log.js';
 import { StoreUnavailableError } from '../common/errors.js';
@@ -191,7 +192,8 @@ export const monitorProviders: Provider[] = [
       if (monitor === false || !enabled) return undefined;
       const overload = (): OverloadStats | undefined => (line.isOn ? line.stats() : undefined);
       const degraded = (): DegradationStats | undefined => degradation.openedStats;
-      const parts = { protection, degradation: degraded, overload, ...above };
+      const waitTimes = (): LogLinear | undefined => (line.isOn ? line.waitTimes : undefined);
+      const parts = { protection, degradation: degraded, overload, waitTimes, ...above };
       return new MonitorLifecycle(monitor, transports, limiter, options, parts, adapterHost);
     },
   ),

@@ -36,6 +36,8 @@ export interface MonitorParts {
   readonly degradation: () => DegradationStats | undefined;
   /** Undefined where no requests go through the line. */
   readonly overload?: () => OverloadStats | undefined;
+  /** How long requests have waited in line. */
+  readonly waitTimes?: () => LogLinear | undefined;
   readonly responses?: ResponseTimes;
   readonly config?: () => ConfigFacts;
   /** Events over their limit that were dropped. */
@@ -56,6 +58,7 @@ export interface Facts {
   readonly timesOf: (resource: string) => LogLinear | undefined;
   readonly degradation: DegradationStats | undefined;
   readonly overload: OverloadStats | undefined;
+  readonly waitTimes: LogLinear | undefined;
   readonly responses: ResponseTimes | undefined;
   readonly config: ConfigFacts | undefined;
   readonly droppedEvents: number | undefined;
@@ -114,6 +117,7 @@ export class Sources {
       timesOf: (resource) => protection.timesOf(resource),
       degradation: degradation(),
       overload: this.parts.overload?.(),
+      waitTimes: this.parts.waitTimes?.(),
       responses,
       config: this.parts.config?.(),
       droppedEvents: this.parts.droppedEvents?.(),

@@ -1,3 +1,4 @@
+import { LogLinear } from '../common/histogram.js';
 import { later, type Cancel, type Clock } from '../common/clock.js';
 import { TierQueues } from './tier-queues.js';
 import { type Turns } from './loop-turns.js';
@@ -82,6 +83,8 @@ export class Line {
   private readonly counts: TierCounts[] = [];
   private readonly waits = [...WAIT_BOUNDS_MS, Infinity].map(() => 0);
   private waitedMicros = 0;
+  /** The same waits, in finer classes. */
+  readonly waitTimes = new LogLinear();
   private queues: TierQueues<Waiting>;
   /** Mean time from one run to the next. */
   private per = 0;
@@ -365,6 +368,7 @@ export class Line {
     const waited = micros > 0 && micros < ABSURD_MICROS ? micros : 0;
     this.counts[tier]!.waited++;
     this.waitedMicros += waited;
+    this.waitTimes.record(waited);
     let i = 0;
     while (i < WAIT_BOUNDS_MS.length && waited > WAIT_BOUNDS_MS[i]! * 1000) i++;
     this.waits[i]!++;

@@ -1,3 +1,4 @@
+import { type LogLinear } from '../common/histogram.js';
 import { type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { Admission, type Admitted, type Entry } from '../requests/admission.js';
@@ -104,6 +105,11 @@ export class Overload extends Admission {
       tierFaults: tiers.faults,
       stale: source?.stale ?? 0,
     };
+  }
+
+  /** How long requests have waited that ran in the end. @internal */
+  get waitTimes(): LogLinear {
+    return this.line.waitTimes;
   }
 
   /** The result stops listening. */

@@ -7,6 +7,7 @@ import {
   encodeSnapshot,
   type NodeSnapshot,
 } from '../../lib/observability/fleet/snapshot.js';
+import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { SharedBoard } from './shared-board.js';
 import { nothingElse, series, snapshot } from './snapshots.js';
@@ -285,6 +286,30 @@ describe('Fleet', () => {
     const state = await fleets.get(leaders()[0]!)!.state();
     const shown = Object.fromEntries(state!.nodes.map(({ node, isSilent }) => [node, isSilent]));
     expect(shown).toEqual({ [leaders()[0]!]: false, [followers[1]!]: true });
+  });
+
+  it('merges few at a time where that takes long, and all of them', async () => {
+    let [turns, micros] = [0, 0];
+    const clock = new ManualClock(0);
+    const { soon } = clock;
+    clock.now = () => (micros += 300);
+    clock.soon = (task) => (turns++, soon.call(clock, task));
+    const board = new MemoryBoard({ now: () => 0 });
+    for (let node = 0; node < 100; node++) {
+      const own = snapshot(`node-${node}`, [series('total', '', 10)]);
+      await board.write(own.node, encodeSnapshot(own), 1e9);
+    }
+    const fleet = new Fleet({
+      ...{ nodeId: 'node-0', board, clock, maxSeries: 100, nodes: () => 100 },
+      snapshot: () => snapshot('node-0', [series('total', '', 10)]),
+      ...{ isAlarmed: () => false, about: nothingElse, useSalt: () => {}, failed: () => {} },
+    });
+    fleet.tick(5e6);
+    for (let turn = 0; turn < 100 && fleet.merge?.nodes().length !== 100; turn++) {
+      await clock.advanceAsync(0);
+    }
+    expect(fleet.merge!.nodes()).toHaveLength(100);
+    expect(turns).toBeGreaterThan(15);
   });
 
   it('writes once a second while somebody looks, and seldom again afterwards', async () => {

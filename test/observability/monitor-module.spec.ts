@@ -147,6 +147,12 @@ describe('the monitor of an application', () => {
         find(lines, 'weir_overload_requests_total', { tier: 'all', outcome }),
       );
       expect(served.sort()).toEqual(enabled ? [0, 1] : [undefined, undefined]);
+      const waited = find(lines, 'weir_overload_wait_seconds_count');
+      const counted = find(lines, 'weir_overload_requests_total', {
+        tier: 'all',
+        outcome: 'waited',
+      });
+      expect(waited).toBe(counted);
       await close();
     }
   });

@@ -34,6 +34,7 @@ export interface OtelOptions {
 
 const MICROS_PER_SECOND = 1_000_000;
 const STORE_CALLS = 'weir_store_call_seconds';
+const LINE_WAITS = 'weir_overload_wait_seconds';
 /** The series whose quantiles stand for a histogram: OpenTelemetry has none that is read when asked for. */
 const QUANTILES = [
   { part: 'p50', of: 'p50Ms' },
@@ -50,7 +51,10 @@ class OtelMetrics implements OnModuleInit, OnApplicationShutdown {
       const instrument = this.instruments.get(name);
       if (instrument !== undefined) result.observe(instrument, value, attributes);
     };
-    for (const family of this.monitor.families()) observeFamily(family, into);
+    for (const family of this.monitor.families()) {
+      observeFamily(family, into);
+      if (family.name === LINE_WAITS) observeWaits(family, into);
+    }
     for (const { name, p50Ms, p99Ms } of this.monitor.state().series) {
       const { metric, attributes } = timedSeries(name);
       if (metric === undefined || p50Ms === undefined) continue;
@@ -127,6 +131,15 @@ class OtelMetrics implements OnModuleInit, OnApplicationShutdown {
 }
 
 type Observe = (name: string, value: number, attributes: Attributes) => void;
+
+/** No series has the waits in line: these are quantiles of all since the start. */
+function observeWaits({ otel, samples }: Family, into: Observe): void {
+  for (const { value } of samples) {
+    if (typeof value === 'number' || value.count === 0) continue;
+    into(`${otel}.p50`, value.quantile(0.5) / MICROS_PER_SECOND, {});
+    into(`${otel}.p99`, value.quantile(0.99) / MICROS_PER_SECOND, {});
+  }
+}
 
 function observeFamily({ otel, labels, samples }: Family, into: Observe): void {
   for (const { labels: values, value } of samples) {

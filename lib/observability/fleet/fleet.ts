@@ -30,6 +30,8 @@ const SALT_KEPT_MS = 8 * 24 * 3_600_000;
 const SALT_BYTES = 16;
 /** Parsing a thousand snapshots in one go blocks for up to 100 ms, measured; so many take 2. */
 const PER_TURN = 25;
+/** Large ones, or a busy machine: the rest of them waits for the next turn. */
+const TURN_MICROS = 1000;
 const MOST_NODES_SHOWN = 200;
 const MOST_MERGED_BYTES = 65_536;
 const SECOND_MICROS = 1_000_000;
@@ -236,7 +238,12 @@ export class Fleet {
     for (let first = 0; first < nodes.length; first += PER_TURN) {
       const entries = await board.read(nodes.slice(first, first + PER_TURN));
       const now = clock.now();
+      let began = now;
       for (const { node, text } of entries) {
+        if (clock.now() - began > TURN_MICROS) {
+          await nextTurn(clock);
+          began = clock.now();
+        }
         const snapshot = text === undefined ? undefined : decodeSnapshot(node, text);
         if (snapshot === undefined) {
           if (merge.missed(node, now)) await board.remove(node);
@@ -244,7 +251,7 @@ export class Fleet {
         else if (snapshot === 'other version') merge.otherVersions++;
         else merge.add(snapshot, now);
       }
-      await new Promise<void>((resolve) => clock.soon(resolve));
+      await nextTurn(clock);
     }
     merge.keepOnly(new Set(nodes));
     const now = clock.now();
@@ -278,6 +285,8 @@ export class Fleet {
     };
   }
 }
+
+const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock.soon(resolve));
 
 function watchedPeriodMs(nodes: number): number {
   return Math.min(PERIOD_MS, Math.max(1, Math.ceil(nodes / WRITES_PER_SECOND)) * 1000);
