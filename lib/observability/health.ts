@@ -1,12 +1,13 @@
+import { createRequire } from 'node:module';
 import { Inject, Injectable, Optional, type OnModuleInit } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
-import type * as Terminus from '@nestjs/terminus';
+import { ModulesContainer } from '@nestjs/core';
 import type { HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { InvalidArgumentError, MissingPackageError, ModuleMissingError } from '../common/errors.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { RateLimitMonitor } from './monitor.js';
 
 const NAME = 'RateLimitHealthIndicator';
+const PACKAGE = '@nestjs/terminus';
 
 export interface HealthOptions {
   /**
@@ -29,24 +30,33 @@ export class RateLimitHealthIndicator implements OnModuleInit {
   private service: HealthIndicatorService | undefined;
 
   constructor(
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    @Inject(ModulesContainer) private readonly modules: ModulesContainer,
     @Optional() @Inject(RateLimiter) private readonly limiter: RateLimiter | undefined,
     @Optional() @Inject(RateLimitMonitor) private readonly monitor: RateLimitMonitor | undefined,
   ) {}
 
-  async onModuleInit(): Promise<void> {
+  onModuleInit(): void {
     if (this.limiter === undefined) throw new ModuleMissingError(NAME);
-    const { HealthIndicatorService: token } = await loadTerminus();
-    try {
-      this.service = this.modules.get(token, { strict: false });
-    } catch {
-      throw new InvalidArgumentError(
-        NAME,
-        undefined,
-        'TerminusModule among the imports',
-        `${NAME} needs TerminusModule of @nestjs/terminus: import it in the module that checks health`,
-      );
+    this.service = this.findService();
+    if (this.service !== undefined) return;
+    if (!isInstalled()) throw new MissingPackageError(PACKAGE, NAME);
+    throw new InvalidArgumentError(
+      NAME,
+      undefined,
+      'TerminusModule among the imports',
+      `${NAME} needs TerminusModule of ${PACKAGE}: import it in the module that checks health`,
+    );
+  }
+
+  /** By its name: terminus 12 is an ES module, which not every loader can require, and it is there already. */
+  private findService(): HealthIndicatorService | undefined {
+    for (const { providers } of this.modules.values()) {
+      for (const [token, { instance }] of providers) {
+        if (typeof token !== 'function' || token.name !== 'HealthIndicatorService') continue;
+        return instance as HealthIndicatorService;
+      }
     }
+    return undefined;
   }
 
   check<const Key extends string = 'weir'>(
@@ -62,11 +72,12 @@ export class RateLimitHealthIndicator implements OnModuleInit {
   }
 }
 
-/** Imported, as its version 12 is an ES module, which not every loader can require. */
-async function loadTerminus(): Promise<typeof Terminus> {
+function isInstalled(): boolean {
   try {
-    return await import('@nestjs/terminus');
-  } catch (cause) {
-    throw new MissingPackageError('@nestjs/terminus', NAME, { cause });
+    createRequire(import.meta.url).resolve(PACKAGE);
+    return true;
+  } catch (error) {
+    // Found, but nothing that could be required.
+    return (error as { code?: string }).code === 'ERR_PACKAGE_PATH_NOT_EXPORTED';
   }
 }
