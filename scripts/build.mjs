@@ -6,7 +6,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { codeFile, commonJsEntry, moduleEntry } from './support/code-files.mjs';
+import { codeFile, commonJsEntry, MISSING_PACKAGE, moduleEntry } from './support/code-files.mjs';
 import { buildDashboardPage } from './support/dashboard-page.mjs';
 import { ENTRIES } from './support/entries.mjs';
 import { inRoot, modules } from './support/root.mjs';
@@ -62,6 +62,7 @@ async function writeCode() {
   await bundle.close();
   await mkdir(join(twin, 'code'), { recursive: true });
   await mkdir(dist, { recursive: true });
+  await writeFile(join(twin, 'code/missing-package.js'), MISSING_PACKAGE);
   const byName = new Map(output.map((chunk) => [chunk.fileName, chunk]));
   for (const { fileName, code } of output) {
     await writeFile(join(twin, 'code', fileName), await codeFile(code));
@@ -71,7 +72,10 @@ async function writeCode() {
     await writeFile(join(twin, `${name}.js`), commonJsEntry(name));
     if (name in COMMAND) continue;
     const packages = packagesOf(chunk, byName).filter((one) => !one.startsWith('node:'));
-    await writeFile(join(dist, `${name}.js`), moduleEntry(name, packages, chunk.exports));
+    await writeFile(
+      join(dist, `${name}.js`),
+      moduleEntry(name, packages, ENTRIES[name], chunk.exports),
+    );
   }
 }
 

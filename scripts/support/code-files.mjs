@@ -78,17 +78,45 @@ const COMPRESS = false;
 /** The file that `require` gets. */
 export function commonJsEntry(name) {
   return `'use strict';
+const missing = require('./code/missing-package.js')('nestjs-weir/${name}');
+const load = (name) => {
+  try {
+    return require(name);
+  } catch (error) {
+    return missing(name, error);
+  }
+};
 const later = async (name) => require(name);
-module.exports = Object.defineProperty(require('./code/${name}.js')(require, later), '__esModule', { value: true });
+module.exports = Object.defineProperty(require('./code/${name}.js')(load, later), '__esModule', { value: true });
 `;
 }
 
-/** The file that `import` gets. */
-export function moduleEntry(name, packages, names) {
-  const imports = packages.map((from, index) => `import * as p${index} from '${from}';\n`);
+/** The file that `import` gets: `optional` are those of its packages that an application need not have. */
+export function moduleEntry(name, packages, optional, names) {
+  const isOptional = (from) => optional.includes(from);
+  const lines = packages.map((from, index) =>
+    isOptional(from)
+      ? `const p${index} = await import('${from}').catch((error) => missing('${from}', error));\n`
+      : `import * as p${index} from '${from}';\n`,
+  );
+  if (packages.some(isOptional)) {
+    lines.push(`import missingFor from '../dist-cjs/code/missing-package.js';\n`);
+    lines.unshift(`const missing = missingFor('nestjs-weir/${name}');\n`);
+  }
   const given = packages.map((from, index) => `'${from}': p${index}`);
+  const imports = lines.filter((line) => line.startsWith('import '));
   return `${imports.join('')}import code from '../dist-cjs/code/${name}.js';
-const packages = { ${given.join(', ')} };
+${lines.filter((line) => !imports.includes(line)).join('')}const packages = { ${given.join(', ')} };
 export const { ${names.join(', ')} } = code((name) => packages[name], (name) => import(name));
 `;
 }
+
+/** Says which package to install where one is missing, and nothing of what is wrong inside of one. */
+export const MISSING_PACKAGE = `'use strict';
+module.exports = (entry) => (name, error) => {
+  const isMissing = /^(?:ERR_)?MODULE_NOT_FOUND$/.test(error.code) && error.message.includes(\`'\${name}'\`);
+  if (!isMissing) throw error;
+  const { MissingPackageError } = require('./algorithms-part.js')(require);
+  throw new MissingPackageError(name, entry, { cause: error });
+};
+`;

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   Controller,
   Get,
@@ -20,8 +22,9 @@ import {
   SkipRateLimit,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
-import { checkIoredis } from '../../lib/stores/redis/connection.js';
+import { checkVersion, LEAST } from '../../lib/stores/optional-package.js';
 import { checkNest, checkNode } from '../../lib/versions.js';
+import { root as repository } from '../setup/ensure-built.js';
 import { Warnings } from '../support/nest/warnings.js';
 
 // What a new user is likely to get wrong, and the words that lead out of it.
@@ -134,10 +137,37 @@ describe('a module that is missing, or there too often', () => {
   });
 });
 
-it('ioredis 4', () => {
-  expect(() => checkIoredis({}, () => ({ version: '4.30.1' }))).toThrow(
-    'the redis store needs ioredis 5.4 or later, and 4.30.1 is installed: npm install ioredis@latest',
-  );
+describe('an optional package', () => {
+  it.each([
+    ['ioredis', '4.30.1', '5.4'],
+    ['ioredis', '5.3.2', '5.4'],
+    ['prom-client', '14.2.0', '15.1'],
+    ['@opentelemetry/api', '1.8.0', '1.9'],
+    ['@grpc/grpc-js', '0.8.1', '1.10'],
+  ] as const)('%s %s', (name, version, least) => {
+    expect(() => checkVersion(name, version, 'this')).toThrow(
+      `this needs ${name} ${least} or later, and ${version} is installed: npm install ${name}@latest`,
+    );
+  });
+
+  it.each([
+    ['ioredis', '5.4.0'],
+    ['ioredis', '6.0.0'],
+    ['prom-client', '15.1.3'],
+    ['@grpc/grpc-js', '1.10.0-rc.1'],
+    ['@grpc/grpc-js', undefined],
+  ] as const)('%s %s is new enough', (name, version) => {
+    expect(() => checkVersion(name, version, 'this')).not.toThrow();
+  });
+
+  it('is wanted as package.json says', () => {
+    const { peerDependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+      peerDependencies: Record<string, string>;
+    };
+    for (const [name, least] of Object.entries(LEAST)) {
+      expect(peerDependencies[name]).toMatch(new RegExp(`^\\^${least}\\.0`));
+    }
+  });
 });
 
 describe('Node', () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type ts from 'typescript';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
@@ -409,6 +409,59 @@ describe('an app without ioredis', () => {
       { cwd: bareOldApp },
     );
     expect(stdout).toBe(saysWhatToInstall);
+  });
+});
+
+describe('an app without an optional package, or with one that is too old', () => {
+  const tell = `catch (error) { console.log(error.code, error.message); }`;
+  const says = (purpose: string, name: string): string =>
+    `MISSING_PACKAGE ${purpose} needs the package "${name}": npm install ${name}\n`;
+
+  it.each([
+    ['imports', () => bareApp, 'module', 'await import'],
+    ['requires', () => bareOldApp, 'commonjs', 'require'],
+  ])('is told what to install for gRPC when it %s it', async (_, app, type, load) => {
+    const code = `try { ${load}('nestjs-weir/grpc'); } ${tell}`;
+    const flags = [OLD_REQUIRE, `--input-type=${type}`];
+    const { stdout } = await runToEnd(process.execPath, [...flags, '-e', code], { cwd: app() });
+    expect(stdout).toBe(says('nestjs-weir/grpc', '@grpc/grpc-js'));
+  });
+
+  it('is told what to install for metrics, or to install anew', async () => {
+    const app = makeBareApp(tarball, 12);
+    const old = join(app, 'node_modules/@opentelemetry/api');
+    mkdirSync(old, { recursive: true });
+    const manifest = { name: '@opentelemetry/api', version: '1.4.1', main: 'index.js' };
+    writeFileSync(join(old, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(old, 'index.js'), '');
+    const { stdout } = await evaluate(
+      app,
+      `import { NestFactory } from '@nestjs/core';
+       import { RateLimitModule } from 'nestjs-weir';
+       import { RateLimitOtelModule } from 'nestjs-weir/otel';
+       import { RateLimitPrometheusModule } from 'nestjs-weir/prometheus';
+       for (const metrics of [RateLimitPrometheusModule, RateLimitOtelModule]) {
+         const module = class {};
+         Reflect.defineMetadata('imports', [RateLimitModule.forRoot(), metrics.forRoot()], module);
+         try {
+           await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+         } ${tell}
+       }
+       process.exit();`,
+    );
+    expect(stdout).toBe(
+      says('RateLimitPrometheusModule', 'prom-client') +
+        'WRONG_PACKAGE RateLimitOtelModule needs @opentelemetry/api 1.9 or later, and 1.4.1 is installed: ' +
+        'npm install @opentelemetry/api@latest\n',
+    );
+  });
+
+  it('loads four files of code for the main entry', async () => {
+    const code = `const { createRequire } = await import('node:module');
+      await import('nestjs-weir');
+      const { cache } = createRequire(process.cwd() + '/x.js');
+      console.log(Object.keys(cache).filter((path) => path.includes('/nestjs-weir/dist')).length);`;
+    expect((await evaluate(esmApp, code)).stdout).toBe('4\n');
   });
 });
 

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import {
   Module,
   type DynamicModule,
@@ -13,12 +12,13 @@ import type {
   MeterProvider,
   Observable,
 } from '@opentelemetry/api';
-import { MissingPackageError, ModuleMissingError } from '../../common/errors.js';
+import { ModuleMissingError } from '../../common/errors.js';
 import { LogLinear } from '../../common/histogram.js';
 import { type Decision } from '../../limiter/decision.js';
 import { RateLimiter } from '../../limiter/rate-limiter.js';
 import { provide } from '../../requests/module-tokens.js';
 import { Transports } from '../../requests/transport.js';
+import { optionalPackage } from '../../stores/optional-package.js';
 import { wireOf } from '../../stores/redis/wire.js';
 import { BUCKET_MICROS, FAMILIES, type Family, type FamilyInfo } from '../families.js';
 import { libraryVersion } from '../library-version.js';
@@ -174,18 +174,10 @@ export class RateLimitOtelModule {
         transports: Transports | undefined,
       ) => {
         if (limiter === undefined) throw new ModuleMissingError('RateLimitOtelModule');
-        const api = loadApi();
+        const api = optionalPackage<typeof Otel>('@opentelemetry/api', 'RateLimitOtelModule');
         return monitor && new OtelMetrics(monitor, limiter, transports!, api, options);
       },
     );
     return { module: RateLimitOtelModule, providers: [metrics] };
-  }
-}
-
-function loadApi(): typeof Otel {
-  try {
-    return createRequire(import.meta.url)('@opentelemetry/api') as typeof Otel;
-  } catch (cause) {
-    throw new MissingPackageError('@opentelemetry/api', 'RateLimitOtelModule', { cause });
   }
 }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import {
   Module,
   type DynamicModule,
@@ -7,10 +6,11 @@ import {
 } from '@nestjs/common';
 import type * as PromClient from 'prom-client';
 import type { Metric, Registry } from 'prom-client';
-import { MissingPackageError, ModuleMissingError } from '../../common/errors.js';
+import { ModuleMissingError } from '../../common/errors.js';
 import { LogLinear } from '../../common/histogram.js';
 import { RateLimiter } from '../../limiter/rate-limiter.js';
 import { provide } from '../../requests/module-tokens.js';
+import { optionalPackage } from '../../stores/optional-package.js';
 import { FAMILIES, type Family, type FamilyInfo, type Sample } from '../families.js';
 import { RateLimitMonitor } from '../monitor.js';
 import { bucketsOf, shownName } from './text.js';
@@ -150,17 +150,13 @@ export class RateLimitPrometheusModule {
       ],
       (limiter: RateLimiter | undefined, monitor: RateLimitMonitor | undefined) => {
         if (limiter === undefined) throw new ModuleMissingError('RateLimitPrometheusModule');
-        return new PrometheusMetrics(monitor, registry ?? loadPromClient().register);
+        return new PrometheusMetrics(
+          monitor,
+          registry ??
+            optionalPackage<typeof PromClient>('prom-client', 'RateLimitPrometheusModule').register,
+        );
       },
     );
     return { module: RateLimitPrometheusModule, providers: [metrics] };
-  }
-}
-
-function loadPromClient(): typeof PromClient {
-  try {
-    return createRequire(import.meta.url)('prom-client') as typeof PromClient;
-  } catch (cause) {
-    throw new MissingPackageError('prom-client', 'RateLimitPrometheusModule', { cause });
   }
 }

@@ -1,16 +1,14 @@
-import { createRequire } from 'node:module';
 import type * as Ioredis from 'ioredis';
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { type Clock } from '../../common/clock.js';
 import {
   InvalidArgumentError,
-  MissingPackageError,
   StoreTimeoutError,
   StoreUnavailableError,
-  WrongPackageError,
 } from '../../common/errors.js';
 import { jitterUp } from '../../common/jitter.js';
 import { withoutUndefined } from '../../common/validate.js';
+import { optionalPackage } from '../optional-package.js';
 import { type RedisClient, type RedisConnectionOptions } from '../redis-options.js';
 import { wireOf } from './wire.js';
 
@@ -52,7 +50,7 @@ export function connectRedis(
   if (options.url === '') {
     throw new InvalidArgumentError('store.url', '', "an address such as 'redis://localhost:6379'");
   }
-  const ioredis = options.driver ?? loadIoredis();
+  const ioredis = options.driver ?? optionalPackage<typeof Ioredis>('ioredis', 'the redis store');
   if (cluster !== undefined) {
     if (!Array.isArray(cluster.nodes) || cluster.nodes.length === 0) {
       throw new InvalidArgumentError('store.cluster.nodes', cluster.nodes, 'at least one node');
@@ -74,28 +72,6 @@ function useClient(given: RedisClient): RedisConnection {
   }
   const client = given as Redis | Cluster;
   return { client, isCluster: 'nodes' in client, owned: false, lastError: undefined };
-}
-
-/** ioredis is an optional peer: it is loaded only for a redis store. */
-function loadIoredis(): typeof Ioredis {
-  const load = createRequire(import.meta.url);
-  let loaded: typeof Ioredis;
-  try {
-    loaded = load('ioredis') as typeof Ioredis;
-  } catch (cause) {
-    throw new MissingPackageError('ioredis', 'the redis store', { cause });
-  }
-  return checkIoredis(loaded, () => load('ioredis/package.json') as { version?: string });
-}
-
-/** Known by what it lacks: before version 5 it had no name for the class of its clients. */
-export function checkIoredis(
-  loaded: Partial<typeof Ioredis>,
-  manifest: () => { version?: string },
-): typeof Ioredis {
-  if (typeof loaded.Redis === 'function') return loaded as typeof Ioredis;
-  const { version = 'another one' } = manifest();
-  throw new WrongPackageError('ioredis', '5.4', version, 'the redis store');
 }
 
 /**
