@@ -7,4 +7,5 @@ export {
   type DashboardGuard,
   type DashboardInput,
 } from './dashboard/dashboard.options.js';
+export { AssetsMissingError } from './dashboard/assets.js';
 export { loopbackOnly, sharedToken } from './dashboard/dashboard-guards.js';

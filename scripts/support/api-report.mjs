@@ -68,10 +68,27 @@ function textOf(name, { declarations = [] }) {
     // The statement of a constant has the word for it.
     const node = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
     const file = node.getSourceFile();
-    return printer.printNode(ts.EmitHint.Unspecified, node, file).replace(/^declare /, '');
+    const shown = withoutPrivate(node);
+    return printer.printNode(ts.EmitHint.Unspecified, shown, file).replace(/^declare /, '');
   });
   const [text = ''] = texts;
   return new RegExp(`\\b${name}\\b`).test(text) ? texts.join('\n') : `${name}: ${texts.join('\n')}`;
+}
+
+/** What a class keeps to itself is in its types all the same. */
+function withoutPrivate(node) {
+  if (!ts.isClassDeclaration(node)) return node;
+  const { modifiers, name, typeParameters, heritageClauses, members } = node;
+  const isPrivate = (member) =>
+    member.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
+  return ts.factory.updateClassDeclaration(
+    node,
+    modifiers,
+    name,
+    typeParameters,
+    heritageClauses,
+    members.filter((member) => !isPrivate(member)),
+  );
 }
 
 /** Follows the package's own files only: what others declare is not reported, and takes seconds to read. */

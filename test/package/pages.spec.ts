@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as weir from 'nestjs-weir';
+import * as dashboard from 'nestjs-weir/dashboard';
 import {
   ConfigOptions,
   HeaderOptions,
@@ -272,8 +273,10 @@ describe('the tables in README and docs', () => {
       new weir.ConfigRefusedError(new Error('x')),
       new weir.UnknownRevisionError(1),
       new weir.RestartNeededError('field', 1, 'x'),
+      new dashboard.DashboardGuardMissingError('guard'),
+      new dashboard.AssetsMissingError('file'),
     ];
-    const exported = Object.values(weir).filter(isConcreteError);
+    const exported = Object.values({ ...weir, ...dashboard }).filter(isConcreteError);
     expect(new Set(samples.map(({ name }) => name))).toEqual(
       new Set(exported.map(({ name }) => name)),
     );
