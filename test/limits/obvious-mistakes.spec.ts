@@ -161,7 +161,9 @@ describe('an optional package', () => {
   });
 
   it('is wanted as package.json says', () => {
-    const { peerDependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+    const { peerDependencies } = JSON.parse(
+      readFileSync(join(repository, 'package.json'), 'utf8'),
+    ) as {
       peerDependencies: Record<string, string>;
     };
     for (const [name, least] of Object.entries(LEAST)) {
