@@ -72,8 +72,9 @@ export class Frames {
     const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.parts;
     const own = monitor.state();
     const merged = await monitor.fleet();
-    // Alone a process knows itself best, and to the second.
-    const fleet = merged?.isShared === true ? merged : undefined;
+    // Alone a process knows itself best; and while Redis is away, what was merged before is no longer so.
+    const isAlone = merged?.isShared !== true || own.store?.isUp === false;
+    const fleet = isAlone ? undefined : merged;
     const state = fleet ?? own;
     const stats = limiter.stats();
     const snapshot = config.current();
