@@ -53,7 +53,7 @@ export async function startFleet(port: number, wantsRedis: boolean): Promise<Fle
       throw error;
     });
     apps.push(app);
-    const address = await listen(app, index === 0 ? port : 0);
+    const address = await listen(app, index === 0 ? port : 0, 'npm start', { endsAlone: false });
     if (address === undefined) {
       await stop();
       return undefined;

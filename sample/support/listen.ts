@@ -15,9 +15,10 @@ export async function listen(
   app: INestApplication,
   port: number,
   command = 'npm start',
+  { endsAlone = true } = {},
 ): Promise<string | undefined> {
-  // Ctrl-C and SIGTERM close the app, and with it the limiter.
-  app.enableShutdownHooks();
+  // Ctrl-C and SIGTERM close the app, and with it the limiter; the process ends by that.
+  if (endsAlone) app.enableShutdownHooks();
   try {
     // Nest would log a port that is taken beside the one line that says what to do about it.
     app.useLogger(false);
