@@ -287,6 +287,8 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const response = await get('/ops/limits/api/stream');
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
+    // Else the application would wait for the connection when it closes.
+    expect(response.headers.get('connection')).toBe('close');
     const frames = framesOf(response);
     const first = (await frames.next()).value as PageFrame;
     expect(first).toMatchObject({ seenFrom: 'api-1', storeKind: 'memory', canWrite: false });
