@@ -86,6 +86,7 @@ export default defineConfig(
         location: 'readonly',
         performance: 'readonly',
         setInterval: 'readonly',
+        setTimeout: 'readonly',
         URLSearchParams: 'readonly',
       },
     },
