@@ -52,6 +52,7 @@ describe.each(NEST_MAJORS)('on Nest %i', (major) => {
       /\[RateLimitAlerts\] .*warning breakerOpen: resource:closed: the breaker is open/,
       // A clock that is moved by a minute within a turn takes it for a long one.
       /\[Overload\] .*(has had no rest|has rested again|A turn of the event loop took)/,
+      /\[RateLimitAlerts\] .*line: total: (requests stand in line|line is over)/,
       /Fallbacks\.degraded failed, and its caller got another answer: \S*BreakerOpenError/,
     ];
     const lines = host()
