@@ -126,7 +126,7 @@ describe.each(['memory', 'redis'])('the product page on %s', (store) => {
     expect(await page.stop()).toBe('SIGTERM');
     // What its handlers threw is told of, once and then by the minute; and there is nothing else.
     expect(page.written).toMatch(/ERROR.*ProductController\.detail failed/);
-    const told = String.raw`\[ExceptionsHandler\]|got another answer|more within a minute`;
+    const told = String.raw`\[ExceptionsHandler\]|\[RateLimitAlerts\]|got another answer|more within a minute`;
     expect(page.written).not.toMatch(new RegExp(`ERROR(?!.*(${told}))`));
   });
 });
