@@ -126,6 +126,23 @@ describe('FleetMerge', () => {
     expect(look(6, { a: 3 }, 'j')).toBe(0);
   });
 
+  it('knows the rate of a node that writes less often than it is looked at', () => {
+    const merge = new FleetMerge(100);
+    const rates: number[] = [];
+    for (let second = 0; second <= 24; second++) {
+      // A hundred a second, written every five seconds, until it rests at 15 s.
+      const count = 100 * Math.min(15, second - (second % 5));
+      merge.add(
+        snapshot('a', [series('total', '', count), series('app', 'x', count)]),
+        second * SECOND,
+      );
+      rates.push(merge.nodes()[0]!.rate);
+    }
+    expect(rates.slice(0, 5)).toEqual([0, 0, 0, 0, 0]);
+    expect(rates.slice(5, 20)).toEqual(Array.from({ length: 15 }, () => 100));
+    expect(rates.slice(21)).toEqual([0, 0, 0, 0]);
+  });
+
   it('tells a silent node from one that has left, and forgets it after ten minutes', () => {
     const merge = new FleetMerge(100);
     merge.add(snapshot('a', []), 0);

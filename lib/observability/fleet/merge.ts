@@ -10,7 +10,8 @@ interface KnownNode {
   /** By kind and name. */
   counts: Map<string, Counts>;
   times: Map<string, LogLinear>;
-  readAtMicros: number;
+  /** When it was seen to have counted more than before. */
+  changedAtMicros: number;
   shown: FleetNode;
   condition: NodeCondition;
   deniedKeys: readonly ShownKey[];
@@ -20,13 +21,15 @@ interface KnownNode {
 const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
 /** A node that is silent for longer was taken away. */
 const FORGOTTEN_MICROS = 600_000_000;
+/** Every node writes within so long. One that has counted nothing new for longer has nothing to count. */
+const WRITTEN_MICROS = 5_500_000;
 const SHOWN_KEYS = 10;
 /** No process has this one. */
 const NEVER_HEARD = '';
 
 /**
- * Adds the figures of all nodes up. A rate is what a node has counted more than at the last look, by the clock of
- * the process that looks: clocks of other nodes are never compared. A node that was started anew counts from 0; of
+ * Adds the figures of all nodes up. A rate is what a node has counted more than when it last had, by the clock of
+ * the process that looks: clocks of other nodes are never compared, and nodes write less often than it may look. A node that was started anew counts from 0; of
  * one that is seen for the first time, only what comes from now on counts.
  */
 export class FleetMerge {
@@ -54,9 +57,17 @@ export class FleetMerge {
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
-    const seconds = before === undefined ? 0 : (nowMicros - before.readAtMicros) / 1_000_000;
+    const sinceMicros = before === undefined ? 0 : nowMicros - before.changedAtMicros;
+    const seconds = Math.min(sinceMicros, WRITTEN_MICROS) / 1_000_000;
+    let isNews = isAnew;
     const next: KnownNode = {
-      ...{ incarnation, counts: new Map(), times: new Map(), readAtMicros: nowMicros, deniedKeys },
+      ...{
+        incarnation,
+        counts: new Map(),
+        times: new Map(),
+        changedAtMicros: nowMicros,
+        deniedKeys,
+      },
       shown: { node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
       condition: snapshot,
       silentSinceMicros: undefined,
@@ -68,6 +79,7 @@ export class FleetMerge {
       if (series.times !== undefined) next.times.set(id, series.times);
       if (before === undefined) continue;
       const more = this.addSeries(series, isAnew ? undefined : before, id);
+      if (more.count > 0 || more.used > 0) isNews = true;
       if (seconds === 0) continue;
       if (series.kind === 'app' && more.used > 0) {
         apps.push({ app: series.name, used: more.used / seconds });
@@ -76,6 +88,13 @@ export class FleetMerge {
       next.shown = { ...next.shown, rate: more.count / seconds, denied: more.denied / seconds };
     }
     if (apps.length > 0) next.shown = { ...next.shown, apps: busiest(apps) };
+    if (before !== undefined && !isNews) {
+      next.changedAtMicros = before.changedAtMicros;
+      const { rate, denied, apps: known } = before.shown;
+      if (sinceMicros <= WRITTEN_MICROS) {
+        next.shown = { ...next.shown, rate, denied, ...(known && { apps: known }) };
+      }
+    }
     if (before !== undefined) this.addFalls(snapshot, isAnew ? undefined : before);
     this.known.set(node, next);
   }
@@ -96,7 +115,12 @@ export class FleetMerge {
       ...{ modes: [], resources: [] },
     };
     const known: KnownNode = {
-      ...{ incarnation: NEVER_HEARD, counts: new Map(), times: new Map(), readAtMicros: nowMicros },
+      ...{
+        incarnation: NEVER_HEARD,
+        counts: new Map(),
+        times: new Map(),
+        changedAtMicros: nowMicros,
+      },
       shown: { node, rate: 0, denied: 0, revision: 0, storeIsUp: true, isSilent: true },
       ...{ condition, deniedKeys: [], silentSinceMicros: nowMicros },
     };
