@@ -270,7 +270,7 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
   const mute = (): void => {
     const rule = alert.rule.split('.')[0];
     ask('mute', { rule, series: alert.series, minutes: 60 }).then(
-      () => (said.value = 'muted for an hour on this node'),
+      () => (said.value = 'muted for an hour'),
       (error: ApiError) => (said.value = error.message),
     );
   };
