@@ -4,6 +4,7 @@ import { RateLimitConfig } from 'nestjs-weir';
 import { type Browser, type Page } from 'playwright-core';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
+import { until } from '../support/until.js';
 import { inPage, keepScreenshot, openPage, seriousFindings, startBrowser } from './browser.js';
 import { open, startOps, type OpsApp } from './ops-app.js';
 
@@ -45,6 +46,10 @@ const PANELS = [
 ];
 
 const editor = (page: Page) => page.getByLabel('The configuration, as JSON or YAML');
+
+/** The editor is there before what it edits has come. */
+const documentIn = (page: Page): Promise<string> =>
+  until(async () => (await editor(page).inputValue()) || undefined, { what: 'the document' });
 
 describe('the page, in a browser', () => {
   it('is small', () => {
@@ -126,7 +131,7 @@ describe('the page, in a browser', () => {
   it('refuses a wrong change with its path, applies a right one, and rolls it back', async () => {
     const { page, complaints } = await openPage(browser, `${url}#config`);
     const apply = page.getByRole('button', { name: /^Apply to/ });
-    const before = await editor(page).inputValue();
+    const before = await documentIn(page);
     const rate = /"rate": 3\b/;
     expect(before).toMatch(rate);
     await editor(page).fill(before.replace(rate, '"rate": -3'));
@@ -151,7 +156,7 @@ describe('the page, in a browser', () => {
 
   it('shows who was faster, and keeps the text', async () => {
     const { page } = await openPage(browser, `${url}#config`);
-    const before = await editor(page).inputValue();
+    const before = await documentIn(page);
     const mine = before.replace(/"rate": 3\b/, '"rate": 33');
     await editor(page).fill(mine);
     await page.getByText('No restart is needed').waitFor();
