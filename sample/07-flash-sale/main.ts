@@ -32,7 +32,11 @@ class PageModule {
   }
 }
 
-const app = await NestFactory.create<NestExpressApplication>(PageModule, { logger: quietLogger });
+const app = await NestFactory.create<NestExpressApplication>(PageModule, {
+  logger: quietLogger,
+  // A page that is open asks twice a second, and would keep its connection for as long as it is.
+  forceCloseConnections: true,
+});
 welcomeCallers(app, () => guide, { hasPage: true });
 app.useStaticAssets(PAGE);
 callers.begin();
