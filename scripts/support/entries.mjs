@@ -2,7 +2,7 @@
  * The entries of the package, by name, with the optional peers that each of them needs.
  *
  * To add one: write lib/NAME.ts (or lib/NAME/index.ts), add a line here, run `npm run api-report`. That writes `exports` and
- * `typesVersions` of package.json and the report of the API; the build, the compiler, jest and the tests of the package
+ * `typesVersions` of package.json and the report of the API; the build, the compiler and the tests of the package
  * go by this list, or by the name alone.
  */
 export const ENTRIES = {

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { Logger, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
@@ -20,7 +19,7 @@ describe('in one line each, an application says', () => {
   beforeEach(() => {
     lines = [];
     for (const level of ['warn', 'error'] as const) {
-      jest.spyOn(Logger.prototype, level).mockImplementation((line: unknown) => {
+      vi.spyOn(Logger.prototype, level).mockImplementation((line: unknown) => {
         lines.push(String(line));
       });
     }
@@ -28,7 +27,7 @@ describe('in one line each, an application says', () => {
 
   afterEach(async () => {
     await app.close();
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
   });
 
   async function start(options: RateLimitModuleInput): Promise<void> {

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { checkDegradation, type DegradationInput } from '../../lib/degradation/core/options.js';
 import { OTHER_RESOURCES, Recoveries } from '../../lib/degradation/core/recoveries.js';
 import { type ProbeLease } from '../../lib/stores/probe-lease.js';
@@ -43,7 +42,7 @@ describe('the recoveries of a process', () => {
 
   it('tell of every change, and a listener that throws keeps nobody from hearing', () => {
     const { recoveries } = make();
-    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const heard: string[] = [];
     recoveries.on('state', () => {
       throw new Error('not now');

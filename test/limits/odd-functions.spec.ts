@@ -161,7 +161,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     });
 
   describe.each(Object.keys(ODD))('%s', (name) => {
-    beforeEach(() => (odd = ODD[name]!));
+    beforeEach(() => void (odd = ODD[name]!));
 
     it.each(['/key', '/skip', '/cost', '/tier'])('is no value of %s', async (path) => {
       const statuses: number[] = [];

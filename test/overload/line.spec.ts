@@ -286,7 +286,7 @@ describe('the line', () => {
     it('lets the next run when one has ended', () => {
       const line = loop.line({ maxInFlight: 1 });
       const all = ['a', 'b', 'c'].map((name) => loop.work(name, 1));
-      for (const one of all) jestRun(one, () => line.started());
+      for (const one of all) beforeRun(one, () => line.started());
       for (const one of all) line.enter(one);
       loop.settle();
       expect([loop.order, line.inFlight]).toEqual([['a'], 1]);
@@ -307,7 +307,7 @@ describe('the line', () => {
     });
   });
 
-  const jestRun = (one: Work, before: () => void): void => {
+  const beforeRun = (one: Work, before: () => void): void => {
     const run = one.run.bind(one);
     one.run = () => {
       before();

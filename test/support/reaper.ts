@@ -19,8 +19,7 @@ for dir in $dirs; do rm -rf "$dir"; done
 
 /**
  * A shell that waits for this process to end and then ends what it left behind. An exit handler
- * would not do: jest gives its tests a copy of `process` whose handlers never run, and no handler
- * runs on SIGKILL.
+ * would not do: none runs on SIGKILL.
  */
 export class Reaper {
   private shell: (ChildProcess & { stdin: Writable }) | undefined;

@@ -11,12 +11,9 @@ import { startHttp, type HttpApp } from '../support/nest/http-apps.js';
 
 type InjectResponse = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 
-declare global {
-  // eslint-disable-next-line @typescript-eslint/no-namespace
-  namespace jest {
-    // eslint-disable-next-line @typescript-eslint/no-unused-vars, @typescript-eslint/no-empty-object-type
-    interface Matchers<R> extends RateLimitMatchers {}
-  }
+declare module 'vitest' {
+  // eslint-disable-next-line @typescript-eslint/no-unused-vars, @typescript-eslint/no-empty-object-type
+  interface Matchers<T> extends RateLimitMatchers {}
 }
 
 expect.extend(rateLimitMatchers);

@@ -7,7 +7,6 @@ import {
   ServiceUnavailableException,
   type ExecutionContext,
 } from '@nestjs/common';
-import { jest } from '@jest/globals';
 import {
   RateLimit,
   RateLimiter,
@@ -242,7 +241,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   it('tells loggers what was decided', async () => {
     await start();
     seen.length = 0;
-    const check = jest.spyOn(RateLimitGuard.prototype, 'check');
+    const check = vi.spyOn(RateLimitGuard.prototype, 'check');
     await http.get('/one');
     Log.keep(check.mock.calls[0]![1].getArgByIndex<object>(0));
     check.mockRestore();
@@ -251,7 +250,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
 
   it('a guard answers at once in memory, with a boolean and not with a promise', async () => {
     await start();
-    const check = jest.spyOn(RateLimitGuard.prototype, 'canActivate');
+    const check = vi.spyOn(RateLimitGuard.prototype, 'canActivate');
     await http.get('/one');
     await http.get('/one');
     const results = check.mock.results.map(({ type, value }) =>

@@ -15,7 +15,7 @@ import { stopAll } from '../../support/processes.js';
 const missed = (rows: readonly Row[]): Row[] => rows.filter(({ ok }) => ok === false);
 const named = (name: string): Scenario => SCENARIOS.find((one) => one.name === name)!;
 
-// As it is built: jest would take several times as long.
+// As it is built, which is what users run.
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 const runBuilt = (...args: string[]): Promise<Finished> =>

@@ -1,4 +1,4 @@
-const { default: Sequencer } = require('@jest/test-sequencer');
+import { BaseSequencer } from 'vitest/node';
 
 /** Specs that take longest, longest first: one of them begun last would leave the other workers idle. */
 const LONGEST = [
@@ -9,19 +9,19 @@ const LONGEST = [
   'e2e/every-transport',
   'package/pack',
   'differential/lua-and-memory-agree',
-  'package/readme',
+  'package/pages',
   'algorithms/quota/caps',
   'algorithms/quota/priority',
 ];
 
-const rank = ({ path }) => {
-  const at = LONGEST.findIndex((name) => path.endsWith(`/${name}.spec.ts`));
+const rank = ({ moduleId }) => {
+  const at = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.spec.ts`));
   return at < 0 ? LONGEST.length : at;
 };
 
-module.exports = class LongestFirst extends Sequencer {
-  async sort(tests) {
-    const usual = await super.sort(tests);
+export class LongestFirst extends BaseSequencer {
+  async sort(specs) {
+    const usual = await super.sort(specs);
     return [...usual].sort((a, b) => rank(a) - rank(b));
   }
-};
+}
