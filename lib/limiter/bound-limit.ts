@@ -9,7 +9,12 @@ import { type KeyLeases, type LeasedKeys } from '../local/key-leases.js';
 import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { type RemoteCheck, type SharedLimit } from '../stores/remote-store.js';
+import {
+  Debt,
+  type RemoteCall,
+  type RemoteCheck,
+  type SharedLimit,
+} from '../stores/remote-store.js';
 import { copyOf, type Decision, type DecisionSource } from './decision.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { type LimitCounters } from './limit-counters.js';
@@ -188,7 +193,7 @@ export class BoundLimit implements SharedLimit {
 
   /**
    * Takes the place of another limit on the same buckets, which may be the same figures with other
-   * options. Used tokens stay used; denials and leases under other figures end.
+   * options. Used and owed tokens stay so; denials and leases under other figures end.
    */
   takeOver(before: BoundLimit, keyLeases: KeyLeases | undefined, now: number): void {
     const { figures, table } = this;
@@ -199,12 +204,13 @@ export class BoundLimit implements SharedLimit {
     this.largestCost = Math.max(this.largestCost, Math.min(before.largestCost, figures.capacity));
     this.fallback = before.fallback;
     this.fallbackNodes = before.fallbackNodes;
+    this.owed = before.owed;
     if (!isSame) {
       table?.replaceLimit(figures, now);
       this.fallback?.replaceLimit(this.share(this.fallbackNodes), now);
+      this.owed?.rescale(figures.capacity / before.figures.capacity);
     } else {
       this.denials = before.denials;
-      this.owed = before.owed;
     }
     if (isSame && this.sync === before.sync) {
       this.leases = before.leases;
@@ -305,11 +311,21 @@ export class BoundLimit implements SharedLimit {
     (this.owed ??= new OwedTokens(this.maxKeys)).add(key, tokens, now);
   }
 
+  /** The report of tokens of a key that the store does not know of; from then on none is owed. */
+  takeDebt(key: string, clock: { now(): number }): RemoteCall | undefined {
+    const limit = this.latest();
+    // Every answer of the store comes by here, and next to none finds anything owed.
+    if (limit.owed === undefined || limit.owed.isEmpty) return undefined;
+    const now = clock.now();
+    const cost = limit.takeOwed(key, now);
+    return cost > 0 ? new OwedDebt({ limit, key, cost }, now) : undefined;
+  }
+
   /**
-   * Tokens of a key to report to the store; from then on none is owed. Once its bucket has had the time to
-   * become full, its further refill was lost, and tokens that the share got back since were used for good.
+   * Once the store's bucket has had the time to become full, its further refill was lost, and tokens that the share
+   * got back since were used for good.
    */
-  takeOwed(key: string, now: number): number {
+  private takeOwed(key: string, now: number): number {
     const owed = this.owed?.take(key);
     if (owed === undefined) return 0;
     const { figures, fallback } = this;
@@ -417,6 +433,21 @@ export class BoundLimit implements SharedLimit {
       source,
     };
     return this.tells ? this.withMore(decision) : decision;
+  }
+}
+
+/** A debt that stays one if it gets lost on its way. */
+class OwedDebt extends Debt {
+  constructor(
+    private readonly check: BoundCheck,
+    private readonly sinceMicros: number,
+  ) {
+    super([check]);
+  }
+
+  unanswered(): void {
+    const { limit, key, cost } = this.check;
+    limit.latest().owe(key, cost, this.sinceMicros);
   }
 }
 

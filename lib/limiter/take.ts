@@ -316,27 +316,7 @@ export function rememberDenial(
 }
 
 /** The store answers for a key: tokens that passed without it are reported as a debt. */
-export function payOwed(check: BoundCheck, store: RemoteStore, clock: Clock): void {
-  const { key } = check;
-  const limit = check.limit.latest();
-  // Every answer of the store comes by here, and next to none finds anything owed.
-  if (limit.owed === undefined || limit.owed.isEmpty) return;
-  const sinceMicros = clock.now();
-  const cost = limit.takeOwed(key, sinceMicros);
-  if (cost > 0) store.submit(new OwedDebt({ limit, key, cost }, sinceMicros));
-}
-
-/** A debt that stays one if it gets lost on its way. */
-class OwedDebt extends Debt {
-  constructor(
-    private readonly check: BoundCheck,
-    private readonly sinceMicros: number,
-  ) {
-    super([check]);
-  }
-
-  unanswered(): void {
-    const { limit, key, cost } = this.check;
-    limit.latest().owe(key, cost, this.sinceMicros);
-  }
+export function payOwed({ limit, key }: BoundCheck, store: RemoteStore, clock: Clock): void {
+  const debt = limit.takeDebt(key, clock);
+  if (debt !== undefined) store.submit(debt);
 }

@@ -7,6 +7,7 @@ import {
   type LeaseCall,
   type RemoteStore,
   type SharedLimit,
+  type StoreCall,
 } from '../stores/remote-store.js';
 import { HotKeys } from './hot-keys.js';
 import { KeyLease } from './key-lease.js';
@@ -57,7 +58,7 @@ export class KeyLeases {
     table.close(this.clock.now());
   }
 
-  submit(call: LeaseCall): void {
+  submit(call: StoreCall): void {
     this.store.submit(call);
   }
 
@@ -173,7 +174,10 @@ export class LeasedKeys {
   settled(call: KeyCall, grant: LeaseGrant, isLate: boolean): void {
     const { lease, want } = call;
     const now = this.registry.now();
-    if (!isLate) lease.isBusy = false;
+    if (!isLate) {
+      lease.isBusy = false;
+      this.payOwed(lease.key);
+    }
     if (lease.end !== 'none') return this.settledAfterEnd(lease, grant);
     const { perToken, perMicro } = this.limit.figures;
     lease.inStore = Math.floor(grant.level / perToken);
@@ -186,6 +190,12 @@ export class LeasedKeys {
   failed(lease: KeyLease): void {
     lease.isBusy = false;
     lease.pausedUntil = this.registry.now() + KEY_PACE_MICROS;
+  }
+
+  /** As after a take: requests that go by leased tokens alone would never have it told. */
+  private payOwed(key: string): void {
+    const debt = this.limit.takeDebt?.(key, this.registry);
+    if (debt !== undefined) this.registry.submit(debt);
   }
 
   private spend(lease: KeyLease, cost: number, outcome: Outcome): boolean {

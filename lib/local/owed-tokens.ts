@@ -35,6 +35,11 @@ export class OwedTokens {
     if (owed.tokens <= 0) this.byKey.delete(key);
   }
 
+  /** Under another limit they are the same part of a bucket, as the tokens in it are. */
+  rescale(factor: number): void {
+    for (const owed of this.byKey.values()) owed.tokens = Math.ceil(owed.tokens * factor);
+  }
+
   take(key: string): Owed | undefined {
     const owed = this.byKey.get(key);
     if (owed !== undefined) this.byKey.delete(key);

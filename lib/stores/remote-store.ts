@@ -8,6 +8,8 @@ export interface SharedLimit {
   readonly figures: Limit;
   /** Of the configuration that the limit is from; 0 if it is from none. */
   readonly revision: number;
+  /** The report of tokens of a key that were used while the store was away, if there are any. */
+  takeDebt?(key: string, clock: { now(): number }): RemoteCall | undefined;
 }
 
 export interface RemoteCheck {
