@@ -1,6 +1,15 @@
 import { seededRandom } from '../engine/seeded-random.js';
 import { drawFaults, drawTroubles, type FaultEvent } from './faults.js';
-import { drawPlan, drawScarcePlan, withMorePolicies, type HistoryPlan } from './plan.js';
+import {
+  drawCountedPlan,
+  drawDearPlan,
+  drawPlan,
+  drawScarcePlan,
+  quotaCost,
+  withDearRequests,
+  withMorePolicies,
+  type HistoryPlan,
+} from './plan.js';
 
 /** Something that callers or operators do. */
 export type UseEvent =
@@ -34,6 +43,12 @@ export type UseEvent =
       readonly limit: number;
       readonly key: string;
     }
+  | {
+      readonly kind: 'reset';
+      readonly process: number;
+      readonly limit: number;
+      readonly key: string;
+    }
   | { readonly kind: 'change'; readonly limit: number; readonly factor: number };
 
 export type HistoryEvent = { readonly atMs: number } & (UseEvent | FaultEvent);
@@ -60,18 +75,25 @@ const LISTED_EVERY = 3;
 const LISTED_PART = 0.5;
 /** One history of so many is that of a quota of which more is asked for than there is. */
 const SCARCE_EVERY = 8;
+/** Of the others one of so many has a reset in front of an outage, and one of so many has dear requests. */
+const COUNTED_EVERY = 16;
+const DEAR_EVERY = 8;
 
 /** The history of a seed. */
 export function historyOf(seed: number, events = EVENTS): History {
   if (seed % SCARCE_EVERY === SCARCE_EVERY - 1) return scarceHistory(seed, events);
+  if (seed % COUNTED_EVERY === COUNTED_EVERY - 2) return countedHistory(seed, events);
   const random = seededRandom(seed);
   const drawn = drawPlan(random);
   const isListed = seed % LISTED_EVERY === 1;
   const ofLists = seededRandom(seed + 3);
-  const plan = isListed ? withMorePolicies(drawn, ofLists) : drawn;
+  const listable = isListed ? withMorePolicies(drawn, ofLists) : drawn;
+  const isDear = seed % DEAR_EVERY === DEAR_EVERY - 3 && drawn.quota === undefined;
+  const plan = isDear ? withDearRequests(listable) : listable;
   const untilMs = events * MEAN_GAP_MS;
   const faults = drawFaults(plan, untilMs, random);
   let uses = drawUses(plan, untilMs, events - faults.length, random);
+  if (isDear) uses = uses.map(unchanged);
   if (isListed) uses = uses.map((use) => listed(use, plan, ofLists));
   if (seed % BUNCHED_EVERY === 0) uses = uses.map(bunched);
   const all = [...faults, ...uses].sort((a, b) => a.atMs - b.atMs);
@@ -81,9 +103,10 @@ export function historyOf(seed: number, events = EVENTS): History {
 /** Nobody gives anything back, so that the bound is as close as it gets. */
 function scarceHistory(seed: number, count: number): History {
   const random = seededRandom(seed);
+  if (random() < DEAR_PART) return grantedInVain(seed, count, random);
   const plan = drawScarcePlan(random);
   const untilMs = count * MEAN_GAP_MS;
-  const faults = drawTroubles(plan, untilMs, BUNCH_MS, random);
+  const faults = drawTroubles(plan, untilMs, random);
   const isBunched = random() < 0.5;
   const uses = drawUses(plan, untilMs, count - faults.length, random).map((use): HistoryEvent => {
     const { atMs } = isBunched ? bunched(use) : use;
@@ -94,11 +117,91 @@ function scarceHistory(seed: number, count: number): History {
   return { seed, plan, events: [...faults, ...uses].sort((a, b) => a.atMs - b.atMs) };
 }
 
+const DEAR_PART = 0.4;
+/** Of a round so much is rest, in which the bucket fills up; then all but one process ask for all there is. */
+const ROUND_MS = 1000;
+const REST_MS = 250;
+const RUSH_MS = 600;
+
+/**
+ * One process asks for most of the bucket when it is full, and hears of the grant only when the others have emptied
+ * the bucket that has filled up since: what it gives back then was made good for already.
+ */
+function grantedInVain(seed: number, count: number, random: () => number): History {
+  const plan = drawDearPlan(random);
+  const untilMs = count * MEAN_GAP_MS;
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const [key, limit, cost] = ['k0', 0, quotaCost(plan)];
+  const events: HistoryEvent[] = [];
+  for (let atMs = 0; atMs < untilMs; atMs += ROUND_MS) {
+    const ms = REST_MS + 50 + pick(200);
+    events.push({ atMs, kind: 'late', process: 0, ms, forMs: 30 });
+    events.push({ atMs: atMs + 5, kind: 'ask', process: 0, limit, key, cost, count: 1 });
+  }
+  const { unit } = plan.quota!;
+  while (events.length < count) {
+    const round = pick(untilMs / ROUND_MS) * ROUND_MS;
+    const atMs = round + Math.round((REST_MS + random() * RUSH_MS) * 100) / 100;
+    const process = 1 + pick(plan.processes - 1);
+    events.push({ atMs, kind: 'ask', process, limit, key, cost: unit, count: MOST_AT_ONCE });
+  }
+  return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
+}
+
+/** The processes have been counted three times by then, and no count is younger than a second when the reset comes. */
+const COUNTED_MS = 2700;
+const RESET_MS = 3750;
+
+/**
+ * The answer to a reset comes again, when the next call on that connection asks how many processes there are; then
+ * the store goes, and each process has its part of the limit, by the number that it knows.
+ */
+function countedHistory(seed: number, count: number): History {
+  const random = seededRandom(seed);
+  const plan = drawCountedPlan(random);
+  const untilMs = count * MEAN_GAP_MS;
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const process = pick(plan.processes);
+  const key = 'k0';
+  const ask = (atMs: number, asks: number): HistoryEvent => {
+    return {
+      atMs,
+      kind: 'ask',
+      process: asks,
+      limit: 0,
+      key,
+      cost: 1,
+      count: 1 + pick(MOST_AT_ONCE),
+    };
+  };
+  const events: HistoryEvent[] = [
+    { atMs: RESET_MS, kind: 'reply', process, fault: 'doubled', of: 'weirForgetBucket' },
+    { atMs: RESET_MS, kind: 'reset', process, limit: 1, key },
+    ask(RESET_MS + 5, process),
+    { atMs: RESET_MS + 30, kind: 'down', forMs: 300 + pick(900) },
+  ];
+  while (events.length < count) {
+    const isBefore = random() < 0.4;
+    const atMs = isBefore
+      ? random() * COUNTED_MS
+      : RESET_MS + 30 + random() * (untilMs - RESET_MS - 30);
+    events.push(ask(Math.round(atMs * 100) / 100, pick(plan.processes)));
+  }
+  return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
+}
+
 /** Rest and rush: buckets fill up, and then all is asked for at once. */
 function bunched(event: HistoryEvent): HistoryEvent {
   const within = event.atMs % BUNCH_MS;
   const atMs = event.atMs - within + within * RUSH_PART;
   return { ...event, atMs: Math.round(atMs * 100) / 100 };
+}
+
+/** A limit that changed might not hold what is asked for. */
+function unchanged(event: HistoryEvent): HistoryEvent {
+  if (event.kind !== 'change') return event;
+  const { atMs, limit } = event;
+  return { atMs, kind: 'refund', process: 0, limit, key: 'k0' };
 }
 
 /** Policies beside the one that is asked for; they follow it in the list. */

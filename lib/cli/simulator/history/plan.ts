@@ -47,6 +47,10 @@ const KINDS: readonly PolicyPlan['kind'][] = [
 const SUB_WINDOWS = 10;
 const LARGE_UNIT = 10;
 const LISTED_RATES = 60;
+/** Of the bucket of a quota, which is this part of its capacity, requests that are dear cost so much. */
+const DEAR_PART = 0.8;
+const BURST_PART = 0.2;
+const DEAR_BURST = 10;
 /** A limit that takes hours to recover: only a reset helps. */
 const RARE = { rate: 6, burst: 6, periodMs: 3_600_000 };
 
@@ -98,6 +102,44 @@ export function drawScarcePlan(random: () => number): HistoryPlan {
     maxCost: 1 + pick(3),
     changes: false,
   };
+}
+
+/** The same with requests that cost most of the bucket, of an app that has next to nothing by share. */
+export function drawDearPlan(random: () => number): HistoryPlan {
+  const { quota, ...plan } = drawScarcePlan(random);
+  const capacity = quota!.capacity;
+  const app = { ...quota!.apps[0]!, guaranteed: Math.floor(capacity * 0.05) };
+  const most = Math.floor((DEAR_PART * BURST_PART * capacity) / LARGE_UNIT);
+  const processes = Math.max(2, plan.processes);
+  return { ...plan, processes, maxCost: most, quota: { ...quota!, apps: [app] } };
+}
+
+/** One policy that goes by shares while the store is away, and one that is reset. */
+export function drawCountedPlan(random: () => number): HistoryPlan {
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const figures = { rate: 30 + pick(70), burst: 8 + pick(16), periodMs: 1000 };
+  const kind = (['exact', 'auto', 'leased'] as const)[pick(3)]!;
+  const failureMode = 'local' as const;
+  return {
+    processes: 2 + pick(3),
+    decisionTimeoutMs: [20, 50, 100][pick(3)]!,
+    policies: [
+      { name: 'p0', kind, failureMode, ...figures },
+      { name: 'p1', kind: 'rare', failureMode, ...RARE },
+    ],
+    quota: undefined,
+    maxCost: 1,
+    changes: false,
+  };
+}
+
+/** Requests that cost a good part of the smallest bucket. */
+export function withDearRequests(plan: HistoryPlan): HistoryPlan {
+  const policies = plan.policies.map((policy) => {
+    return policy.kind === 'rare' ? policy : { ...policy, burst: policy.burst + DEAR_BURST };
+  });
+  const isRare = policies.some(({ kind }) => kind === 'rare');
+  return { ...plan, policies, maxCost: isRare ? RARE.burst / 2 : DEAR_BURST };
 }
 
 function drawQuota(random: () => number): QuotaPlan {

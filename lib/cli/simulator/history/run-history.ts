@@ -118,6 +118,8 @@ export class HistoryRun implements Observer, Stage {
         return this.slots[event.process]?.acquire(event.limit, event.key, event.timeoutMs);
       case 'refund':
         return this.slots[event.process]?.refund(event.limit, event.key);
+      case 'reset':
+        return this.reset(event.process, event.limit, event.key, () => {});
       case 'change':
         return this.change(event.limit, event.factor);
       default:
