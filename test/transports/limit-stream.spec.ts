@@ -1,8 +1,31 @@
+import { join } from 'node:path';
+import { Controller } from '@nestjs/common';
+import { GrpcStreamMethod, Transport } from '@nestjs/microservices';
 import { createRateLimiter, type Decision, type RateLimiter } from 'nestjs-weir';
-import { LimitedStreamException, limitStream, RefusedStreamException } from 'nestjs-weir/grpc';
-import { catchError, from, lastValueFrom, of, Subject, toArray } from 'rxjs';
+import {
+  LimitedStreamException,
+  limitStream,
+  RefusedStreamException,
+  type PausableCall,
+} from 'nestjs-weir/grpc';
+import {
+  catchError,
+  count,
+  from,
+  lastValueFrom,
+  map,
+  of,
+  Subject,
+  tap,
+  toArray,
+  type Observable,
+} from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { root } from '../setup/ensure-built.js';
+import { freePort } from '../support/free-port.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { GrpcClients, type GrpcMessage } from '../support/nest/grpc-clients.js';
+import { startService } from '../support/nest/message-app.js';
 
 const PASSED: Decision = {
   ...{ allowed: true, remaining: 1, limit: 2, delayMs: 0, retryAfterMs: 0, resetMs: 0 },
@@ -172,6 +195,38 @@ describe('limitStream', () => {
       expect(told).toEqual(['pause', 'resume']);
       expect(seen).toEqual([0, 1, 2, 3, 4, 5]);
     });
+  });
+
+  it('holds back a real sender that is faster, however large its messages are', async () => {
+    const shaper = { tryAcquire: () => ({ ...PASSED, delayMs: 8 }) };
+    let [received, passed, most] = [0, 0, 0];
+    @Controller()
+    class Orders {
+      @GrpcStreamMethod('Odd', 'Collected')
+      collected(messages: Observable<object>, _metadata: unknown, call: PausableCall) {
+        return messages.pipe(
+          tap(() => (most = Math.max(most, ++received - passed))),
+          limitStream(shaper, ASKED, { call }),
+          tap(() => passed++),
+          count(),
+          map((all) => ({ text: String(all) })),
+        );
+      }
+    }
+    const protoPath = join(root, 'test/transports/odd-requests.proto');
+    const url = `127.0.0.1:${await freePort()}`;
+    const options = { url, package: 'weir.test', protoPath };
+    const app = await startService({ controllers: [Orders] }, 'stand-alone', {
+      ...{ transport: Transport.GRPC, options },
+    });
+    const clients = new GrpcClients(url, protoPath);
+    const message = { raw: Buffer.alloc(200_000) } as GrpcMessage;
+    const all = Array.from({ length: 80 }, () => message);
+    const { code, replies } = await clients.call('Odd.Collected', all);
+    clients.close();
+    await app.close();
+    expect([code, replies]).toEqual([0, [{ text: '80' }]]);
+    expect(most).toBeLessThanOrEqual(40);
   });
 
   it('knows its options', () => {

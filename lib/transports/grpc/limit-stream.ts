@@ -137,21 +137,27 @@ const NO_ROOM: Decision = {
 /** And of a message that no limit could ever let pass. */
 const REFUSED: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
 
+/** A sender is held back when so many wait: messages may be of megabytes, and more at once brings nothing. */
+const MOST_BEFORE_PAUSE = 16;
+
 /** The messages of one stream that wait, which are bounded; the sender is held back before that. */
 class Line {
+  private readonly pauseAbove: number;
   private length = 0;
   private isPaused = false;
 
   constructor(
     private readonly longest: number,
     private readonly call: PausableCall | undefined,
-  ) {}
+  ) {
+    this.pauseAbove = Math.min(longest / 4, MOST_BEFORE_PAUSE);
+  }
 
   join(): boolean {
     if (this.length >= this.longest) return false;
     this.length++;
     // Some are on their way already when a call is paused.
-    if (this.call !== undefined && !this.isPaused && this.length > this.longest / 4) {
+    if (this.call !== undefined && !this.isPaused && this.length > this.pauseAbove) {
       this.isPaused = true;
       this.call.pause();
     }
@@ -160,7 +166,7 @@ class Line {
 
   leave(): void {
     this.length--;
-    if (!this.isPaused || this.length > this.longest / 8) return;
+    if (!this.isPaused || this.length > this.pauseAbove / 2) return;
     this.isPaused = false;
     this.call!.resume();
   }
