@@ -5,6 +5,7 @@ import { Degrade, RateLimit, RateLimitModule, type RateLimitModuleInput } from '
 import { freePort } from '../support/free-port.js';
 import { stopAll } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { attackedMessages, attackedWire, attacks } from '../support/nest/attacked.js';
 import { startMessages, type MessageApp } from '../support/nest/message-app.js';
 import { WIRES, type Wire } from '../support/nest/message-wires.js';
 import { LogLines } from '../support/nest/warnings.js';
@@ -84,37 +85,59 @@ function isRefused(answer: unknown): boolean {
 }
 
 describe.each(['tcp', 'redis', 'nats', 'mqtt', 'rmq'])('over %s', (name) => {
-  const log = new LogLines();
-  const unhandled: unknown[] = [];
-  const listen = (error: unknown): void => void unhandled.push(error);
-  let app: MessageApp;
-
+  let wire: Wire;
   beforeAll(async () => {
-    process.on('unhandledRejection', listen);
-    app = await startMessages(await WIRES[name]!(), 'stand-alone', {
-      imports: [RateLimitModule.forRoot(LIMITS)],
-      controllers: [Orders],
-    });
-    log.start();
+    wire = await WIRES[name]!();
   }, 120_000);
+  afterAll(stopAll);
 
-  afterAll(async () => {
-    log.stop();
-    process.off('unhandledRejection', listen);
-    await app?.close();
-    await stopAll();
+  describe('odd payloads', () => {
+    const log = new LogLines();
+    const unhandled: unknown[] = [];
+    const listen = (error: unknown): void => void unhandled.push(error);
+    let app: MessageApp;
+
+    beforeAll(async () => {
+      process.on('unhandledRejection', listen);
+      app = await startMessages(wire, 'stand-alone', {
+        imports: [RateLimitModule.forRoot(LIMITS)],
+        controllers: [Orders],
+      });
+      log.start();
+    });
+
+    afterAll(async () => {
+      log.stop();
+      process.off('unhandledRejection', listen);
+      await app?.close();
+    });
+
+    /** What was answered, or the code of the error. */
+    const ask = (pattern: string, data: unknown): Promise<unknown> =>
+      app.send(pattern, data as object).catch((error: unknown) => error);
+
+    describe.each(Object.keys(ODD))('%s', (what) => {
+      it.each(PATTERNS)('gets an answer of %s that is no fault of ours', async (pattern) => {
+        const answer = await ask(pattern, ODD[what]);
+        if (!isRefused(answer)) expect(answer).toEqual({ ok: true });
+        expect([log.stacks, unhandled]).toEqual([[], []]);
+      });
+    });
   });
 
-  /** What was answered, or the code of the error. */
-  const ask = (pattern: string, data: unknown): Promise<unknown> =>
-    app.send(pattern, data as object).catch((error: unknown) => error);
-
-  describe.each(Object.keys(ODD))('%s', (what) => {
-    it.each(PATTERNS)('gets an answer of %s that is no fault of ours', async (pattern) => {
-      const answer = await ask(pattern, ODD[what]);
-      if (!isRefused(answer)) expect(answer).toEqual({ ok: true });
-      expect([log.stacks, unhandled]).toEqual([[], []]);
+  describe('attacks', () => {
+    const clock = new ManualClock();
+    const log = new LogLines();
+    let app: MessageApp;
+    beforeAll(async () => {
+      app = await startMessages(wire, 'stand-alone', attackedMessages(clock));
+      log.start();
     });
+    afterAll(async () => {
+      log.stop();
+      await app?.close();
+    });
+    attacks(clock, log, () => attackedWire(app));
   });
 });
 
