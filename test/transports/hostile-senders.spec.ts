@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { Controller, type INestApplicationContext } from '@nestjs/common';
+import { Controller, Get, type INestApplicationContext } from '@nestjs/common';
 import { Args, Field, GraphQLModule, ObjectType, Query, Resolver } from '@nestjs/graphql';
 import { GrpcMethod, Transport } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
@@ -20,6 +20,7 @@ import {
 } from '../support/nest/attacked.js';
 import { GrpcClients, type GrpcMessage } from '../support/nest/grpc-clients.js';
 import { startHttp } from '../support/nest/http-apps.js';
+import { startHttpWire } from '../support/nest/http-wires.js';
 import { startMessages, startService } from '../support/nest/message-app.js';
 import { WIRES } from '../support/nest/message-wires.js';
 import { LogLines } from '../support/nest/warnings.js';
@@ -31,6 +32,7 @@ interface StartedApp extends AttackedApp {
 
 /** Each starts an application of its own. Messages over brokers are in odd-payloads, where the brokers run. */
 const APPS: Record<string, (clock: ManualClock) => Promise<StartedApp>> = {
+  'HTTP/2': startHttp2,
   grpc: startGrpc,
   'socket.io': startSockets,
   GraphQL: startGraphql,
@@ -60,6 +62,21 @@ async function startKafka(clock: ManualClock): Promise<StartedApp> {
     attackedMessages(clock),
   );
   return { ...attackedWire(messages), close: () => messages.close() };
+}
+
+async function startHttp2(clock: ManualClock): Promise<StartedApp> {
+  const wire = await startHttpWire('fastify on HTTP/2', {
+    imports: [RateLimitModule.forRoot(attackedLimits(clock))],
+    controllers: [attackedHandlers((_, route) => Get(route), Controller())],
+  });
+  return {
+    app: wire.app,
+    ask: async (route, words) => {
+      const headers = { words: encodeURIComponent(words) };
+      return told((await wire.ask(`/${route}`, { headers })).json);
+    },
+    close: () => wire.close(),
+  };
 }
 
 async function startGrpc(clock: ManualClock): Promise<StartedApp> {

@@ -23,7 +23,7 @@ import { type LogLines } from './warnings.js';
 
 /**
  * What callers of every transport try: promises where values are expected (H5), words for the log (M2), and one
- * policy for two keys or at two prices (M3). HTTP has its own in test/limits/hostile-callers.
+ * policy for two keys or at two prices (M3). HTTP/1 has its own in test/limits/hostile-callers.
  */
 
 interface Payload {
@@ -31,9 +31,17 @@ interface Payload {
   known?: boolean;
 }
 
+interface HttpRequest {
+  readonly headers: Record<string, string>;
+  attack?: Payload;
+}
+
 function payloadOf(context: ExecutionContext): Payload {
-  const isFirst = context.getType<string>() === 'rpc';
-  return context.getArgByIndex<Payload>(isFirst ? 0 : 1);
+  const first = context.getArgByIndex<HttpRequest & Payload>(0);
+  const type = context.getType<string>();
+  if (type === 'http')
+    return (first.attack ??= { words: decodeURIComponent(first.headers.words!) });
+  return type === 'rpc' ? first : context.getArgByIndex<Payload>(1);
 }
 const wordsOf = (context: ExecutionContext): string => payloadOf(context).words;
 
