@@ -108,7 +108,7 @@ async function startSockets(clock: ManualClock): Promise<StartedApp> {
   const bind = (_: object, route: string): MethodDecorator => SubscribeMessage(route);
   const http = await startHttp('express', {
     imports: [RateLimitModule.forRoot(attackedLimits(clock))],
-    providers: [attackedHandlers(bind, WebSocketGateway() as ClassDecorator)],
+    providers: [attackedHandlers(bind, WebSocketGateway())],
   });
   const socket: Socket = io(http.url, { transports: ['websocket'], forceNew: true });
   await until(() => socket.connected, { what: 'a connection' });
@@ -143,7 +143,7 @@ async function startGraphql(clock: ManualClock): Promise<StartedApp> {
         includeStacktraceInErrorResponses: false,
       }),
     ],
-    providers: [attackedHandlers(bind, Resolver() as ClassDecorator)],
+    providers: [attackedHandlers(bind, Resolver())],
   });
   return {
     app: http.app,
