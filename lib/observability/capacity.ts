@@ -24,8 +24,14 @@ export interface Use {
 
 const MOST_BUSIEST = 3;
 
-const peakOf = (slot: Slot, figure: UseFigure): number =>
-  figure === 'used' ? slot.peakUsed : slot.peak;
+/**
+ * The busiest minute of an hour. While the first minute of a process goes on, or where it began in the middle of one,
+ * that minute is not whole; and no hour's busiest minute is quieter than the hour.
+ */
+export function peakOf(slot: Slot, figure: UseFigure): number {
+  const average = slot.spanMs > 0 ? (slot[figure] * 1000) / slot.spanMs : 0;
+  return Math.max(figure === 'used' ? slot.peakUsed : slot.peak, average);
+}
 
 /** How much was used in these hours; undefined if there is no data. */
 export function useOf(hours: readonly (Slot | undefined)[], figure: UseFigure): Use | undefined {

@@ -1,4 +1,4 @@
-import { dailyPeaks, forecast, useOf, type Forecast, type UseFigure } from './capacity.js';
+import { dailyPeaks, forecast, peakOf, useOf, type Forecast, type UseFigure } from './capacity.js';
 import { type Slot } from './rings.js';
 import { OTHER } from './series-table.js';
 import { type Series } from './series.js';
@@ -85,9 +85,6 @@ export function capacityReport(input: ReportInput): CapacityReport {
 
 const figureOf = (kind: Series['kind'], { apps }: CapacityLimits): UseFigure =>
   kind === 'policy' || Object.keys(apps).length === 0 ? 'count' : 'used';
-
-const peakOf = (slot: Slot, figure: UseFigure): number =>
-  figure === 'used' ? slot.peakUsed : slot.peak;
 
 function rowOf(
   { kind, of, hours }: Series,

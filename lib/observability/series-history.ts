@@ -1,3 +1,4 @@
+import { peakOf } from './capacity.js';
 import { type Ring, type Slot } from './rings.js';
 import { type Horizon } from './series.js';
 
@@ -58,7 +59,7 @@ export function historyOf(
     used: column((slot) => perSecond(slot.used, slot)),
     p50Ms: column(({ p50 }) => p50 / 1000),
     p99Ms: column(({ p99 }) => p99 / 1000),
-    peak: column(({ peak }) => peak),
+    peak: column((slot) => peakOf(slot, 'count')),
   };
 }
 

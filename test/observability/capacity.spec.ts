@@ -31,6 +31,16 @@ describe('use', () => {
     expect(useOf(hours, 'count')!.peak).toBe(133.5);
   });
 
+  it('has a peak that is not below its average while the first minute goes on', () => {
+    const series = new Series('total', undefined, { hours: true });
+    for (let second = 0; second < 10; second++) {
+      series.add(second * 1e6, 1000, { ...noCounts(), count: 50, used: 100 });
+    }
+    const hours = series.hours!.last(10e6);
+    expect(useOf(hours, 'used')).toMatchObject({ peak: 100, average: 100, p95: 100 });
+    expect(useOf(hours, 'count')).toMatchObject({ peak: 50, average: 50 });
+  });
+
   it('is not known without data', () => {
     expect(useOf([undefined, undefined], 'used')).toBeUndefined();
   });
