@@ -1,10 +1,10 @@
-import { LogLinear } from '../common/histogram.js';
+import { type LogLinear } from '../common/histogram.js';
 import { LEVELS, REASONS, type RecoveryPhase } from '../degradation/core/contract.js';
 import { type BreakerKind } from '../protection/breaker-state.js';
 import { type ResourceCounts } from '../protection/resource-stats.js';
 import { FAILURE_KINDS, STORE_OPS } from '../stores/call-times.js';
 import { type NodeMode } from '../local/lease-calls.js';
-import { OTHER, type NamedKind } from './series-table.js';
+import { type NamedKind } from './series-table.js';
 import { type Facts } from './sources.js';
 
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
@@ -57,7 +57,8 @@ export interface MetricNames {
 
 type Add = (value: number | LogLinear, ...labels: string[]) => void;
 
-interface Definition extends FamilyInfo {
+/** A metric, and how it is read. */
+export interface Definition extends FamilyInfo {
   read(facts: Facts, names: MetricNames, add: Add): void;
 }
 
@@ -75,7 +76,7 @@ const SOURCES = ['local', 'store', 'fallback'] as const;
 const isOn = (one: string, other: string): number => (one === other ? 1 : 0);
 
 /** All metrics, in the order in which they are shown. A part that is not there adds nothing, and so has none. */
-const DEFINITIONS: readonly Definition[] = [
+export const DEFINITIONS: readonly Definition[] = [
   {
     name: 'weir_requests_total',
     otel: 'weir.requests',
@@ -783,60 +784,3 @@ const sumOf = (counts: Readonly<Record<string, number>>): number =>
 
 /** All metrics that there can be; for those who have to name them beforehand. */
 export const FAMILIES: readonly FamilyInfo[] = DEFINITIONS;
-
-/**
- * Makes metrics of facts. A counter that is a difference of others never shows less than it has shown: what
- * reads it would take that for a restart.
- */
-export class FamilyReader {
-  private readonly highest = new Map<string, number>();
-
-  read(facts: Facts, names: MetricNames): Family[] {
-    return DEFINITIONS.map((definition) => this.family(definition, facts, names)).filter(
-      ({ samples }) => samples.length > 0,
-    );
-  }
-
-  private family(definition: Definition, facts: Facts, names: MetricNames): Family {
-    const samples = new Map<string, { labels: readonly string[]; value: number | LogLinear }>();
-    definition.read(facts, names, (value, ...labels) => {
-      const id = labels.join('\n');
-      const known = samples.get(id);
-      if (known === undefined) samples.set(id, { labels, value });
-      else known.value = added(known.value, value, labels.includes(OTHER));
-    });
-    const { name, otel, unit, kind, help, labels } = definition;
-    const all = [...samples.values()];
-    if (DIFFERENCES.has(name)) for (const sample of all) this.keepHighest(name, sample);
-    return { name, otel, unit, kind, help, labels, samples: all };
-  }
-
-  private keepHighest(
-    name: string,
-    sample: { labels: readonly string[]; value: number | LogLinear },
-  ): void {
-    const id = `${name}\n${sample.labels.join('\n')}`;
-    const highest = Math.max(this.highest.get(id) ?? 0, sample.value as number);
-    this.highest.set(id, highest);
-    sample.value = highest;
-  }
-}
-
-/** A later guard turns a request away that an earlier one let pass; a message stands in for a missing answer. */
-const DIFFERENCES: ReadonlySet<string> = new Set(['weir_requests_total', 'weir_unanswered_total']);
-
-function added(
-  before: number | LogLinear,
-  value: number | LogLinear,
-  isOther: boolean,
-): number | LogLinear {
-  if (typeof before === 'number' || typeof value === 'number') {
-    return (before as number) + (value as number);
-  }
-  if (!isOther) return value;
-  // The first of several is still the histogram of a resource itself, which must not be written to.
-  const sum = new LogLinear();
-  sum.merge(before);
-  sum.merge(value);
-  return sum;
-}

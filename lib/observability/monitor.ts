@@ -9,7 +9,8 @@ import { type Alerting } from './alerts/alerting.js';
 import { type EarlySignal } from './alerts/early.js';
 import { type RuleName } from './alerts/rule-names.js';
 import { textOf } from './export/text.js';
-import { FamilyReader, type Family } from './families.js';
+import { type Family } from './families.js';
+import { FamilyReader } from './family-reader.js';
 import { libraryVersion } from './library-version.js';
 import { type MonitorOptions } from './monitor-options.js';
 import {
