@@ -1,5 +1,5 @@
 import { type ExecutionContext, type OnApplicationShutdown, type Provider } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, ModuleRef } from '@nestjs/core';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { newNodeId } from '../common/ids.js';
 import { quoted } from '../common/quoted.js';
@@ -65,6 +65,7 @@ export class DegradeParts implements OnApplicationShutdown {
     private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
     private readonly log: DegradationLog,
     private readonly protection: Pick<Protection, 'on'>,
+    private readonly config?: ApplicationConfig,
   ) {
     this.clock = options.clock ?? new SystemClock();
     this.settings = checkDegradeModule(options.degradation);
@@ -140,6 +141,7 @@ export class DegradeParts implements OnApplicationShutdown {
         log.unnamedCaller(route);
       },
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
+      pathConfig: this.config,
       refused: log.refused,
       hidden: log.hiddenError,
     });
@@ -177,7 +179,10 @@ export const degradationProviders: Provider[] = [
   ),
   provide(
     DegradeParts,
-    [OPTIONS, RouteTable, ModuleRef, HandlerExplorer, DegradationLog, Protection],
+    [
+      ...[OPTIONS, RouteTable, ModuleRef, HandlerExplorer, DegradationLog, Protection],
+      { token: ApplicationConfig, optional: true },
+    ],
     (
       options: DegradationModuleOptions,
       table: RouteTable,
@@ -185,7 +190,8 @@ export const degradationProviders: Provider[] = [
       explorer: HandlerExplorer,
       log: DegradationLog,
       protection: Protection,
-    ) => new DegradeParts(options, table, modules, explorer, log, protection),
+      config: ApplicationConfig | undefined,
+    ) => new DegradeParts(options, table, modules, explorer, log, protection, config),
   ),
   provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
   provide(

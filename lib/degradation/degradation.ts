@@ -69,9 +69,15 @@ export class Degradation {
     questions: Iterable<Question>,
     load: (question: Question) => unknown,
   ): Promise<WarmUpReport> {
-    const { keys, levels } = this.routes.get(route);
+    const found = this.routes.get(route);
+    const { keys, levels } = found;
     const byKey = new Map(Array.from(questions, (question) => [keys.keyFor(question), question]));
-    return this.core().caches.warmUp(levels, byKey.keys(), (key) => load(byKey.get(key)!));
+    return this.core().caches.warmUp(levels, byKey.keys(), async (key) => {
+      const question = byKey.get(key)!;
+      const answer = await load(question);
+      found.warmed(question);
+      return answer;
+    });
   }
 
   /**

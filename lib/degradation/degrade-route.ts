@@ -17,6 +17,7 @@ import {
   type DegradeContext,
   type DegradeOptions,
   type WarmQuestions,
+  type WarmUpEntry,
 } from './degrade-options.js';
 import { DegradedException } from './degraded.exception.js';
 import { type RouteAnswers } from './route-answers.js';
@@ -63,6 +64,8 @@ export interface DegradeRouteParts {
   readonly levels: RouteLevels;
   readonly keys: AnswerKeys;
   readonly answers: RouteAnswers;
+  /** Called for a question whose answer was put into the caches without a request. */
+  readonly warmed: (question: WarmUpEntry) => void;
   readonly deadlines: RouteDeadlines;
   readonly clock: Clock;
   readonly hidden: (route: string, error: unknown) => void;
@@ -114,6 +117,11 @@ export class DegradeRoute implements RouteDeadlines {
   async warmQuestions(): Promise<WarmQuestions> {
     const { options, controller } = this.parts;
     return (await options.warm?.((await controller()) as never)) ?? [];
+  }
+
+  /** The caches have an answer to it from now on. */
+  warmed(question: WarmUpEntry): void {
+    this.parts.warmed(question);
   }
 
   isRead(context: ExecutionContext, transport: Substitutes): boolean {

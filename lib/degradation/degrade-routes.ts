@@ -18,6 +18,7 @@ import {
   type RouteAnswersParts,
 } from './route-answers.js';
 import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
+import { addressesOf, type PathConfig } from './warm-addresses.js';
 
 export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
   readonly table: Pick<RouteTable, 'planOf'>;
@@ -31,6 +32,8 @@ export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
   readonly unnamed: (route: string) => void;
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
+  /** Undefined where nothing is served over HTTP. */
+  readonly pathConfig?: PathConfig | undefined;
   /** The decorator stands on the class and on the method. */
   readonly isBoundTwice: (type: object, handler: object) => boolean;
   readonly deadlines: DefaultDeadlines;
@@ -121,7 +124,8 @@ export class DegradeRoutes {
     const resource = options.resource ?? id;
     const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
     const levels = levelsOf(recovery.resource, options, parts.controllers);
-    const place = routePlaceOf(type, handler, method, parts.pathsOf(type, handler));
+    const paths = parts.pathsOf(type, handler);
+    const place = routePlaceOf(type, handler, method, paths);
     const unnamed = (): void => parts.unnamed(id);
     const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
     this.queues ??= new DeadlineQueues(parts.clock);
@@ -132,6 +136,10 @@ export class DegradeRoutes {
       controller: () => parts.controllers.apart(type),
       hidden: parts.hidden,
       answers: new RouteAnswers(id, keys, levels.usual, { ...parts, kept: this.kept }, this.long),
+      warmed: (question) => {
+        if (place.verb !== 'GET') return;
+        this.kept.add(() => addressesOf(paths, question, parts.pathConfig));
+      },
       deadlines: this.queues.of(at, options, this.usual ?? parts.deadlines),
       isBoundTwice: parts.isBoundTwice(type, handler),
     });

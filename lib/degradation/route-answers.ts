@@ -66,7 +66,7 @@ export class RouteAnswers {
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
     if (!caches.store(this.levels, key, value)) return refused(this.route);
-    this.parts.kept.add(() => transport.fingerprintOf(context));
+    this.parts.kept.add(() => [transport.fingerprintOf(context)]);
   }
 }
 
@@ -84,10 +84,11 @@ export class KeptQuestions {
     this.questions ??= new Lru(MOST_KEPT);
   }
 
-  add(questionOf: () => string): void {
+  add(questionsOf: () => readonly string[]): void {
     if (this.questions === undefined) return;
-    const question = questionOf();
-    if (isPlainKey(question)) this.questions.set(ownText(question), true);
+    for (const question of questionsOf()) {
+      if (isPlainKey(question)) this.questions.set(ownText(question), true);
+    }
   }
 
   has(question: string): boolean {

@@ -70,15 +70,17 @@ export class RouteWarming {
       if (errors.length === 0) errors.push(error);
     };
     for (const route of routes) {
-      const loads = new Map<string, WarmQuestion['load']>();
+      const loads = new Map<string, WarmQuestion>();
       const wrong = (error: unknown): void => {
         failed++;
         note(error);
       };
-      const load = (key: string): unknown => {
-        const one = loads.get(key)!;
+      const load = async (key: string): Promise<unknown> => {
+        const question = loads.get(key)!;
         loads.delete(key);
-        return one();
+        const answer = await question.load();
+        route.warmed(question);
+        return answer;
       };
       const keys = keysOf(route, loads, wrong);
       const report = await this.parts.caches().warmUp(route.levels, keys, load, note);
@@ -94,7 +96,7 @@ export class RouteWarming {
 /** An impossible question is reported, and the next one follows. */
 async function* keysOf(
   route: DegradeRoute,
-  loads: Map<string, WarmQuestion['load']>,
+  loads: Map<string, WarmQuestion>,
   wrong: (error: unknown) => void,
 ): AsyncGenerator<string> {
   for await (const question of await route.warmQuestions()) {
@@ -103,7 +105,7 @@ async function* keysOf(
         throw new InvalidArgumentError('warm', question, "questions with a function 'load'");
       }
       const key = route.keys.keyFor(question);
-      loads.set(key, question.load);
+      loads.set(key, question);
       yield key;
     } catch (error) {
       wrong(error);

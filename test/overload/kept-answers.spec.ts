@@ -6,8 +6,11 @@ import {
   Param,
   Post,
   UseGuards,
+  VERSION_NEUTRAL,
+  VersioningType,
   type CanActivate,
   type ExecutionContext,
+  type VersioningOptions,
 } from '@nestjs/common';
 import {
   Degradation,
@@ -18,6 +21,7 @@ import {
   RateLimitModule,
 } from 'nestjs-weir';
 import { KeptQuestions } from '../../lib/degradation/route-answers.js';
+import { addressesOf, type PathConfig } from '../../lib/degradation/warm-addresses.js';
 import { HalfSlice, type Refused } from '../../lib/overload/half-slice.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
@@ -51,7 +55,13 @@ class Pages {
   }
 
   @Get('products/:id')
-  @Degrade({ level4: { id: 'any' } })
+  @Degrade({
+    level4: { id: 'any' },
+    warm: () => [
+      { params: { id: 'a b' }, query: { color: 'red' }, load: () => ({ id: 'warm' }) },
+      { params: { id: 'c' }, load: () => Promise.reject(new Error('away')) },
+    ],
+  })
   product(@Param('id') id: string): object {
     calls.push(id);
     return { id };
@@ -134,6 +144,19 @@ describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) =>
     expect(server.app.get(Degradation).stats().fallbacks.answers[1].overload).toBe(1);
   });
 
+  it('gets an answer that was only warmed, and that nobody has asked for', async () => {
+    const degradation = server.app.get(Degradation);
+    await degradation.warm();
+    await degradation.warmUp('Pages.product', [{ params: { id: '7' } }], () => ({ id: 'seven' }));
+    await fill();
+    const first = await server.get('/products/a%20b?color=red');
+    expect([first.status, await first.json()]).toEqual([200, { id: 'warm' }]);
+    const second = await server.get('/products/7');
+    expect([second.status, await second.json()]).toEqual([200, { id: 'seven' }]);
+    expect(await status('/products/c')).toBe(503);
+    expect(calls).toEqual([]);
+  });
+
   it('gets nothing else: neither another level, nor what nobody has asked before', async () => {
     await status('/products/1');
     await fill();
@@ -168,13 +191,55 @@ describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) =>
   });
 });
 
+describe('the addresses of a question that nobody has put', () => {
+  const configOf = (prefix: string, type?: VersioningType): PathConfig => ({
+    getGlobalPrefix: () => prefix,
+    getVersioning: () => (type === undefined ? undefined : ({ type } as VersioningOptions)),
+  });
+
+  it.each<[string, Parameters<typeof addressesOf>, string[]]>([
+    ['a path alone', [[{ path: '/shop' }], {}, undefined], ['/shop']],
+    [
+      'parameters and a query',
+      [
+        [{ path: '/shop/:id' }],
+        { params: { id: 'a/b' }, query: { q: ['x y', 2], on: true } },
+        undefined,
+      ],
+      ['/shop/a%2Fb?q=x%20y&q=2&on=true'],
+    ],
+    ['with and without the prefix', [[{ path: '/a' }], {}, configOf('/api/')], ['/a', '/api/a']],
+    [
+      'by version',
+      [[{ path: '/a', version: ['1', VERSION_NEUTRAL] }], {}, configOf('api', VersioningType.URI)],
+      ['/v1/a', '/api/v1/a', '/a', '/api/a'],
+    ],
+    [
+      'by a version that only a header shows',
+      [[{ path: '/a', version: '1' }], {}, configOf('', VersioningType.HEADER)],
+      ['/a'],
+    ],
+    [
+      'the one of several paths that is meant, which is whole',
+      [[{ path: '/a' }, { path: '/b' }], { path: '/api/b version 2' }, configOf('api')],
+      ['/api/b'],
+    ],
+    ['none of a parameter that is missing', [[{ path: '/:id' }], {}, undefined], []],
+    ['none of a wildcard', [[{ path: '/files/*path' }], { params: { path: 'x' } }, undefined], []],
+    ['none of a query of objects', [[{ path: '/a' }], { query: { q: { x: 1 } } }, undefined], []],
+    ['none with a body', [[{ path: '/a' }], { body: 1 }, undefined], []],
+  ])('are %s', (_, asked, addresses) => {
+    expect(addressesOf(...asked)).toEqual(addresses);
+  });
+});
+
 describe('the questions whose answers are kept', () => {
   it('are the last ten thousand, and none where nobody will ask', () => {
     const kept = new KeptQuestions();
-    kept.add(() => '/early');
+    kept.add(() => ['/early']);
     kept.remember();
-    for (let i = 0; i < 10_001; i++) kept.add(() => `/products/${i}`);
-    kept.add(() => `/${'long'.repeat(10_000)}`);
+    for (let i = 0; i < 10_001; i++) kept.add(() => [`/products/${i}`]);
+    kept.add(() => [`/${'long'.repeat(10_000)}`]);
     expect(
       ['/early', '/products/0', `/${'long'.repeat(10_000)}`].some((one) => kept.has(one)),
     ).toBe(false);

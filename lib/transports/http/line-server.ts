@@ -54,6 +54,8 @@ export class LineServer {
     clock: Pick<Clock, 'now' | 'soon'>,
   ) {
     this.refusals = new Refusals(overload.settings, problemBase);
+    // Applications warm their caches while they start.
+    if (overload.isOn) kept.remember();
     this.halfSlice = new HalfSlice(
       () => overload.settings.line.sliceMicros,
       clock,

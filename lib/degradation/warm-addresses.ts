@@ -1,0 +1,76 @@
+import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
+import { type ApplicationConfig } from '@nestjs/core';
+import { type ServedPath } from '../limits/route-place.js';
+import { type WarmUpEntry } from './degrade-options.js';
+
+/** How an application puts its paths together. */
+export type PathConfig = Pick<ApplicationConfig, 'getGlobalPrefix' | 'getVersioning'>;
+
+const PARAM = /^:(\w+)$/;
+/** Wildcards, groups and optional parts: what callers write there nobody can tell. */
+const PATTERN = /[*:(){}[\]?+]/;
+
+/**
+ * The addresses that callers write for a question that none has put yet, in the usual spelling. A prefix may not be
+ * that of all routes, so both are told; of an address that nobody asks for nothing is lost.
+ */
+export function addressesOf(
+  paths: readonly ServedPath[],
+  question: WarmUpEntry,
+  config: PathConfig | undefined,
+): string[] {
+  if (question.body !== undefined) return [];
+  const search = searchOf(question.query ?? {});
+  if (search === undefined) return [];
+  const prefix = (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
+  const patterns =
+    question.path === undefined
+      ? paths.flatMap((path) => versioned(path, config))
+      : [question.path.replace(/ version .*$/, '')];
+  return patterns.flatMap((pattern) => {
+    const path = filled(pattern, question.params ?? {});
+    if (path === undefined) return [];
+    const own = `${path}${search}`;
+    return prefix === '' || question.path !== undefined ? [own] : [own, `/${prefix}${own}`];
+  });
+}
+
+function versioned({ path, version }: ServedPath, config: PathConfig | undefined): string[] {
+  const versioning = config?.getVersioning();
+  if (version === undefined || versioning?.type !== VersioningType.URI) return [path];
+  const { prefix = 'v' } = versioning;
+  return [version]
+    .flat()
+    .map((one) =>
+      one === VERSION_NEUTRAL ? path : `/${prefix === false ? '' : prefix}${String(one)}${path}`,
+    );
+}
+
+/** Undefined where a part of it is not known. */
+function filled(pattern: string, params: Readonly<Record<string, unknown>>): string | undefined {
+  const segments: string[] = [];
+  for (const segment of pattern.split('/')) {
+    const [, name] = PARAM.exec(segment) ?? [];
+    const value = name === undefined ? undefined : textOf(params[name]);
+    if (name === undefined ? PATTERN.test(segment) : value === undefined) return undefined;
+    segments.push(value ?? segment);
+  }
+  return segments.join('/');
+}
+
+function searchOf(query: Readonly<Record<string, unknown>>): string | undefined {
+  const pairs: string[] = [];
+  for (const [name, values] of Object.entries(query)) {
+    for (const value of [values].flat()) {
+      const text = textOf(value);
+      if (text === undefined) return undefined;
+      pairs.push(`${encodeURIComponent(name)}=${text}`);
+    }
+  }
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? encodeURIComponent(value)
+    : undefined;
