@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
 import { SystemClock } from '../common/clock.js';
 import { ModuleMissingError } from '../common/errors.js';
 import { RateLimitConfig } from '../config/rate-limit-config.js';
@@ -9,6 +10,7 @@ import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { provide } from '../requests/module-tokens.js';
 import { Dashboard } from './dashboard.js';
+import { DashboardPlace } from './dashboard-place.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { checkDashboard, type DashboardInput } from './dashboard.options.js';
 
@@ -42,13 +44,19 @@ export class RateLimitDashboardModule {
         });
       },
     );
+    const place = provide(
+      DashboardPlace,
+      [RateLimitMonitor, Overload, ApplicationConfig].map(optional),
+      (monitor?: RateLimitMonitor, line?: Overload, config?: ApplicationConfig) =>
+        new DashboardPlace(options.path, monitor, line, config),
+    );
     const controllers = [viewController(options)];
     if (options.write !== undefined) controllers.push(changeController(options));
     return {
       module: RateLimitDashboardModule,
       imports: options.imports,
       controllers,
-      providers: [dashboard],
+      providers: [dashboard, place],
     };
   }
 }

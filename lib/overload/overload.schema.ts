@@ -85,7 +85,7 @@ export const overloadSchema = group({
   ),
   exempt: field(
     texts(isPaths, SOME_PATHS),
-    'Paths that are read (GET, HEAD) without the line',
+    'Paths that are read (GET, HEAD) without the line; /ops/* stands for all below /ops/',
     defaults.exempt,
   ),
   retryAfter: field(

@@ -120,6 +120,11 @@ export class Overload extends Admission {
     return this.hub.on(name, listener);
   }
 
+  /** Requests to that path, and all below it, pass without the line. @internal */
+  exemptOwn(path: string): void {
+    this.tiers.addOwn(path);
+  }
+
   /** The place of a request's tier, 0 the highest; -1 if it passes without the line. @internal */
   tierOf(question: TierQuestion): number {
     return this.tiers.placeOf(question);

@@ -66,7 +66,7 @@ export class OverloadOptions {
   maxInFlight?: number;
   /** Highest first. They count only where the module has `tier`. */
   tiers: readonly string[] = ['S', 'A', 'B', 'C'];
-  /** Paths that are read (GET, HEAD) without the line. */
+  /** Paths that are read (GET, HEAD) without the line; `/ops/*` stands for all below `/ops/`. */
   exempt: readonly string[] = ['/health', '/healthz', '/livez', '/readyz', '/metrics'];
   /** Refusals name this to twice as much, so that callers do not return together. */
   retryAfter: Duration = '1s';
@@ -98,6 +98,8 @@ export interface OverloadSettings {
   readonly line: LineSettings;
   readonly tiers: readonly string[];
   readonly exempt: ReadonlySet<string>;
+  /** Beginnings of paths, each with a / at its end. */
+  readonly exemptBelow: readonly string[];
   readonly retryAfterMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly tickMs: number;
@@ -115,12 +117,15 @@ export const [LEAST_TICK_MS, MOST_TICK_MS] = [100, 10_000];
 export const A_SLICE = `a duration from ${LEAST_SLICE_MS} to ${MOST_SLICE_MS} ms, less than target`;
 export const A_TICK = `a duration from ${LEAST_TICK_MS} ms to ${MOST_TICK_MS / 1000} s`;
 export const SOME_TIERS = `1 to ${MOST_TIERS} different names, none of them '${EXEMPT}'`;
-export const SOME_PATHS = `up to ${MOST_EXEMPT} paths that begin with /`;
+export const SOME_PATHS = `up to ${MOST_EXEMPT} paths such as /health, or /ops/* for all below it`;
 export const SOME_HEADERS = `up to ${MOST_HEADERS} headers by name, their values texts of one line`;
 export const A_WEIGHT = 'a number from 0 to 1';
 export const WEIGHTS_OF_1 = 'weights that add up to 1';
 export const A_THRESHOLD = 'a number from 0 to less than 1';
 export const A_FLOOR = 'a number above 0, at most 1';
+
+/** Without a query, which is no part of it; all of `/*` would be no line at all. */
+const PATH = /^\/(?:[^*?#\s]+\/\*|[^*?#\s]*)$/;
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,256}$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]{0,4096}$/;
@@ -140,7 +145,7 @@ export const isTiers = (tiers: unknown): tiers is readonly string[] =>
 export const isPaths = (paths: unknown): paths is readonly string[] =>
   Array.isArray(paths) &&
   paths.length <= MOST_EXEMPT &&
-  paths.every((path) => typeof path === 'string' && path.startsWith('/'));
+  paths.every((path) => typeof path === 'string' && PATH.test(path));
 
 export const isHeaders = (headers: unknown): headers is Readonly<Record<string, string>> =>
   typeof headers === 'object' &&
@@ -173,7 +178,8 @@ export function checkOverload(input: OverloadInput, at = 'overload'): OverloadSe
     enabled: options.enabled,
     line: lineOf(options, at),
     ...{ tiers, headers },
-    exempt: new Set(exempt),
+    exempt: new Set(exempt.filter((path) => !path.endsWith('*'))),
+    exemptBelow: exempt.flatMap((path) => (path.endsWith('*') ? path.slice(0, -1) : [])),
     retryAfterMs: durationMs(options.retryAfter, `${at}.retryAfter`),
     tickMs: tickOf(options.tick, `${at}.tick`),
     score: scoreOf(options.score, `${at}.score`),

@@ -12,12 +12,15 @@ export const PASSES = -1;
 /** Why a tier could not be told. */
 export type TierFault = 'throws' | 'promise' | 'type' | 'name';
 
-type Figures = Pick<OverloadSettings, 'tiers' | 'exempt'>;
+type Figures = Pick<OverloadSettings, 'tiers' | 'exempt' | 'exemptBelow'>;
 
 /** The tier of each request, by its place in the order of tiers: 0 is the highest. */
 export class Tiers {
   private places: ReadonlyMap<string, number> = new Map();
   private exempt: ReadonlySet<string> = new Set();
+  private exemptBelow: readonly string[] = [];
+  /** Pages of the library, which are needed most when there is no time. */
+  private readonly own: string[] = [];
   private lowest = 0;
   faults = 0;
 
@@ -40,6 +43,12 @@ export class Tiers {
     this.places = new Map(names.map((name, place) => [name, place]));
     this.lowest = names.length - 1;
     this.exempt = figures.exempt;
+    this.exemptBelow = figures.exemptBelow;
+  }
+
+  /** The page at that path passes, and all below it, by any method. */
+  addOwn(path: string): void {
+    this.own.push(path);
   }
 
   /** True if this says all that there is to be asked: no question has to be put together. */
@@ -49,7 +58,20 @@ export class Tiers {
 
   /** Whether it is one of the paths that pass. */
   isExemptPath(method: string, path: string): boolean {
-    return (method === 'GET' || method === 'HEAD') && this.exempt.has(path);
+    if (this.isOwn(path)) return true;
+    if (method !== 'GET' && method !== 'HEAD') return false;
+    if (this.exempt.has(path)) return true;
+    for (const beginning of this.exemptBelow) if (path.startsWith(beginning)) return true;
+    return false;
+  }
+
+  private isOwn(path: string): boolean {
+    for (const own of this.own) {
+      if (path.startsWith(own) && (path.length === own.length || path[own.length] === '/')) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** PASSES, or the place of its tier. */

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { Injectable, RequestMethod, VersioningType, type CanActivate } from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
-import { RateLimitConfig, RateLimiter } from 'nestjs-weir';
+import { Overload, RateLimitConfig, RateLimiter } from 'nestjs-weir';
 import { loopbackOnly, RateLimitDashboardModule, sharedToken } from 'nestjs-weir/dashboard';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
@@ -55,6 +55,23 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     }
     // No address of another server, and nothing that a strict policy would stop.
     expect(html).not.toMatch(/https?:|<script>|style=/);
+  });
+
+  it('does not stand in line, whatever the prefix', async () => {
+    const overload = { enabled: true, maxInFlight: 1, maxWaiting: 1 };
+    const { app, get, send } = await ops(platform, { overload }, WRITABLE, (made) => {
+      made.setGlobalPrefix('api', { exclude: ['page'] });
+    });
+    const { line } = app.get(Overload);
+    line.started();
+    const waits = get('/api/search');
+    await until(() => line.size === 1);
+    expect((await get('/api/search')).status).toBe(503);
+    expect((await get('/api/ops/limits/api/state')).status).toBe(200);
+    const asked = await send('POST', '/api/ops/limits/api/validate', { document: {} });
+    expect(asked.status).not.toBe(503);
+    line.ended();
+    expect((await waits).status).toBe(200);
   });
 
   it('leads from its path to the page, under any prefix and version', async () => {

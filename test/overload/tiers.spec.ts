@@ -99,6 +99,33 @@ describe('the tier of a request', () => {
     expect(tiers.placeOf({ ...question('/health'), transport: 'rpc' })).toBe(0);
   });
 
+  it('is none for all below an exempt path with a star, and for nothing beside it', () => {
+    const tiers = new Tiers(
+      checkOverload({ exempt: ['/health', '/ops/*'] }),
+      () => 'S',
+      undefined,
+      () => {},
+    );
+    const passes = (path: string, method?: string) => tiers.placeOf(question(path, method)) === PASSES;
+    expect(['/ops/', '/ops/a', '/ops/a/b', '/health'].map((path) => passes(path))).toEqual(
+      Array(4).fill(true),
+    );
+    expect(['/ops', '/opsa', '/op/a', '/x/ops/a', '/health/'].map((path) => passes(path))).toEqual(
+      Array(5).fill(false),
+    );
+    expect(passes('/ops/a', 'POST')).toBe(false);
+  });
+
+  it('is none for pages of the library, by any method', () => {
+    const tiers = tiersBy(() => 'S');
+    tiers.addOwn('/api/ops');
+    const passes = (path: string) => tiers.placeOf(question(path, 'PUT')) === PASSES;
+    expect(['/api/ops', '/api/ops/', '/api/ops/api/config'].map(passes)).toEqual([
+      ...[true, true, true],
+    ]);
+    expect(['/api/opsx', '/api', '/ops'].map(passes)).toEqual([false, false, false]);
+  });
+
   it('is not left open by an isExempt that throws', () => {
     const tiers = tiersBy(undefined, () => {
       throw new Error('no');
