@@ -247,6 +247,7 @@ export {
   type QuotaState,
   type ResourceState,
   type SeriesState,
+  type ShownHotKey,
   type ShownKey,
   type StoreState,
   type WatchedState,

@@ -67,7 +67,7 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
   }
 }
 
-/** Who is denied, what is degraded, and which breakers are not closed. */
+/** Who is denied, what is in demand, what is degraded, and which breakers are not closed. */
 function tellFleet(fleet: FleetState, output: Output): void {
   output.log(`\nnow: ${verdict(fleet).text}`);
   const limited = fleet.series.filter(
@@ -79,6 +79,8 @@ function tellFleet(fleet: FleetState, output: Output): void {
     });
     output.log(`\n${table(['limited', 'asked/s', 'denied/s', 'denied'], rows)}`);
   }
+  const hot = (fleet.hotKeys ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
+  if (hot.length > 0) output.log(`\n${table(['policy', 'hot value', 'tokens/period'], hot)}`);
   const resources = fleet.resources.map(({ resource, breaker, phase }) => {
     const levels = fleet.series.find(({ name }) => name === `resource:${resource}`)?.degraded;
     return [resource, breaker, phase, ...(levels ?? [0, 0, 0, 0])];

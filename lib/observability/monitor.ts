@@ -36,6 +36,7 @@ import {
   type FleetState,
   type HealthDetails,
   type MonitorState,
+  type ShownHotKey,
   type ShownKey,
   type StoreState,
 } from './state.js';
@@ -214,6 +215,7 @@ export class Monitor extends RateLimitMonitor {
       nodeCount: facts.limiter.store?.nodes ?? 1,
       series,
       deniedKeys: this.deniedKeys(),
+      hotKeys: this.hotKeys(),
       store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
       quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
       resources,
@@ -326,6 +328,7 @@ export class Monitor extends RateLimitMonitor {
       ...conditionOf(facts),
       series: this.seriesRows(),
       deniedKeys: this.deniedKeys(),
+      hotKeys: this.hotKeys(),
     };
   }
 
@@ -427,14 +430,21 @@ export class Monitor extends RateLimitMonitor {
   }
 
   private deniedKeys(): ShownKey[] {
-    const { keys } = this.options;
-    if (keys === 'off') return [];
+    if (this.options.keys === 'off') return [];
     return this.sources.deniedKeys(SHOWN_KEYS).map(({ policy, key, denied }) => {
-      return { policy, key: keys === 'plain' ? key : this.hashOf(key), denied };
+      return { policy, key: this.shown(key), denied };
     });
   }
 
-  private hashOf(key: string): string {
+  private hotKeys(): ShownHotKey[] {
+    if (this.options.keys === 'off') return [];
+    return this.sources.hotKeys(SHOWN_KEYS).map(({ policy, key, perPeriod }) => {
+      return { policy, key: this.shown(key), perPeriod };
+    });
+  }
+
+  private shown(key: string): string {
+    if (this.options.keys === 'plain') return key;
     return createHmac('sha256', this.salt).update(key).digest('hex').slice(0, SHOWN_HASH);
   }
 }

@@ -8,6 +8,7 @@ import {
   type RateLimiter,
   type RateLimiterStats,
 } from '../limiter/rate-limiter.js';
+import { type HotKey } from '../local/hot-values.js';
 import { type OverloadStats } from '../overload/events.js';
 import { type Protection } from '../protection/protection.js';
 import { type ResourceStats } from '../protection/resource-stats.js';
@@ -153,6 +154,18 @@ export class Sources {
 
   deniedKeys(count: number): DeniedKey[] {
     return this.parts.limiter.deniedKeys?.top(count) ?? [];
+  }
+
+  /** The values that are most in demand, of all policies that look. */
+  hotKeys(count: number): (HotKey & { readonly policy: string })[] {
+    const { limiter } = this.parts;
+    const all = Object.keys(limiter.hotCounts()).flatMap((policy) =>
+      limiter.hotKeys(policy, count).map((one) => ({ policy, ...one })),
+    );
+    return all
+      .filter(({ perPeriod }) => perPeriod > 0)
+      .sort((one, other) => other.perPeriod - one.perPeriod)
+      .slice(0, count);
   }
 
   /** The series that these facts are about. */

@@ -16,6 +16,8 @@ export interface WatchedState {
   readonly series: readonly SeriesState[];
   /** The keys that are denied most; empty with `keys: 'off'`. */
   readonly deniedKeys: readonly ShownKey[];
+  /** Values in demand, of policies with `hot`; shown as denied keys are. Not told by older versions. */
+  readonly hotKeys?: readonly ShownHotKey[];
   /** Undefined where the store is in memory. */
   readonly store: StoreState | undefined;
   /** Undefined where there are no quotas. */
@@ -61,6 +63,13 @@ export interface ShownKey {
   readonly key: string;
   /** About how often, with what is long ago counted less. */
   readonly denied: number;
+}
+
+export interface ShownHotKey {
+  readonly policy: string;
+  readonly key: string;
+  /** Tokens that it asked for in the last period of its policy; rather more than less. */
+  readonly perPeriod: number;
 }
 
 export interface StoreState {

@@ -53,6 +53,7 @@ const FLEET: FleetState = quietFleet({
     { node: 'api-2', rate: 0, denied: 0, revision: 41, storeIsUp: false, isSilent: true },
   ],
   deniedKeys: [{ policy: 'login', key: '1a2b3c4d', denied: 900 }],
+  hotKeys: [{ policy: 'catalog', key: '9f8e7d6c', perPeriod: 1234 }],
 });
 
 const shown = (more: Partial<TopState> = {}): TopState => ({
@@ -308,6 +309,7 @@ describe('weir top elsewhere', () => {
     expect(status.out).toContain('now: Search is limited: 1 in 5 turned away');
     expect(status.out).toMatch(/app search +11,000 +2,100 +19 %\n/);
     expect(status.out).toMatch(/db +open +ramp +0 +2 +0 +0\n/);
+    expect(status.out).toMatch(/policy +hot value +tokens\/period\ncatalog +9f8e7d6c +1,234\n/);
     expect(await stand.json('status')).toMatchObject({ fleet: { nodeCount: 12 } });
     board.close();
     client.disconnect();

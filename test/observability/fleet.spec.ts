@@ -186,15 +186,17 @@ describe('FleetMerge', () => {
     expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
   });
 
-  it('merges times and the keys that are denied most', () => {
+  it('merges times, the keys that are denied most, and the values in demand', () => {
     const merge = new FleetMerge(100);
     const times = new LogLinear();
     const at = (node: string, second: number) => {
       const deniedKeys = [{ policy: 'p', key: 'k', denied: 5 }];
+      const hotKeys = [{ policy: 'hot', key: node, perPeriod: 7 }];
+      hotKeys.push({ policy: 'hot', key: 'sku', perPeriod: 4 });
       const own = new LogLinear();
       own.merge(times);
       merge.add(
-        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys }),
+        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys, hotKeys }),
         second * SECOND,
       );
     };
@@ -204,6 +206,11 @@ describe('FleetMerge', () => {
     merge.end(SECOND, 1000);
     expect(merge.table.total.seconds.at(1)).toMatchObject({ timed: 20, p50: 1024 });
     expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
+    expect(merge.hotKeys()).toEqual([
+      { policy: 'hot', key: 'sku', perPeriod: 8 },
+      { policy: 'hot', key: 'a', perPeriod: 7 },
+      { policy: 'hot', key: 'b', perPeriod: 7 },
+    ]);
   });
 });
 

@@ -6,7 +6,7 @@ import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
 import { parseExposition, type Line } from './exposition.js';
-import { pathOf, startShop, type Denials } from './watched-app.js';
+import { pathOf, SHOP, startShop, type Denials } from './watched-app.js';
 
 const find = (lines: readonly Line[], name: string, labels: Record<string, string> = {}) =>
   lines.find(
@@ -119,6 +119,18 @@ describe('the monitor of an application', () => {
     for (let request = 0; request < 4; request++) await (await get('/search')).text();
     const { deniedKeys } = app.get(RateLimitMonitor).state();
     expect(deniedKeys.map(({ denied }) => denied)).toEqual(shown.map(({ denied }) => denied));
+    await close();
+  });
+
+  it('tells which values are in demand, by their hash, and how much', async () => {
+    const search = { rate: 100, period: '1h', key: 'global', hot: true } as const;
+    const { app, get, close } = await startShop('express', {
+      policies: { ...SHOP.policies, search },
+    });
+    for (let request = 0; request < 4; request++) await (await get('/search')).text();
+    expect(app.get(RateLimitMonitor).state().hotKeys).toEqual([
+      { policy: 'search', key: expect.stringMatching(/^[0-9a-f]{8}$/) as string, perPeriod: 4 },
+    ]);
     await close();
   });
 

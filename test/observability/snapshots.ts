@@ -20,7 +20,8 @@ export const snapshot = (
   all: readonly NodeSeries[],
   more: Partial<NodeSnapshot> = {},
 ): NodeSnapshot => ({
-  ...{ node, incarnation: 'i', revision: 4, storeIsUp: true, series: all, deniedKeys: [] },
+  ...{ node, incarnation: 'i', revision: 4, storeIsUp: true, series: all },
+  ...{ deniedKeys: [], hotKeys: [] },
   ...{ overloaded: undefined, line: undefined, modes: [], resources: [] },
   ...more,
 });

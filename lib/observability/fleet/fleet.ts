@@ -279,6 +279,7 @@ export class Fleet {
       nodes: nodes.slice(0, MOST_NODES_SHOWN),
       nodeCount: nodes.length,
       deniedKeys: merge.deniedKeys(),
+      hotKeys: merge.hotKeys(),
       learning: learningOf(merge.table.total, epochMicros),
       damaged: merge.damaged,
       otherVersions: merge.otherVersions,

@@ -2,7 +2,7 @@ import { LogLinear } from '../../common/histogram.js';
 import { noCounts, type Counts } from '../series.js';
 import { Reading, SeriesTable, type Row } from '../series-table.js';
 import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
-import { type FleetNode, type ShownKey } from '../state.js';
+import { type FleetNode, type ShownHotKey, type ShownKey } from '../state.js';
 import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
 
 interface KnownNode {
@@ -15,6 +15,7 @@ interface KnownNode {
   shown: FleetNode;
   condition: NodeCondition;
   deniedKeys: readonly ShownKey[];
+  hotKeys: readonly ShownHotKey[];
   silentSinceMicros: number | undefined;
 }
 
@@ -53,7 +54,7 @@ export class FleetMerge {
   }
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
-    const { node, incarnation, revision, storeIsUp, deniedKeys } = snapshot;
+    const { node, incarnation, revision, storeIsUp, deniedKeys, hotKeys } = snapshot;
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
@@ -67,6 +68,7 @@ export class FleetMerge {
         times: new Map(),
         changedAtMicros: nowMicros,
         deniedKeys,
+        hotKeys,
       },
       shown: { node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
       condition: snapshot,
@@ -105,6 +107,7 @@ export class FleetMerge {
     known.silentSinceMicros ??= nowMicros;
     known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true, apps: [] };
     known.deniedKeys = [];
+    known.hotKeys = [];
     return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
   }
 
@@ -122,7 +125,7 @@ export class FleetMerge {
         changedAtMicros: nowMicros,
       },
       shown: { node, rate: 0, denied: 0, revision: 0, storeIsUp: true, isSilent: true },
-      ...{ condition, deniedKeys: [], silentSinceMicros: nowMicros },
+      ...{ condition, deniedKeys: [], hotKeys: [], silentSinceMicros: nowMicros },
     };
     this.known.set(node, known);
     return known;
@@ -149,15 +152,15 @@ export class FleetMerge {
   }
 
   deniedKeys(): ShownKey[] {
-    const sums = new Map<string, ShownKey>();
-    for (const { deniedKeys } of this.known.values()) {
-      for (const { policy, key, denied } of deniedKeys) {
-        const id = `${policy}:${key}`;
-        sums.set(id, { policy, key, denied: denied + (sums.get(id)?.denied ?? 0) });
-      }
-    }
-    const all = [...sums.values()].sort((one, other) => other.denied - one.denied);
-    return all.slice(0, SHOWN_KEYS);
+    const all = [...this.known.values()].flatMap(({ deniedKeys }) => deniedKeys);
+    return mostOf(all, ({ denied }) => denied).map(([one, denied]) => ({ ...one, denied }));
+  }
+
+  hotKeys(): ShownHotKey[] {
+    const all = [...this.known.values()].flatMap(({ hotKeys }) => hotKeys);
+    return mostOf(all, ({ perPeriod }) => perPeriod).map(([one, sum]) => {
+      return { ...one, perPeriod: sum };
+    });
   }
 
   /** What happened before a node was seen for the first time has no instant. */
@@ -193,6 +196,19 @@ export class FleetMerge {
     }
     return more;
   }
+}
+
+/** The keys with the largest sums of a count over all nodes. */
+function mostOf<T extends { readonly policy: string; readonly key: string }>(
+  all: readonly T[],
+  countOf: (one: T) => number,
+): [one: T, sum: number][] {
+  const sums = new Map<string, [T, number]>();
+  for (const one of all) {
+    const id = `${one.policy}:${one.key}`;
+    sums.set(id, [one, countOf(one) + (sums.get(id)?.[1] ?? 0)]);
+  }
+  return [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, SHOWN_KEYS);
 }
 
 const MOST_APPS = 12;

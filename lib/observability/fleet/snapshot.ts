@@ -8,7 +8,7 @@ import {
 } from '../node-condition.js';
 import { noCounts, type Counts } from '../series.js';
 import { NAMED_KINDS, OTHER, type NamedKind } from '../series-table.js';
-import { type ShownKey } from '../state.js';
+import { type ShownHotKey, type ShownKey } from '../state.js';
 
 /** Other versions of the library may write other figures; they are not merged. */
 const VERSION = 1;
@@ -35,6 +35,8 @@ export interface NodeSnapshot extends NodeCondition {
   readonly incarnation: string;
   readonly series: readonly NodeSeries[];
   readonly deniedKeys: readonly ShownKey[];
+  /** None of versions that did not tell. */
+  readonly hotKeys: readonly ShownHotKey[];
 }
 
 /** Why a text is no snapshot. */
@@ -54,7 +56,9 @@ export function encodeSnapshot(snapshot: NodeSnapshot): string {
     series = smaller(series);
     text = write({ ...bounded, series });
   }
-  return text;
+  if (Buffer.byteLength(text) <= MOST_BYTES) return text;
+  // Keys as long as names may be, in letters of three bytes.
+  return write({ ...bounded, series, deniedKeys: [], hotKeys: [] });
 }
 
 /** Of resources those in trouble first: the others are well, and need not be told. */
@@ -122,6 +126,9 @@ function write(snapshot: NodeSnapshot): string {
     res: snapshot.resources.map(wireOf),
     series: wire,
     keys: snapshot.deniedKeys.map(({ policy, key, denied }) => [cut(policy), cut(key), denied]),
+    ...(snapshot.hotKeys.length > 0 && {
+      hot: snapshot.hotKeys.map((one) => [cut(one.policy), cut(one.key), one.perPeriod]),
+    }),
   });
 }
 
@@ -154,7 +161,11 @@ export function decodeSnapshot(node: string, text: string): NodeSnapshot | Unrea
       modes: listOf(wire.modes).map(modeOf),
       resources: listOf(wire.res).map(resourceOf),
       series: wire.series.map(seriesOf),
-      deniedKeys: wire.keys.map(keyOf),
+      deniedKeys: wire.keys.map(keyOf).map(([policy, key, denied]) => ({ policy, key, denied })),
+      hotKeys: listOf(wire.hot ?? [])
+        .slice(0, MOST_SERIES)
+        .map(keyOf)
+        .map(([policy, key, perPeriod]) => ({ policy, key, perPeriod })),
     };
   } catch {
     return 'damaged';
@@ -214,10 +225,10 @@ function timesOf(pairs: readonly unknown[], sum: unknown): LogLinear {
   return times;
 }
 
-function keyOf(wire: unknown): ShownKey {
-  const [policy, key, denied] = listOf(wire);
-  if (!isName(policy) || !isName(key) || !isCount(denied)) throw new Error('key');
-  return { policy, key, denied };
+function keyOf(wire: unknown): readonly [policy: string, key: string, count: number] {
+  const [policy, key, count] = listOf(wire);
+  if (!isName(policy) || !isName(key) || !isCount(count)) throw new Error('key');
+  return [policy, key, count];
 }
 
 function listOf(value: unknown): readonly unknown[] {
