@@ -43,6 +43,8 @@ function stage(names = ['a', 'b', 'c'], offMs: Readonly<Record<string, number>> 
   const told: { readonly by: string; readonly alert: Alert }[] = [];
   const failed: unknown[] = [];
   let open = false;
+  /** Of each node: so far, and each second. */
+  let [requests, perSecond] = [10, 0];
   const revisions = new Map<string, number>();
   const nodeOf = (nodeId: string) => {
     const clock = new OtherClock(time, offMs[nodeId] ?? 0);
@@ -57,7 +59,7 @@ function stage(names = ['a', 'b', 'c'], offMs: Readonly<Record<string, number>> 
       const breaker = open ? ('open' as const) : ('closed' as const);
       const db = { resource: 'db', breaker, phase: undefined, percent: undefined, falls: 0 };
       const revision = revisions.get(nodeId) ?? 4;
-      return snapshot(nodeId, [series('total', '', 10)], { resources: [db], revision });
+      return snapshot(nodeId, [series('total', '', requests)], { resources: [db], revision });
     };
     const fleet = new Fleet({
       ...{ nodeId, board: view, clock, maxSeries: 100, snapshot: own, nodes: () => names.length },
@@ -76,6 +78,7 @@ function stage(names = ['a', 'b', 'c'], offMs: Readonly<Record<string, number>> 
   const nodes = new Map(names.map((name) => [name, nodeOf(name)]));
   const seconds = async (count: number): Promise<void> => {
     for (let second = 0; second < count; second++) {
+      requests += perSecond;
       await time.advanceAsync(1000);
       for (const { fleet } of nodes.values()) fleet.tick(time.now());
       for (let turn = 0; turn < 4; turn++) await time.advanceAsync(0);
@@ -84,7 +87,8 @@ function stage(names = ['a', 'b', 'c'], offMs: Readonly<Record<string, number>> 
   const leaders = () => [...nodes].filter(([, { fleet }]) => fleet.isLeading).map(([id]) => id);
   const heard = () => told.map(({ alert }) => `${alert.rule} ${alert.series} ${alert.state}`);
   const breaker = (isOpen: boolean): void => void (open = isOpen);
-  return { nodes, board, seconds, leaders, told, heard, failed, breaker, revisions, time };
+  const rate = (each: number): void => void (perSecond = each);
+  return { rate, nodes, board, seconds, leaders, told, heard, failed, breaker, revisions, time };
 }
 
 describe('the alerts of a fleet', () => {
@@ -109,6 +113,22 @@ describe('the alerts of a fleet', () => {
     const [began, ended] = [told[0]!, told[2]!];
     expect(ended.by).not.toBe(began.by);
     expect(ended.alert.sinceMs).toBe(began.alert.sinceMs);
+  });
+
+  it('tell of more requests than usual, by figures that come every five seconds', async () => {
+    const { seconds, heard, rate, told } = stage();
+    rate(10);
+    await seconds(300);
+    expect(heard()).toEqual([]);
+    rate(14);
+    await seconds(30);
+    expect(heard()).toEqual([]);
+    rate(25);
+    await seconds(30);
+    expect(heard()).toEqual(['qpsRise total firing']);
+    // Three nodes together; what was usual is from before.
+    expect(told[0]!.alert.value).toBeGreaterThan(45);
+    expect(told[0]!.alert.threshold).toBeCloseTo(45, 0);
   });
 
   it('have the same mark from two that lead for a moment, and one of them tells', async () => {

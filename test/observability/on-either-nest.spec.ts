@@ -12,11 +12,20 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimiter, RateLimitModule, RateLimitMonitor, verdict } from 'nestjs-weir';
+import { RateLimitOtelModule } from 'nestjs-weir/otel';
 import { RateLimitPrometheusModule } from 'nestjs-weir/prometheus';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { register } from 'prom-client';
+class Reader extends MetricReader {
+  async onShutdown() {}
+  async onForceFlush() {}
+}
+const reader = new Reader();
+const meterProvider = new MeterProvider({ readers: [reader] });
 class App {}
 const policies = { api: { rate: 3, period: '1h' } };
-Module({ imports: [RateLimitModule.forRoot({ policies }), RateLimitPrometheusModule.forRoot()] })(App);
+const imports = [RateLimitModule.forRoot({ policies }), RateLimitPrometheusModule.forRoot()];
+Module({ imports: [...imports, RateLimitOtelModule.forRoot({ meterProvider })] })(App);
 const lines = [];
 const logger = { log: (text) => lines.push(text), warn() {}, error() {} };
 const app = await NestFactory.createApplicationContext(App, { logger });
@@ -24,7 +33,11 @@ const limiter = app.get(RateLimiter);
 for (let i = 0; i < 5; i++) await limiter.tryAcquire({ policy: 'api', key: 'k' });
 const monitor = app.get(RateLimitMonitor);
 await new Promise(setImmediate);
+const { resourceMetrics } = await reader.collect();
+const metrics = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
+const decisions = metrics.find(({ descriptor }) => descriptor.name === 'weir.decisions').dataPoints;
 const told = {
+  otel: decisions.map(({ attributes, value }) => [...Object.values(attributes), value].join(' ')),
   text: monitor.text(),
   scraped: await register.metrics(),
   stats: limiter.stats().policies.api,
@@ -38,35 +51,41 @@ process.stdout.write(JSON.stringify(told));
 describe('the monitor', () => {
   beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 
-  it.each(NEST_MAJORS)('counts and is scraped on Nest %i', async (major) => {
-    const directory = directoryOf(major);
-    const peer = join(directory, 'node_modules/prom-client');
-    if (major === 11 && !existsSync(peer)) {
-      symlinkSync(join(root, 'node_modules/prom-client'), peer, 'dir');
-    }
-    const file = join(directory, 'watched-app.mjs');
-    writeFileSync(file, APPLICATION);
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
-    const told = JSON.parse(stdout) as {
-      text: string;
-      scraped: string;
-      stats: { allowed: number; denied: number };
-      verdict: string;
-      start: string[];
-    };
-    expect(told.stats).toMatchObject({ allowed: 3, denied: 2 });
-    for (const exposition of [told.text, told.scraped]) {
-      const { lines } = parseExposition(exposition);
-      const count = (outcome: string): number | undefined =>
-        lines.find(
-          ({ name, labels }) =>
-            name === 'weir_decisions_total' &&
-            labels.outcome === outcome &&
-            labels.source === 'local',
-        )?.value;
-      expect([count('allowed'), count('denied')]).toEqual([3, 2]);
-    }
-    expect(told.verdict).toBe('learning');
-    expect(told.start).toHaveLength(1);
-  });
+  it.each(NEST_MAJORS)(
+    'counts, is scraped and is read by OpenTelemetry on Nest %i',
+    async (major) => {
+      const directory = directoryOf(major);
+      for (const peer of major === 11 ? ['prom-client', '@opentelemetry'] : []) {
+        const path = join(directory, 'node_modules', peer);
+        if (!existsSync(path)) symlinkSync(join(root, 'node_modules', peer), path, 'dir');
+      }
+      const file = join(directory, 'watched-app.mjs');
+      writeFileSync(file, APPLICATION);
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
+      const told = JSON.parse(stdout) as {
+        otel: string[];
+        text: string;
+        scraped: string;
+        stats: { allowed: number; denied: number };
+        verdict: string;
+        start: string[];
+      };
+      expect(told.stats).toMatchObject({ allowed: 3, denied: 2 });
+      for (const exposition of [told.text, told.scraped]) {
+        const { lines } = parseExposition(exposition);
+        const count = (outcome: string): number | undefined =>
+          lines.find(
+            ({ name, labels }) =>
+              name === 'weir_decisions_total' &&
+              labels.outcome === outcome &&
+              labels.source === 'local',
+          )?.value;
+        expect([count('allowed'), count('denied')]).toEqual([3, 2]);
+      }
+      expect(told.otel).toContain('api allowed local 3');
+      expect(told.otel).toContain('api denied local 2');
+      expect(told.verdict).toBe('learning');
+      expect(told.start).toHaveLength(1);
+    },
+  );
 });

@@ -70,7 +70,9 @@ describe('ops/prometheus-rules.yml', () => {
   );
 });
 
-const STATES = ['storeAway', 'breakerOpen', 'configBehind'];
+const STATES = [
+  ...['storeAway', 'breakerOpen', 'configBehind', 'overload', 'line', 'levelHeld', 'relapse'],
+];
 const isState = (rule: string): boolean => STATES.includes(rule);
 
 type PromTest = ReturnType<typeof testOf>;
@@ -96,7 +98,9 @@ function testOf({ rule, name, parts, expect: changes }: Vector, alertname: strin
   const instants = Array.from({ length: Math.floor(lasts / STEP_S) + 1 }, (_, i) => i * STEP_S);
   const asked = instants.filter((at) => at > 0 && isFar(at));
   const severity = checkAlerts().rules.find(({ id }) => id === rule)!.severity;
-  const resource: Record<string, string> = rule === 'breakerOpen' ? { resource: 'db' } : {};
+  const resource: Record<string, string> = ['breakerOpen', 'relapse'].includes(rule)
+    ? { resource: 'db' }
+    : {};
   const firing: { readonly exp_labels: Record<string, string> }[] = [
     { exp_labels: { job: 'shop', severity, ...resource } },
   ];
@@ -122,7 +126,14 @@ function seriesOf(rule: string, parts: readonly Part[]) {
       storeAway: [`weir_store_up{${job}}`, 0, 1],
       breakerOpen: [`weir_breaker_state{${job},resource="db",state="open"}`, 1, 0],
       configBehind: [`weir_config_nodes_behind{${job}}`, 2, 0],
+      overload: [`weir_cluster_overloaded{${job}}`, 1, 0],
+      line: [`weir_overload_standing{${job}}`, 1, 0],
+      relapse: [`weir_recovery_trips_total{${job},resource="db",cause="failures"}`, 3, 0],
     };
+    if (rule === 'levelHeld') {
+      const answers = `weir_degraded_answers_total{${job},level="3",reason="limited"}`;
+      return [counter(answers, ({ holds }) => (holds ? 1 : 0))];
+    }
     const [name, on, off] = states[rule]!;
     const values = (parts as Steady[]).map(
       ({ seconds, holds }) => `${holds ? on : off}x${seconds - 1}`,
