@@ -7,6 +7,7 @@ import {
   type RequestListener,
   type RequestOptions,
   type Server,
+  type ServerResponse,
 } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { Body, Controller, Get, Injectable, Module, Post, Sse, UseGuards } from '@nestjs/common';
@@ -80,6 +81,18 @@ class Routes {
     const end = performance.now() + 4;
     while (performance.now() < end);
     return 'burnt';
+  }
+
+  @Get('broken')
+  broken(): never {
+    held.names.push('broken');
+    throw new Error('broken');
+  }
+
+  @Get('rejected')
+  rejected(): Promise<never> {
+    held.names.push('rejected');
+    return Promise.reject(new Error('rejected'));
   }
 
   @Get('health')
@@ -321,6 +334,47 @@ describe.each(PLATFORMS)('the line on %s', (platform) => {
     expect(served).toBeGreaterThan(10);
     expect(served).toBeLessThan(150);
     expect(statuses.filter((status) => status === '503')).toHaveLength(300 - served);
+  });
+
+  it('goes on after handlers that throw, at once or after a wait', async () => {
+    await start({ maxWaiting: 5 });
+    expect((await get('/broken')).status).toBe(500);
+    expect((await get('/rejected')).status).toBe(500);
+    const first = get('/hold');
+    await until(() => held.names.includes('hold'));
+    const waiting = ['/broken', '/rejected', '/quick'].map((path) => get(path));
+    await until(() => overload.stats().waiting === 3);
+    held.end();
+    expect((await first).status).toBe(200);
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    expect(statuses).toEqual([500, 500, 200]);
+    await until(() => overload.stats().inFlight === 0);
+    expect(overload.stats().byTier['all']).toMatchObject({ ran: 3, waited: 3, full: 0, late: 0 });
+  });
+
+  it('lets an error of a listener go where it went without the line, and serves the next', async () => {
+    await start({}, {}, (app) => {
+      const http = app.getHttpServer() as Server;
+      http.prependListener('request', ({ url }: IncomingMessage) => {
+        if (url === '/thrown') throw new Error('by a listener');
+      });
+    });
+    const http = server.app.getHttpServer() as Server;
+    const thrown: unknown[] = [];
+    const emit = http.emit.bind(http) as (...args: unknown[]) => boolean;
+    http.emit = (...args: unknown[]) => {
+      try {
+        return emit(...args);
+      } catch (error) {
+        thrown.push(error);
+        (args[2] as ServerResponse).destroy();
+        return true;
+      }
+    };
+    await expect(get('/thrown')).rejects.toThrow();
+    expect(thrown).toEqual([new Error('by a listener')]);
+    await until(() => overload.stats().inFlight === 0);
+    expect((await get('/quick')).status).toBe(200);
   });
 
   it('refuses who has waited too long', async () => {
