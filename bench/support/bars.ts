@@ -3,8 +3,15 @@ import { MOST_APART } from './twins.js';
 
 // A figure that is not a number meets nothing: the comparisons below are false for NaN.
 
-export function atMost(promise: string, found: number, bound: number, apart?: number): Bar {
-  return barOf(promise, found, found <= bound, apart);
+/** `mostApart`: of twins, where a bar is nearer to 1 than the usual distance. */
+export function atMost(
+  promise: string,
+  found: number,
+  bound: number,
+  apart?: number,
+  mostApart?: number,
+): Bar {
+  return barOf(promise, found, found <= bound, apart, mostApart);
 }
 
 export function atLeast(promise: string, found: number, bound: number, apart?: number): Bar {
@@ -20,8 +27,14 @@ export function exactly(promise: string, found: number, expected: number): Bar {
 }
 
 /** `apart`: of the twins of the case, where it has any. Whoever cannot tell two of the same apart has no verdict. */
-function barOf(promise: string, found: number, isMet: boolean, apart = NaN): Bar {
-  if (apart > MOST_APART && !Number.isNaN(found)) {
+function barOf(
+  promise: string,
+  found: number,
+  isMet: boolean,
+  apart = NaN,
+  mostApart = MOST_APART,
+): Bar {
+  if (apart > mostApart && !Number.isNaN(found)) {
     return { promise, found, verdict: 'undecided', apart };
   }
   return { promise, found, verdict: isMet ? 'ok' : 'missed' };
