@@ -76,15 +76,23 @@ export class LogLinear {
 
   /** The time that so many of all did not exceed, to an eighth; 1 for the longest. NaN if there was none. */
   quantile(part: number): number {
+    return this.quantiles([part])[0]!;
+  }
+
+  /** Several of them in one go; parts that rise. @internal */
+  quantiles(parts: readonly number[]): number[] {
     const { count } = this;
-    if (count === 0) return NaN;
-    const rank = Math.max(1, Math.ceil(part * count));
+    const found: number[] = [];
+    if (count === 0) return parts.map(() => NaN);
     let seen = 0;
-    for (let cell = 0; cell < CELLS; cell++) {
+    for (let cell = 0; cell < CELLS && found.length < parts.length; cell++) {
       seen += this.cells[cell]!;
-      if (seen >= rank) return borderOf(cell);
+      while (found.length < parts.length && seen >= rankOf(parts[found.length]!, count)) {
+        found.push(borderOf(cell));
+      }
     }
-    return LARGEST;
+    while (found.length < parts.length) found.push(LARGEST);
+    return found;
   }
 
   /** How many took no longer; exact for powers of two, and for whole numbers up to 8. */
@@ -95,6 +103,8 @@ export class LogLinear {
     return count;
   }
 }
+
+const rankOf = (part: number, count: number): number => Math.max(1, Math.ceil(part * count));
 
 /** The cell of a time: a few operations on whole numbers. */
 function cellOf(micros: number): number {

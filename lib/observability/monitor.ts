@@ -379,8 +379,7 @@ export class Monitor extends RateLimitMonitor {
     const nowMicros = this.clock.now();
     const spanMs = (nowMicros - this.readAtMicros) / 1000;
     this.readAtMicros = nowMicros;
-    this.sources.tick();
-    const facts = this.sources.facts();
+    const facts = this.sources.tick();
     this.fill(facts);
     // The figures are of the second that has just ended; after a stall all of them are.
     const atMicros = nowMicros - (Math.min(spanMs, TICK_MS) * 1000) / 2;

@@ -51,6 +51,10 @@ const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
 };
 
 const NAMES = Object.keys(FIGURES) as (keyof Figures)[];
+/** The place of each figure in a row, and among the columns of a ring. */
+export const COLUMN = Object.fromEntries(NAMES.map((name, index) => [name, index])) as Readonly<
+  Record<keyof Figures, number>
+>;
 const KINDS = NAMES.map((name) => FIGURES[name]);
 const NOTHING = NAMES.map((name) => (name === 'p50' || name === 'p99' || name === 'max' ? NaN : 0));
 
@@ -59,6 +63,16 @@ const NO_FIGURES = Object.fromEntries(
 ) as unknown as Figures;
 
 export const noFigures = (): Figures => ({ ...NO_FIGURES });
+
+/** Figures by their places: what is written every second for every series is not looked up by name. */
+export const newRow = (): Float64Array => Float64Array.from(NOTHING);
+
+function fillRow(row: Float64Array, figures: Readonly<Figures>): Float64Array {
+  for (let index = 0; index < NAMES.length; index++) row[index] = figures[NAMES[index]!];
+  return row;
+}
+
+const ROW = newRow();
 
 /** One slot of a ring that has data. */
 export interface Slot extends Readonly<Figures> {
@@ -97,10 +111,14 @@ export class Ring {
 
   /** Adds figures to the slot of that instant. */
   add(nowMicros: number, figures: Readonly<Figures>): void {
+    this.addRow(nowMicros, fillRow(ROW, figures));
+  }
+
+  addRow(nowMicros: number, row: Float64Array): void {
     const slot = this.slotAt(nowMicros);
     const place = this.begin(slot);
     for (let index = 0; index < NAMES.length; index++) {
-      const value = figures[NAMES[index]!];
+      const value = row[index]!;
       const column = this.columns[index];
       if (column === undefined) {
         if (Object.is(value, NOTHING[index])) continue;
@@ -115,11 +133,35 @@ export class Ring {
   at(slot: number): Slot | undefined {
     const place = placeOf(slot, this.length);
     if (slot < 0 || this.slots[place] !== slot) return undefined;
-    const found = { slot } as Record<string, number>;
-    for (let index = 0; index < NAMES.length; index++) {
-      found[NAMES[index]!] = this.columns[index]?.[place] ?? NOTHING[index]!;
-    }
-    return found as unknown as Slot;
+    const of = (index: number): number => this.columns[index]?.[place] ?? NOTHING[index]!;
+    // Written out: an object that gets its fields by name, one by one, takes ten times as long.
+    return {
+      slot,
+      spanMs: of(COLUMN.spanMs),
+      count: of(COLUMN.count),
+      denied: of(COLUMN.denied),
+      degraded1: of(COLUMN.degraded1),
+      degraded2: of(COLUMN.degraded2),
+      degraded3: of(COLUMN.degraded3),
+      degraded4: of(COLUMN.degraded4),
+      errors: of(COLUMN.errors),
+      slow: of(COLUMN.slow),
+      used: of(COLUMN.used),
+      timed: of(COLUMN.timed),
+      p50: of(COLUMN.p50),
+      p99: of(COLUMN.p99),
+      max: of(COLUMN.max),
+      peak: of(COLUMN.peak),
+      peakUsed: of(COLUMN.peakUsed),
+    };
+  }
+
+  /** One figure of a slot; what a slot has anyway where there is no data. */
+  value(slot: number, figure: keyof Figures): number {
+    const place = placeOf(slot, this.length);
+    const column = COLUMN[figure];
+    const known = slot >= 0 && this.slots[place] === slot;
+    return (known ? this.columns[column]?.[place] : undefined) ?? NOTHING[column]!;
   }
 
   /** The last `count` slots, oldest first, up to and with that of `nowMicros`; undefined where there is no data. */
@@ -137,12 +179,9 @@ export class Ring {
   sum(nowMicros: number, count: number, skip = 0): Span {
     const end = this.slotAt(nowMicros) - skip;
     const first = Math.max(0, end - Math.min(count, this.length));
-    const span: Span = { ...noFigures(), slots: 0 };
-    for (let slot = first; slot < end; slot++) {
-      if (this.slots[slot % this.length] === slot) span.slots++;
-    }
+    const span: Span = { ...noFigures(), slots: this.known(first, end) };
     if (span.slots === 0) return span;
-    // By column: every rule asks for every series each second, and a figure at a time took ten times as long.
+    // By column: slot by slot took ten times as long.
     for (let index = 0; index < NAMES.length; index++) {
       const column = this.columns[index];
       if (column === undefined) continue;
@@ -152,6 +191,29 @@ export class Ring {
           : this.most(column, first, end, NOTHING[index]!);
     }
     return span;
+  }
+
+  /** The same slots, of which single figures are asked. */
+  stretch(nowMicros: number, count: number, skip = 0): Stretch {
+    const end = this.slotAt(nowMicros) - skip;
+    return new Stretch(this, Math.max(0, end - Math.min(count, this.length)), end);
+  }
+
+  /** How many slots of these have data. @internal */
+  known(first: number, end: number): number {
+    const { slots, length } = this;
+    let known = 0;
+    for (let slot = first, place = first % length; slot < end; slot++) {
+      if (slots[place] === slot) known++;
+      if (++place === length) place = 0;
+    }
+    return known;
+  }
+
+  /** The sum of a count over these slots. @internal */
+  amount(figure: keyof Counted, first: number, end: number): number {
+    const column = this.columns[COLUMN[figure]];
+    return column === undefined ? 0 : this.summed(column, first, end);
   }
 
   private summed(column: Float64Array, first: number, end: number): number {
@@ -198,6 +260,27 @@ export class Ring {
 
   private columnOf(index: number): Float64Array {
     return (this.columns[index] = new Float64Array(this.length).fill(NOTHING[index]!));
+  }
+}
+
+/** Figures that add up. */
+type Counted = Omit<Figures, 'p50' | 'p99' | 'max' | 'peak' | 'peakUsed'>;
+
+/** Some slots in a row. Rules ask for two or three figures of each series, every second: only these are summed. */
+export class Stretch {
+  constructor(
+    private readonly ring: Ring,
+    private readonly first: number,
+    private readonly end: number,
+  ) {}
+
+  /** How many of them have data. */
+  get slots(): number {
+    return this.ring.known(this.first, this.end);
+  }
+
+  of(figure: keyof Counted): number {
+    return this.ring.amount(figure, this.first, this.end);
   }
 }
 

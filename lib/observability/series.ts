@@ -1,5 +1,5 @@
 import { LogLinear } from '../common/histogram.js';
-import { noFigures, Ring } from './rings.js';
+import { COLUMN, newRow, Ring } from './rings.js';
 
 export const HORIZONS = ['seconds', 'minutes', 'hours'] as const;
 export type Horizon = (typeof HORIZONS)[number];
@@ -52,6 +52,7 @@ const COUNTS = [
   ...['count', 'denied', 'errors', 'slow', 'used'],
   ...['degraded1', 'degraded2', 'degraded3', 'degraded4'],
 ] as readonly (keyof Counts)[];
+const COLUMNS = COUNTS.map((name) => COLUMN[name]);
 
 export const noCounts = (): Counts => ({
   count: 0,
@@ -74,11 +75,14 @@ export class Series {
   readonly minutes = new Ring(MINUTE_MS, MINUTES);
   /** Only of few series: a week of all of them would be most of the memory. */
   readonly hours: Ring | undefined;
-  private readonly before = noCounts();
+  /** By their places in a row. */
+  private readonly before = newRow().fill(0);
   private timesBefore: LogLinear | undefined;
   /** The times of the last minutes; the place of a slot is its remainder. */
   private readonly minuteTimes: TimesOfSlot[] = [];
   private hourTimes: TimesOfSlot | undefined;
+
+  readonly name: string;
 
   constructor(
     readonly kind: SeriesKind,
@@ -87,10 +91,7 @@ export class Series {
     { hours = false }: { readonly hours?: boolean } = {},
   ) {
     this.hours = hours ? new Ring(HOUR_MS, HOURS) : undefined;
-  }
-
-  get name(): string {
-    return seriesName(this.kind, this.of);
+    this.name = seriesName(kind, of);
   }
 
   ring(horizon: Horizon): Ring | undefined {
@@ -103,38 +104,46 @@ export class Series {
    */
   read(atMicros: number, spanMs: number, counts: Readonly<Counts>, times?: LogLinear): void {
     const { before } = this;
-    for (const name of COUNTS) {
-      const more = counts[name] - before[name];
-      MORE[name] = more >= 0 ? more : counts[name];
-      before[name] = counts[name];
+    for (let i = 0; i < COUNTS.length; i++) {
+      const column = COLUMNS[i]!;
+      const count = counts[COUNTS[i]!];
+      const more = count - before[column]!;
+      ROW[column] = more >= 0 ? more : count;
+      before[column] = count;
     }
-    if (times === undefined) return this.add(atMicros, spanMs, MORE);
+    if (times === undefined) return this.addRow(atMicros, spanMs);
     this.timesBefore ??= new LogLinear();
     MORE_TIMES.takeDifference(times, this.timesBefore);
-    this.add(atMicros, spanMs, MORE, MORE_TIMES);
+    this.addRow(atMicros, spanMs, MORE_TIMES);
   }
 
   /** So much has happened in `spanMs`; it is kept in the slots of the instant `atMicros`. */
   add(atMicros: number, spanMs: number, more: Readonly<Counts>, times?: LogLinear): void {
+    for (let i = 0; i < COUNTS.length; i++) ROW[COLUMNS[i]!] = more[COUNTS[i]!];
+    this.addRow(atMicros, spanMs, times);
+  }
+
+  /** The same of the counts in the row. */
+  private addRow(atMicros: number, spanMs: number, times?: LogLinear): void {
     const { seconds, minutes, hours } = this;
-    Object.assign(FIGURES, more);
-    FIGURES.spanMs = spanMs;
-    FIGURES.timed = times?.count ?? 0;
-    setQuantiles(FIGURES.timed > 0 ? times : undefined);
+    const timed = times?.count ?? 0;
+    ROW[COLUMN.spanMs] = spanMs;
+    ROW[COLUMN.timed] = timed;
+    setQuantiles(timed > 0 ? times : undefined);
     // A span of a few milliseconds, as after the start, would make one request a peak of hundreds.
     const lasted = Math.max(spanMs, SECOND_MS) / SECOND_MS;
-    FIGURES.peak = more.count / lasted;
-    FIGURES.peakUsed = more.used / lasted;
-    seconds.add(atMicros, FIGURES);
-    if (FIGURES.timed > 0) setQuantiles(this.addToMinute(minutes.slotAt(atMicros), times!));
-    minutes.add(atMicros, FIGURES);
+    ROW[COLUMN.peak] = ROW[COLUMN.count]! / lasted;
+    ROW[COLUMN.peakUsed] = ROW[COLUMN.used]! / lasted;
+    seconds.addRow(atMicros, ROW);
+    const minute = minutes.slotAt(atMicros);
+    if (timed > 0) setQuantiles(this.addToMinute(minute, times!));
+    minutes.addRow(atMicros, ROW);
     if (hours === undefined) return;
-    if (FIGURES.timed > 0) setQuantiles(this.addToHour(hours.slotAt(atMicros), times!));
+    if (timed > 0) setQuantiles(this.addToHour(hours.slotAt(atMicros), times!));
     // An hour's peak is that of its busiest minute, which may still go on.
-    const minute = minutes.at(minutes.slotAt(atMicros))!;
-    FIGURES.peak = minute.count / SECONDS_OF_MINUTE;
-    FIGURES.peakUsed = minute.used / SECONDS_OF_MINUTE;
-    hours.add(atMicros, FIGURES);
+    ROW[COLUMN.peak] = minutes.value(minute, 'count') / SECONDS_OF_MINUTE;
+    ROW[COLUMN.peakUsed] = minutes.value(minute, 'used') / SECONDS_OF_MINUTE;
+    hours.addRow(atMicros, ROW);
   }
 
   /** The times of the last `count` whole minutes, after leaving out the latest `skip`; at most fifteen are kept. */
@@ -183,12 +192,15 @@ class TimesOfSlot {
 }
 
 // Of the reading that is on its way, so that none allocates: nothing awaits in between.
-const MORE = noCounts();
 const MORE_TIMES = new LogLinear();
-const FIGURES = noFigures();
+const ROW = newRow();
+const QUANTILES = [0.5, 0.99, 1];
 
 function setQuantiles(times: LogLinear | undefined): void {
-  FIGURES.p50 = times?.quantile(0.5) ?? NaN;
-  FIGURES.p99 = times?.quantile(0.99) ?? NaN;
-  FIGURES.max = times?.quantile(1) ?? NaN;
+  const [p50, p99, max] = times?.quantiles(QUANTILES) ?? NO_QUANTILES;
+  ROW[COLUMN.p50] = p50!;
+  ROW[COLUMN.p99] = p99!;
+  ROW[COLUMN.max] = max!;
 }
+
+const NO_QUANTILES = QUANTILES.map(() => NaN);

@@ -127,14 +127,16 @@ export class Sources {
     };
   }
 
-  /** A second has passed. */
-  tick(): void {
+  /** A second has passed; what there is by now. */
+  tick(): Facts {
     this.adjustsBefore = this.adjusts;
     this.adjusts = [];
     this.parts.responses?.tick();
     this.parts.limiter.deniedKeys?.tick();
-    const { quota } = this.parts.limiter.stats();
+    const facts = this.facts();
+    const { quota } = facts.limiter;
     if (quota !== undefined) this.quotaHits.add(quota);
+    return facts;
   }
 
   /** What the ledger of the whole cluster says: a call to the store. Undefined where there are no quotas. */

@@ -83,8 +83,9 @@ export class Conditions {
       this.set('breakerOpen', `resource:${name}`, isOpen);
     for (const one of series) {
       if (one.kind !== 'resource') continue;
-      const { degraded3, degraded4 } = one.seconds.sum(nowMicros, LEVEL_SECONDS);
-      this.set('levelHeld', one.name, degraded3 + degraded4 > 0);
+      const stretch = one.seconds.stretch(nowMicros, LEVEL_SECONDS);
+      const isHeld = stretch.of('degraded3') + stretch.of('degraded4') > 0;
+      this.set('levelHeld', one.name, isHeld);
     }
     const relapse = rules.find((rule): rule is Held => isHeld(rule) && rule.name === 'relapse');
     if (relapse !== undefined) this.readFalls(states, relapse, nowMicros);

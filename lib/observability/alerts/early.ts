@@ -33,14 +33,16 @@ export class EarlySignals {
     for (const { kind, of, seconds } of series) {
       const app = kind === 'app' ? apps[of!] : undefined;
       if (app === undefined) continue;
-      const span = seconds.sum(nowMicros, NEAR_SECONDS);
+      const stretch = seconds.stretch(nowMicros, NEAR_SECONDS);
+      const used = stretch.of('used') / (stretch.of('spanMs') / 1000);
+      // On the average already too little; NaN without any data.
+      if (!(used >= NEAR * Math.min(app.guaranteed, app.burst))) continue;
+      if (stretch.slots < NEAR_SECONDS) continue;
       // In every second of the ten: the fewest tokens of one of them say so.
-      if (span.slots < NEAR_SECONDS) continue;
       const slots = seconds.last(nowMicros - 1_000_000, NEAR_SECONDS);
       const least = Math.min(...slots.map((slot) => slot!.used / (slot!.spanMs / 1000)));
       const of_ = least >= NEAR * app.burst ? 'burst' : 'guaranteed';
       if (least < NEAR * app[of_]) continue;
-      const used = span.used / (span.spanMs / 1000);
       this.tellOnce(nowMicros, { app: of!, of: of_, used, limit: app[of_] });
     }
   }

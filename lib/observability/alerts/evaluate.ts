@@ -1,5 +1,5 @@
 import { dailyPeaks, forecast, quantile, useOf } from '../capacity.js';
-import { type Span } from '../rings.js';
+import { type Stretch } from '../rings.js';
 import { type Series } from '../series.js';
 import {
   isHeld,
@@ -173,17 +173,18 @@ function qpsRise(
   const baseline = usual ?? usualOf(rule, minutes, nowMicros, rateOf);
   if (baseline === undefined) return 'learning';
   const slots = Math.ceil(rule.windowMs / SECOND_MS);
-  const span = seconds.sum(nowMicros, slots);
+  const stretch = seconds.stretch(nowMicros, slots);
   // A fleet is looked at every few seconds: a slot then covers several, and others are empty.
-  if (span.spanMs * 2 < rule.windowMs) return 'too little';
-  return above(rule, rateOf(span), rule.factor * Math.max(baseline, rule.minRate), baseline);
+  if (stretch.of('spanMs') * 2 < rule.windowMs) return 'too little';
+  return above(rule, rateOf(stretch), rule.factor * Math.max(baseline, rule.minRate), baseline);
 }
 
 function errorRate(rule: ErrorRate, series: Series, nowMicros: number): Seen {
   const short = lately(series, nowMicros, rule.windowMs);
-  if (short.count < rule.minRequests) return 'too little';
+  if (short.of('count') < rule.minRequests) return 'too little';
   const long = lately(series, nowMicros, rule.longWindowMs);
-  return above(rule, Math.min(short.errors / short.count, long.errors / long.count), rule.above);
+  const failed = (stretch: Stretch): number => stretch.of('errors') / stretch.of('count');
+  return above(rule, Math.min(failed(short), failed(long)), rule.above);
 }
 
 function p99Rise(rule: P99Rise, series: Series, nowMicros: number, usual?: number): Seen {
@@ -214,25 +215,27 @@ function usualP99(
 function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?: number): Seen {
   const baseline = usual ?? usualOf(rule, series.minutes, nowMicros, deniedPart);
   if (baseline === undefined) return 'learning';
-  const span = lately(series, nowMicros, rule.windowMs);
-  if (span.count < rule.minRequests) return 'too little';
-  return above(rule, deniedPart(span), Math.max(rule.above, rule.factor * baseline), baseline);
+  const stretch = lately(series, nowMicros, rule.windowMs);
+  if (stretch.of('count') < rule.minRequests) return 'too little';
+  return above(rule, deniedPart(stretch), Math.max(rule.above, rule.factor * baseline), baseline);
 }
 
 function slowCalls(rule: SlowCalls, series: Series, nowMicros: number): Seen {
-  const { count, denied, slow } = lately(series, nowMicros, rule.windowMs);
+  const stretch = lately(series, nowMicros, rule.windowMs);
   // Those turned away took no time.
-  const made = count - denied;
+  const made = stretch.of('count') - stretch.of('denied');
   if (made <= 0) return 'too little';
+  const slow = stretch.of('slow');
   const seen = above(rule, slow / made, rule.above);
   return { ...seen, isOver: seen.isOver && slow >= rule.minCalls };
 }
 
 function degraded(rule: Degraded, series: Series, nowMicros: number): Seen {
-  const span = lately(series, nowMicros, rule.windowMs);
-  if (span.count === 0) return 'too little';
-  const answers = span[`degraded${rule.level}`];
-  const seen = above(rule, answers / span.count, rule.above);
+  const stretch = lately(series, nowMicros, rule.windowMs);
+  const count = stretch.of('count');
+  if (count === 0) return 'too little';
+  const answers = stretch.of(`degraded${rule.level}`);
+  const seen = above(rule, answers / count, rule.above);
   // Few answers start no alert, and yet may end one: that they are few is what was waited for.
   return { ...seen, isOver: seen.isOver && answers >= rule.minAnswers };
 }
@@ -270,9 +273,11 @@ function above({ resolveAt }: Rule, value: number, threshold: number, baseline?:
 }
 
 /** The last time: by seconds, or if it is longer by minutes with the one that goes on. */
-function lately({ seconds, minutes }: Series, nowMicros: number, windowMs: number): Span {
-  if (windowMs <= SECONDS_KEPT_MS) return seconds.sum(nowMicros, Math.ceil(windowMs / SECOND_MS));
-  return minutes.sum(nowMicros, Math.ceil(windowMs / MINUTE_MS), -1);
+function lately({ seconds, minutes }: Series, nowMicros: number, windowMs: number): Stretch {
+  if (windowMs <= SECONDS_KEPT_MS) {
+    return seconds.stretch(nowMicros, Math.ceil(windowMs / SECOND_MS));
+  }
+  return minutes.stretch(nowMicros, Math.ceil(windowMs / MINUTE_MS), -1);
 }
 
 /** What the whole minutes before the window say; undefined if less than half of them have data. */
@@ -280,12 +285,19 @@ function usualOf(
   { windowMs, baselineMs }: QpsRise | DenialRise,
   minutes: Series['minutes'],
   nowMicros: number,
-  figure: (span: Span) => number,
+  figure: (stretch: Stretch) => number,
 ): number | undefined {
   const slots = Math.ceil(baselineMs / MINUTE_MS);
-  const span = minutes.sum(nowMicros - windowMs * 1000, slots);
-  return span.slots * 2 < slots ? undefined : figure(span);
+  const stretch = minutes.stretch(nowMicros - windowMs * 1000, slots);
+  return stretch.slots * 2 < slots ? undefined : figure(stretch);
 }
 
-const rateOf = ({ count, spanMs }: Span): number => (spanMs > 0 ? (count * SECOND_MS) / spanMs : 0);
-const deniedPart = ({ count, denied }: Span): number => (count > 0 ? denied / count : 0);
+function rateOf(stretch: Stretch): number {
+  const spanMs = stretch.of('spanMs');
+  return spanMs > 0 ? (stretch.of('count') * SECOND_MS) / spanMs : 0;
+}
+
+function deniedPart(stretch: Stretch): number {
+  const count = stretch.of('count');
+  return count > 0 ? stretch.of('denied') / count : 0;
+}

@@ -39,20 +39,23 @@ export class AlertStates {
   restore(all: readonly Standing[]): void {
     this.standing.clear();
     for (const one of all.slice(0, this.most)) {
-      this.standing.set(`${one.rule.id} ${one.series}`, one);
+      this.standing.set(keyOf(one.rule, one.series), one);
     }
   }
 
   /** Looks at one series by one rule. */
   look(rule: Rule, series: string, subject: Subject, nowMicros: number): void {
-    const key = `${rule.id} ${series}`;
-    const before = this.standing.get(key);
+    // Nearly always nothing stands, and most of what is looked at stays quiet: no key is made for that.
+    const isAnything = this.standing.size > 0;
+    const before = isAnything ? this.standing.get(keyOf(rule, series)) : undefined;
     const state = evaluate(rule, subject, before?.state ?? QUIET, nowMicros);
     if (state.phase === 'quiet' || state.phase === 'learning') {
-      this.standing.delete(key);
+      if (before !== undefined) this.standing.delete(keyOf(rule, series));
       return;
     }
-    if (before === undefined) return this.begin(key, { rule, series, state, nowMicros });
+    if (before === undefined) {
+      return this.begin(keyOf(rule, series), { rule, series, state, nowMicros });
+    }
     before.rule = rule;
     this.change(before, state, nowMicros);
   }
@@ -67,7 +70,7 @@ export class AlertStates {
   }
 
   forget({ rule, series }: Standing): void {
-    this.standing.delete(`${rule.id} ${series}`);
+    this.standing.delete(keyOf(rule, series));
   }
 
   private begin(
@@ -96,3 +99,5 @@ export class AlertStates {
     return Math.round(this.epochMs(micros));
   }
 }
+
+const keyOf = ({ id }: Rule, series: string): string => `${id} ${series}`;
