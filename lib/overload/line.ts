@@ -106,6 +106,8 @@ export class Line {
   /** How long the last slice has taken in which something ran, with the run that went beyond it. */
   private sliceTook = 0;
   private begun = 0;
+  /** When isClear() was asked last. */
+  private askedAt = 0;
   private inFlightNow = 0;
   private sweep: Cancel | undefined;
 
@@ -149,6 +151,7 @@ export class Line {
     const { settings } = this;
     const now = this.clock.now();
     const age = this.turns.age(now);
+    this.askedAt = now;
     if (settings.isObserved) {
       this.observe(tier, age, now);
       this.begun = now;
@@ -208,14 +211,14 @@ export class Line {
   /** True, and it is refused: what nobody waits for needs no Waiting. After isClear() has said no. */
   isFull(tier: number): boolean {
     const isFull =
-      this.queues.size >= this.settings.maxWaiting || this.isTooLong(tier, this.clock.now());
+      this.queues.size >= this.settings.maxWaiting || this.isTooLong(tier, this.askedAt);
     if (isFull) this.counts[tier]!.full++;
     return isFull;
   }
 
   /** After isFull() has said no. */
   wait(one: Waiting): void {
-    this.queues.push(one.tier, one, this.clock.now());
+    this.queues.push(one.tier, one, this.askedAt);
     this.arm();
   }
 

@@ -12,7 +12,7 @@ describe('Monitor', () => {
   const sources = {
     facts: () => ({ adjusts: [] }),
     read: (_: unknown, into: Reading) => void (into.total.count = counted.count),
-    tick: () => {},
+    tick: () => ({ adjusts: [] }),
     stop: () => {},
   } as unknown as Sources;
 
@@ -100,7 +100,7 @@ describe('Monitor', () => {
   it('goes on after a tick that has failed, and tells of it', () => {
     const clock = new TurningClock(0);
     const failed: unknown[] = [];
-    const broken = { ...sources, facts: () => failing() } as unknown as Sources;
+    const broken = { ...sources, tick: () => failing() } as unknown as Sources;
     const failing = (): never => {
       throw new Error('no figures');
     };

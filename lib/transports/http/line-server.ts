@@ -10,6 +10,7 @@ import { type Overload } from '../../overload/overload.js';
 import { PASSES } from '../../overload/tiers.js';
 import { RateLimitedException, refusalByLine } from '../../requests/rejections.js';
 import { httpSubjectOf } from '../../requests/subject.js';
+import { type TierQuestion } from '../../requests/tier.js';
 import { waitSeconds } from '../shared/requests.js';
 import { Refusals } from './refusal.js';
 
@@ -202,7 +203,22 @@ export class LineServer {
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     if (tiers.isPlain) return tiers.isExemptPath(method, path) ? PASSES : 0;
-    return tiers.placeOf({ transport: 'http', method, path, headers: request.headers });
+    return tiers.placeOf(new HttpQuestion(request, method, path));
+  }
+}
+
+/** Node makes an object of the headers when they are asked for first, which a resolver by path does not. */
+class HttpQuestion implements TierQuestion {
+  readonly transport = 'http';
+
+  constructor(
+    private readonly request: IncomingMessage,
+    readonly method: string,
+    readonly path: string,
+  ) {}
+
+  get headers(): IncomingMessage['headers'] {
+    return this.request.headers;
   }
 }
 
