@@ -9,9 +9,11 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect, type AddressInfo } from 'node:net';
 import { Body, Controller, Get, Injectable, Module, Post, Sse, UseGuards } from '@nestjs/common';
 import { type CanActivate, type INestApplication } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Subject, type Observable } from 'rxjs';
 import {
   Overload,
@@ -551,6 +553,37 @@ function listenersOf({ app }: HttpApp): Record<string, number> {
 
 describe('the line of Fastify', () => {
   const platform: Platform = 'fastify';
+
+  it('speaks HTTP/2 as well', async () => {
+    held = new Held();
+    const metadata = {
+      imports: [RateLimitModule.forRoot({ overload: NARROW, clock: new ManualClock() })],
+      controllers: [Routes],
+    };
+    const adapter = new FastifyAdapter({ http2: true } as object);
+    const { app, url, close } = await startHttp(platform, metadata, undefined, adapter);
+    const overload = app.get(Overload);
+    const session = connectHttp2(url);
+    const get = (path: string): Promise<[status: number | undefined, body: string]> =>
+      new Promise((resolve, reject) => {
+        const stream = session.request({ ':path': path });
+        let [status, body]: [number | undefined, string] = [undefined, ''];
+        stream.on('response', (headers) => (status = headers[':status']));
+        stream.setEncoding('utf8').on('data', (part: string) => (body += part));
+        stream.on('end', () => resolve([status, body])).on('error', reject);
+      });
+    const first = get('/hold');
+    await until(() => held.names.length > 0);
+    const second = get('/quick');
+    await until(() => overload.stats().waiting === 1);
+    const [status, body] = await get('/quick');
+    expect([status, JSON.parse(body)]).toMatchObject([503, { code: 'OVERLOADED' }]);
+    held.end();
+    expect([(await first)[0], (await second)[0]]).toEqual([200, 200]);
+    await until(() => overload.stats().inFlight === 0);
+    session.destroy();
+    await close();
+  });
 
   it('stands also before requests that come by another way than its server', async () => {
     held = new Held();

@@ -91,6 +91,14 @@ describe('the tier of a request', () => {
     expect([tiers.faults, faults]).toEqual([1, [fault]]);
   });
 
+  it('is the lowest of any number of names that are none, and nothing of them is kept', () => {
+    let n = 0;
+    const tiers = tiersBy(() => `tier ${n++}`);
+    for (let i = 0; i < 100_000; i++) tiers.placeOf(question(`/path/${i}`));
+    expect([tiers.faults, tiers.names(settings)]).toEqual([100_000, ['S', 'A', 'B', 'C']]);
+    expect(new Set(faults)).toEqual(new Set(['name']));
+  });
+
   it('is none for exempt paths of GET and HEAD alone', () => {
     const tiers = tiersBy(() => 'S');
     expect(tiers.placeOf(question('/health'))).toBe(PASSES);
@@ -106,7 +114,8 @@ describe('the tier of a request', () => {
       undefined,
       () => {},
     );
-    const passes = (path: string, method?: string) => tiers.placeOf(question(path, method)) === PASSES;
+    const passes = (path: string, method?: string) =>
+      tiers.placeOf(question(path, method)) === PASSES;
     expect(['/ops/', '/ops/a', '/ops/a/b', '/health'].map((path) => passes(path))).toEqual(
       Array(4).fill(true),
     );
