@@ -15,6 +15,7 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
   ['hand-written again', 'hand-written'],
   ['weir', 'weir'],
+  ['weir, answers not timed', 'weir, answers not timed'],
   // Any client of Redis has its price, because its sockets make others of the process polymorphic.
   ['weir, a Redis client beside it', 'weir, a Redis client beside it'],
   ['weir on redis', 'weir on redis'],
@@ -52,6 +53,7 @@ const BARS: readonly (readonly [one: string, other: string, bound: number])[] = 
   ['weir', 'hand-written', 1.05],
   ['weir, route without limits', 'no limits', 1.05],
   ['weir on redis', 'weir', 1.05],
+  ['weir', 'weir, answers not timed', 1.03],
   ['weir', 'ThrottlerGuard', 0.75],
 ];
 

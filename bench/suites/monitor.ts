@@ -12,11 +12,16 @@ import { apartIn } from '../support/twins.js';
 import { infoField } from '../../test/support/redis-client.js';
 
 const CASE = 'a decision';
+const DENIAL = 'a denial, of one key again and again';
 const MOST_TIMES_UNWATCHED = 1.05;
 /** A bar of 5 % cannot be told by twins that are 5 % apart. */
 const MOST_APART = 0.025;
 /** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
 const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
+
+/** Nothing of it comes back while it is measured. */
+const EMPTY = { keys: 1, limit: 1, periodMs: 24 * 3_600_000 };
+const MOST_NS_OF_A_DENIAL = 15;
 
 const UNWATCHED = 'unwatched';
 const WATCHED = 'watched';
@@ -51,7 +56,10 @@ export const monitor: Suite = {
   about: 'what the monitor adds to a decision, its ticks and scrapes, and a fleet of 1,000 nodes',
 
   async run(context) {
-    const parts = [await decisions(context), await figures(context), await fleet(context)];
+    const parts = [
+      ...[await decisions(context), await denials(context)],
+      ...[await figures(context), await fleet(context)],
+    ];
     return {
       series: parts.flatMap(({ series }) => series),
       absences: [],
@@ -73,6 +81,16 @@ async function decisions(context: SuiteContext): Promise<Part> {
   return { series, bars: [atMost(promise, ratio, MOST_TIMES_UNWATCHED, apart, MOST_APART)] };
 }
 
+/** Keys that are denied are noted, by samples. */
+async function denials(context: SuiteContext): Promise<Part> {
+  const series = await measureCalls(DENIAL, CONTESTANTS, EMPTY, UNWATCHED, context, 'denied');
+  const [watched, unwatched] = [WATCHED, UNWATCHED].map((name) => cpuOf(name, DENIAL, series));
+  const more = median(watched!.map((ns, round) => ns - unwatched![round]!));
+  const promise = `a watched denial ≤ ${MOST_NS_OF_A_DENIAL} ns more than an unwatched one, CPU`;
+  const apart = apartIn(series, DENIAL, CPU);
+  return { series, bars: [atMost(promise, more, MOST_NS_OF_A_DENIAL, apart)] };
+}
+
 /** Of a process by itself, by its processor time and its heap. */
 async function figures({ progress }: SuiteContext): Promise<Part> {
   progress('ticks', 'a hundred series, with alerts');
@@ -92,11 +110,19 @@ async function figures({ progress }: SuiteContext): Promise<Part> {
     series: [
       row(ofTick, 'CPU ms', tick['ms']!),
       row(ofScrape, 'CPU ms', scrape['ms']!),
-      row('ten minutes at 10,000/s', 'MB at the end of each', bytes.map((one) => one / 2 ** 20)),
+      row(
+        'ten minutes at 10,000/s',
+        'MB at the end of each',
+        bytes.map((one) => one / 2 ** 20),
+      ),
     ],
     bars: [
       atMost(`${ofTick} ≤ ${MOST_TICK_MS} ms CPU, median`, median(tick['ms']!), MOST_TICK_MS),
-      atMost(`${ofScrape} ≤ ${MOST_SCRAPE_MS} ms CPU, median`, median(scrape['ms']!), MOST_SCRAPE_MS),
+      atMost(
+        `${ofScrape} ≤ ${MOST_SCRAPE_MS} ms CPU, median`,
+        median(scrape['ms']!),
+        MOST_SCRAPE_MS,
+      ),
       below('memory of minute 10 less that of minute 2 < 1 MB', growth, MOST_GROWTH_BYTES),
     ],
   };

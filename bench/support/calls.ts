@@ -9,16 +9,17 @@ const TARGET_MS = 150;
 
 export type Contestants = readonly (readonly [label: string, contender: ContenderName])[];
 
-/** Calls that are all allowed, one after another: what each costs, beside the baseline. */
+/** Calls that are all allowed, or all denied, one after another: what each costs, beside the baseline. */
 export async function measureCalls(
   name: string,
   contestants: Contestants,
   options: SpeedJob['options'],
   baseline: string,
   context: SuiteContext,
+  expect: SpeedJob['expect'] = 'allowed',
 ): Promise<Series[]> {
   const entrants = contestants.map(([label, contender]): Entrant<SpeedJob> => {
-    const job = { kind: 'speed', contender, options, expect: 'allowed', inFlight: 1 } as const;
+    const job = { kind: 'speed', contender, options, expect, inFlight: 1 } as const;
     return { label, job: { ...job, targetMs: TARGET_MS } };
   });
   const { taken, absences } = await contest(

@@ -29,6 +29,7 @@ export type Variant =
   | 'weir, a Redis client beside it'
   | 'weir on redis'
   | 'weir, route without limits'
+  | 'weir, answers not timed'
   | 'no-op interceptor'
   | 'degrade'
   | 'degrade on redis'
@@ -92,6 +93,11 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
       const client = new Redis(redisUrl);
       setInterval(() => void client.ping(), LEASE_CALL_MS);
       return { metadata: onMemory, decorate: RateLimit('api') };
+    }
+    case 'weir, answers not timed': {
+      const monitor = { responses: false };
+      const metadata = { imports: [RateLimitModule.forRoot({ policies, monitor })] };
+      return { metadata, decorate: RateLimit('api') };
     }
     case 'weir, route without limits':
       return { metadata: onMemory };
