@@ -188,10 +188,8 @@ export class FleetMerge {
       row[count] += more[count];
     }
     if (times !== undefined) {
-      const timesBefore = new LogLinear();
-      const kept = before?.times.get(id);
-      if (kept !== undefined) timesBefore.merge(kept);
-      this.moreTimes.takeDifference(times, timesBefore);
+      // What is known of the node is replaced by this snapshot, so its times may be written over.
+      this.moreTimes.takeDifference(times, before?.times.get(id) ?? new LogLinear());
       (row.times ??= new LogLinear()).merge(this.moreTimes);
     }
     return more;

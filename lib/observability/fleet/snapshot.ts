@@ -179,8 +179,8 @@ function seriesOf(wire: unknown): NodeSeries {
   if (kind === undefined || !isName(name) || values.length !== COUNTS.length)
     throw new Error('series');
   if (!values.every(isCount)) throw new Error('counts');
-  const pairs = COUNTS.map((count, index) => [count, values[index]]);
-  const counts = Object.fromEntries(pairs) as unknown as Counts;
+  const counts = noCounts();
+  for (let i = 0; i < COUNTS.length; i++) counts[COUNTS[i]!] = values[i] as number;
   return {
     kind,
     name,
