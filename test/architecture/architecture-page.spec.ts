@@ -7,7 +7,7 @@ const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
 
 /** Rooms, and what stands in one of them: `limits/route-table`, `core/recovery`, names without a room left out. */
 const ROOMS =
-  /^(algorithms|cli|common|config|core|degradation|limiter|limits|local|lua|protection|requests|stores|test|transports)\//;
+  /^(alerts|algorithms|cli|common|config|core|dashboard|degradation|export|fleet|limiter|limits|local|lua|observability|overload|protection|requests|scripts|stores|test|transports)\//;
 
 describe('the page on the architecture', () => {
   const named = [...page.matchAll(/`([a-z0-9./-]+)`/g)]
@@ -19,7 +19,7 @@ describe('the page on the architecture', () => {
   });
 
   it.each([...new Set(named)])('names %s, which is there', (name) => {
-    const places = [`lib/${name}`, `lib/degradation/${name}`, name];
+    const places = [`lib/${name}`, `lib/degradation/${name}`, `lib/observability/${name}`, name];
     const found = places.some((place) => {
       return existsSync(join(root, place)) || existsSync(join(root, `${place}.ts`));
     });
