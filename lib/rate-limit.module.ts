@@ -28,6 +28,7 @@ import { Waiting } from './limits/waiting.js';
 import { Degradation } from './degradation/degradation.js';
 import { DegradeRoutes } from './degradation/degrade-routes.js';
 import { DegradeInterceptor } from './degradation/degrade.interceptor.js';
+import { type ByPolicyName } from './limiter/policy-names.js';
 import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { Protection } from './protection/protection.js';
 import { Overload } from './overload/overload.js';
@@ -76,7 +77,7 @@ export class RateLimitModule implements NestModule, OnModuleInit {
   }
 
   /** Policies that a feature brings along; their names are known everywhere. */
-  static forFeature(policies: Readonly<Record<string, RoutePolicy>>): DynamicModule {
+  static forFeature(policies: Readonly<ByPolicyName<RoutePolicy>>): DynamicModule {
     rejectModuleOptions(policies);
     const defined = {
       provide: Symbol('RATE_LIMIT_FEATURE'),

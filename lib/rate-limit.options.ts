@@ -13,7 +13,7 @@ import { type OverloadInput } from './overload/settings.js';
 import { type TierResolver } from './requests/tier.js';
 import { type DegradeModuleOptions } from './degradation/degrade-module-options.js';
 import { type RateLimiterOptions, type StoreInput } from './limiter/options.js';
-import { type PolicyName } from './limiter/policy-names.js';
+import { type ByPolicyName, type PolicyName } from './limiter/policy-names.js';
 import { MonitorOptions } from './observability/monitor-options.js';
 import { type ResourcesInput } from './protection/resource-options.js';
 import { GrpcOptions } from './transports/grpc/grpc-status.js';
@@ -24,7 +24,7 @@ import { WebsocketOptions } from './transports/ws/ws.transport.js';
 /** All options of the module. The initial values are the defaults. */
 export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policies'> {
   /** The rules by name, and how they are applied to requests. */
-  policies: Record<string, RoutePolicy> = {};
+  policies: ByPolicyName<RoutePolicy> = {};
   /**
    * False switches everything off, and says so at the start: no limit, fallback or protection holds, and the
    * store is not opened. Options and decorators are checked all the same.

@@ -10,6 +10,7 @@ import {
 } from '../common/validate.js';
 import { type RedisDriver } from '../stores/redis/connection.js';
 import { type RedisConnectionOptions } from '../stores/redis-options.js';
+import { type ByPolicyName } from './policy-names.js';
 import { type PolicyInput } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
 import { type AcquireOptions } from './rate-limiter.js';
@@ -57,7 +58,7 @@ export type StoreInput =
 
 export interface RateLimiterOptions {
   /** The rules, by name. */
-  policies?: Record<string, PolicyInput>;
+  policies?: ByPolicyName<PolicyInput>;
   /** Where buckets live. Default: in this process. */
   store?: StoreInput;
   /** The shares that apps have of a cluster's capacity. */

@@ -13,3 +13,8 @@ export interface RateLimitPolicies {}
 export type PolicyName = keyof RateLimitPolicies extends never
   ? string
   : Extract<keyof RateLimitPolicies, string>;
+
+/** Something for each of several policies, by names that `RateLimitPolicies` declares, or by any where nothing is declared. */
+export type ByPolicyName<T> = keyof RateLimitPolicies extends never
+  ? Record<string, T>
+  : Partial<Record<PolicyName, T>>;

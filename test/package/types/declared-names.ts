@@ -1,5 +1,6 @@
 // The names of policies, declared once. It would hold for every file of a program, so this one is compiled by itself.
 import {
+  createRateLimiter,
   RateLimit,
   RateLimitModule,
   SkipRateLimit,
@@ -31,6 +32,13 @@ RateLimit((context) => (context.getType() === 'http' ? 'search' : { policy: 'log
 SkipRateLimit('search', 'own');
 RateLimitModule.forRoot({ policies, apply: ['search'] });
 void limiter.allow('login', 'ann');
+RateLimitModule.forFeature({ own: { rate: '3/min' } });
+// @ts-expect-error No such policy.
+RateLimitModule.forRoot({ policies: { serach: { rate: '10/min' } } });
+// @ts-expect-error No such policy.
+RateLimitModule.forFeature({ serach: { rate: '10/min' } });
+// @ts-expect-error No such policy.
+createRateLimiter({ policies: { serach: { rate: '10/min' } } });
 // @ts-expect-error No such policy.
 RateLimit('serach');
 // @ts-expect-error No such policy.
