@@ -1,5 +1,3 @@
-import { InvalidArgumentError } from '../common/errors.js';
-
 /**
  * Headers that mark a request as a caller's own, even if the caller has no name; `*` stands for any beginning or any
  * end. Wide on purpose: an answer that is not kept costs a little, one that is given to another costs a lot.
@@ -37,8 +35,6 @@ interface Letters {
   readonly forwards: Letter;
   readonly backwards: Letter;
 }
-
-const NAME = /^(?!\*.*\*$)\*?[\w!#$%&'+.^`|~-]+\*?$/;
 
 /**
  * Knows the headers that name a caller. It is called for each header of each request, so it goes
@@ -95,16 +91,6 @@ function lettersOf(names: readonly string[]): Letters {
     else letter.isEnd = true;
   }
   return letters;
-}
-
-export function checkCredentialHeaders(at: string, names: unknown): readonly string[] {
-  const isName = (name: unknown): boolean => typeof name === 'string' && NAME.test(name);
-  if (Array.isArray(names) && names.every(isName)) return names as string[];
-  throw new InvalidArgumentError(
-    at,
-    names,
-    "a list of headers such as 'x-acme-pass', 'x-acme-*', '*-pass'",
-  );
 }
 
 /** Letters without their case; the other signs of header names stay apart from them. */

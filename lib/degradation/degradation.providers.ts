@@ -198,11 +198,13 @@ export const degradationProviders: Provider[] = [
     Degradation,
     [DegradeParts, DegradationLog],
     (parts: DegradeParts, { warmUpFailed }: DegradationLog) => {
-      const warming = new RouteWarming({
-        routes: () => parts.routes.all(),
-        caches: () => parts.core.caches,
-        failed: warmUpFailed,
-      });
+      let made: RouteWarming | undefined;
+      const warming = (): RouteWarming =>
+        (made ??= new RouteWarming({
+          routes: () => parts.routes.all(),
+          caches: () => parts.core.caches,
+          failed: warmUpFailed,
+        }));
       const opened = (): DegradationStats | undefined => parts.openedStats;
       return new Degradation(() => parts.core, parts.routes, warming, opened);
     },

@@ -17,7 +17,7 @@ export class Degradation {
   constructor(
     private readonly core: () => DegradationCore,
     private readonly routes: Pick<DegradeRoutes, 'get'>,
-    private readonly warming: Pick<RouteWarming, 'warm' | 'names'>,
+    private readonly warming: () => Pick<RouteWarming, 'warm' | 'names'>,
     private readonly opened: () => DegradationStats | undefined,
   ) {}
 
@@ -85,12 +85,12 @@ export class Degradation {
    * Redis has the answers, too; a second call for the same resource waits for the first.
    */
   warm(resource?: string): Promise<WarmedResource[]> {
-    return this.warming.warm(resource);
+    return this.warming().warm(resource);
   }
 
   /** The resources that `warm` takes. */
   warmable(): string[] {
-    return this.warming.names();
+    return this.warming().names();
   }
 
   /** An unknown name is one that an operator has misspelt. */

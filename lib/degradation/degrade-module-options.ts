@@ -3,7 +3,6 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, withoutUndefined } from '../common/validate.js';
 import { type HealthProbe } from './core/contract.js';
 import { checkDegradation, DegradationOptions, type DegradationInput } from './core/options.js';
-import { checkCredentialHeaders } from './credential-headers.js';
 import { type DefaultDeadlines } from './route-deadlines.js';
 
 /** The options of the module, for every `@Degrade` without its own. The initial values are the defaults. */
@@ -20,6 +19,8 @@ export class DegradeModuleOptions extends DegradationOptions {
   /** Checks of resources by name, in the place of requests that try them out. */
   probes: Readonly<Record<string, HealthProbe>> = {};
 }
+
+const NAME = /^(?!\*.*\*$)\*?[\w!#$%&'+.^`|~-]+\*?$/;
 
 export type DegradeModuleInput = Partial<DegradeModuleOptions>;
 
@@ -47,6 +48,16 @@ export function checkDegradeModule(input: DegradeModuleInput, at = 'degradation'
   const core = { ...rest, recovery: { slow, ...withoutUndefined(rest.recovery) } };
   checkDegradation(core, at);
   return { deadlines: { deadlineMs, slowMs }, probes, credentialHeaders, core };
+}
+
+function checkCredentialHeaders(at: string, names: unknown): void {
+  const isName = (name: unknown): boolean => typeof name === 'string' && NAME.test(name);
+  if (Array.isArray(names) && names.every(isName)) return;
+  throw new InvalidArgumentError(
+    at,
+    names,
+    "a list of headers such as 'x-acme-pass', 'x-acme-*', '*-pass'",
+  );
 }
 
 function checkProbes(at: string, probes: DegradeModuleOptions['probes']): void {
