@@ -266,7 +266,7 @@ export {
 export { type LogLinear } from './common/histogram.js';
 export { type DenialListener } from './requests/request-counts.js';
 export { costBySize } from './limiter/cost-by-size.js';
-export { createRateLimiter } from './limiter/weir-rate-limiter.js';
+export { createRateLimiter } from './limiter/create-rate-limiter.js';
 export { type StoreSwitch } from './stores/remote-store.js';
 export { type NodeMode } from './local/lease-calls.js';
 export { type PolicyCounters, type SourceCounters } from './limiter/limit-counters.js';

@@ -23,7 +23,7 @@ import { RateLimitConfig } from './config/rate-limit-config.js';
 import { DegradeRoutes } from './degradation/degrade-routes.js';
 import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
-import { createRateLimiter } from './limiter/weir-rate-limiter.js';
+import { createRateLimiter } from './limiter/create-rate-limiter.js';
 import { AwaitedValues } from './limits/awaited-values.js';
 import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
 import { RateLimitFilter } from './limits/rate-limit.filter.js';

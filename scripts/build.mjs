@@ -1,14 +1,16 @@
 // lib -> modules (by tsc) -> a few files of code (by rollup) in dist-cjs/code, and for each entry a file of a few lines
 // that makes an ES module (dist) or CommonJS (dist-cjs) of them, with its types in one file. Hundreds of files took ten
-// times as long to import, and the code twice, once for each form, was half of the package.
+// times as long to import, and the code twice, once for each form, was half of the package. What importing does not
+// run is in files that are loaded when something of them is first used.
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { codeFile, commonJsEntry, MISSING_PACKAGE, moduleEntry } from './support/code-files.mjs';
 import { buildDashboardPage } from './support/dashboard-page.mjs';
 import { ENTRIES } from './support/entries.mjs';
+import { firstModules } from './support/first-modules.mjs';
 import { inRoot, modules } from './support/root.mjs';
 import { runNode } from './support/run.mjs';
 import { main, mustPass } from './support/step.mjs';
@@ -28,7 +30,16 @@ const COMMAND = { cli: 'cli/run-command.js' };
 /** These have most of the library in common. */
 const MAIN_ENTRIES = ['index', 'config', 'degradation', 'protection'];
 
+/** Loaded together with any file that names something of them. Of all others, each name is asked for where it is used. */
+const FIRST_PARTS = ['algorithms-part', 'first-part', 'nest-part'];
+/** A guard asks these for every request. */
+const FIRST_ROOMS = ['common', 'requests', 'limits'];
+const COMPOSITION = /\.(?:explorer|lifecycle|log|providers)\.js$/;
+/** The limiter is the hot path: nothing between its own files may be looked up, so they are one, with all that they need. */
+const LIMITER_ROOMS = ['limiter', 'local', 'stores'];
+
 const reached = new Map();
+let first = new Set();
 const entryOf = (name) => join(modules, FILES[name]);
 const isPackage = (id) => !/^[./]/.test(id);
 
@@ -42,13 +53,14 @@ await main(async () => {
 });
 
 async function writeCode() {
+  first = await firstModules(modules, FILES.index);
   const bundle = await rollup({
     input: inModules({ ...FILES, ...COMMAND }, '.js'),
     external: isPackage,
     treeshake: { moduleSideEffects: (id) => !isPackage(id), propertyReadSideEffects: false },
     onwarn: ({ code, message }) => {
-      // In what the compiler writes for decorators, where it is meant.
-      if (code !== 'THIS_IS_UNDEFINED') throw new Error(message);
+      // In what the compiler writes for decorators, where it is meant; and files that load each other when they are used.
+      if (code !== 'THIS_IS_UNDEFINED' && code !== 'CIRCULAR_CHUNK') throw new Error(message);
     },
   });
   const { output } = await bundle.generate({
@@ -57,6 +69,7 @@ async function writeCode() {
     chunkFileNames: '[name].js',
     manualChunks: partOf,
     minifyInternalExports: false,
+    hoistTransitiveImports: false,
     generatedCode: { constBindings: true },
   });
   await bundle.close();
@@ -65,7 +78,7 @@ async function writeCode() {
   await writeFile(join(twin, 'code/missing-package.js'), MISSING_PACKAGE);
   const byName = new Map(output.map((chunk) => [chunk.fileName, chunk]));
   for (const { fileName, code } of output) {
-    await writeFile(join(twin, 'code', fileName), await codeFile(code));
+    await writeFile(join(twin, 'code', fileName), await codeFile(code, laterOf(fileName)));
   }
   for (const name of Object.keys({ ...FILES, ...COMMAND })) {
     const chunk = byName.get(`${name}.js`);
@@ -80,20 +93,45 @@ async function writeCode() {
 }
 
 /** The packages that a file of code and those that it loads ask for. */
-function packagesOf({ imports }, byName) {
-  const found = imports.flatMap((one) =>
-    byName.has(one) ? packagesOf(byName.get(one), byName) : [one],
-  );
-  return [...new Set(found)].sort();
+function packagesOf(chunk, byName) {
+  const files = new Set([chunk]);
+  const packages = new Set();
+  for (const { imports } of files) {
+    for (const from of imports) {
+      if (byName.has(from)) files.add(byName.get(from));
+      else packages.add(from);
+    }
+  }
+  return [...packages].sort();
 }
 
-/** Three files for what entries share: the algorithms, what else does without Nest, and what needs it. */
+/**
+ * The files of what entries share: what importing the main entry runs, apart by whether it needs Nest; the limiter; what puts
+ * the module together when it starts; and a file for each further room.
+ */
 function partOf(id, { getModuleInfo }) {
   const isBelow = (entries) => entries.some((name) => reach(getModuleInfo, entryOf(name)).has(id));
   if (isBelow(['algorithms'])) return 'algorithms-part';
   if (!isBelow(MAIN_ENTRIES)) return undefined;
-  const isOfNest = [...reach(getModuleInfo, id)].some((one) => one.startsWith('@nestjs/'));
-  return isOfNest ? 'nest-part' : 'limiter-part';
+  const path = relative(modules, id).split(sep);
+  const room = path.length > 1 ? path[0] : '';
+  if (id.endsWith('.schema.js')) return 'config-part';
+  if (first.has(id) || FIRST_ROOMS.includes(room)) {
+    const isOfNest = [...reach(getModuleInfo, id)].some((one) => one.startsWith('@nestjs/'));
+    return isOfNest ? 'nest-part' : 'first-part';
+  }
+  if (room === 'transports' || room === '' || COMPOSITION.test(id)) return 'start-part';
+  if (path[1] === 'redis') return 'redis-part';
+  return LIMITER_ROOMS.includes(room) ? 'limiter-part' : `${room}-part`;
+}
+
+/** Whether a file of code loads another one only when it uses something of it. */
+function laterOf(fileName) {
+  const isFirst = FIRST_PARTS.some((part) => fileName === `${part}.js`);
+  return (from) => {
+    const part = from.replace(/^\.\/|\.js$/g, '');
+    return !FIRST_PARTS.includes(part) && (isFirst || part !== 'limiter-part');
+  };
 }
 
 /** A module and all that it imports, at any distance. */

@@ -9,7 +9,7 @@ import { type Decision } from '../limiter/decision.js';
 import { givenLimit, type LimitInput } from '../limiter/given-limits.js';
 import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { createRateLimiter } from '../limiter/weir-rate-limiter.js';
+import { createRateLimiter } from '../limiter/create-rate-limiter.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { leasedTokens } from '../stores/redis/leased-tokens.js';
 import { UsageError, DONE, type Command, type Output, CommandFailedError } from './command.js';

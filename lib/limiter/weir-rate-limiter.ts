@@ -336,11 +336,6 @@ export class WeirRateLimiter extends RateLimiter {
   }
 }
 
-/** A limiter without Nest: the same that `RateLimitModule` provides. */
-export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter {
-  return new WeirRateLimiter(options);
-}
-
 function isAllowed(decision: Decision | Promise<Decision>): boolean | Promise<boolean> {
   return decision instanceof Promise ? decision.then((made) => made.allowed) : decision.allowed;
 }

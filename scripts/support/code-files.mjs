@@ -9,13 +9,20 @@ import { transform } from '@swc/core';
  * cannot load the ES modules of Nest 12 everywhere (Jest); a CommonJS file passes its `require`.
  *
  * @param {string} code An ES module as rollup writes it: imports first, one list of exports at the end
+ * @param {(from: string) => boolean} isLater Whether another file is loaded only when something of it is used
  */
-export async function codeFile(code) {
+export async function codeFile(code, isLater) {
+  const later = [];
   const body = code
-    .replace(/^import ([^;]*?) from '([^']*)';$/gm, (_, names, from) => {
+    .replace(/^import ([^;]*?) from '([^']*)';$/gm, (whole, names, from) => {
+      if (from.startsWith('.') && isLater(from)) {
+        later.push(from);
+        return whole;
+      }
       return `const ${names.replaceAll(' as ', ': ')} = weirLoad('${from}');`;
     })
-    .replace(/^import '([^']*)';$/gm, "weirLoad('$1');")
+    // Only for the order in which modules run; and nothing goes by that.
+    .replace(/^import '[^']*';$/gm, '')
     .replace(/^export \{([^}]*)\} from '([^']*)';$/gm, (_, names, from) => {
       const fields = namesIn(names).map(([own, name]) => `${name}: from.${own}`);
       return `{ const from = weirLoad('${from}'); Object.assign(weirExports, { ${fields.join(', ')} }); }`;
@@ -26,21 +33,44 @@ export async function codeFile(code) {
     })
     .replace(/\bimport\(('[^'.][^']*')\)/g, 'weirImport($1)')
     .replaceAll('import.meta.url', 'require("node:url").pathToFileURL(__filename).href');
-  const rest = /^(?:import|export)\b.*|\bimport(?:\.meta|\()/m.exec(body);
+  const translated = await withLater(body, later);
+  const rest = /^(?:import|export)\b.*|\bimport(?:\.meta|\()/m.exec(translated);
   if (rest !== null) throw new Error(`the build cannot translate: ${rest[0]}`);
   const text = `'use strict';
-let made;
-module.exports = (packages, later) => (made ??= make((name) => {
-  if (name.startsWith('.')) return require(name)(packages, later);
-  return name.startsWith('node:') ? require(name) : packages(name);
-}, later));
+let made, isMaking = false;
+module.exports = (packages, later) => {
+  if (made !== undefined) return made;
+  if (isMaking) throw new Error('nestjs-weir: ' + __filename + ' needs itself to be loaded');
+  isMaking = true;
+  made = make((name) => {
+    if (name.startsWith('.')) return require(name)(packages, later);
+    return name.startsWith('node:') ? require(name) : packages(name);
+  }, later);
+  return made;
+};
 const make = (function (weirLoad, weirImport) {
 const weirExports = {};
-${body}
+${translated}
 return weirExports;
 });
 `;
   return small(text);
+}
+
+/** Imports of files that are loaded later become functions that load them once, and names of theirs calls of these. */
+async function withLater(body, later) {
+  if (later.length === 0) return body;
+  const { code } = await transform(body, {
+    jsc: { target: 'es2022', parser: { syntax: 'ecmascript' } },
+    module: {
+      type: 'commonjs',
+      lazy: later,
+      strict: true,
+      strictMode: false,
+      importInterop: 'none',
+    },
+  });
+  return code.replace(/\brequire\("(\.\/[^"]*)"\)/g, 'weirLoad("$1")');
 }
 
 /** `a, b as c` as pairs of the name in the file and the name outside. */
@@ -91,23 +121,33 @@ module.exports = Object.defineProperty(require('./code/${name}.js')(load, later)
 `;
 }
 
+/**
+ * Packages that are CommonJS for ES modules as well. Imported, Node would look through all their files for the names of
+ * their exports, which takes longer than to load most of this package.
+ */
+const COMMON_JS = ['rxjs'];
+
 /** The file that `import` gets: `optional` are those of its packages that an application need not have. */
 export function moduleEntry(name, packages, optional, names) {
   const isOptional = (from) => optional.includes(from);
-  const lines = packages.map((from, index) =>
+  const imported = packages.filter((from) => !COMMON_JS.includes(from));
+  const lines = imported.map((from, index) =>
     isOptional(from)
       ? `const p${index} = await import('${from}').catch((error) => missing('${from}', error));\n`
       : `import * as p${index} from '${from}';\n`,
   );
-  if (packages.some(isOptional)) {
+  if (imported.some(isOptional)) {
     lines.push(`import missingFor from '../dist-cjs/code/missing-package.js';\n`);
     lines.unshift(`const missing = missingFor('nestjs-weir/${name}');\n`);
   }
-  const given = packages.map((from, index) => `'${from}': p${index}`);
+  const given = imported.map((from, index) => `'${from}': p${index}`);
+  const isRequired = imported.length < packages.length;
+  if (isRequired) lines.push(`import { createRequire } from 'node:module';\n`);
   const imports = lines.filter((line) => line.startsWith('import '));
   return `${imports.join('')}import code from '../dist-cjs/code/${name}.js';
 ${lines.filter((line) => !imports.includes(line)).join('')}const packages = { ${given.join(', ')} };
-export const { ${names.join(', ')} } = code((name) => packages[name], (name) => import(name));
+${isRequired ? 'const require = createRequire(import.meta.url);\n' : ''}const load = (name) => packages[name]${isRequired ? ' ?? require(name)' : ''};
+export const { ${names.join(', ')} } = code(load, (name) => import(name));
 `;
 }
 

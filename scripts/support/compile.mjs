@@ -25,6 +25,7 @@ const LIBRARY = {
     'scripts/support/code-files.mjs',
     'scripts/support/dashboard-page.mjs',
     'scripts/support/entries.mjs',
+    'scripts/support/first-modules.mjs',
     'package.json',
     'tsconfig.build.json',
     ...COMMON,

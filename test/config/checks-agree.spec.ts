@@ -5,7 +5,7 @@ import { mergePatch } from '../../lib/config/document/merge-patch.js';
 import { checkDocument, checkLayer } from '../../lib/config/schema/check.js';
 import { type ConfigDocument } from '../../lib/config/schema/document.schema.js';
 import { limitsOf } from '../../lib/config/schema/limits-of.js';
-import { createRateLimiter } from '../../lib/limiter/weir-rate-limiter.js';
+import { createRateLimiter } from '../../lib/limiter/create-rate-limiter.js';
 import { checkPolicy } from '../../lib/limiter/policy-options.js';
 import { checkQuota } from '../../lib/limiter/quota-options.js';
 import { splitPolicy } from '../../lib/limits/route-policy.js';

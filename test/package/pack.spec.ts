@@ -223,6 +223,34 @@ describe('an app that installed the tarball', () => {
     expect(stdout + stderr).toBe('true true\ntrue\n');
   });
 
+  it('loads what importing runs, and all else when it is first used', async () => {
+    const code = `
+      const loaded = () => {
+        const parts = Object.keys(require.cache).map((file) => /([a-z]+)-part[.]js$/.exec(file)?.[1]);
+        return parts.filter((part) => part !== undefined).sort().join(' ');
+      };
+      const { createRateLimiter } = require('nestjs-weir');
+      console.log(loaded());
+      createRateLimiter({ policies: { api: { rate: '1/h' } } }).allow('api', 'ann');
+      console.log(loaded());
+      process.exit();`;
+    const { stdout, stderr } = await runToEnd(process.execPath, ['-e', code], { cwd: cjsApp });
+    expect(stdout + stderr).toBe('algorithms first nest\nalgorithms first limiter nest\n');
+  });
+
+  it('can load every file of its code before all others', async () => {
+    const folder = join(cjsApp, 'node_modules/nestjs-weir/dist-cjs/code');
+    const files = readdirSync(folder).filter((file) => file.endsWith('-part.js'));
+    expect(files.length).toBeGreaterThan(5);
+    const code = `
+      for (const file of ${JSON.stringify(files)}) {
+        for (const one of Object.keys(require.cache)) if (one.includes('dist-cjs')) delete require.cache[one];
+        require('${folder}/' + file)(require);
+      }`;
+    const { stdout, stderr } = await runToEnd(process.execPath, ['-e', code], { cwd: cjsApp });
+    expect(stdout + stderr).toBe('');
+  });
+
   it.each([
     ['an ES module', () => esmApp],
     ['CommonJS', () => cjsApp],

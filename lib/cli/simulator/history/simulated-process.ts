@@ -1,4 +1,4 @@
-import { createRateLimiter } from '../../../limiter/weir-rate-limiter.js';
+import { createRateLimiter } from '../../../limiter/create-rate-limiter.js';
 import { type Decision } from '../../../limiter/decision.js';
 import { type LimitsChange } from '../../../limiter/limits-change.js';
 import { type PolicyInput } from '../../../limiter/policy-options.js';
