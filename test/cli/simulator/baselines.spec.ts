@@ -1,10 +1,8 @@
-import { CALL_PER_REQUEST } from '../../../lib/cli/simulator/baselines/call-per-request.js';
-import { FIXED_SPLIT } from '../../../lib/cli/simulator/baselines/fixed-split.js';
-import { PLAIN_LEASE } from '../../../lib/cli/simulator/baselines/plain-lease.js';
+import { CALL_PER_REQUEST, FIXED_SPLIT, PLAIN_LEASE } from '../../../lib/cli/simulator/baselines.js';
 import { type Contender } from '../../../lib/cli/simulator/engine/contender.js';
 import { runPlan, type Plan, type Run } from '../../../lib/cli/simulator/engine/run.js';
 import { WEIR } from '../../../lib/cli/simulator/engine/weir.js';
-import { even, zipf, type Placement } from '../../../lib/cli/simulator/load/load.js';
+import { even, zipf, type Placement } from '../../../lib/cli/simulator/load.js';
 import {
   idealOf,
   localPart,

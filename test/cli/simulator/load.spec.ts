@@ -1,7 +1,7 @@
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';
 import { VirtualTime } from '../../../lib/cli/simulator/engine/virtual-time.js';
-import { arrive } from '../../../lib/cli/simulator/load/arrivals.js';
 import {
+  arrive,
   even,
   movingHotspot,
   pulse,
@@ -10,7 +10,7 @@ import {
   zipf,
   type Placement,
   type Rates,
-} from '../../../lib/cli/simulator/load/load.js';
+} from '../../../lib/cli/simulator/load.js';
 
 const DRAWS = 10_000;
 

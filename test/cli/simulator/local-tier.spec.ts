@@ -6,7 +6,7 @@ import {
   pulse,
   zipf,
   type Placement,
-} from '../../../lib/cli/simulator/load/load.js';
+} from '../../../lib/cli/simulator/load.js';
 import {
   callsPerSecond,
   idealOf,

@@ -1,5 +1,4 @@
-import { IdealBucket } from '../../../lib/cli/simulator/measure/ideal-bucket.js';
-import { IdealLedger } from '../../../lib/cli/simulator/measure/ideal-ledger.js';
+import { IdealBucket, IdealLedger } from '../../../lib/cli/simulator/measure/ideal.js';
 import {
   deficit,
   inversions,

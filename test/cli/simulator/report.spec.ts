@@ -1,7 +1,6 @@
 import { Findings, inShort } from '../../../lib/cli/simulator/report/findings.js';
-import { toSvg } from '../../../lib/cli/simulator/report/svg.js';
 import { formatTable } from '../../../lib/cli/simulator/report/table.js';
-import { linearTicks, logTicks } from '../../../lib/cli/simulator/report/ticks.js';
+import { linearTicks, logTicks, toSvg } from '../../../lib/cli/simulator/report/svg.js';
 import { type Panel } from '../../../lib/cli/simulator/report/chart.js';
 
 describe('findings', () => {

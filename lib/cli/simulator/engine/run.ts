@@ -1,7 +1,6 @@
 import { UNITS_PER_TOKEN } from '../../../algorithms/quota/quota-limits.js';
 import { type CheckedQuota } from '../../../limiter/quota-options.js';
-import { arrive } from '../load/arrivals.js';
-import { type Load } from '../load/load.js';
+import { arrive, type Load } from '../load.js';
 import { type Contender } from './contender.js';
 import { type Fault } from './faults.js';
 import { Fleet } from './fleet.js';

@@ -2,7 +2,6 @@ import { QuotaLedger } from '../../../algorithms/quota/quota-ledger.js';
 import { compileQuota, type QuotaFigures } from '../../../algorithms/quota/quota-limits.js';
 import { type QuotaCall, type QuotaReply } from '../../../algorithms/quota/quota-protocol.js';
 import { type QuotaStore } from '../../../stores/quota-store.js';
-import { LaggingReplica } from './lagging-replica.js';
 import { type Network } from './network.js';
 import { type VirtualTime } from './virtual-time.js';
 
@@ -59,5 +58,30 @@ export class SimulatedStore implements QuotaStore {
   changeLimits(figures: QuotaFigures): void {
     this.ledger.change(this.now(), compileQuota(figures));
     this.figures = figures;
+  }
+}
+
+/** Settles the same calls as the primary, each of them one lag later. */
+class LaggingReplica {
+  private readonly ledger: QuotaLedger;
+  private isPromoted = false;
+
+  constructor(
+    figures: QuotaFigures,
+    private readonly time: VirtualTime,
+    private readonly lagSeconds: number,
+  ) {
+    this.ledger = new QuotaLedger(compileQuota(figures));
+  }
+
+  follow(now: number, call: QuotaCall): void {
+    this.time.after(this.lagSeconds * 1000, () => {
+      if (!this.isPromoted) this.ledger.settle(now, call);
+    });
+  }
+
+  promote(): QuotaLedger {
+    this.isPromoted = true;
+    return this.ledger;
   }
 }

@@ -2,8 +2,7 @@ import { clusterDepth, type QuotaFigures } from '../../../algorithms/quota/quota
 import { DELAY_SPREAD_MICROS } from '../engine/network.js';
 import { type Requests } from '../engine/observations.js';
 import { type Plan, type Run } from '../engine/run.js';
-import { IdealBucket } from './ideal-bucket.js';
-import { IdealLedger } from './ideal-ledger.js';
+import { IdealBucket, IdealLedger } from './ideal.js';
 import { mostBeyondRate, mostInAnySpan } from './sliding-span.js';
 
 /** `bucket`: one bucket of the cluster's figures; `ledger`: all rules of the quota, without network. */

@@ -1,5 +1,4 @@
 import { type Chart, type Panel, type Point, type Series } from './chart.js';
-import { linearTicks, logTicks, tickText } from './ticks.js';
 
 const WIDTH = 960;
 const PANEL_HEIGHT = 260;
@@ -10,6 +9,8 @@ const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00
 /** What fits into the margin. */
 const LONGEST_NAME = 22;
 const FAINT = '#9a9a9a';
+/** How many ticks an axis has, about. */
+const ABOUT = 6;
 
 /** A chart as an SVG file, readable without any style sheet or script. */
 export function toSvg({ title, panels }: Chart): string {
@@ -145,4 +146,37 @@ function escape(content: string): string {
 
 function round(value: number): number {
   return Math.round(value * 10) / 10;
+}
+
+/** Round figures from `least` to the first one that is not below `most`. */
+export function linearTicks(least: number, most: number): number[] {
+  const step = roundStep((most - least) / ABOUT);
+  const first = Math.floor(least / step);
+  const count = Math.ceil(most / step - 1e-9) - first;
+  // Multiplied anew each time: adding up would show 0.30000000000000004.
+  return Array.from({ length: count + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/** 1, 2 and 5 of every power of ten in between. */
+export function logTicks(least: number, most: number): number[] {
+  const ticks: number[] = [];
+  const last = Math.ceil(Math.log10(most));
+  for (let power = Math.floor(Math.log10(least)); power <= last; power++) {
+    for (const digit of [1, 2, 5]) {
+      const tick = Number((digit * 10 ** power).toPrecision(12));
+      if (tick >= least && tick <= most) ticks.push(tick);
+    }
+  }
+  return ticks;
+}
+
+function tickText(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: 6 });
+}
+
+function roundStep(rough: number): number {
+  if (!(rough > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const digit = [1, 2, 5, 10].find((one) => one * power >= rough * (1 - 1e-9))!;
+  return digit * power;
 }

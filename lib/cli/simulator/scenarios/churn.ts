@@ -1,5 +1,5 @@
 import { crash, join, leave, type Fault } from '../engine/faults.js';
-import { even } from '../load/load.js';
+import { even } from '../load.js';
 import { seededRandom } from '../engine/seeded-random.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';

@@ -1,7 +1,7 @@
 import { clockStep } from '../engine/faults.js';
 import { runPlan } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even, surge } from '../load/load.js';
+import { even, surge } from '../load.js';
 import { excess, idealOf, onTheWay, utilisation } from '../measure/figures.js';
 import { longestGap } from '../measure/sliding-span.js';
 import { tokenChart } from '../report/chart.js';

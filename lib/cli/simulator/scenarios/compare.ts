@@ -1,4 +1,4 @@
-import { BASELINES } from '../baselines/index.js';
+import { BASELINES } from '../baselines.js';
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type Plan, type Run } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';

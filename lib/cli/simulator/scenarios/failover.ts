@@ -1,7 +1,7 @@
 import { noWitness, promotion, stateLoss, type Fault } from '../engine/faults.js';
 import { runPlan } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even, surge } from '../load/load.js';
+import { even, surge } from '../load.js';
 import { excess, idealOf, utilisation } from '../measure/figures.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';

@@ -11,7 +11,7 @@ import {
 import { quotaHorizonMicros } from '../../../local/lease-figures.js';
 import { type Fault } from '../engine/faults.js';
 import { type Plan } from '../engine/run.js';
-import { shared, type Placement, type Rates } from '../load/load.js';
+import { shared, type Placement, type Rates } from '../load.js';
 import { capacityOf, depthOf } from '../measure/figures.js';
 import { type Setting } from './scenario.js';
 

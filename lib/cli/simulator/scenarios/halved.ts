@@ -1,7 +1,7 @@
 import { limitChange } from '../engine/faults.js';
 import { runPlan, type Sample } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even } from '../load/load.js';
+import { even } from '../load.js';
 import { depthOf, idealOf } from '../measure/figures.js';
 import { mostBeyondRate } from '../measure/sliding-span.js';
 import { tokenChart } from '../report/chart.js';

@@ -1,6 +1,6 @@
 import { runPlan } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even } from '../load/load.js';
+import { even } from '../load.js';
 import { localPart } from '../measure/figures.js';
 import { type Point } from '../report/chart.js';
 import { Findings } from '../report/findings.js';

@@ -1,5 +1,5 @@
 import { outage } from '../engine/faults.js';
-import { even } from '../load/load.js';
+import { even } from '../load.js';
 import { callsPerSecond } from '../measure/figures.js';
 import { countBetween } from '../measure/sliding-span.js';
 import { tokenChart } from '../report/chart.js';

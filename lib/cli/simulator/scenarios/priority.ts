@@ -4,9 +4,9 @@ import { checkQuota, type CheckedQuota } from '../../../limiter/quota-options.js
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type Plan, type Run } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even } from '../load/load.js';
+import { even } from '../load.js';
 import { deficit, inversions, latenessOfGuarantee } from '../measure/guarantee.js';
-import { IdealBucket } from '../measure/ideal-bucket.js';
+import { IdealBucket } from '../measure/ideal.js';
 import { bucketPanel, ratePanel, ratePoints, type Chart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addCap } from './compare.js';

@@ -1,7 +1,7 @@
 import { join } from '../engine/faults.js';
 import { runPlan } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
-import { even, type Placement } from '../load/load.js';
+import { even, type Placement } from '../load.js';
 import { callsPerSecond, idealOf, localPart, utilisation } from '../measure/figures.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';

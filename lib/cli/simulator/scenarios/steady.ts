@@ -1,5 +1,5 @@
 import { type Plan } from '../engine/run.js';
-import { even, movingHotspot, pulse, surge, zipf } from '../load/load.js';
+import { even, movingHotspot, pulse, surge, zipf } from '../load.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
 import { addFigures, compare, type Promises } from './compare.js';

@@ -1,8 +1,38 @@
-import { type AppReply, type QuotaReply } from '../../../algorithms/quota/quota-protocol.js';
-import { type Contender, type LimiterNode } from '../engine/contender.js';
-import { type Host } from '../engine/host.js';
-import { type World } from '../engine/world.js';
-import { depthOf } from '../measure/figures.js';
+import { type AppReply, type QuotaReply } from '../../algorithms/quota/quota-protocol.js';
+import { type Contender, type LimiterNode } from './engine/contender.js';
+import { type Host } from './engine/host.js';
+import { type World } from './engine/world.js';
+import { capacityOf, depthOf } from './measure/figures.js';
+import { IdealBucket } from './measure/ideal.js';
+
+/** One bucket in the store, asked for every request. While the store is away nothing passes. */
+export const CALL_PER_REQUEST: Contender = {
+  name: 'call per request',
+  start: ({ quota, time }) => {
+    const bucket = new IdealBucket(capacityOf(quota.figures), depthOf(quota.figures));
+    return (host) => ({
+      request: (_, cost) => host.ask(() => bucket.take(cost, time.seconds())).catch(() => false),
+      leave: () => Promise.resolve(),
+    });
+  },
+};
+
+/** Each node by itself, with an even part of capacity and burst, as planned beforehand. */
+export const FIXED_SPLIT: Contender = {
+  name: 'fixed split',
+  start: ({ quota, time, plannedNodes }) => {
+    const { figures } = quota;
+    const rate = capacityOf(figures) / plannedNodes;
+    const depth = Math.max(figures.maxCost, depthOf(figures) / plannedNodes);
+    return () => {
+      const bucket = new IdealBucket(rate, depth);
+      return {
+        request: (_, cost) => bucket.take(cost, time.seconds()),
+        leave: () => Promise.resolve(),
+      };
+    };
+  },
+};
 
 /**
  * Leases of one fixed size from the same ledger, without modes: a miss always asks the store, nothing
@@ -16,6 +46,9 @@ export const PLAIN_LEASE: Contender = {
     return (host) => new PlainLeaseNode(world, host, size);
   },
 };
+
+/** What else one could do. */
+export const BASELINES: readonly Contender[] = [CALL_PER_REQUEST, FIXED_SPLIT, PLAIN_LEASE];
 
 interface Waiting {
   readonly app: number;
