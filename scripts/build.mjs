@@ -36,7 +36,7 @@ const FIRST_PARTS = ['algorithms-part', 'first-part', 'nest-part'];
 const FIRST_ROOMS = ['common', 'requests', 'limits'];
 const COMPOSITION = /\.(?:explorer|lifecycle|log|providers)\.js$/;
 /** The limiter is the hot path: nothing between its own files may be looked up, so they are one, with all that they need. */
-const LIMITER_ROOMS = ['limiter', 'local', 'stores'];
+const LIMITER_ROOMS = ['algorithms', 'limiter', 'local', 'stores'];
 
 const reached = new Map();
 let first = new Set();
