@@ -10,7 +10,7 @@ import { survey } from './migrate/survey.js';
 
 const PAGE = 'docs/migrating-from-throttler.md';
 
-/** What becomes of the project. */
+/** The changes of the whole project. */
 interface Plan {
   readonly changes: readonly {
     readonly file: string;
@@ -129,7 +129,7 @@ function close({ changes, findings }: Plan, isWritten: boolean, output: Output):
   );
 }
 
-/** What was shown and not yet saved would be lost. */
+/** Changes that are not committed would be lost. */
 function refuseUnsaved(project: Project, { changes }: Plan): void {
   const unsaved = project.unsaved(changes.map(({ file }) => file));
   if (unsaved.length === 0) return;

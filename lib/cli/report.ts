@@ -21,7 +21,7 @@ import { table } from './table.js';
 /** More series than any fleet keeps. */
 const MOST_SERIES = 1000;
 
-/** What the processes have put on the board. */
+/** The figures that the processes have put on the board. */
 export async function fleetTable(
   { connection, prefix, clock }: OpenStore,
   horizon: 'minutes' | 'hours',

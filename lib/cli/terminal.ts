@@ -1,4 +1,4 @@
-/** What a full-screen command needs of a terminal; tests have one of their own. */
+/** A terminal, as far as a full-screen command needs one; tests have their own. */
 export interface Terminal {
   /** False where the output is a file or a pipe. */
   readonly isTerminal: boolean;

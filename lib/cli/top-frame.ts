@@ -5,7 +5,7 @@ import { figure, percent, verdict } from '../observability/verdict.js';
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
 export type View = (typeof VIEWS)[number];
 
-/** What is shown, and how. */
+/** The figures, and the way in which they are shown. */
 export interface TopState {
   readonly fleet: FleetState | undefined;
   /** Decisions per second as they were seen, oldest first. */

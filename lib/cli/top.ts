@@ -162,7 +162,7 @@ export class Top {
 
   private take(fleet: FleetState | undefined): void {
     const { rates, fleet: before } = this.state;
-    // What has been there before stays, and is known to be old.
+    // The last frame stays, and is known to be old.
     if (fleet === undefined) return this.change({ fault: undefined, ageS: this.ageS() });
     const isNew = fleet.atMs !== before?.atMs;
     if (isNew) this.heardMicros = this.clock.now();

@@ -176,7 +176,7 @@ export function changeController({ path, guard, write }: DashboardOptions): Type
 
 const logger = new Logger('RateLimitDashboard');
 
-/** What `make` returns is the answer, unless it has given one itself. */
+/** The result of `make` is the answer, unless it has given one itself. */
 async function answered(request: AnyRequest, response: AnyResponse, make: Answer): Promise<void> {
   const answer = rawResponse(response);
   try {
@@ -219,7 +219,7 @@ function mustBeOpen(opened: Dashboard | undefined): Dashboard {
 const LONGEST_NAME = 64;
 const NAMES = ['name', 'username', 'email', 'id', 'sub'] as const;
 
-/** Who does it, for the history: the user of the request, as a guard has left it. */
+/** The author of a change, for the history: the user of the request, as a guard has left it. */
 function nameOf({ user: found }: AnyRequest): string {
   const one: unknown =
     typeof found === 'object' && found !== null

@@ -21,9 +21,9 @@ export interface DashboardAction {
 export class DashboardOptions {
   /** Where the page is, below the application's prefix: `ops/limits`. */
   path!: string;
-  /** Who may look. */
+  /** The guard of everybody who looks. */
   guard!: DashboardGuard;
-  /** Who may change limits, beside being allowed to look. Without it nothing can be changed from the page. */
+  /** A second guard, of everybody who changes limits. Without it nothing can be changed from the page. */
   write?: { readonly guard: DashboardGuard };
   /** Origins beside the page's own that may send changes, such as `https://ops.example.com`. */
   origins: readonly string[] = [];
@@ -35,7 +35,7 @@ export class DashboardOptions {
   imports: NonNullable<ModuleMetadata['imports']> = [];
 }
 
-/** What `RateLimitDashboardModule.forRoot` takes. */
+/** The options of `RateLimitDashboardModule.forRoot`. */
 export type DashboardInput = Pick<DashboardOptions, 'path' | 'guard'> & Partial<DashboardOptions>;
 
 /** The page shows who is limited, so somebody has to say who may see that. */

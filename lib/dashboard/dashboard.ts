@@ -37,7 +37,7 @@ const LONGEST_KEY = 512;
 const LOOKS_PER_SECOND = 5;
 const NAME_OF_TEXT = 'configuration';
 
-/** What the page asks for and sends, without the framework. */
+/** The answers to the page, without the framework. */
 export class Dashboard implements BeforeApplicationShutdown {
   readonly assets = new Assets();
   readonly frames: Frames;
@@ -118,7 +118,7 @@ export class Dashboard implements BeforeApplicationShutdown {
     });
   }
 
-  /** What is wrong with a text, what it would change, and what that would have done. */
+  /** The faults of a text, the changes that it would make, and their effect on the last hours. */
   async validate({ text }: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { revision, document } = this.config.current();
     const read = await this.read(text);

@@ -85,7 +85,7 @@ export interface ShownChange {
   readonly kind: string | null;
   readonly by: string | null;
   readonly atMs: number | null;
-  /** What it changed, by path. */
+  /** Its changes, by path. */
   readonly paths: readonly string[];
   readonly staged: number;
 }

@@ -6,7 +6,7 @@ const LEAST_HOURS = 20;
 /** Fewer days say nothing about a trend. */
 export const LEAST_DAYS = 5;
 
-/** What is looked at: requests, or the tokens that they used. */
+/** The figure that is looked at: requests, or the tokens that they used. */
 export type UseFigure = 'count' | 'used';
 
 /** Rates per second, over the hours that have data. */

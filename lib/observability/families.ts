@@ -44,7 +44,7 @@ export interface FiringCount {
   readonly count: number;
 }
 
-/** What families are made of, beside the facts. */
+/** The names that families are made of, beside the facts. */
 export interface MetricNames {
   /** The label of a name: itself, `(other)` if it found no room, undefined if it has counted nothing yet. */
   of(kind: NamedKind, name: string): string | undefined;

@@ -17,7 +17,7 @@ export interface HealthOptions {
   readonly strict?: boolean;
 }
 
-/** What both versions have, and what only the later one has: a state between up and down. */
+/** The indicator of both versions; only the later one has a state between up and down. */
 interface Session<Key extends string> {
   up(data: object): HealthIndicatorResult<Key>;
   down(data: object): HealthIndicatorResult<Key>;

@@ -3,7 +3,7 @@ import { weightedShares } from '../algorithms/quota/weighted-share.js';
 import { type Slot } from './rings.js';
 import { type SeriesTable } from './series-table.js';
 
-/** What a document says of limits, as far as it is weighed here. */
+/** The limits of a document, as far as they are weighed here. */
 export interface WeighedDocument {
   readonly cluster?: { readonly capacity?: number | undefined } | undefined;
   readonly apps?:
@@ -21,7 +21,7 @@ export interface WeighedDocument {
   readonly policies?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a change of limits would have done in the last three hours. */
+/** The effect that a change of limits would have had in the last three hours. */
 export interface Impact {
   /** Minutes that are known of the fleet. */
   readonly minutes: number;

@@ -4,7 +4,7 @@ import { type Mark } from './state.js';
 
 const MOST_MARKS = 64;
 
-/** What has changed from one second to the next and should be seen in charts: the last 64. */
+/** Changes from one second to the next that should be seen in charts: the last 64. */
 export class Marks {
   private readonly marks: Mark[] = [];
   private before: Facts | undefined;

@@ -18,7 +18,7 @@ const isSink = (one: unknown): boolean =>
 
 export const KEY_DISPLAYS = ['hashed', 'plain', 'off'] as const;
 
-/** What is watched while the service runs. The initial values are the defaults. */
+/** The monitor's options. The initial values are the defaults. */
 export class MonitorOptions {
   /** The times and errors of guarded HTTP routes. */
   responses = true;

@@ -42,7 +42,7 @@ export interface MonitorModuleOptions {
   readonly service?: string;
 }
 
-/** What stands above this room and has something to tell. */
+/** The parts above this room that have facts of their own. */
 export type PartsAbove = Pick<MonitorParts, 'config' | 'droppedEvents'>;
 
 /** The token of those parts; whoever composes the module provides them. */
@@ -120,7 +120,7 @@ export class MonitorLifecycle
       nodes: () => limiter.stats().store?.nodes ?? 1,
       isAlarmed: () => monitor.isAlarmed(),
       useSalt: (salt) => (monitor.salt = salt),
-      // That the store is away the limiter tells.
+      // The limiter tells that the store is away.
       failed: (error) => {
         if (!(error instanceof StoreUnavailableError)) this.fleetLog.add('fleet', error);
       },
@@ -147,7 +147,7 @@ export class MonitorLifecycle
     this.monitor.start();
   }
 
-  /** Nobody waits for it: the store may take a while. */
+  /** The start does not wait for the line: the store may take a while. */
   onApplicationBootstrap(): void {
     const logger = new Logger('RateLimitModule');
     void this.monitor.startLine().then((line) => {

@@ -62,7 +62,7 @@ export interface Tick {
   readonly nowMicros: number;
 }
 
-/** What the one that merges has seen is true for about so long. */
+/** Figures of the node that merges are true for about so long. */
 const LED_MICROS = 10_000_000;
 
 const SHOWN_KEYS = 10;
@@ -74,7 +74,7 @@ const SALT_BYTES = 16;
  * differences at three horizons. Nothing is told to it by a decision. Abstract, so that it is its own injection token.
  */
 export abstract class RateLimitMonitor {
-  /** What this process has done in the last seconds, and how it is. */
+  /** The work of this process in the last seconds, and its condition. */
   abstract state(): MonitorState;
 
   /** A series of this process at one horizon: 120 s, 180 min or 168 h. Undefined if there is none. */
@@ -101,7 +101,7 @@ export abstract class RateLimitMonitor {
   /** All metrics, in the text format of Prometheus. */
   abstract text(): string;
 
-  /** What fires, what may soon, and what is over since a minute. In a fleet those of all are in `fleet()`. */
+  /** Alerts that fire, may soon, or are over since a minute. Those of a whole fleet are in `fleet()`. */
   abstract alerts(): Alert[];
 
   /** Alerts of a rule are looked at, but not told until then: of one series, or of all. Resolves when the fleet knows. */
@@ -135,11 +135,11 @@ export class Monitor extends RateLimitMonitor {
   private readonly marks = new Marks();
   private storeBefore = true;
   private storeSinceMs: number | undefined;
-  /** What the configuration says of the quota. */
+  /** The quota of the configuration. */
   document: QuotaDocument = {};
   /** The cluster, or the service if there is no cluster. */
   cluster = 'default';
-  /** What this process knows as the one that merges. */
+  /** The facts that only the node that merges knows, while this process is that node. */
   private led:
     | {
         readonly ledger: QuotaStatus | undefined;
@@ -286,7 +286,7 @@ export class Monitor extends RateLimitMonitor {
     return impactOf(before, after, table, nowMicros);
   }
 
-  /** What is kept of the whole fleet, or of this process where that is all there is. */
+  /** The history of the whole fleet, or of this process where that is all there is. */
   private async past(horizon: 'minutes' | 'hours') {
     const now = this.clock.now();
     const epochMs = this.clock.epochMs(now);
@@ -297,7 +297,7 @@ export class Monitor extends RateLimitMonitor {
     return { table, series: table.all(), nowMicros: epochMs * 1000, epochMs };
   }
 
-  /** What this process adds to the figures that it has merged. */
+  /** The facts that this process adds to the figures that it has merged. */
   async fleetContext({ merge, condition, series, epochMicros }: FleetSeen): Promise<FleetContext> {
     const facts = this.sources.facts();
     await this.alerting?.lookAtFleet({ epochMicros, facts, merge, condition });
@@ -317,7 +317,7 @@ export class Monitor extends RateLimitMonitor {
   /** Whether anything asks for figures more often than usual. */
   isAlarmed: () => boolean = () => false;
 
-  /** What this process has counted since its start, for the others. */
+  /** The counts of this process since its start, for the others. */
   snapshot(): NodeSnapshot {
     const facts = this.sources.facts();
     this.fill(facts);

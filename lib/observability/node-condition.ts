@@ -61,7 +61,7 @@ export function conditionOf(facts: Facts): NodeCondition {
   };
 }
 
-/** What several nodes are together. */
+/** The condition of several nodes together. */
 export interface JoinedCondition extends Pick<WatchedState, 'resources' | 'line'> {
   readonly config: ConfigState | undefined;
   readonly store: Pick<StoreState, 'isUp' | 'awayNodes'>;

@@ -3,7 +3,7 @@ import { type QuotaStats } from '../limiter/rate-limiter.js';
 import { type JoinedCondition } from './node-condition.js';
 import { type AppState, type QuotaState, type SeriesState } from './state.js';
 
-/** What the document says of the quota. */
+/** The quota of the document. */
 export interface QuotaDocument {
   readonly cluster?: { readonly capacity?: number | undefined } | undefined;
   readonly apps?: Readonly<Record<string, { readonly priority?: number | undefined }>> | undefined;
@@ -11,7 +11,7 @@ export interface QuotaDocument {
 
 export interface QuotaSeen {
   readonly stats: QuotaStats | undefined;
-  /** What the ledger says; undefined where nobody has asked it. */
+  /** The ledger's figures; undefined where they were not read. */
   readonly status: QuotaStatus | undefined;
   readonly document: QuotaDocument;
   readonly condition: Pick<JoinedCondition, 'modes' | 'overloaded'>;

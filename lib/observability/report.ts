@@ -7,7 +7,7 @@ const HOURS_OF_DAY = 24;
 const HOUR_MS = 3_600_000;
 export const MOST_REPORT_DAYS = 7;
 
-/** What there is, in tokens per second. */
+/** The capacity, in tokens per second. */
 export interface CapacityLimits {
   /** Undefined where there is no cluster level. */
   readonly capacity: number | undefined;

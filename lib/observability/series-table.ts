@@ -9,12 +9,12 @@ export type NamedKind = (typeof NAMED_KINDS)[number];
 
 const isNamedKind = (kind: string): kind is NamedKind => NAMED_KINDS.includes(kind as NamedKind);
 
-/** What there is of one name, or of all requests, since the start. */
+/** The counts of one name, or of all requests, since the start. */
 export interface Row extends Counts {
   times: LogLinear | undefined;
 }
 
-/** What the sources have counted since the start, as of one tick. Rows are kept: a tick allocates none. */
+/** The counts of the sources since the start, as of one tick. Rows are kept: a tick allocates none. */
 export class Reading {
   readonly total: Row = { ...noCounts(), times: undefined };
   readonly store: Row = { ...noCounts(), times: undefined };

@@ -16,7 +16,7 @@ const HOURS = 168;
 /** No window of any rule is longer than this; what is older has its quantiles in the slots. */
 const MINUTES_OF_TIMES = 15;
 
-/** What a series is about. `total` is all requests, `store` the calls to Redis. */
+/** The subject of a series. `total` is all requests, `store` the calls to Redis. */
 export type SeriesKind = 'total' | 'app' | 'policy' | 'resource' | 'store';
 
 /** A name of a series: `total`, `store`, or kind and name: `app:checkout`. */

@@ -21,7 +21,7 @@ import { type ResponseTimes } from './response-times.js';
 import { type Reading } from './series-table.js';
 import { describeRedis } from './start-line.js';
 
-/** What the configuration has to tell; it stands above this room, so whoever composes the module fills it in. */
+/** The facts of the configuration. Its room is above this one, so the module's composition fills them in. */
 export interface ConfigFacts {
   readonly revision: number;
   /** Documents that were not taken, by kind. */
@@ -45,7 +45,7 @@ export interface MonitorParts {
   readonly droppedEvents?: () => number;
 }
 
-/** What all parts have counted since the start, as of one instant. */
+/** The counts of all parts since the start, as of one instant. */
 export interface Facts {
   readonly requests: ReadonlyMap<TransportName, RequestCounts>;
   readonly limiter: RateLimiterStats;
@@ -139,7 +139,7 @@ export class Sources {
     return facts;
   }
 
-  /** What the ledger of the whole cluster says: a call to the store. Undefined where there are no quotas. */
+  /** The figures of the whole cluster's ledger: a call to the store. Undefined where there are no quotas. */
   async quotaStatus(): Promise<QuotaStatus | undefined> {
     const { limiter } = this.parts;
     return limiter.stats().quota === undefined ? undefined : await limiter.quota.status();

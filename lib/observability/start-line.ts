@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { type SharedRedis } from '../limiter/rate-limiter.js';
 import { plain } from './alerts/alert.js';
 
-/** What a process is, when it starts. */
+/** The facts of a process at its start. */
 export interface StartFacts {
   readonly version: string;
   /** Undefined where the store is in memory. */

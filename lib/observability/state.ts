@@ -4,7 +4,7 @@ import { type BreakerKind } from '../protection/breaker-state.js';
 import { type Alert } from './alerts/alert.js';
 import { type Series } from './series.js';
 
-/** What is seen of a process, or of all that share the store: figures of the last ten seconds, and states as they are. */
+/** A process, or all that share the store, as it is seen: figures of the last ten seconds, and states as they are. */
 export interface WatchedState {
   /** Wall-clock milliseconds. */
   readonly atMs: number;
@@ -22,17 +22,17 @@ export interface WatchedState {
   readonly store: StoreState | undefined;
   /** Undefined where there are no quotas. */
   readonly quota: QuotaState | undefined;
-  /** What is protected or degraded, by name. */
+  /** The resources that are protected or degraded, by name. */
   readonly resources: readonly ResourceState[];
   /** Requests stand in line before the application, on any node; undefined where there is no line. */
   readonly line: LineState | undefined;
   /** Undefined before any configuration is known. */
   readonly config: ConfigState | undefined;
-  /** What fires first. */
+  /** Those that fire first. */
   readonly alerts: readonly Alert[];
   /** Undefined once enough is known to say what is usual. */
   readonly learning: LearningState | undefined;
-  /** What has happened lately, oldest first: for charts. */
+  /** The latest events, oldest first: for charts. */
   readonly marks: readonly Mark[];
 }
 
@@ -173,7 +173,7 @@ export interface FleetNode {
   /** Of the configuration that holds there. */
   readonly revision: number;
   readonly storeIsUp: boolean;
-  /** It has written nothing for a while, and did not say that it leaves. */
+  /** The node has written nothing for a while, and did not say that it leaves. */
   readonly isSilent: boolean;
   /** Tokens per second of the apps that it serves, the busiest first; left out where there are none. */
   readonly apps?: readonly { readonly app: string; readonly used: number }[];
@@ -213,7 +213,7 @@ export function learningOf({ minutes }: Series, nowMicros: number): LearningStat
   return known < NEEDED_MINUTES ? { minutes: known, needed: NEEDED_MINUTES } : undefined;
 }
 
-/** What is told beside the status. */
+/** The details beside the status. */
 export interface HealthDetails {
   /** `memory` where there is no shared store. */
   readonly store: 'up' | 'away' | 'memory';

@@ -1,7 +1,7 @@
 import { plain } from './alerts/alert.js';
 import { type AppState, type SeriesState, type WatchedState } from './state.js';
 
-/** What matters most just now, in one sentence. */
+/** The fact that matters most just now, in one sentence. */
 export interface Verdict {
   readonly kind:
     | 'store'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 
-/** What a container may have; undefined where nothing bounds it. */
+/** The bounds of a container; undefined where there are none. */
 export interface CgroupLimits {
   readonly cpus: number | undefined;
   readonly memoryBytes: number | undefined;

@@ -46,7 +46,7 @@ export interface OverloadStats {
   readonly standing: boolean;
   /** Requests in line. */
   readonly waiting: number;
-  /** What one run takes, on the average. */
+  /** The time of one run, on the average. */
   readonly perMs: number;
   /** Requests under way, streams not counted. */
   readonly inFlight: number;

@@ -12,7 +12,7 @@ export interface Waiting {
   readonly tier: number;
   run(): void;
   refuse(why: Refusal): void;
-  /** Nobody waits for an answer any more. */
+  /** The caller has gone, and waits for no answer. */
   isGone(): boolean;
 }
 
@@ -33,7 +33,7 @@ export interface LineSettings {
   readonly isObserved: boolean;
 }
 
-/** What became of the work of one tier; each is counted once. */
+/** The work of one tier by what became of it; each is counted once. */
 export interface TierCounts {
   /** Ran at once. */
   ran: number;
@@ -169,7 +169,7 @@ export class Line {
     this.learn(this.clock.now() - this.begun);
   }
 
-  /** What runs is in flight until it has ended(); of work that nobody tells the end of, neither is called. */
+  /** Work is in flight from here until ended(); neither is called for work whose end is not told. */
   started(): void {
     this.inFlightNow++;
   }
@@ -273,7 +273,7 @@ export class Line {
     try {
       if (this.isFree() && this.acceptsSince === undefined) this.runOne(now);
     } finally {
-      // What it runs may throw, and the rest still waits.
+      // Work may throw when it runs, and the rest still waits.
       if (isLast) this.endTurn();
     }
   };
@@ -381,7 +381,7 @@ export class Line {
     while (this.counts.length < this.settings.tierCount) this.counts.push(noCounts());
   }
 
-  /** What waits keeps its place as far as there is one. */
+  /** Work that waits keeps its place as far as there is one. */
   private regroup(tierCount: number): void {
     this.countTiers();
     const before = this.queues;

@@ -1,6 +1,6 @@
 import { type ScoreSettings } from './settings.js';
 
-/** What the score is made of. */
+/** The signals that the score is made of. */
 export interface ScoreInput {
   /** Parts of what there is, 0 to 1. */
   readonly cpu: number;

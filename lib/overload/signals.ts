@@ -8,7 +8,7 @@ import { type LoadSource } from './overload.js';
 import { scoreOf, SmoothedFactor } from './score.js';
 import { type LoadProbe, type OverloadSettings } from './settings.js';
 
-/** What the runtime and the machine say, as they say it. */
+/** The figures of the runtime and the machine, as they give them. */
 export interface SystemFigures {
   /** Processor time of this process so far. */
   cpuMicros(): number;

@@ -46,7 +46,7 @@ class Queue<T> {
   }
 }
 
-/** What waits, by tier; 0 is the highest. */
+/** The work that waits, by tier; 0 is the highest. */
 export class TierQueues<T> {
   private readonly queues: readonly Queue<T>[];
   private waiting = 0;
@@ -64,7 +64,7 @@ export class TierQueues<T> {
     return this.queues[tier]!.size;
   }
 
-  /** What goes before a newcomer of this tier: all of its own and of higher ones. */
+  /** The work that goes before a newcomer of this tier: all of its own and of higher ones. */
   ahead(tier: number): number {
     let ahead = 0;
     for (let i = 0; i <= tier; i++) ahead += this.queues[i]!.size;

@@ -741,7 +741,7 @@ class FileMove {
   }
 }
 
-/** What becomes of the rest. */
+/** The throttler's names without a counterpart, and what to do about each. */
 const LEFT: Readonly<Record<string, string>> = {
   ThrottlerGuard:
     'the guard is needed no more where @RateLimit or apply stands: say here what is limited',

@@ -67,7 +67,7 @@ export class Project {
     }
   }
 
-  /** What git could not bring back, of the files that are to be written. */
+  /** The files that are to be written and that git could not bring back. */
   unsaved(files: readonly string[]): readonly string[] {
     const args = ['status', '--porcelain', '--untracked-files=all', '--ignored', '--', ...files];
     try {

@@ -3,7 +3,7 @@ import { PACKAGES, type ProjectFile } from './project.js';
 
 export type Ts = typeof ts;
 
-/** What the sources say of the throttler as a whole: a decorator means nothing without it. */
+/** The throttler of the whole project: a decorator means nothing without it. */
 export interface Survey {
   /** The throttlers by name, with their `ttl` where it is a figure. */
   readonly throttlers: ReadonlyMap<string, number | undefined>;

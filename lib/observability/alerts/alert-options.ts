@@ -140,7 +140,7 @@ export class StatesOptions {
   relapse = new RelapseOptions();
 }
 
-/** What is told, and when. */
+/** The options of alerts. The initial values are the defaults. */
 export class AlertsOptions {
   enabled = true;
   /** How long the cause must be gone before an alert is over. */

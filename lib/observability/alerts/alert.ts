@@ -63,7 +63,7 @@ const STATE_TEXTS: Readonly<Record<string, string>> = {
   relapse: 'falls back again and again',
 };
 
-/** What an alert says, in one sentence. */
+/** The alert in one sentence. */
 export function sentenceOf(
   rule: Rule,
   series: string,

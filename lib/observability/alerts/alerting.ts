@@ -27,7 +27,7 @@ export interface AlertingParts {
   readonly board?: BoardStore;
 }
 
-/** What is read of a document. */
+/** The fields of a document that alerts go by. */
 export interface WatchedDocument {
   readonly apps?: Readonly<Record<string, { readonly priority?: number | undefined }>> | undefined;
   readonly alerts?: AlertsInput | undefined;
@@ -35,20 +35,20 @@ export interface WatchedDocument {
     { readonly capacity?: number | undefined; readonly id?: string | undefined } | undefined;
 }
 
-/** Who hears of alerts within this process. */
+/** The listeners within this process. */
 export interface AlertListeners {
   alert(alert: Alert): void;
   early(signal: EarlySignal): void;
 }
 
-/** What a process has counted, as of one second. */
+/** The counts of a process, as of one second. */
 export interface ProcessSeen {
   readonly nowMicros: number;
   readonly facts: Facts;
   readonly series: readonly Series[];
 }
 
-/** What all processes have counted, as one of them has merged it. */
+/** The counts of all processes, as one of them has merged them. */
 export interface MergedSeen {
   /** Since 1970. */
   readonly epochMicros: number;
@@ -91,7 +91,7 @@ export class Alerting {
     this.listeners = listeners;
   }
 
-  /** What is not quiet: what fires first. */
+  /** Alerts that are not quiet, those that fire first. */
   list(): Alert[] {
     const order = ['firing', 'pending', 'resolved'];
     return this.all

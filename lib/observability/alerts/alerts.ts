@@ -9,12 +9,12 @@ import { checkAlerts, isHeld, type AlertSettings, type Mute, type Rule } from '.
 import { type Muted } from './mutes.js';
 import { AlertStates, type Standing } from './states.js';
 
-/** What is looked at: the series, and how things stand, at one instant. */
+/** The series and the condition of the nodes, at one instant. */
 export interface Seen {
   readonly nowMicros: number;
   readonly states: StatesSeen;
   readonly series: readonly Series[];
-  /** What an app never exceeds, in tokens per second. */
+  /** The ceiling of an app, in tokens per second. */
   readonly ceilingOf: (app: string) => number | undefined;
   /** Processes that share the store. */
   readonly nodes: number;
@@ -36,7 +36,7 @@ const LATE_MS = 120_000;
 const STORE_SPREAD_MS = 30_000;
 const PLACES = 10_000;
 
-/** What is shown of an alert that is over, after it was told. */
+/** An alert that is over is shown for so long after it was told. */
 const SHOWN_MS = 600_000;
 
 /** Looks at figures by the rules, and says what changes. */
@@ -78,7 +78,7 @@ export class Alerts {
     return false;
   }
 
-  /** What is not quiet: what fires first. */
+  /** Alerts that are not quiet, those that fire first. */
   list(): Alert[] {
     const order = ['firing', 'pending', 'resolved'];
     return [...this.states.all()]
@@ -120,7 +120,7 @@ export class Alerts {
     }
   }
 
-  /** What has begun or ended since the last call, and may be told: it counts as told from now on. */
+  /** Alerts that have begun or ended since the last call, and may be told: they count as told from now on. */
   changes(nowMicros: number): Alert[] {
     const changes: Alert[] = [];
     for (const one of this.states.all()) {
@@ -158,7 +158,7 @@ export class Alerts {
   private lookBy(rule: Rule, { series, nowMicros, ceilingOf }: Seen): void {
     if (isHeld(rule)) {
       const holding = this.conditions.of(rule.name);
-      // What fires is looked at even where its resource is gone.
+      // An alert that fires is looked at even where its resource is gone.
       const names = new Set([
         ...holding.keys(),
         ...this.states.of(rule.id).map((one) => one.series),

@@ -41,7 +41,7 @@ export function statesOfProcess(facts: Facts): StatesSeen {
   };
 }
 
-/** That the store is away each node has to see for itself. */
+/** Each node has to see for itself that the store is away. */
 export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): StatesSeen {
   return {
     storeIsUp: undefined,
@@ -99,7 +99,7 @@ export class Conditions {
   private readFalls(states: StatesSeen, { times, windowMs }: Held, nowMicros: number): void {
     for (const [resource, count] of states.falls) {
       let falls = this.falls.get(resource);
-      // What happened before the first look has no instant.
+      // A change before the first look has no instant.
       if (falls === undefined) this.falls.set(resource, (falls = { count, atMicros: [] }));
       for (; falls.count < count; falls.count++) falls.atMicros.push(nowMicros);
       const first = falls.atMicros.findIndex((at) => nowMicros - at <= windowMs! * 1000);

@@ -3,7 +3,7 @@ import { type Facts } from '../sources.js';
 
 /** Something comes near its limit, before anybody is refused. */
 export interface EarlySignal {
-  /** What it is about: a policy, or an app's quota. */
+  /** Its subject: a policy, or an app's quota. */
   readonly policy?: string;
   readonly app?: string;
   /** Of which limit: a policy's own, or the app's `guaranteed` or `burst`. */

@@ -16,13 +16,13 @@ import {
 
 export type AlertPhase = 'quiet' | 'learning' | 'pending' | 'firing' | 'resolved';
 
-/** What is known of one rule and one series. Instants are of the clock of `evaluate`. */
+/** The state of one rule on one series. Instants are of the clock of `evaluate`. */
 export interface AlertState {
   readonly phase: AlertPhase;
   readonly sinceMicros: number;
   readonly value: number;
   readonly threshold: number;
-  /** What was usual when it began to be unusual. */
+  /** The usual figure, as of when the series began to be unusual. */
   readonly baseline?: number;
   /** Evaluations in a row that said yes. */
   readonly times: number;
@@ -32,7 +32,7 @@ export interface AlertState {
   readonly reason?: 'new usual' | 'rule removed';
 }
 
-/** What a rule looks at. */
+/** The subject of a rule. */
 export interface Subject {
   readonly series?: Series | undefined;
   /** Tokens per second that there are in all. */
@@ -45,7 +45,7 @@ export const QUIET: AlertState = {
   ...{ phase: 'quiet', sinceMicros: 0, value: 0, threshold: 0, times: 0 },
 };
 
-/** What a rule sees at an instant. */
+/** The figures of a rule at an instant. */
 interface Measure {
   readonly value: number;
   readonly threshold: number;
@@ -69,7 +69,7 @@ export function evaluate(
   nowMicros: number,
 ): AlertState {
   const { phase } = before;
-  // What is usual must not follow what is unusual.
+  // The usual figure must not follow an unusual one.
   const usual = phase === 'pending' || phase === 'firing' ? before.baseline : undefined;
   const seen = measure(rule, subject, nowMicros, usual);
   if (seen === 'learning')
@@ -280,7 +280,7 @@ function lately({ seconds, minutes }: Series, nowMicros: number, windowMs: numbe
   return minutes.stretch(nowMicros, Math.ceil(windowMs / MINUTE_MS), -1);
 }
 
-/** What the whole minutes before the window say; undefined if less than half of them have data. */
+/** The figure of the whole minutes before the window; undefined if less than half of them have data. */
 function usualOf(
   { windowMs, baselineMs }: QpsRise | DenialRise,
   minutes: Series['minutes'],

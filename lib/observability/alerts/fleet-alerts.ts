@@ -21,7 +21,7 @@ export class FleetAlerts {
   private mark: string | undefined;
   private saved = '';
   private savedMicros = -Infinity;
-  /** What a write was about of which no answer came: if it is there after all, nobody was told of it. */
+  /** The changes of a write of which no answer came: if it is there after all, nobody was told of them. */
   private unsure: { readonly mark: string; readonly changes: readonly Alert[] } | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class FleetAlerts {
     this.unsure = { mark: next.mark, changes };
     const isWritten = await this.board.swap(NAME, this.mark, next, KEPT_MS);
     this.unsure = undefined;
-    // Somebody else leads as well, and what they have written holds.
+    // Another node leads as well, and its write holds.
     if (!isWritten) return await this.begin(seen.nowMicros);
     this.mark = next.mark;
     this.saved = signature;
@@ -61,7 +61,7 @@ export class FleetAlerts {
     if (changes.length > 0) this.tell(changes);
   }
 
-  /** Somebody else leads, and tells. */
+  /** Another node leads, and tells. */
   end(): void {
     this.alerts.restore([]);
   }

@@ -47,7 +47,7 @@ export class Mutes {
     }
   }
 
-  /** What others have asked for. */
+  /** The mutes of other nodes. */
   async read(): Promise<void> {
     const held = await this.board?.marked(NAME);
     if (held !== undefined) this.use(this.living(mutesOf(held.text)));

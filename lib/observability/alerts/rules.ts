@@ -16,7 +16,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** What the rings hold: seconds for two minutes, times for fifteen, minutes for three hours, hours for a week. */
+/** The rings hold seconds for two minutes, times for fifteen, minutes for three hours, hours for a week. */
 export const SECONDS_KEPT_MS = 120 * SECOND_MS;
 const TIMES_KEPT_MS = 15 * MINUTE_MS;
 const MINUTES_KEPT_MS = 180 * MINUTE_MS;

@@ -4,7 +4,7 @@ import { type Rule } from './rules.js';
 /** More alerts at once are one event with many names, and nobody reads them. */
 export const MOST_STATES = 200;
 
-/** What is known of one rule and one series, as long as it is not quiet. */
+/** The state of one rule on one series, as long as it is not quiet. */
 export interface Standing {
   rule: Rule;
   readonly series: string;

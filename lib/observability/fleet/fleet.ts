@@ -36,7 +36,7 @@ const MOST_NODES_SHOWN = 200;
 const MOST_MERGED_BYTES = 65_536;
 const SECOND_MICROS = 1_000_000;
 
-/** What a fleet is made of. */
+/** The parts of a fleet. */
 export interface FleetParts {
   readonly nodeId: string;
   readonly board: BoardStore;
@@ -48,7 +48,7 @@ export interface FleetParts {
   nodes(): number;
   /** Whether an alert is pending or firing: then figures come more often. */
   isAlarmed(): boolean;
-  /** What a node knows that merges, beside figures. */
+  /** The facts that only the node that merges knows, beside figures. */
   about(seen: FleetSeen): Promise<FleetContext> | FleetContext;
   /** This node merges from now on; before it does so for the first time. The instant is microseconds since 1970. */
   leads?(epochMicros: number): Promise<void>;
@@ -60,7 +60,7 @@ export interface FleetParts {
   failed(error: unknown): void;
 }
 
-/** What was merged. */
+/** The merged figures. */
 export interface FleetSeen {
   readonly merge: FleetMerge;
   readonly condition: JoinedCondition;
@@ -293,7 +293,7 @@ function watchedPeriodMs(nodes: number): number {
   return Math.min(PERIOD_MS, Math.max(1, Math.ceil(nodes / WRITES_PER_SECOND)) * 1000);
 }
 
-/** What does not fit is left out of the end of each list, the quietest series first. */
+/** The ends of lists that do not fit are left out, the quietest series first. */
 function textOf(state: FleetState): string {
   const [total, store, ...named] = state.series;
   const byRate = named.sort((one, other) => other.rate - one.rate);

@@ -60,7 +60,7 @@ export class FleetHistory {
     }
   }
 
-  /** What another node has merged. */
+  /** The history that another node has merged. */
   seen({ atMs, series }: FleetState): void {
     if (atMs <= this.seenMs) return;
     this.seenMs = atMs;

@@ -145,7 +145,7 @@ export class FleetMerge {
     return Array.from(this.known.values(), ({ shown }) => shown);
   }
 
-  /** What the nodes that speak are together. */
+  /** The condition of all nodes that speak, together. */
   condition(): JoinedCondition {
     const speaking = [...this.known.values()].filter(({ shown }) => !shown.isSilent);
     return joinConditions(speaking.map(({ condition }) => condition));
@@ -163,7 +163,7 @@ export class FleetMerge {
     });
   }
 
-  /** What happened before a node was seen for the first time has no instant. */
+  /** A change before a node was seen for the first time has no instant. */
   private addFalls({ resources }: NodeSnapshot, before: KnownNode | undefined): void {
     for (const { resource, falls } of resources) {
       const own = before?.condition.resources.find((one) => one.resource === resource);

@@ -28,7 +28,7 @@ export interface NodeSeries {
   readonly times: LogLinear | undefined;
 }
 
-/** What a node tells the others: counts since its start, so that a snapshot that was lost loses nothing. */
+/** The counts of a node since its start, for the others: so a snapshot that was lost loses nothing. */
 export interface NodeSnapshot extends NodeCondition {
   readonly node: string;
   /** Another one means that the process was started anew, and counts from 0. */

@@ -40,7 +40,7 @@ const plainAlert = (alert: Alert): Alert => ({
   ...{ series: plain(alert.series), cluster: plain(alert.cluster), nodeId: plain(alert.nodeId) },
 });
 
-/** What Alertmanager itself sends to a webhook, version 4. */
+/** The body that Alertmanager itself sends to a webhook, version 4. */
 function webhookOf(alerts: readonly Alert[]): unknown {
   const status = alerts.some(({ state }) => state === 'firing') ? 'firing' : 'resolved';
   const cluster = plain(alerts[0]?.cluster ?? '');

@@ -6,7 +6,7 @@ import { type Alert } from '../alert.js';
 export interface AlertSink {
   /** For messages. */
   readonly name?: string;
-  /** What fires is sent again so often. Default: once. */
+  /** An alert that fires is sent again so often. Default: once. */
   readonly repeatMs?: number;
   send(batch: readonly Alert[]): Promise<void> | void;
   /** The application ends: whatever is under way is given up. */
