@@ -185,7 +185,11 @@ export {
   type StoreInput,
 } from './limiter/options.js';
 export { type LimitFigures, type LimitInput } from './limiter/given-limits.js';
-export { type ByPolicyName, type PolicyName, type RateLimitPolicies } from './limiter/policy-names.js';
+export {
+  type ByPolicyName,
+  type PolicyName,
+  type RateLimitPolicies,
+} from './limiter/policy-names.js';
 export {
   type LimitOptions,
   HotOptions,

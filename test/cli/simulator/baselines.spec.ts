@@ -1,4 +1,8 @@
-import { CALL_PER_REQUEST, FIXED_SPLIT, PLAIN_LEASE } from '../../../lib/cli/simulator/baselines.js';
+import {
+  CALL_PER_REQUEST,
+  FIXED_SPLIT,
+  PLAIN_LEASE,
+} from '../../../lib/cli/simulator/baselines.js';
 import { type Contender } from '../../../lib/cli/simulator/engine/contender.js';
 import { runPlan, type Plan, type Run } from '../../../lib/cli/simulator/engine/run.js';
 import { WEIR } from '../../../lib/cli/simulator/engine/weir.js';
