@@ -58,7 +58,8 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
   });
 
   it('does not stand in line, whatever the prefix', async () => {
-    const overload = { enabled: true, maxInFlight: 1, maxWaiting: 1 };
+    const patience = { target: '1m', interval: '1h' } as const;
+    const overload = { enabled: true, maxInFlight: 1, maxWaiting: 1, ...patience };
     const { app, get, send } = await ops(platform, { overload }, WRITABLE, (made) => {
       made.setGlobalPrefix('api', { exclude: ['page'] });
     });
