@@ -95,13 +95,20 @@ function storm(untilMs: number, random: () => number): ({ readonly atMs: number 
   });
 }
 
-/** What happens again and again: late answers to all, or lost connections. */
+/** What happens again and again: late answers to all, lost connections, or answers to one that come with the next rush. */
 export function drawTroubles(
   plan: HistoryPlan,
   untilMs: number,
+  rushEveryMs: number,
   random: () => number,
 ): ({ readonly atMs: number } & FaultEvent)[] {
-  return random() < 0.5 ? flaky(plan, untilMs, random) : storm(untilMs, random);
+  const draw = random();
+  if (draw < 0.3) return flaky(plan, untilMs, random);
+  if (draw < 0.6) return storm(untilMs, random);
+  return Array.from({ length: Math.floor(untilMs / rushEveryMs / 2) }, (_, index) => {
+    const ms = rushEveryMs + Math.round(random() * 40);
+    return { atMs: (2 * index + 1) * rushEveryMs, kind: 'late', process: 0, ms, forMs: 30 };
+  });
 }
 
 function drawFault(kind: FaultKind, plan: HistoryPlan, random: () => number): FaultEvent {

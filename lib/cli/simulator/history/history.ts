@@ -75,20 +75,24 @@ const LISTED_EVERY = 3;
 const LISTED_PART = 0.5;
 /** One history of so many is that of a quota of which more is asked for than there is. */
 const SCARCE_EVERY = 8;
-/** Of the others one of so many has a reset in front of an outage, and one of so many has dear requests. */
-const COUNTED_EVERY = 16;
-const DEAR_EVERY = 8;
+/** Of so many one has dear requests, one has those of one process granted in vain, and one a reset in front of an outage. */
+const SPECIAL_EVERY = 16;
+const DEAR = 8;
+const IN_VAIN = 12;
+const COUNTED = 14;
 
 /** The history of a seed. */
 export function historyOf(seed: number, events = EVENTS): History {
   if (seed % SCARCE_EVERY === SCARCE_EVERY - 1) return scarceHistory(seed, events);
-  if (seed % COUNTED_EVERY === COUNTED_EVERY - 2) return countedHistory(seed, events);
+  const special = seed % SPECIAL_EVERY;
+  if (special === COUNTED) return countedHistory(seed, events);
+  if (special === IN_VAIN) return grantedInVain(seed, events);
   const random = seededRandom(seed);
   const drawn = drawPlan(random);
   const isListed = seed % LISTED_EVERY === 1;
   const ofLists = seededRandom(seed + 3);
   const listable = isListed ? withMorePolicies(drawn, ofLists) : drawn;
-  const isDear = seed % DEAR_EVERY === DEAR_EVERY - 3 && drawn.quota === undefined;
+  const isDear = special === DEAR && drawn.quota === undefined;
   const plan = isDear ? withDearRequests(listable) : listable;
   const untilMs = events * MEAN_GAP_MS;
   const faults = drawFaults(plan, untilMs, random);
@@ -103,10 +107,9 @@ export function historyOf(seed: number, events = EVENTS): History {
 /** Nobody gives anything back, so that the bound is as close as it gets. */
 function scarceHistory(seed: number, count: number): History {
   const random = seededRandom(seed);
-  if (random() < DEAR_PART) return grantedInVain(seed, count, random);
   const plan = drawScarcePlan(random);
   const untilMs = count * MEAN_GAP_MS;
-  const faults = drawTroubles(plan, untilMs, random);
+  const faults = drawTroubles(plan, untilMs, BUNCH_MS, random);
   const isBunched = random() < 0.5;
   const uses = drawUses(plan, untilMs, count - faults.length, random).map((use): HistoryEvent => {
     const { atMs } = isBunched ? bunched(use) : use;
@@ -117,7 +120,6 @@ function scarceHistory(seed: number, count: number): History {
   return { seed, plan, events: [...faults, ...uses].sort((a, b) => a.atMs - b.atMs) };
 }
 
-const DEAR_PART = 0.4;
 /** Of a round so much is rest, in which the bucket fills up; then all but one process ask for all there is. */
 const ROUND_MS = 1000;
 const REST_MS = 250;
@@ -127,7 +129,8 @@ const RUSH_MS = 600;
  * One process asks for most of the bucket when it is full, and hears of the grant only when the others have emptied
  * the bucket that has filled up since: what it gives back then was made good for already.
  */
-function grantedInVain(seed: number, count: number, random: () => number): History {
+function grantedInVain(seed: number, count: number): History {
+  const random = seededRandom(seed);
   const plan = drawDearPlan(random);
   const untilMs = count * MEAN_GAP_MS;
   const pick = (choices: number): number => Math.floor(random() * choices);
