@@ -27,7 +27,7 @@ describe('the whole path, through faults', () => {
     const shown: string[] = [];
     await runHistories(FIRST_SEED, HISTORIES, { log: (text) => void shown.push(text) });
     expect(shown.join('\n\n')).toBe('');
-  }, 120_000);
+  }, 400_000);
 });
 
 describe('a history', () => {
