@@ -90,6 +90,7 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   clock?: NonNullable<RateLimiterOptions['clock']>;
 }
 
+/** What `RateLimitModule.forRoot` takes. */
 export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;
 
 /** What stands over the application's own options while it is tested. */

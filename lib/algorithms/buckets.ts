@@ -16,6 +16,7 @@ export interface BucketOutcome {
   readonly waitMs: number;
 }
 
+/** The figures of a bucket. */
 export interface BucketOptions {
   /** Tokens that it holds. */
   readonly capacity: number;
@@ -25,6 +26,7 @@ export interface BucketOptions {
   readonly period?: Duration;
 }
 
+/** The figures of a leaky bucket, and whether it refuses or delays. */
 export interface LeakyBucketOptions extends BucketOptions {
   /** A policer lets pass at once or refuses; a shaper makes requests wait, one after the other. */
   readonly mode?: 'policer' | 'shaper';
@@ -32,6 +34,7 @@ export interface LeakyBucketOptions extends BucketOptions {
   readonly maxDelay?: Duration;
 }
 
+/** The figures of a window. */
 export interface SlidingWindowOptions {
   /** Tokens that are there in any period. */
   readonly capacity: number;

@@ -22,6 +22,7 @@ export interface Clock {
   random(): number;
 }
 
+/** Takes back a timer, or ends a listener. */
 export type Cancel = () => void;
 
 /** Node fires a longer timer at once, so longer waits are taken in steps of this. */

@@ -94,6 +94,7 @@ export class CostExceedsLimitError extends InvalidArgumentError {
   }
 }
 
+/** No policy of that name. */
 export class UnknownPolicyError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_POLICY';
 
@@ -105,6 +106,7 @@ export class UnknownPolicyError extends InvalidArgumentError {
   }
 }
 
+/** No app of that name in the quota. */
 export class UnknownAppError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_APP';
 

@@ -19,6 +19,7 @@ export interface ConfigSnapshot {
   readonly staged?: readonly StagedUpdate[];
 }
 
+/** A configuration that was applied here, with what it changed. */
 export interface ConfigChange {
   readonly from: ConfigSnapshot;
   readonly to: ConfigSnapshot;
@@ -55,6 +56,7 @@ export interface ConfigConsumer {
   prepare(next: ConfigSnapshot, previous: ConfigSnapshot | undefined): () => void;
 }
 
+/** By whom, and over which revision. */
 export interface RollbackOptions {
   /** Refuse with a ConfigConflictError unless this is the revision that is stored. */
   readonly expectedRevision?: number;
@@ -62,6 +64,7 @@ export interface RollbackOptions {
   readonly by?: string;
 }
 
+/** How an update is made: when, by whom, and over which revision. */
 export interface UpdateOptions extends RollbackOptions {
   /** When it takes effect, on the store's clock: milliseconds since 1970 or a date. Default: now. */
   readonly effectiveAt?: number | Date;
@@ -69,6 +72,7 @@ export interface UpdateOptions extends RollbackOptions {
   readonly allowEmpty?: boolean;
 }
 
+/** What the input of `validate` is. */
 export interface ValidateOptions {
   /** Whether the input is laid over the current configuration, or is all of it. */
   readonly as?: 'patch' | 'document';

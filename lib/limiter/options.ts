@@ -51,11 +51,13 @@ export class RedisStoreOptions implements RedisConnectionOptions {
   sweepInterval: Duration = '1s';
 }
 
+/** Where shared state lives, as options have it. */
 export type StoreInput =
   | 'memory'
   | ({ type: 'memory' } & Partial<Omit<MemoryStoreOptions, 'type'>>)
   | ({ type: 'redis' } & Partial<Omit<RedisStoreOptions, 'type'>>);
 
+/** What `createRateLimiter` takes. */
 export interface RateLimiterOptions {
   /** The rules, by name. */
   policies?: ByPolicyName<PolicyInput>;

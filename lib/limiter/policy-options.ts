@@ -6,6 +6,7 @@ import { boundedKey } from '../common/ids.js';
 import { NAME, oneOf, plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 import { DEFAULT_WIDTH, LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 
+/** How a policy counts. */
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 
 /** What happens to a policy's requests while the shared store cannot answer. */

@@ -63,6 +63,7 @@ export class LocalOptions {
   nodes = 1;
 }
 
+/** Shares of a cluster's capacity: the cluster, its apps, and how this process leases. */
 export interface QuotaOptions {
   /** Which cluster this is, if several share a store. Default `'default'`. */
   cluster?: { capacity: number } & Partial<ClusterOptions>;

@@ -49,6 +49,7 @@ export function isList(request: Acquire): request is readonly AcquireRequest[] {
   return Array.isArray(request);
 }
 
+/** How long `acquire` waits. */
 export interface AcquireOptions {
   /** Give up if the tokens will not be there in time. Default: wait as long as it takes. */
   readonly timeoutMs?: number;
@@ -56,6 +57,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Counters since the start, of policies, quota and store. */
 export interface RateLimiterStats {
   /** Keys that have a bucket of their own in this process. */
   readonly keys: number;
@@ -81,6 +83,7 @@ export interface PolicyInfo {
   readonly failureMode: FailureMode | undefined;
 }
 
+/** The figures of a limit in force. */
 export interface LimitInfo {
   /** Tokens that the bucket or window holds. */
   readonly capacity: number;
@@ -98,6 +101,7 @@ export interface QuotaStats {
   readonly apps: Readonly<Record<string, AppQuotaStats>>;
 }
 
+/** What this process decided for an app. */
 export interface AppQuotaStats {
   readonly mode: NodeMode;
   /** Tokens at hand. */
@@ -113,6 +117,7 @@ export interface AppQuotaStats {
   readonly burst: number;
 }
 
+/** Decisions for an app, by where they were made. */
 export interface AppSourceStats {
   readonly allowed: number;
   readonly denied: number;

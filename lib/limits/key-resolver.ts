@@ -20,6 +20,7 @@ export type KeyOption =
   | KeyFunction
   | readonly KeyOption[];
 
+/** Gives the key of a request; it has to answer at once. */
 export type KeyFunction = (context: ExecutionContext) => string | number | undefined | null;
 
 /** A value, or what it is for a request. */

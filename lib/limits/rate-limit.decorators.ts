@@ -26,6 +26,7 @@ import {
 import { type RoutePolicy } from './route-policy.js';
 import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
 
+/** What `@RateLimit` takes beside the policy: whether the quota is charged, and whose place it takes. */
 export interface RateLimitSettings {
   /** False leaves the app's quota out. */
   readonly quota?: boolean;

@@ -66,6 +66,7 @@ export function dailyPeaks(
   });
 }
 
+/** When a limit is reached if the trend goes on. */
 export type Forecast =
   /** Too few days are known. */
   | { readonly kind: 'unknown'; readonly days: number; readonly needed: number }

@@ -7,6 +7,7 @@ import { type NodeMode } from '../local/lease-calls.js';
 import { type NamedKind } from './series-table.js';
 import { type Facts } from './sources.js';
 
+/** The kinds of metrics. */
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /** A metric as data. Three writers make of it what their readers expect. */
@@ -31,6 +32,7 @@ export interface Sample {
   readonly value: number | LogLinear;
 }
 
+/** A metric: its names, kind, labels and what it means. */
 export interface Family extends FamilyInfo {
   readonly samples: readonly Sample[];
 }

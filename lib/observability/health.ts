@@ -9,6 +9,7 @@ import { RateLimitMonitor } from './monitor.js';
 const NAME = 'RateLimitHealthIndicator';
 const PACKAGE = '@nestjs/terminus';
 
+/** When the indicator says that something is down. */
 export interface HealthOptions {
   /**
    * Whether a store that is away counts as down. By default it does not: processes decide by themselves then, and a probe

@@ -57,6 +57,7 @@ export interface MonitorEvents {
   early: EarlySignal;
 }
 
+/** The figures of another second are there. */
 export interface Tick {
   /** On the monitor's own clock: the instant to ask the rings with. */
   readonly nowMicros: number;

@@ -28,6 +28,7 @@ export interface CapacityReport {
   readonly hours: readonly (number | null)[];
 }
 
+/** How much of a limit was used, and when it will not be enough. */
 export interface CapacityRow {
   readonly kind: 'cluster' | 'app' | 'policy';
   readonly name: string;

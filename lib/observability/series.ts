@@ -2,6 +2,7 @@ import { LogLinear } from '../common/histogram.js';
 import { COLUMN, newRow, Ring } from './rings.js';
 
 export const HORIZONS = ['seconds', 'minutes', 'hours'] as const;
+/** How far back: two minutes by seconds, three hours by minutes, a week by hours. */
 export type Horizon = (typeof HORIZONS)[number];
 
 const SECOND_MS = 1000;

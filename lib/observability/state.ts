@@ -57,6 +57,7 @@ export interface SeriesState {
   readonly p99Ms: number | undefined;
 }
 
+/** A key that is denied often, shown as `monitor.keys` allows. */
 export interface ShownKey {
   readonly policy: string;
   /** The key itself, or the beginning of its hash: the same on all nodes of a fleet. */
@@ -65,6 +66,7 @@ export interface ShownKey {
   readonly denied: number;
 }
 
+/** A value of a policy with `hot` that is asked for most, shown as `monitor.keys` allows. */
 export interface ShownHotKey {
   readonly policy: string;
   readonly key: string;
@@ -72,6 +74,7 @@ export interface ShownHotKey {
   readonly perPeriod: number;
 }
 
+/** How the store is. */
 export interface StoreState {
   readonly isUp: boolean;
   /** Nodes that it does not answer. */
@@ -93,6 +96,7 @@ export interface QuotaState {
   readonly apps: readonly AppState[];
 }
 
+/** An app of the quota, as the monitor sees it. */
 export interface AppState {
   readonly app: string;
   readonly guaranteed: number;
@@ -124,12 +128,14 @@ export interface ResourceState {
   readonly percent: number | undefined;
 }
 
+/** The line in front of this process. */
 export interface LineState {
   readonly standing: boolean;
   /** Requests in line. */
   readonly waiting: number;
 }
 
+/** The configuration in force, and who is behind. */
 export interface ConfigState {
   /** The latest that any node has. */
   readonly revision: number;
@@ -137,6 +143,7 @@ export interface ConfigState {
   readonly behind: number;
 }
 
+/** How much is known of what is usual, while it is not enough. */
 export interface LearningState {
   /** Minutes that are known, of those that must be. */
   readonly minutes: number;

@@ -35,12 +35,14 @@ export interface Refused {
   readonly count: number;
 }
 
+/** What the line tells, by event. */
 export interface OverloadEvents {
   standing: Standing;
   load: LoadSample;
   refused: Refused;
 }
 
+/** What became of the requests at the line. */
 export interface OverloadStats {
   /** The loop has had no rest for `interval`. */
   readonly standing: boolean;

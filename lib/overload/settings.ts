@@ -46,6 +46,7 @@ export class ScoreOptions {
   source: ScoreSource = 'loop';
 }
 
+/** What the load of the processor is read from. */
 export type ScoreSource = 'loop' | 'literal';
 
 /** The options of overload. The initial values are the defaults. */
@@ -81,7 +82,9 @@ export class OverloadOptions {
   isExempt?: (question: TierQuestion) => boolean;
 }
 
+/** Whether the line holds requests, or only counts what it would have done. */
 export type OverloadMode = 'on' | 'observe';
+/** What the module takes as `overload`. */
 export type OverloadInput = Partial<OverloadOptions>;
 
 export interface ScoreSettings {

@@ -63,6 +63,7 @@ export interface SplitManifest {
   readonly hash: string;
 }
 
+/** A value in parts, and the list of them. */
 export interface SplitValue {
   readonly manifest: SplitManifest;
   readonly parts: readonly Buffer[];

@@ -9,6 +9,7 @@ import { jitterAround } from '../common/jitter.js';
  * lease, so one that never comes back cannot wedge the breaker.
  */
 export type BreakerState = ClosedState | OpenState | HalfOpenState;
+/** The states of a breaker. */
 export type BreakerKind = 'closed' | 'open' | 'half-open';
 
 /** The outcome of a call. Neutral: it means nothing for the resource. */

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 
+/** What a database allows, and who uses it. */
 export interface ConnectionFigures {
   /** Connections that one database server, or one shard, allows. */
   readonly maxConnections: number;
@@ -12,6 +13,7 @@ export interface ConnectionFigures {
   readonly instances?: number;
 }
 
+/** The connections of one process, of one shard, and in all. */
 export interface ConnectionShare {
   /** For the service as a whole, of one shard. */
   readonly perShard: number;

@@ -73,6 +73,7 @@ export class BigValueError extends RateLimitError {
   }
 }
 
+/** No resource of that name is described. */
 export class UnknownResourceError extends InvalidArgumentError {
   override readonly code = 'UNKNOWN_RESOURCE';
 

@@ -12,6 +12,7 @@ export interface ProtectionEvents {
   fallback: ReplacedError;
 }
 
+/** A call that took longer than its resource should. */
 export interface SlowCall {
   readonly resource: string;
   readonly ms: number;
@@ -21,12 +22,14 @@ export interface SlowCall {
   readonly count: number;
 }
 
+/** A slot that has been held for too long. */
 export interface HeldSlot {
   readonly resource: string;
   readonly ms: number;
   readonly label: string | undefined;
 }
 
+/** A breaker has another state. */
 export interface BreakerChange {
   readonly resource: string;
   readonly from: BreakerKind;
@@ -37,6 +40,7 @@ export interface BreakerChange {
   readonly window?: { readonly calls: number; readonly failures: number; readonly slow: number };
 }
 
+/** An error whose caller got another answer. */
 export interface ReplacedError {
   readonly resource: string;
   readonly error: unknown;

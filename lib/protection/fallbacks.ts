@@ -18,7 +18,9 @@ export const ABSENT: unique symbol = Symbol.for('nestjs-weir:absent');
 /** It is too big to be kept here: this place knows nothing of it, and need not be offered it again. */
 export const TOO_BIG: unique symbol = Symbol.for('nestjs-weir:too-big');
 
+/** The type of `ABSENT`. */
 export type Absent = typeof ABSENT;
+/** The type of `TOO_BIG`. */
 export type TooBig = typeof TOO_BIG;
 
 /** The result of a step: a value or a marker; nothing if it does not know. */

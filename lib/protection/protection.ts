@@ -24,6 +24,7 @@ import { Resource, type ResourceParts } from './resource.js';
 import { type RunOptions, type Work } from './run.js';
 import { TimerWheel } from './timer-wheel.js';
 
+/** What `new Protection` works with, outside Nest. */
 export interface ProtectionParts {
   /** The source of time; tests bring their own. */
   readonly clock?: Clock;

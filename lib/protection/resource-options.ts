@@ -30,6 +30,7 @@ export class BulkheadOptions {
 }
 
 export const BULKHEAD_LIMITS = ['fixed', 'gradient'] as const;
+/** Whether the number of slots is fixed, or follows how long calls take. */
 export type BulkheadLimit = (typeof BULKHEAD_LIMITS)[number];
 
 /** When calls are held back because the resource refuses them. The initial values are the defaults. */
@@ -121,7 +122,9 @@ export interface ResourceOptions {
   readonly isFailure?: (error: unknown) => boolean | 'neutral';
 }
 
+/** A resource as options have it: the name of a preset, or options. */
 export type ResourceInput = PresetName | ResourceOptions;
+/** Resources by name. */
 export type ResourcesInput = Readonly<Record<string, ResourceInput>>;
 
 const MIB = 1024 * 1024;
@@ -141,6 +144,7 @@ export const PRESETS = {
   },
 } as const satisfies Record<string, ResourceOptions>;
 
+/** Figures that come along: `redis` or `database`. */
 export type PresetName = keyof typeof PRESETS;
 
 /** The options of one resource, checked and in the units of the clock. */

@@ -30,6 +30,7 @@ export class ResourceCounts {
   throttled = 0;
 }
 
+/** What became of the calls of a resource, and what goes on now. */
 export interface ResourceStats extends Readonly<ResourceCounts> {
   readonly inFlight: number;
   readonly waiting: number;
@@ -50,6 +51,7 @@ export interface ThrottleStats {
   readonly part: number;
 }
 
+/** What a breaker has counted, and its state. */
 export interface BreakerStats {
   readonly state: BreakerKind;
   readonly mode: BreakerMode;

@@ -22,6 +22,7 @@ export interface Failure extends RunContext {
   readonly error: unknown;
 }
 
+/** A protected call; `signal` ends it when its time is over. */
 export type Work<T> = (run: RunContext) => T | PromiseLike<T>;
 
 /** About one call. */

@@ -4,6 +4,7 @@ import { isTooDeep } from './envelope.js';
 
 /** Plain JSON, as it is kept. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+/** A plain object of JSON. */
 export interface JsonObject {
   readonly [name: string]: Json;
 }
@@ -119,6 +120,7 @@ export interface NodeReport {
 /** The report of a node without its revision. */
 export type NodeFacts = Pick<NodeReport, 'service' | 'resources' | 'warms'>;
 
+/** What a process says of the configuration that it has read. */
 export interface NodeAck extends NodeReport {
   /** The instant of the report, on the store's clock. */
   readonly atMs: number;

@@ -8,6 +8,7 @@ import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
 import { ALL_SOUND, ruleIssues, type IsSound } from './rules.js';
 import { shapeIssues, type LocatedIssue } from './shape-issues.js';
 
+/** How a document is checked. */
 export interface CheckOptions {
   /** A document that configures nothing is refused unless this is set. */
   readonly allowEmpty?: boolean;

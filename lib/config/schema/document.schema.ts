@@ -47,12 +47,19 @@ export interface ConfigDocument extends ProfileDocument {
   profiles?: Record<string, ProfileDocument> | undefined;
 }
 
+/** The section `cluster`. */
 export type ClusterDocument = Passing<typeof clusterSchema>;
+/** An app of the section `apps`. */
 export type AppDocument = Passing<typeof appSchema>;
+/** A policy of the section `policies`. */
 export type PolicyDocument = Passing<typeof policySchema>;
+/** The section `degradation`. */
 export type DegradationDocument = Passing<typeof degradationSchema>;
+/** A resource of the section `protection`. */
 export type ProtectionDocument = Passing<typeof protectionSchema>;
+/** The section `alerts` of the configuration. */
 export type AlertsDocument = Passing<typeof alertsSchema>;
+/** The section `overload`. */
 export type OverloadDocument = Passing<typeof overloadSchema>;
 
 /** The names of the document's parts that configure something. */

@@ -4,6 +4,7 @@ import { packageFile } from '../../stores/package-file.js';
 import { isObject } from '../document/json.js';
 import { MOST_BYTES, MOST_KEYS } from '../schema/plain-json.js';
 
+/** How a configuration is written. */
 export type TextFormat = 'json' | 'yaml';
 
 /** A text that is no JSON or YAML, and where it is broken. */

@@ -21,6 +21,7 @@ export interface Cached {
   readonly ttlMs: number;
 }
 
+/** What the caches of answers hold, and what they refused. */
 export interface AnswerCacheStats {
   readonly shared: (SharedCacheStats & SharedLevelStats) | undefined;
   readonly process: {

@@ -38,11 +38,13 @@ export interface Admission {
 /** `neutral`: means nothing for the resource, such as a caller that hung up or a 4xx. */
 export type CallOutcome = 'success' | 'failure' | 'neutral';
 
+/** The states of a resource of `@Degrade`. */
 export type RecoveryPhase = 'normal' | 'degraded' | 'probing' | 'ramp' | 'forced' | 'disabled';
 
 /** The cause of `degraded`. */
 export type TripCause = 'errors' | 'slow' | 'breaker' | 'overload' | 'operator' | 'relapse';
 
+/** A resource has another state. */
 export interface RecoveryChange {
   readonly resource: string;
   readonly from: RecoveryPhase;
@@ -55,6 +57,7 @@ export interface RecoveryChange {
   readonly observing: boolean;
 }
 
+/** Where a resource is on its way back. */
 export interface RecoveryStats {
   readonly resource: string;
   readonly phase: RecoveryPhase;

@@ -18,6 +18,7 @@ export interface DegradationParts {
   readonly lease?: ProbeLease;
 }
 
+/** What `@Degrade` did: resources, caches, answers by level and reason. */
 export interface DegradationStats {
   readonly resources: readonly RecoveryStats[];
   readonly caches: AnswerCacheStats;

@@ -197,6 +197,7 @@ type ByLevel = Record<DegradeLevel, number>;
 const MOST_RESOURCES = 64;
 const OTHER_RESOURCES = '(other)';
 
+/** Answers by level, and why there was none. */
 export interface FallbackStats {
   /** Answers by level, and by why they were needed. */
   readonly answers: Readonly<Record<DegradeLevel, Readonly<Record<DegradeReason, number>>>>;

@@ -1,6 +1,7 @@
 import { type Duration } from '../../common/duration.js';
 
 export const SEVERITIES = ['info', 'warning', 'critical'] as const;
+/** How much an alert matters. */
 export type Severity = (typeof SEVERITIES)[number];
 
 /** Requests per second rise suddenly. The initial values of this class and the next ones are the defaults. */

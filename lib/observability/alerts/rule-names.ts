@@ -9,6 +9,7 @@ export const STATE_RULES = [
 
 export type FigureRuleName = (typeof FIGURE_RULES)[number];
 export type StateRuleName = (typeof STATE_RULES)[number];
+/** The rules of alerts. */
 export type RuleName = (typeof FIGURE_RULES)[number] | (typeof STATE_RULES)[number];
 
 export const RULE_NAMES: readonly RuleName[] = [...FIGURE_RULES, ...STATE_RULES];

@@ -25,6 +25,7 @@ import { libraryVersion } from '../library-version.js';
 import { RateLimitMonitor } from '../monitor.js';
 import { shownName } from './text.js';
 
+/** What `RateLimitOtelModule.forRoot` takes. */
 export interface OtelOptions {
   /** Default: the global one. */
   readonly meterProvider?: MeterProvider;
