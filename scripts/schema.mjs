@@ -1,5 +1,5 @@
 // Writes what is made of the schema of the configuration: the JSON Schema for editors, and the
-// tables in docs/configuration.md.
+// tables in docs/configuration-*.md.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import prettier from 'prettier';
 import { ensureLibrary } from './support/compile.mjs';
@@ -15,8 +15,10 @@ await main(async () => {
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });
   await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 1)}\n`);
-  const docs = inRoot('docs/configuration.md');
-  const text = withTables(await readFile(docs, 'utf8'), schema);
-  const style = await prettier.resolveConfig(docs);
-  await writeFile(docs, await prettier.format(text, { ...style, filepath: docs }));
+  for (const part of ['limits', 'resilience', 'alerts']) {
+    const page = inRoot(`docs/configuration-${part}.md`);
+    const text = withTables(await readFile(page, 'utf8'), schema);
+    const style = await prettier.resolveConfig(page);
+    await writeFile(page, await prettier.format(text, { ...style, filepath: page }));
+  }
 });

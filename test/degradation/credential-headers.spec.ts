@@ -46,7 +46,7 @@ describe('headers that say who is calling', () => {
   });
 
   it('are all in the documentation', () => {
-    const page = readFileSync(join(root, 'docs/degradation.md'), 'utf8');
+    const page = readFileSync(join(root, 'docs/degradation-caches.md'), 'utf8');
     expect(CREDENTIAL_HEADERS.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 });

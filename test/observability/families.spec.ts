@@ -17,8 +17,8 @@ describe('the metrics', () => {
     expect(new Set(FAMILIES.map(({ otel }) => otel)).size).toBe(FAMILIES.length);
   });
 
-  it('are all in docs/monitoring.md, and no others', () => {
-    const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8');
+  it('are all in docs/metrics.md, and no others', () => {
+    const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `(weir_\w+)`\s+\| (\w+)\s+\| (.*?)\s+\|/gm)];
     const told = rows.map(([, name, kind, labels]) => `${name} ${kind} ${labels}`.trimEnd());
     expect(told).toEqual(

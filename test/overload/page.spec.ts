@@ -7,12 +7,13 @@ import { OverloadOptions } from '../../lib/overload/settings.js';
 import { root } from '../setup/ensure-built.js';
 
 const page = readFileSync(join(root, 'docs/overload.md'), 'utf8');
+const tiers = readFileSync(join(root, 'docs/overload-tiers.md'), 'utf8');
 const blocks = (language: string): string[] =>
-  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+  [...tiers.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
     ([, code]) => code!,
   );
 
-describe('docs/overload.md', () => {
+describe('the pages on overload', () => {
   it('has a configuration for normal days and promotions, with the figures of the source (E-42…E-48)', async () => {
     const [text] = blocks('yaml');
     const document = checkDocument(await parseText(text!, 'weir.yaml'));

@@ -3,6 +3,8 @@ import ts from 'typescript';
 import { root } from '../setup/ensure-built.js';
 
 const options = compilerOptions();
+/** Declarations of the library and of others, which are the same for every program. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
 
 /** Checks codes as if each were a file of that name in the root. */
 export function typeErrors(files: ReadonlyMap<string, string>): string[] {
@@ -13,7 +15,10 @@ export function typeErrors(files: ReadonlyMap<string, string>): string[] {
   host.readFile = (path) => codes.get(path) ?? readFile(path);
   host.getSourceFile = (path, ...rest) => {
     const code = codes.get(path);
-    if (code === undefined) return getSourceFile(path, ...rest);
+    if (code === undefined) {
+      if (!parsed.has(path)) parsed.set(path, getSourceFile(path, ...rest));
+      return parsed.get(path);
+    }
     return ts.createSourceFile(path, code, rest[0], true);
   };
   const program = ts.createProgram([...codes.keys()], options, host);

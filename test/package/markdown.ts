@@ -45,6 +45,38 @@ export function typescriptBlocks(markdown: string): Block[] {
   });
 }
 
+/** Every code block of a page, of any language, also in lists. */
+export function blocksOf(markdown: string): { language: string; code: string }[] {
+  return [...markdown.matchAll(/^( *)```(\w*)\n([\s\S]*?)^\1```$/gm)].map(
+    ([, , language = '', code = '']) => ({ language, code }),
+  );
+}
+
+/** A table, and the heading that it stands below. */
+export interface Table {
+  readonly heading: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+export function tablesOf(markdown: string): Table[] {
+  const tables: Table[] = [];
+  let heading = '';
+  for (const text of withoutBlocks(markdown).split(/\n(?=#)|\n\n/)) {
+    heading = /^#+ (.*)/.exec(text)?.[1] ?? heading;
+    const lines = text.split('\n').filter((line) => line.startsWith('|'));
+    if (lines.length < 3) continue;
+    const cells = lines.map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+    tables.push({ heading, head: cells[0]!, rows: cells.slice(2) });
+  }
+  return tables;
+}
+
 /** The prose and the tables of a page. */
 export function withoutBlocks(markdown: string): string {
   return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '');

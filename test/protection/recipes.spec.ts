@@ -26,25 +26,26 @@ const PATIENT = '60s';
 /** Where nothing answers, so that the deadline always comes. */
 const SHORT = 50;
 
-const page = readFileSync(new URL('../../docs/protection.md', import.meta.url), 'utf8');
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 
 afterAll(stopAll);
 
-describe('the page on protection', () => {
+describe('the pages on protection', () => {
   it.each(['cache', 'products', 'stock-client', 'database'])(
     'shows what is run here: %s.ts',
     (name) => {
       const code = readFileSync(new URL(`./recipes/${name}.ts`, import.meta.url), 'utf8');
-      expect(page).toContain(`\`\`\`ts\n${code}\`\`\``);
+      expect(pageOf('protection-recipes')).toContain(`\`\`\`ts\n${code}\`\`\``);
     },
   );
 
   it.each([
-    ['Bulkhead', new BulkheadOptions(), ['maxQueue']],
-    ['Breaker', new BreakerOptions(), ['slowCall', 'probeLease']],
-    ['Slow calls', new SlowCallOptions(), []],
-  ])('has every option and its default: %s', (heading, defaults, withoutDefault) => {
-    const table = tableBelow(page, heading);
+    ['bulkhead', 'Bulkhead', new BulkheadOptions(), ['maxQueue']],
+    ['circuit-breaker', 'Breaker', new BreakerOptions(), ['slowCall', 'probeLease']],
+    ['protection', 'Slow calls', new SlowCallOptions(), []],
+  ])('have every option and its default: %s, %s', (page, heading, defaults, withoutDefault) => {
+    const table = tableBelow(pageOf(page), heading);
     expect([...table.keys()].sort()).toEqual([...Object.keys(defaults), ...withoutDefault].sort());
     for (const [name, value] of Object.entries(defaults)) {
       const literal = typeof value === 'string' ? `'${value}'` : String(value);
