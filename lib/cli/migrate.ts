@@ -4,7 +4,8 @@ import { libraryVersion } from '../observability/library-version.js';
 import { readArguments } from './arguments.js';
 import { CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
 import { lineDiff } from './migrate/line-diff.js';
-import { moveFile, type Finding } from './migrate/move-file.js';
+import { moveFile } from './migrate/move-file.js';
+import { type Finding } from './migrate/moved-source.js';
 import { movedPackage, Project, type ProjectFile } from './migrate/project.js';
 import { survey } from './migrate/survey.js';
 
@@ -31,7 +32,7 @@ export const migrate: Command = {
   ],
   more: [
     'Modules, decorators, guards, tests and package.json are changed, by the TypeScript of the project itself.',
-    `What is left is listed with its line and its heading in ${PAGE}; the exit code is 1 then.`,
+    `What is left is listed with its line and the page that has more of it, from ${PAGE} on; the exit code is 1 then.`,
   ],
   run: (args, output) => Promise.resolve(move(args, output)),
 };
@@ -79,7 +80,7 @@ function planFor(project: Project): Plan {
     const nest = versionOf(text, '@nestjs/core');
     if (nest !== undefined && nest < 11) {
       findings.push({
-        ...{ file, line: 1, anchor: 'before' },
+        ...{ file, line: 1, page: `${PAGE}#by-command` },
         text: `nestjs-weir needs Nest 11 or 12, and this is Nest ${nest}: update it first`,
       });
     }
@@ -108,8 +109,8 @@ function show({ changes, findings }: Plan, output: Output): void {
   for (const { file, before, after } of changes) output.log(lineDiff(file, before, after));
   if (findings.length === 0) return;
   output.log(`${changes.length > 0 ? '\n' : ''}For a person:`);
-  for (const { file, line, text, anchor } of findings) {
-    output.log(`  ${file}:${line}  ${text} (${PAGE}#${anchor})`);
+  for (const { file, line, text, page } of findings) {
+    output.log(`  ${file}:${line}  ${text} (${page})`);
   }
 }
 

@@ -348,7 +348,7 @@ export class B { @Throttle(3, 30) c() {} }
     expect(out).toContain("rate: '10/min'");
     expect(out).toContain("rate: '3/30s'");
     expect(out).toContain('src/a.ts:3  blockDuration is gone');
-    expect(out).toContain('(docs/migrating-from-throttler.md#nobody-is-blocked)');
+    expect(out).toContain('(docs/throttler-differences.md#nobody-is-blocked)');
     expect(out).toContain('src/a.ts:3  ignoreUserAgents becomes skipIf');
     expect(out).toContain('src/a.ts:4  no guard of the throttler was found for it');
     expect(out).toContain(
@@ -381,6 +381,48 @@ export class B { @Throttle(3, 30) c() {} }
     const unsaved = project({ 'src/app.ts': codeOf('before') }, { isSaved: false });
     expect((await migrate(unsaved, '--write')).err).toContain('git could not bring back');
     expect((await migrate('a', 'b')).code).toBe(2);
+  });
+
+  it('writes nothing that it has not shown, whatever it is given', async () => {
+    const files = {
+      'src/app.module.ts': GLOBAL,
+      'src/broken.ts': 'import { Throttle } from "@nestjs/throttler";\nclass {',
+      'src/limits.ts': "export { Throttle as Slow, SkipThrottle } from '@nestjs/throttler';\n",
+      // Uses what another file exports on: it does not name the throttler, and is not touched.
+      'src/user.ts':
+        "import { Slow } from './limits';\nexport class A { @Slow({ default: { limit: 1, ttl: 1 } }) b() {} }\n",
+      'src/alias.ts':
+        "import { Throttle as T } from '@nestjs/throttler';\nexport class A { @T({ short: { limit: 1, ttl: 1000 } }) b() {} }\n",
+      'src/text.ts': "export const text = 'ThrottlerModule of @nestjs/throttler';\n",
+      'README.md': 'We use @nestjs/throttler.\n',
+    };
+    const dir = project(files);
+    const shown = await migrate(dir);
+    const done = await migrate(dir, '--write');
+    expect([shown.code, done.code]).toEqual([1, 1]);
+    const told = (out: string) => [...out.matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file]) => file!);
+    expect(told(done.out)).toEqual(told(shown.out));
+    const changed = Object.entries(files)
+      .filter(([file, text]) => written(dir, file) !== text)
+      .map(([file]) => file);
+    expect(changed.sort()).toEqual(['src/alias.ts', 'src/app.module.ts']);
+    expect(told(shown.out)).toEqual(expect.arrayContaining(changed));
+    for (const line of written(dir, 'src/alias.ts').trim().split('\n')) {
+      expect(shown.out).toContain(`+${line}`);
+    }
+    expect(shown.out).toContain('src/limits.ts:1  exports names of the throttler on');
+    expect(shown.out).toContain('src/broken.ts:2  cannot be read (');
+  });
+
+  it.each([
+    ['nothing to do', { 'src/a.ts': 'export {};\n' }, [], 0],
+    ['all moved', { 'src/app.ts': GLOBAL }, ['--write'], 0],
+    ['something is left', { 'src/a.ts': "export * from '@nestjs/throttler';\n" }, [], 1],
+    ['a broken package.json', { 'package.json': '{ "dependencies": { "@nestjs/throttler"' }, [], 1],
+    ['an unknown option', { 'src/app.ts': GLOBAL }, ['--wirte'], 2],
+    ['too many words', { 'src/app.ts': GLOBAL }, ['and', 'more'], 2],
+  ])('has an exit code for %s', async (_name, files, args, code) => {
+    expect((await migrate(project(files as Record<string, string>), ...args)).code).toBe(code);
   });
 
   it('answers machines', async () => {

@@ -1,0 +1,96 @@
+import type ts from 'typescript';
+import { SourceEdits } from './source-edits.js';
+import { lineOf, throttlerNames, type Survey, type Ts } from './survey.js';
+
+/** A place that only a person can move over. */
+export interface Finding {
+  readonly line: number;
+  readonly text: string;
+  /** The page and the heading that have more of it. */
+  readonly page: string;
+}
+
+/** Where each word of the throttler has its counterpart. */
+export const WORDS = 'docs/migrating-from-throttler.md#word-by-word';
+export const ADD_UP = 'docs/throttler-differences.md#decorators-add-up';
+export const NOT_BLOCKED = 'docs/throttler-differences.md#nobody-is-blocked';
+export const ANSWERS = 'docs/throttler-differences.md#answers';
+
+/** A source that is being moved over: what is known of it, what is to change, and what a person is told. */
+export class MovedSource {
+  readonly findings: Finding[] = [];
+  readonly names: ReadonlyMap<string, string>;
+  readonly edits: SourceEdits;
+  /** Names to import, by package. */
+  readonly needs = new Map<string, Set<string>>();
+  /** Names of Nest that may have lost their last use. */
+  readonly orphans = new Set<string>();
+  /** Nodes that a finding has told of already. */
+  readonly told = new Set<ts.Node>();
+  private readonly quote: string;
+
+  constructor(
+    readonly ts: Ts,
+    readonly source: ts.SourceFile,
+    readonly text: string,
+    readonly project: Survey,
+  ) {
+    this.names = throttlerNames(ts, source);
+    this.edits = new SourceEdits(text);
+    this.quote = /from\s+"@nestjs/.test(text) ? '"' : "'";
+  }
+
+  readonly isPlainGuard = (node: ts.Node | undefined): boolean =>
+    node !== undefined &&
+    this.ts.isIdentifier(node) &&
+    (this.names.get(node.text) === 'ThrottlerGuard' || this.project.plainGuards.has(node.text));
+
+  /** A guard is gone from here, and with it this name of Nest, perhaps. */
+  orphan(name: string): void {
+    this.orphans.add(name);
+    for (const guard of this.project.plainGuards) this.orphans.add(guard);
+  }
+
+  isOf(node: ts.Node, name: string): boolean {
+    return this.ts.isIdentifier(node) && this.names.get(node.text) === name;
+  }
+
+  need(name: string, from = 'nestjs-weir'): string {
+    const names = this.needs.get(from) ?? new Set();
+    this.needs.set(from, names.add(name));
+    return name;
+  }
+
+  quoted(text: string): string {
+    return `${this.quote}${text}${this.quote}`;
+  }
+
+  allNames(): string {
+    return [...this.project.throttlers.keys()].map((name) => this.quoted(name)).join(', ');
+  }
+
+  /** Tells a person of a node, once. */
+  find(node: ts.Node, text: string, page = WORDS): void {
+    const line = lineOf(this.source, node.getStart(this.source));
+    if (this.findings.some((one) => one.line === line && one.text === text)) return;
+    this.findings.push({ line, text, page });
+  }
+
+  /** An element of a list, with its comma; the last of `providers: […]` with the field. */
+  removeElement(node: ts.Expression): void {
+    const { ts } = this;
+    const list = node.parent as ts.ArrayLiteralExpression;
+    const field = list.parent;
+    const isAlone = list.elements.length === 1 && ts.isPropertyAssignment(field);
+    if (!isAlone) return this.removeOf(list.elements, node);
+    this.removeOf(field.parent.properties, field);
+  }
+
+  private removeOf(all: readonly ts.Node[], node: ts.Node): void {
+    const index = all.indexOf(node);
+    const [before, after] = [all[index - 1], all[index + 1]];
+    if (after !== undefined) this.edits.replace(node.getStart(), after.getStart(), '');
+    else if (before !== undefined) this.edits.replace(before.getEnd(), node.getEnd(), '');
+    else this.edits.replace(node.getStart(), node.getEnd(), '');
+  }
+}
