@@ -270,8 +270,8 @@ export const providers: Provider[] = [
       overload: Overload,
       log: OverloadLog,
       { problemBase = PROBLEM_BASE, clock = new SystemClock() }: RateLimitModuleOptions,
-      { kept }: DegradeRoutes,
-    ) => new LineServer(overload, log, problemBase, kept, clock),
+      routes: DegradeRoutes,
+    ) => new LineServer(overload, log, problemBase, routes, clock),
   ),
   provide(
     LineMounting,

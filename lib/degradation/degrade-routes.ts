@@ -56,8 +56,8 @@ export interface AnswerOwner {
 export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
-  private readonly long = new LongQuestions();
-  readonly kept = new KeptQuestions();
+  private long: LongQuestions | undefined;
+  private keptQuestions: KeptQuestions | undefined;
   private queues: DeadlineQueues | undefined;
   private usual: DefaultDeadlines | undefined;
 
@@ -66,6 +66,11 @@ export class DegradeRoutes {
     private readonly parts: () => DegradeRoutesParts,
     private readonly owner: AnswerOwner,
   ) {}
+
+  /** For the line, which asks before it knows the route. */
+  get kept(): KeptQuestions {
+    return (this.keptQuestions ??= new KeptQuestions());
+  }
 
   /** Undefined for a handler that has no other answer than its own. */
   of(type: Class, handler: Handler): DegradeRoute | undefined {
@@ -129,6 +134,7 @@ export class DegradeRoutes {
     const unnamed = (): void => parts.unnamed(id);
     const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
     this.queues ??= new DeadlineQueues(parts.clock);
+    this.long ??= new LongQuestions();
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
       fallbacks: parts.fallbacks,

@@ -229,13 +229,23 @@ describe('an app that installed the tarball', () => {
         const parts = Object.keys(require.cache).map((file) => /([a-z]+)-part[.]js$/.exec(file)?.[1]);
         return parts.filter((part) => part !== undefined).sort().join(' ');
       };
-      const { createRateLimiter } = require('nestjs-weir');
+      const { createRateLimiter, RateLimitModule } = require('nestjs-weir');
       console.log(loaded());
       createRateLimiter({ policies: { api: { rate: '1/h' } } }).allow('api', 'ann');
       console.log(loaded());
-      process.exit();`;
+      const { NestFactory } = require('@nestjs/core');
+      NestFactory.createApplicationContext(RateLimitModule.forRoot(), { logger: ['error'] }).then(() => {
+        console.log(loaded());
+        process.exit();
+      });`;
     const { stdout, stderr } = await runToEnd(process.execPath, ['-e', code], { cwd: cjsApp });
-    expect(stdout + stderr).toBe('algorithms first nest\nalgorithms first limiter nest\n');
+    expect((stdout + stderr).split('\n')).toEqual([
+      'algorithms first nest',
+      'algorithms first limiter nest',
+      // And nothing of Redis or of @Degrade.
+      'algorithms config first limiter nest observability overload protection start',
+      '',
+    ]);
   });
 
   it('can load every file of its code before all others', async () => {

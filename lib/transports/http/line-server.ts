@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Clock } from '../../common/clock.js';
-import { type KeptQuestions } from '../../degradation/route-answers.js';
+import { type DegradeRoutes } from '../../degradation/degrade-routes.js';
 import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
 import { HalfSlice, type Refused } from '../../overload/half-slice.js';
 import { type Waiting } from '../../overload/line.js';
@@ -51,12 +51,12 @@ export class LineServer {
     private readonly overload: Overload,
     private readonly log: Pick<OverloadLog, 'once'>,
     private readonly problemBase: string,
-    private readonly kept: KeptQuestions,
+    private readonly routes: Pick<DegradeRoutes, 'kept'>,
     clock: Pick<Clock, 'now' | 'soon'>,
   ) {
     this.refusals = new Refusals(overload.settings, problemBase);
     // Applications warm their caches while they start.
-    if (overload.isOn) kept.remember();
+    if (overload.isOn) routes.kept.remember();
     this.halfSlice = new HalfSlice(
       () => overload.settings.line.sliceMicros,
       clock,
@@ -93,7 +93,7 @@ export class LineServer {
 
   /** Whether `@Degrade` had an answer for it. */
   private mayBeKept({ method, url = '' }: IncomingMessage): boolean {
-    return method === 'GET' && this.kept.has(url);
+    return method === 'GET' && this.routes.kept.has(url);
   }
 
   /** True if it may still get the answer that `@Degrade` has kept for it. */
@@ -121,7 +121,7 @@ export class LineServer {
     server.removeAllListeners('request');
     server.on('request', (request, response) => this.enter(request, response, this.served));
     this.mountContinue(server);
-    this.kept.remember();
+    this.routes.kept.remember();
     server.on('connection', () => {
       if (this.overload.isOn) this.overload.line.connected();
     });
