@@ -2,16 +2,20 @@ import { BaseSequencer } from 'vitest/node';
 
 /** Specs that take longest, longest first: one of them begun last would leave the other workers idle. */
 const LONGEST = [
-  'cli/simulator/any-quota',
-  'cli/simulator/histories',
-  'transports/long-questions',
-  'cli/simulator/scenarios',
-  'e2e/every-transport',
   'package/pack',
+  'transports/long-questions',
+  'cli/simulator/any-quota',
+  'transports/grpc',
+  'dashboard/dashboard-page',
+  'e2e/every-transport',
+  'differential/quota-lua-and-memory-agree',
   'differential/lua-and-memory-agree',
+  'sample/product-page',
+  'cli/simulator/histories',
+  'sample/tour',
   'package/pages',
-  'algorithms/quota/caps',
-  'algorithms/quota/priority',
+  'chaos/shares',
+  'chaos/loss-of-state',
 ];
 
 const rank = ({ moduleId }) => {

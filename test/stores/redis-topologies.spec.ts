@@ -1,4 +1,5 @@
 import { createRateLimiter, type Decision, type RateLimiter, type StoreSwitch } from 'nestjs-weir';
+import { ConnectionWait, connectRedis } from '../../lib/stores/redis/connection.js';
 import { RedisKeys } from '../../lib/stores/redis/keys.js';
 import {
   startRedisCluster,
@@ -37,6 +38,21 @@ describe('the limiter on Redis Cluster', () => {
   afterAll(async () => {
     await limiter.close();
     await stopAll();
+  });
+
+  it('leaves no timers behind when clients are closed while they look for the masters', async () => {
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    // Some of them belong to the limiter of the other tests, and come and go.
+    const others = timers() + 5;
+    const nodes = cluster.nodes.map(({ host, port }) => ({ host, port }));
+    const settings = { cluster: { nodes, options: { slotsRefreshInterval: 1 } } };
+    const clients = Array.from({ length: 30 }, () => connectRedis(settings).client);
+    await Promise.all(clients.map((one) => new ConnectionWait(one).whenReady()));
+    const ends = clients.map((one) => new Promise((resolve) => one.once('end', resolve)));
+    for (const one of clients) one.disconnect();
+    await Promise.all(ends);
+    await until(() => timers() < others, { what: 'the last timer', timeoutMs: 10_000 });
   });
 
   it('V-C11: keys of all slots at once, each with its own bucket', async () => {

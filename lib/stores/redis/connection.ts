@@ -119,7 +119,14 @@ function watch(client: Redis | Cluster, isCluster: boolean): RedisConnection {
   wireOf(client).isOurs = true;
   client.on('error', (error: Error) => (connection.lastError = error));
   client.on('ready', () => (connection.lastError = undefined));
+  restAtEnd(client);
   return connection;
+}
+
+/** A Cluster that is closed while it looks for its masters looks again and again (ioredis 5), and the process never ends. */
+export function restAtEnd(client: Redis | Cluster): void {
+  if (!('refreshSlotsCache' in client)) return;
+  client.once('end', () => (client.refreshSlotsCache = () => {}));
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type SharedCache,
   type SharedCacheStats,
 } from '../shared-cache.js';
-import { withTimeout } from './connection.js';
+import { restAtEnd, withTimeout } from './connection.js';
 import { RedisKeys } from './keys.js';
 import { watchSilence } from './silence.js';
 import { type RedisClient } from '../redis-options.js';
@@ -155,5 +155,6 @@ export function connectionBeside(given: RedisClient): Redis | Cluster {
       : client.duplicate(failFast);
   beside.on('error', () => {});
   wireOf(beside).isOurs = true;
+  restAtEnd(beside);
   return beside;
 }
