@@ -1,4 +1,5 @@
 import { transform } from '@swc/core';
+import { transform as print } from 'esbuild';
 
 /**
  * The code of the package is there once, for ES modules and CommonJS alike: a process has every class once, however it is
@@ -99,8 +100,12 @@ async function small(text) {
     minify: true,
     isModule: false,
   });
+  // An error that nobody catches is shown with the line that threw it: not with pages of code.
+  const lines = await print(code, { minifyWhitespace: true, lineLimit: 250, target: 'es2022' });
   // In parentheses, as V8 takes a function for one that is called at once, and does not read it twice.
-  return code.replace('const make=function(', 'const make=(function(').replace(/\};?\s*$/, '});\n');
+  return lines.code
+    .replace('const make=function(', 'const make=(function(')
+    .replace(/\};?\s*$/, '});\n');
 }
 
 const COMPRESS = false;

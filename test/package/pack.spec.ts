@@ -122,6 +122,14 @@ describe('an app that installed the tarball', () => {
     });
   });
 
+  it('shows an error that nobody catches, and no pages of code', async () => {
+    const code = `import { createRateLimiter } from 'nestjs-weir'; createRateLimiter({ policies: { a: { rate: -1 } } });`;
+    const args = ['--input-type=module', '-e', code];
+    const { stderr } = await runToEnd(process.execPath, args, { cwd: esmApp });
+    expect(stderr).toContain('InvalidArgumentError');
+    expect(Math.max(...stderr.split('\n').map(({ length }) => length))).toBeLessThan(300);
+  });
+
   it.each([
     ['an ES module', () => esmApp, ['server.mjs']],
     ['CommonJS', () => cjsApp, ['server.cjs']],
