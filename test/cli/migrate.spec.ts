@@ -211,6 +211,45 @@ export class BigOrdersController {
     }
   });
 
+  it('leaves no module exported that is not imported, and no list with a hole', async () => {
+    const text = await moved(`
+import { Global, Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+
+@Global()
+@Module({
+  imports: [ThrottlerModule.forRoot([{ ttl: 1000, limit: 3 }])],
+  providers: [
+    // For all routes.
+    { provide: APP_GUARD, useClass: ThrottlerGuard },
+  ],
+  exports: [ThrottlerModule],
+})
+export class LimitsModule {}
+
+@Module({ exports: [ThrottlerModule, Other, ThrottlerModule] })
+export class SharedModule {}
+`);
+    expect(flat(text)).toContain("apply: ['default']})]}) export class LimitsModule");
+    expect(text).toContain('@Module({ exports: [Other] })');
+    expect(text).not.toContain('hrottler');
+  });
+
+  it('moves helpers of the throttler also where it does not know what they are for', async () => {
+    const text = await moved(`
+import { minutes, seconds, ThrottlerModule } from '@nestjs/throttler';
+export const TTL = seconds(Number(process.env.TTL ?? 60));
+export const LONGER = minutes(a + b);
+export const PART = LONGER / seconds(2);
+export const a = ThrottlerModule.forRoot([{ ttl: TTL, limit: 3 }]);
+`);
+    expect(text).toContain('export const TTL = Number(process.env.TTL ?? 60) * 1000;');
+    expect(text).toContain('export const LONGER = (a + b) * 60000;');
+    expect(text).toContain('export const PART = LONGER / (2 * 1000);');
+    expect(text).not.toContain('hrottler');
+  });
+
   it('makes decorators of guards that stand at classes and methods', async () => {
     const text = await moved(`
 import { Controller, Get, UseGuards } from '@nestjs/common';

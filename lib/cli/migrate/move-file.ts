@@ -5,6 +5,7 @@ import { withImports } from './move-imports.js';
 import { ModuleMove } from './move-module.js';
 import { MovedSource, WORDS, type Finding } from './moved-source.js';
 import {
+  helperOf,
   isGuardOfApp,
   isThrottlerPackage,
   parse,
@@ -62,6 +63,7 @@ class FileMove {
   run(): string {
     const { source, edits, text } = this.moved;
     this.visit(source);
+    this.moved.closeLists();
     this.visitLeftovers(source);
     return edits.isEmpty ? text : withImports(this.moved, edits.apply());
   }
@@ -101,7 +103,18 @@ class FileMove {
 
   private visitCall(call: ts.CallExpression): void {
     const { expression } = call;
-    if (!this.moved.ts.isPropertyAccessExpression(expression)) return;
+    const { ts, names, edits } = this.moved;
+    const helped = helperOf(ts, call, names);
+    if (helped !== undefined) {
+      // Where the options are moved as a whole, their own text holds.
+      const { argument, unitMs } = helped;
+      const isOne = ts.isLeftHandSideExpression(argument);
+      const factor = isOne ? argument.getText() : `(${argument.getText()})`;
+      const product = `${factor} * ${unitMs}`;
+      const isPart = ts.isBinaryExpression(call.parent) || ts.isPrefixUnaryExpression(call.parent);
+      return edits.replace(call.getStart(), call.getEnd(), isPart ? `(${product})` : product);
+    }
+    if (!ts.isPropertyAccessExpression(expression)) return;
     if (this.isOverriddenGuard(expression.expression)) this.moveOverride(call, expression);
     else this.module.moveCall(call);
   }

@@ -25,6 +25,8 @@ export class MovedSource {
   readonly needs = new Map<string, Set<string>>();
   /** Names of Nest that may have lost their last use. */
   readonly orphans = new Set<string>();
+  /** Elements to be taken out of their lists. */
+  private readonly removed = new Map<readonly ts.Node[], Set<ts.Node>>();
   /** Nodes that a finding has told of already. */
   readonly told = new Set<ts.Node>();
   private readonly quote: string;
@@ -87,10 +89,22 @@ export class MovedSource {
   }
 
   private removeOf(all: readonly ts.Node[], node: ts.Node): void {
-    const index = all.indexOf(node);
-    const [before, after] = [all[index - 1], all[index + 1]];
-    if (after !== undefined) this.edits.replace(node.getStart(), after.getStart(), '');
-    else if (before !== undefined) this.edits.replace(before.getEnd(), node.getEnd(), '');
-    else this.edits.replace(node.getStart(), node.getEnd(), '');
+    const removed = this.removed.get(all) ?? new Set();
+    this.removed.set(all, removed.add(node));
+  }
+
+  /** Takes what was removed out of its lists: neighbours together, with the commas between them. */
+  closeLists(): void {
+    for (const [all, removed] of this.removed) {
+      for (const [index, node] of all.entries()) {
+        if (!removed.has(node) || removed.has(all[index - 1]!)) continue;
+        const next = all.findIndex((one, i) => i > index && !removed.has(one));
+        const [before, after] = [all[index - 1], all[next]];
+        const end = (next === -1 ? all.at(-1)! : all[next - 1]!).getEnd();
+        if (after !== undefined) this.edits.replace(node.getStart(), after.getStart(), '');
+        else this.edits.replace(before?.getEnd() ?? node.getStart(), end, '');
+      }
+    }
+    this.removed.clear();
   }
 }
