@@ -5,7 +5,8 @@ import { inRoot } from './support/root.mjs';
 import { StepError, main } from './support/step.mjs';
 
 await main(() => {
-  for (const directory of ['.', 'test/nest11']) clean(inRoot(directory, 'package-lock.json'));
+  for (const directory of ['.', 'test/nest11', 'docs/site'])
+    clean(inRoot(directory, 'package-lock.json'));
 });
 
 function clean(file) {

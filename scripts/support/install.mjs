@@ -10,6 +10,9 @@ export const ensureInstall = () => installIn('.', 'dependencies');
 /** The packages of an older Nest, which cannot live beside those of the newest. */
 export const ensureNest11 = () => installIn('test/nest11', 'dependencies on Nest 11');
 
+/** What builds the site of docs/; nothing else needs it. */
+export const ensureSite = () => installIn('docs/site', 'dependencies of the site');
+
 async function installIn(directory, what) {
   const lockFile = inRoot(directory, 'package-lock.json');
   const stampFile = inRoot(directory, 'node_modules', '.nestjs-weir-lock');
