@@ -39,14 +39,28 @@ export class Refusals {
     const answer = this.answers[this.next]!;
     this.next = (this.next + 1) % this.answers.length;
     response.sendDate = false;
-    if (request.httpVersionMajor >= 2) response.writeHead(503, answer.byName);
-    else
-      response.writeHead(
-        503,
-        (isCheapToRead(request) ? answer.headers : answer.closing) as string[],
-      );
-    response.end(answer.body, 'latin1');
+    if (request.httpVersionMajor >= 2) {
+      response.writeHead(503, answer.byName);
+      response.end(answer.body, 'latin1');
+      return;
+    }
+    const headers = isCheapToRead(request) ? answer.headers : answer.closing;
+    response.writeHead(503, headers as string[]);
+    if (request.method !== 'HEAD' && appendToHead(response, answer.body)) response.end();
+    else response.end(answer.body, 'latin1');
   }
+}
+
+/**
+ * Puts the body behind the head, so that Node sends both as one text: as a body of its own it travels with an empty
+ * last piece in a list of buffers, which is a sixth of what a refusal costs (measured at a bare server). False where
+ * this Node keeps its head elsewhere.
+ */
+function appendToHead(response: ServerResponse, body: string): boolean {
+  const head = response as { _header?: unknown; _headerSent?: unknown };
+  if (typeof head._header !== 'string' || head._headerSent !== false) return false;
+  head._header += body;
+  return true;
 }
 
 function answerOf(
