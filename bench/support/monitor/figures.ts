@@ -49,7 +49,7 @@ class WatchedApp {
     Module({
       imports: [
         RateLimitModule.forRoot({
-          clock,
+          ...{ clock, app: 'app-0' },
           policies: each(list(names.policies, 'policy'), { rate: 100, key: 'global' } as const),
           quota: {
             cluster: { capacity: 1_000_000 },
@@ -60,7 +60,9 @@ class WatchedApp {
         }),
       ],
     })(BenchModule);
-    const app = await NestFactory.createApplicationContext(BenchModule as Type, { logger: false });
+    const app = await NestFactory.createApplicationContext(BenchModule as Type, {
+      ...{ logger: false, abortOnError: false },
+    });
     return new WatchedApp(app, clock, names);
   }
 

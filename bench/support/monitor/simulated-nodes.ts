@@ -65,9 +65,12 @@ export class SimulatedNodes {
     wire.node = nameOf(place);
     for (const [, , counts] of wire.series) counts[0]! += this.written;
     const { client } = this;
-    await client.set(`${PREFIX}:mon:${wire.node}`, JSON.stringify(wire), 'PX', KEPT_MS);
-    await client.get(`${PREFIX}:{monitor}:watch`);
-    await client.evalsha(this.sha, 1, `${PREFIX}:{monitor}:lead`, wire.node, TERM_MS, '1');
+    // One after the other, without waiting, as processes do it.
+    await Promise.all([
+      client.get(`${PREFIX}:{monitor}:watch`),
+      client.evalsha(this.sha, 1, `${PREFIX}:{monitor}:lead`, wire.node, TERM_MS, '1'),
+      client.set(`${PREFIX}:mon:${wire.node}`, JSON.stringify(wire), 'PX', KEPT_MS),
+    ]);
   }
 }
 
