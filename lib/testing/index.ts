@@ -1,4 +1,9 @@
 export { NoopRateLimiter } from '../limiter/noop-rate-limiter.js';
+export {
+  InProcessRedis,
+  type InProcessRedisOptions,
+  type InProcessStore,
+} from './in-process-redis.js';
 export { ManualClock, settle } from './manual-clock.js';
 export { RateLimitTestingModule } from './rate-limit-testing.module.js';
 export {

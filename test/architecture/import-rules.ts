@@ -28,8 +28,10 @@ const STOREYS: readonly (readonly string[])[] = [
   ['dashboard'],
   // The files directly in lib: the module, its options and the public index.
   [''],
-  // For the tests of applications, and for operators: the library itself knows nothing of either.
-  ['testing', 'cli'],
+  // For operators, and for the tests of applications, whose Redis is that of the simulator: the library itself knows
+  // nothing of either.
+  ['cli'],
+  ['testing'],
 ];
 
 /** Rooms without Nest and without I/O, and the packages they may use all the same. */

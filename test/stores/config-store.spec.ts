@@ -3,6 +3,7 @@ import { SystemClock } from '../../lib/common/clock.js';
 import { type ConfigDraft, type ConfigStore } from '../../lib/stores/config-store.js';
 import { MemoryConfig } from '../../lib/stores/memory/memory-config.js';
 import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
+import { InProcessRedis } from '../../lib/testing/index.js';
 import { errorWith } from '../support/errors.js';
 import { startRedis, startRedisCluster, stopAll, until } from '../support/index.js';
 
@@ -34,6 +35,10 @@ const stands: Record<string, () => Promise<Stand>> = {
     return onClients(
       () => new Redis(url, { keyPrefix: 'app:', stringNumbers: true, lazyConnect: true }),
     );
+  },
+  'a redis in process': () => {
+    const { driver } = new InProcessRedis().store();
+    return Promise.resolve(onClients(() => new driver!.Redis({ lazyConnect: true })));
   },
   'redis cluster': async () => {
     const { nodes } = await startRedisCluster({ masters: 3, replicasPerMaster: 0 });

@@ -7,6 +7,7 @@ import { type Facts } from '../../lib/observability/sources.js';
 import { noCounts } from '../../lib/observability/series.js';
 import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
 import { wireOf } from '../../lib/stores/redis/wire.js';
+import { InProcessRedis } from '../../lib/testing/index.js';
 import { startRedis, startRedisCluster, stopAll, until } from '../support/index.js';
 import { leastUser } from '../support/least-acl.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -41,7 +42,7 @@ describe('the board in Redis', () => {
     await stopAll();
   });
 
-  it.each(['server', 'cluster'] as const)(
+  it.each(['server', 'cluster', 'server in process'] as const)(
     'does on a %s what it says, with the least rights',
     async (kind) => {
       const connect = await connectionTo(kind);
@@ -150,7 +151,13 @@ describe('the board in Redis', () => {
     expect(told.filter(({ rule }) => rule === 'breakerOpen')).toHaveLength(1);
   });
 
-  async function connectionTo(kind: 'server' | 'cluster'): Promise<() => Client> {
+  async function connectionTo(
+    kind: 'server' | 'cluster' | 'server in process',
+  ): Promise<() => Client> {
+    if (kind === 'server in process') {
+      const { driver } = new InProcessRedis().store();
+      return () => new driver!.Redis();
+    }
     if (kind === 'cluster') {
       const { nodes } = await startRedisCluster({ replicasPerMaster: 0 });
       return () => new Cluster(nodes.map(({ host, port }) => ({ host, port })));

@@ -1,5 +1,5 @@
 import { type Cancel, type Clock } from '../../../common/clock.js';
-import { type VirtualTime } from './virtual-time.js';
+import { type Timeline } from './virtual-time.js';
 
 /** In the order in which a turn of the event loop runs them. */
 const PHASES = ['timer', 'arrival', 'soon'] as const;
@@ -18,7 +18,7 @@ export class Machine {
 
   constructor(
     readonly nodeId: string,
-    protected readonly time: VirtualTime,
+    protected readonly time: Timeline,
     random: () => number,
   ) {
     this.clock = {

@@ -12,8 +12,15 @@ export const START_MICROS = 1_000_000;
 /** The longest chain of promises between a reply of the ledger and what it leads to is shorter. */
 const TURNS_TO_SETTLE = 8;
 
+/** What machines and networks run on: virtual time, or that of this process. */
+export interface Timeline extends Clock {
+  needsSettling: boolean;
+  /** At that instant; what was asked for first runs first. */
+  at(atMicros: number, run: () => void): void;
+}
+
 /** Time that jumps from event to event; a heap of what is to come. */
-export class VirtualTime implements Clock {
+export class VirtualTime implements Timeline {
   /** Set by whoever resolved a promise: its followers run before the next event does. */
   needsSettling = false;
   private micros = START_MICROS;

@@ -97,6 +97,43 @@ export class LeaseCalls {
     return packReply(this.told.get(reply)!, reply, names.length);
   }
 
+  /** Fields of the ledger as lease.lua packs them, as far as anybody reads them; null for what is not there. */
+  fields(names: readonly Argument[]): (Buffer | null)[] {
+    const state = this.ledger?.peek();
+    if (state === undefined) return names.map(() => null);
+    const { cluster, apps, leases } = state;
+    const demand = apps.reduce((sum, app) => sum + app.demand, 0);
+    return names.map((name) => {
+      if (name === 'limits') return packed([this.held!.revision, this.held!.digests.at(-1) ?? 0]);
+      if (name === 'shares') {
+        return packed([...apps.map((app) => app.share), ...apps.map((app) => app.shareRate)]);
+      }
+      if (name === 'state') {
+        return packed([
+          ...[cluster.lastMicros, cluster.level, cluster.outstanding, cluster.epoch],
+          ...[cluster.sequence, cluster.learningUntil, cluster.overloaded ? 1 : 0],
+          ...[cluster.tickMicros, demand, leases.size, 0, this.lookedAt, cluster.offsetMicros],
+          ...apps.map((app) => app.stock),
+        ]);
+      }
+      const app = apps[(Buffer.isBuffer(name) ? name[0]! : Number(name)) - 1];
+      if (app === undefined) return null;
+      const { credit, creditSince, room, outstanding, nodes, granted, used } = app;
+      const asOf = cluster.lastMicros;
+      return packed([
+        credit,
+        creditSince,
+        room,
+        outstanding,
+        app.demand,
+        nodes,
+        asOf,
+        granted,
+        used,
+      ]);
+    });
+  }
+
   /** The ledger as it is to be when a call of that numbering comes in. */
   private ledgerFor(now: number, digest: number, call: QuotaCall, runId: string): QuotaLedger {
     const { held } = this;
@@ -183,6 +220,10 @@ function packReply(seq: number, reply: QuotaReply, numbered: number): Buffer {
     figures.push(one.app, one.granted, SHORTAGES.indexOf(one.shortage), one.retryAfterMicros);
     figures.push(one.remaining, one.nodes, one.share, one.needs.length, ...one.needs);
   }
+  return packed(figures);
+}
+
+function packed(figures: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(figures.length * 8);
   figures.forEach((figure, index) => bytes.writeDoubleLE(figure, index * 8));
   return bytes;

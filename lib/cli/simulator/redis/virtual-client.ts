@@ -11,7 +11,14 @@ interface ClientOptions {
   readonly connectTimeout?: number;
   readonly disconnectTimeout?: number;
   readonly socketTimeout?: number;
+  readonly lazyConnect?: boolean;
 }
+
+/** Beside those of scripts, which are defined by name. */
+const COMMANDS = [
+  ...['get', 'set', 'mget', 'getrange', 'del', 'pexpire', 'ping', 'info', 'subscribe'],
+  ...['hget', 'hmget', 'hgetall', 'hset', 'hdel', 'lrange', 'zrem'],
+];
 
 interface Pending {
   resolve(reply: Reply): void;
@@ -35,16 +42,23 @@ export class VirtualClient extends EventEmitter {
   private attempts = 0;
   private isEnding = false;
   private cancelRetry: Cancel | undefined;
+  private cancelConnect: Cancel | undefined;
   private cancelSocketTimeout: Cancel | undefined;
 
   constructor(
     private readonly machine: Machine,
     private readonly links: VirtualLinks,
-    private readonly options: ClientOptions = {},
+    readonly options: ClientOptions = {},
   ) {
     super();
     this.setMaxListeners(0);
-    void this.connect();
+    for (const command of COMMANDS) this.defineCommand(command);
+    if (options.lazyConnect !== true) void this.connect();
+  }
+
+  /** Another connection of the same process. */
+  duplicate(other: ClientOptions = {}): VirtualClient {
+    return new VirtualClient(this.machine, this.links, { ...this.options, ...other });
   }
 
   /** The socket, as far as anybody looks at it. */
@@ -69,9 +83,11 @@ export class VirtualClient extends EventEmitter {
       refused: (connection) => this.closed(connection, new Error('connect ECONNREFUSED')),
       replied: (connection, reply) => this.replied(connection, reply),
       closed: (connection) => this.closed(connection),
+      told: (_, channel, text) => this.emit('message', channel, text),
     });
     const { connection } = this;
-    this.machine.clock.after(this.options.connectTimeout ?? CONNECT_TIMEOUT_MS, () => {
+    const patience = this.options.connectTimeout ?? CONNECT_TIMEOUT_MS;
+    this.cancelConnect = this.machine.clock.after(patience, () => {
       if (connection === this.connection && this.status === 'connecting') {
         this.closed(connection, new Error('connect ETIMEDOUT'));
       }
@@ -108,6 +124,7 @@ export class VirtualClient extends EventEmitter {
 
   private opened(connection: Connection): void {
     if (connection !== this.connection) return;
+    this.cancelConnect?.();
     this.status = 'connect';
     this.emit('connect');
     void this.exchange('info', []).then(
@@ -144,6 +161,7 @@ export class VirtualClient extends EventEmitter {
   private closed(connection: Connection, error?: Error): void {
     if (connection !== this.connection) return;
     connection.close();
+    this.cancelConnect?.();
     this.connection = undefined;
     this.cancelSocketTimeout?.();
     this.cancelSocketTimeout = undefined;

@@ -1,6 +1,6 @@
 import { type Machine } from '../engine/machine.js';
 import { type Network } from '../engine/network.js';
-import { type VirtualTime } from '../engine/virtual-time.js';
+import { type Timeline } from '../engine/virtual-time.js';
 import { type Argument, type Reply, type VirtualRedis } from './virtual-redis.js';
 
 /** The near end of a connection. */
@@ -9,6 +9,8 @@ export interface ConnectionEnd {
   refused(connection: Connection): void;
   replied(connection: Connection, reply: Reply): void;
   closed(connection: Connection): void;
+  /** Something was told on a channel that this end listens to. */
+  told(connection: Connection, channel: string, text: string): void;
 }
 
 /** What may happen to a single reply. */
@@ -22,8 +24,8 @@ export class VirtualLinks {
   private readonly connections = new Set<Connection>();
 
   constructor(
-    readonly time: VirtualTime,
-    readonly network: Network,
+    readonly time: Timeline,
+    readonly network: Pick<Network, 'delayMicros'>,
     readonly server: VirtualRedis,
   ) {}
 
@@ -95,7 +97,11 @@ export class Connection {
     const from = this.machine.nodeId;
     time.at(this.lastSent, () => {
       if (this.isDeaf || this.links.isDown) return;
-      server.receive({ from, command, args, answer: (reply) => this.answer(command, reply) });
+      server.receive({
+        ...{ from, command, args },
+        answer: (reply) => this.answer(command, reply),
+        push: (channel, text) => this.push(channel, text),
+      });
     });
   }
 
@@ -120,6 +126,12 @@ export class Connection {
         if (this.isOpen) task();
       });
     });
+  }
+
+  private push(channel: string, text: string): boolean {
+    if (!this.isOpen || this.isDeaf) return false;
+    this.arrives(this.links.network.delayMicros(), () => this.end.told(this, channel, text));
+    return true;
   }
 
   private answer(command: string, reply: Reply): void {

@@ -1,6 +1,9 @@
-import { START_MICROS, type VirtualTime } from '../engine/virtual-time.js';
+import { type Clock } from '../../../common/clock.js';
+import { START_MICROS } from '../engine/virtual-time.js';
 import { BucketCalls } from './bucket-calls.js';
+import { fleetScript } from './fleet-scripts.js';
 import { LeaseCalls, ReplyError } from './lease-calls.js';
+import { PlainKeys } from './plain-keys.js';
 
 export type Argument = string | number | Buffer;
 export type Reply = unknown;
@@ -12,6 +15,8 @@ export interface ServerCall {
   readonly command: string;
   readonly args: readonly Argument[];
   answer(reply: Reply): void;
+  /** What was told on a channel to whoever listens there; false if that connection is no more. */
+  push(channel: string, text: string): boolean;
 }
 
 /** Told of every token that a process was given or brought back, by key of a bucket or by app. */
@@ -27,44 +32,53 @@ export interface TokenWatch {
 /** All that the server keeps. */
 interface Data {
   readonly buckets: BucketCalls;
-  readonly leases: LeaseCalls;
+  /** By cluster. */
+  readonly leases: Map<string, LeaseCalls>;
+  /** What a call gives back it gives back once, also after a loss. */
+  readonly heardSeq: Map<string, number>;
   /** When nodes were last seen, in microseconds, by set. */
   readonly nodes: Map<string, Map<string, number>>;
+  readonly keys: PlainKeys;
 }
 
-const emptyData = (before?: Data): Data => ({
-  buckets: new BucketCalls(),
-  leases: new LeaseCalls(before?.leases.heardSeq),
-  nodes: new Map(),
+const copyOf = ({ buckets, leases, heardSeq, nodes, keys }: Data): Data => ({
+  buckets: buckets.copy(),
+  leases: new Map([...leases].map(([cluster, calls]) => [cluster, calls.copy()])),
+  heardSeq,
+  nodes: new Map([...nodes].map(([set, seen]) => [set, new Map(seen)])),
+  keys: keys.copy(),
 });
 
-const copyOf = ({ buckets, leases, nodes }: Data): Data => ({
-  buckets: buckets.copy(),
-  leases: leases.copy(),
-  nodes: new Map([...nodes].map(([set, seen]) => [set, new Map(seen)])),
-});
+/** The last part of the name of a ledger, whose fields are packed. */
+const LEDGER = ':ledger';
+/** Those of a lease before the fields of what was consumed. */
+const LEASE_ARGUMENTS = 7;
 
 /** The set of nodes that share policies; quotas have sets of their own. */
 const POLICY_NODES = '{nodes}';
 
-/** The wall clock of the server when the run begins. */
+/** The wall clock of the server when a simulated run begins. */
 const EPOCH_MICROS = 1_700_000_000_000_000;
+const simulatedEpoch = (nowMicros: number): number => EPOCH_MICROS + nowMicros - START_MICROS;
 
 /**
  * A Redis server as lib/stores/redis sees it: it takes the very arguments that a client would send,
  * and answers by the algorithms that the scripts in `lua/` are held to.
  */
 export class VirtualRedis {
-  private data = emptyData();
+  private data = this.emptyData();
   /** What a replica has that lags behind. */
   private replica: Data | undefined;
   private offsetMicros = 0;
   private run = 1;
   private held: ServerCall[] | undefined;
+  private readonly listeners = new Map<string, Set<ServerCall>>();
 
   constructor(
-    private readonly time: VirtualTime,
+    private readonly time: Pick<Clock, 'now'>,
     private readonly watch: TokenWatch,
+    /** Its wall clock, in microseconds. */
+    private readonly epochMicros: (nowMicros: number) => number = simulatedEpoch,
   ) {}
 
   receive(call: ServerCall): void {
@@ -93,7 +107,7 @@ export class VirtualRedis {
   }
 
   flush(): void {
-    this.data = emptyData(this.data);
+    this.data = this.emptyData(this.data);
   }
 
   /** From now on the replica hears of nothing more. */
@@ -107,7 +121,7 @@ export class VirtualRedis {
 
   /** Its wall clock, in microseconds. */
   now(): number {
-    return Math.floor(EPOCH_MICROS + this.time.now() - START_MICROS + this.offsetMicros);
+    return Math.floor(this.epochMicros(this.time.now()) + this.offsetMicros);
   }
 
   /** A script that fails, because of what it was sent or by intent, answers with an error. */
@@ -119,8 +133,9 @@ export class VirtualRedis {
     }
   }
 
-  private execute({ from, command, args }: ServerCall): Reply {
-    const { buckets, leases } = this.data;
+  private execute(call: ServerCall): Reply {
+    const { from, command, args } = call;
+    const { buckets } = this.data;
     const now = this.now();
     switch (command) {
       case 'weirBuckets':
@@ -128,22 +143,90 @@ export class VirtualRedis {
           this.watch.bucket(from, key, tokens, isRefund);
         });
       case 'weirLease':
-        return leases.settle(args, now, String(this.run), {
-          moved: (app, tokens) => this.watch.quota(from, app, tokens),
-          called: () => this.watch.called(from),
-        });
+        return this.lease(call, now);
       case 'weirSeedLimits':
-        return leases.seed(args);
+        return this.seedLimits(args);
       case 'weirHeartbeat':
         return this.beat(args, now, from);
       case 'weirForgetBucket':
         buckets.forget(String(args[0]));
         return [1, String(args[1])];
       case 'info':
-        return 'OK';
+        return 'redis_version:simulated';
+      case 'subscribe':
+        return this.subscribe(call);
+      case 'hmget':
+        return String(args[0]).endsWith(LEDGER)
+          ? this.leasesOf(args[0]!).fields(args.slice(1))
+          : this.plain(command, args.map(String));
       default:
-        throw new ReplyError(`ERR unknown command '${command}'`);
+        return this.plain(command, args.map(String));
     }
+  }
+
+  private lease({ from, args }: ServerCall, now: number): Buffer {
+    const reply = this.leasesOf(args[0]!).settle(args, now, String(this.run), {
+      moved: (app, tokens) => this.watch.quota(from, app, tokens),
+      called: () => this.watch.called(from),
+    });
+    const consumed = this.data.keys.hash(String(args[3]));
+    for (let at = LEASE_ARGUMENTS; at < args.length; at += 2) {
+      const field = String(args[at]);
+      consumed.set(field, String(Number(consumed.get(field) ?? 0) + Number(args[at + 1])));
+    }
+    return reply;
+  }
+
+  private seedLimits(args: readonly Argument[]): Reply {
+    const reply = this.leasesOf(args[0]!).seed(args);
+    const [key, revision, , names, figures] = args.map(String) as [string, ...string[]];
+    if (reply[0] === 1) {
+      const record = this.data.keys.hash(key);
+      record.set('revision', revision!).set('names', names!).set('figures', figures!);
+    }
+    return reply;
+  }
+
+  /** All keys of a cluster begin with its name in braces. */
+  private leasesOf(key: Argument): LeaseCalls {
+    const { leases, heardSeq } = this.data;
+    const cluster = String(key).split('}', 1)[0]!;
+    let found = leases.get(cluster);
+    if (found === undefined) leases.set(cluster, (found = new LeaseCalls(heardSeq)));
+    return found;
+  }
+
+  private plain(command: string, args: readonly string[]): Reply {
+    const { keys } = this.data;
+    const script = fleetScript(command);
+    if (script !== undefined) {
+      const nowMs = Math.floor(this.now() / 1000);
+      const publish = (channel: string, text: string): void => this.publish(channel, text);
+      return [...script({ keys, nowMs, args, publish }), args.at(-1)];
+    }
+    const run = keys.command(command);
+    if (run === undefined) throw new ReplyError(`ERR unknown command '${command}'`);
+    return run(args);
+  }
+
+  private subscribe(call: ServerCall): number {
+    const channel = String(call.args[0]);
+    const listeners = this.listeners.get(channel) ?? new Set();
+    this.listeners.set(channel, listeners.add(call));
+    return 1;
+  }
+
+  private publish(channel: string, text: string): void {
+    const listeners = this.listeners.get(channel) ?? new Set();
+    for (const listener of listeners) {
+      if (!listener.push(channel, text)) listeners.delete(listener);
+    }
+  }
+
+  private emptyData(before?: Data): Data {
+    const heardSeq = before?.heardSeq ?? new Map<string, number>();
+    const keys = new PlainKeys(() => Math.floor(this.now() / 1000));
+    return { buckets: new BucketCalls(), leases: new Map(), heardSeq, nodes: new Map(), keys };
   }
 
   /** Nodes seen, by set, as heartbeat.lua keeps them. */
