@@ -75,6 +75,9 @@ const SALT_BYTES = 16;
  * differences at three horizons. Nothing is told to it by a decision. Abstract, so that it is its own injection token.
  */
 export abstract class RateLimitMonitor {
+  /** @internal Whose time it has. */
+  abstract readonly clock: Clock;
+
   /** The work of this process in the last seconds, and its condition. */
   abstract state(): MonitorState;
 
@@ -159,7 +162,7 @@ export class Monitor extends RateLimitMonitor {
     private readonly nodeId: string,
     private readonly options: MonitorOptions,
     private readonly sources: Sources,
-    private readonly clock: Clock,
+    readonly clock: Clock,
     /** Called if a tick has failed: the next one is tried all the same. */
     private readonly failed: (error: unknown) => void = () => {},
     private readonly alerting?: Alerting,
@@ -326,6 +329,7 @@ export class Monitor extends RateLimitMonitor {
     return {
       node: this.nodeId,
       incarnation: this.incarnation,
+      atMs: this.clock.now() / 1000,
       ...conditionOf(facts),
       series: this.seriesRows(),
       deniedKeys: this.deniedKeys(),

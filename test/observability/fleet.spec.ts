@@ -143,6 +143,24 @@ describe('FleetMerge', () => {
     expect(rates.slice(21)).toEqual([0, 0, 0, 0]);
   });
 
+  it('has the rate of a node by its own clock, however late its figures are written or read', () => {
+    const merge = new FleetMerge(100);
+    const rates: number[] = [];
+    // A hundred a second; written late by up to a second, and read at uneven times.
+    for (const [second, writtenMs] of [
+      [0, 0],
+      [1, 1900],
+      [1.4, 2000],
+      [3, 2000],
+      [4, 4000],
+    ]) {
+      const total = [series('total', '', writtenMs! / 10)];
+      merge.add(snapshot('a', total, { atMs: writtenMs! }), second! * SECOND);
+      rates.push(merge.nodes()[0]!.rate);
+    }
+    expect(rates.slice(1)).toEqual([100, 100, 100, 100]);
+  });
+
   it('tells a silent node from one that has left, and forgets it after ten minutes', () => {
     const merge = new FleetMerge(100);
     merge.add(snapshot('a', []), 0);
@@ -341,6 +359,10 @@ describe('Fleet', () => {
     let writes = 0;
     const { write } = board;
     board.write = (...args) => (writes++, write.apply(board, args));
+    // A node that starts is looked at.
+    await seconds(5);
+    expect(writes).toBeGreaterThanOrEqual(3);
+    writes = 0;
     await seconds(20);
     expect(writes).toBeLessThanOrEqual(5);
     writes = 0;
@@ -365,6 +387,52 @@ describe('Fleet', () => {
     board.isAway = false;
     await seconds(12);
     expect(leaders()).toHaveLength(1);
+  });
+
+  it('never shows less than there is: not at first, not after a failed turn, not after an outage', async () => {
+    const { seconds, board, fleets } = stage();
+    const shown: (number | undefined)[] = [];
+    const look = async (count: number): Promise<void> => {
+      for (let second = 0; second < count; second++) {
+        await seconds(1);
+        for (const fleet of fleets.values()) shown.push(totalOf(await fleet.state()));
+      }
+    };
+    await look(20);
+    expect(shown.slice(0, 12)).toContain(30);
+    for (let fault = 0; fault < 5; fault++) {
+      board.isAway = true;
+      await look(1);
+      board.isAway = false;
+      await look(7);
+    }
+    board.isAway = true;
+    await look(15);
+    board.isAway = false;
+    await look(20);
+    const known = shown.filter((total) => total !== undefined);
+    expect(known.length).toBeGreaterThan(150);
+    expect(Math.min(...known)).toBeGreaterThanOrEqual(29);
+  });
+
+  it('skips no second for ticks that come a moment early or late', async () => {
+    const { fleets, board, clock } = stage([...'abcdefghijkl']);
+    const written = new Map<string, number>();
+    const { write } = board;
+    board.write = (node, ...rest) => {
+      written.set(node, (written.get(node) ?? 0) + 1);
+      return write.call(board, node, ...rest);
+    };
+    for (let second = 1; second <= 40; second++) {
+      const jitter = second % 2 === 0 ? 200_000 : -900;
+      await clock.advanceAsync(1000);
+      for (const fleet of fleets.values()) {
+        await fleet.state();
+        fleet.tick(clock.now() + jitter);
+      }
+      for (let turn = 0; turn < 3; turn++) await clock.advanceAsync(0);
+    }
+    for (const count of written.values()) expect(count).toBeGreaterThanOrEqual(35);
   });
 
   it('counts what is on the board and none of ours, and goes on', async () => {

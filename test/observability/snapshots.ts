@@ -20,7 +20,7 @@ export const snapshot = (
   all: readonly NodeSeries[],
   more: Partial<NodeSnapshot> = {},
 ): NodeSnapshot => ({
-  ...{ node, incarnation: 'i', revision: 4, storeIsUp: true, series: all },
+  ...{ node, incarnation: 'i', atMs: undefined, revision: 4, storeIsUp: true, series: all },
   ...{ deniedKeys: [], hotKeys: [] },
   ...{ overloaded: undefined, line: undefined, modes: [], resources: [] },
   ...more,

@@ -35,6 +35,10 @@ const TURN_MICROS = 1000;
 const MOST_NODES_SHOWN = 200;
 const MOST_MERGED_BYTES = 65_536;
 const SECOND_MICROS = 1_000_000;
+/** Ticks come when a second begins, or a moment before: a turn is of whole seconds, so that none is skipped for that. */
+const EARLY_MICROS = 250_000;
+/** A node that starts is of interest: so many turns are those of a fleet that is looked at. */
+const FIRST_TURNS = 3;
 
 /** The parts of a fleet. */
 export interface FleetParts {
@@ -79,12 +83,18 @@ export class Fleet {
   isLeading = false;
   /** The figures of all nodes; undefined while this one does not lead. */
   merge: FleetMerge | undefined;
-  private readonly offsetMs: number;
+  private readonly offsetSeconds: number;
   private periodMs = PERIOD_MS;
   private turnOf = -1;
   private isBusy = false;
   private leadAt = -Infinity;
+  private firstTurns = FIRST_TURNS;
+  /** When the last look at all nodes was that told their rates, or the first of all. */
   private mergedAt = 0;
+  /** The figures of all nodes are rates: there was an earlier one of each to compare with. */
+  private hasRates = false;
+  /** What was merged before a turn failed: as long as the term lasts nobody else has led, and it goes on. */
+  private kept: { readonly merge: FleetMerge; readonly untilMicros: number } | undefined;
   private own: FleetState | undefined;
   private read: { readonly state: FleetState | undefined; readonly atMicros: number } | undefined;
   private watchedAt = -Infinity;
@@ -94,14 +104,15 @@ export class Fleet {
   private closed = false;
 
   constructor(private readonly parts: FleetParts) {
-    this.offsetMs = spread(parts.nodeId, PERIOD_MS);
+    this.offsetSeconds = spread(parts.nodeId, PERIOD_MS / 1000);
     this.history = new FleetHistory(parts.board, parts.clock, parts.maxSeries);
   }
 
   /** A second has passed. */
   tick(nowMicros: number): void {
     if (this.isBusy || this.closed) return;
-    const turnOf = Math.floor((nowMicros / 1000 + this.offsetMs) / this.periodMs);
+    const second = Math.floor((nowMicros + EARLY_MICROS) / SECOND_MICROS) + this.offsetSeconds;
+    const turnOf = Math.floor((second * 1000) / this.periodMs);
     const isDue = turnOf !== this.turnOf;
     const mustRenew = this.isLeading && nowMicros - this.leadAt >= RENEW_MICROS;
     if (!isDue && !mustRenew) return;
@@ -110,6 +121,10 @@ export class Fleet {
     this.turn = this.take(nowMicros, isDue)
       .catch((error: unknown) => {
         // A store that cannot answer makes nobody leader.
+        const { merge } = this;
+        if (merge !== undefined) {
+          this.kept = { merge, untilMicros: this.leadAt + TERM_MS * 1000 };
+        }
         this.follow();
         this.parts.failed(error);
       })
@@ -191,21 +206,28 @@ export class Fleet {
     // Not before all have ended: a turn that leads must not go on beside the next one.
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     const watch = await peeked;
-    const isWatched = isAlarmed || watch !== undefined;
+    const isFirst = this.firstTurns-- > 0;
+    const isWatched = isFirst || isAlarmed || watch !== undefined;
     this.periodMs = isWatched ? watchedPeriodMs(this.parts.nodes()) : PERIOD_MS;
     if (this.isLeading) await this.mergeAll();
   }
 
   private async lead(nowMicros: number): Promise<void> {
     const wasLeading = this.isLeading;
+    const { kept } = this;
     this.isLeading = await this.parts.board.lead(TERM_MS);
-    this.leadAt = nowMicros;
+    if (this.isLeading) this.leadAt = nowMicros;
     if (!this.isLeading && wasLeading) this.follow();
     if (!this.isLeading || wasLeading) return;
-    const merge = new FleetMerge(this.parts.maxSeries);
-    this.mergedAt = nowMicros;
-    this.own = undefined;
-    await this.history.restore(merge);
+    this.kept = undefined;
+    const isSame = kept !== undefined && nowMicros < kept.untilMicros;
+    const merge = isSame ? kept.merge : new FleetMerge(this.parts.maxSeries);
+    if (!isSame) {
+      this.mergedAt = nowMicros;
+      this.hasRates = false;
+      this.own = undefined;
+      await this.history.restore(merge);
+    }
     await this.parts.leads?.(this.parts.clock.epochMs(nowMicros) * 1000);
     this.merge = merge;
   }
@@ -261,6 +283,12 @@ export class Fleet {
     }
     merge.keepOnly(new Set(nodes));
     const now = clock.now();
+    // Until then what the leader before has merged stands: without rates all figures would be 0 for a moment.
+    this.hasRates ||= !board.isShared || merge.hasRates(now);
+    if (!this.hasRates) {
+      this.turnOf = -1;
+      return;
+    }
     const epochMicros = clock.epochMs(now) * 1000;
     // In the second before this one, which is over.
     merge.end(epochMicros - SECOND_MICROS, (now - this.mergedAt) / 1000);

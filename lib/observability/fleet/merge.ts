@@ -7,10 +7,13 @@ import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
 
 interface KnownNode {
   incarnation: string;
+  /** By its own clock. */
+  atMs: number | undefined;
   /** By kind and name. */
   counts: Map<string, Counts>;
   times: Map<string, LogLinear>;
-  /** When it was seen to have counted more than before. */
+  /** When it was seen first, and when it was seen to have counted more than before. */
+  firstAtMicros: number;
   changedAtMicros: number;
   shown: FleetNode;
   condition: NodeCondition;
@@ -29,9 +32,9 @@ const SHOWN_KEYS = 10;
 const NEVER_HEARD = '';
 
 /**
- * Adds the figures of all nodes up. A rate is what a node has counted more than when it last had, by the clock of
- * the process that looks: clocks of other nodes are never compared, and nodes write less often than it may look. A node that was started anew counts from 0; of
- * one that is seen for the first time, only what comes from now on counts.
+ * Adds the figures of all nodes up. A rate is what a node has counted more than when it last had, by its own clock or, after
+ * a start, by that of the process that looks: clocks of two nodes are never compared, and nodes write less often than it may
+ * look. A node that was started anew counts from 0; of one that is seen for the first time, only what comes from now on counts.
  */
 export class FleetMerge {
   readonly table: SeriesTable;
@@ -54,18 +57,21 @@ export class FleetMerge {
   }
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
-    const { node, incarnation, revision, storeIsUp, deniedKeys, hotKeys } = snapshot;
+    const { node, incarnation, atMs, revision, storeIsUp, deniedKeys, hotKeys } = snapshot;
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
     const sinceMicros = before === undefined ? 0 : nowMicros - before.changedAtMicros;
-    const seconds = Math.min(sinceMicros, WRITTEN_MICROS) / 1_000_000;
+    const seenSeconds = Math.min(sinceMicros, WRITTEN_MICROS) / 1_000_000;
+    const seconds = (isAnew ? undefined : ownSeconds(before?.atMs, atMs)) ?? seenSeconds;
     let isNews = isAnew;
     const next: KnownNode = {
       ...{
         incarnation,
+        atMs,
         counts: new Map(),
         times: new Map(),
+        firstAtMicros: before?.firstAtMicros ?? nowMicros,
         changedAtMicros: nowMicros,
         deniedKeys,
         hotKeys,
@@ -120,8 +126,10 @@ export class FleetMerge {
     const known: KnownNode = {
       ...{
         incarnation: NEVER_HEARD,
+        atMs: undefined,
         counts: new Map(),
         times: new Map(),
+        firstAtMicros: nowMicros,
         changedAtMicros: nowMicros,
       },
       shown: { node, rate: 0, denied: 0, revision: 0, storeIsUp: true, isSilent: true },
@@ -134,6 +142,14 @@ export class FleetMerge {
   /** Nodes that are not on the board any more have said goodbye. */
   keepOnly(nodes: ReadonlySet<string>): void {
     for (const node of this.known.keys()) if (!nodes.has(node)) this.known.delete(node);
+  }
+
+  /** Whether every node that speaks was seen twice, or has counted nothing for as long as it takes to write. */
+  hasRates(nowMicros: number): boolean {
+    return [...this.known.values()].every(({ shown, firstAtMicros, changedAtMicros }) => {
+      const isOld = nowMicros - firstAtMicros > WRITTEN_MICROS;
+      return shown.isSilent || changedAtMicros > firstAtMicros || isOld;
+    });
   }
 
   /** The figures of this look go into the slots of the instant. */
@@ -207,6 +223,13 @@ function mostOf<T extends { readonly policy: string; readonly key: string }>(
     sums.set(id, [one, countOf(one) + (sums.get(id)?.[1] ?? 0)]);
   }
   return [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, SHOWN_KEYS);
+}
+
+/** What a busy node or a busy leader was late with: the node itself knows how long it has counted. */
+function ownSeconds(before: number | undefined, now: number | undefined): number | undefined {
+  return before !== undefined && now !== undefined && now > before
+    ? (now - before) / 1000
+    : undefined;
 }
 
 const MOST_APPS = 12;

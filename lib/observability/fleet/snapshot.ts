@@ -33,6 +33,8 @@ export interface NodeSnapshot extends NodeCondition {
   readonly node: string;
   /** Another one means that the process was started anew, and counts from 0. */
   readonly incarnation: string;
+  /** When it had counted that, in milliseconds of its own clock: compared only with itself. Earlier versions do not say. */
+  readonly atMs: number | undefined;
   readonly series: readonly NodeSeries[];
   readonly deniedKeys: readonly ShownKey[];
   /** None of versions that did not tell. */
@@ -110,7 +112,7 @@ const wireOf = ({ resource, breaker, phase, percent, falls }: NodeResource): Wir
 ];
 
 function write(snapshot: NodeSnapshot): string {
-  const { node, incarnation, revision, storeIsUp, overloaded, line } = snapshot;
+  const { node, incarnation, atMs, revision, storeIsUp, overloaded, line } = snapshot;
   const wire = snapshot.series.map(({ kind, name, counts, times }): WireSeries => {
     const figures = COUNTS.map((count) => counts[count]);
     const place = KINDS.indexOf(kind);
@@ -120,6 +122,7 @@ function write(snapshot: NodeSnapshot): string {
   return JSON.stringify({
     v: VERSION,
     ...{ node, inc: incarnation, rev: revision, up: storeIsUp ? 1 : 0 },
+    ...(atMs !== undefined && { at: Math.round(atMs) }),
     ...(overloaded !== undefined && { over: overloaded ? 1 : 0 }),
     ...(line !== undefined && { line: [line.standing ? 1 : 0, line.waiting] }),
     modes: snapshot.modes.map(([app, mode]) => [cut(app), MODES.indexOf(mode)]),
@@ -154,6 +157,7 @@ export function decodeSnapshot(node: string, text: string): NodeSnapshot | Unrea
     return {
       node,
       incarnation: wire.inc,
+      atMs: isCount(wire.at) ? wire.at : undefined,
       revision: wire.rev,
       storeIsUp: wire.up === 1,
       overloaded: wire.over === undefined ? undefined : wire.over === 1,
