@@ -7,5 +7,6 @@ export {
   type DashboardGuard,
   type DashboardInput,
 } from './dashboard/dashboard.options.js';
+export { DashboardPathTakenError } from './dashboard/dashboard-routes.js';
 export { AssetsMissingError } from './dashboard/assets.js';
 export { loopbackOnly, sharedToken } from './dashboard/dashboard-guards.js';

@@ -1,6 +1,5 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Inject, Module, type DynamicModule, type NestModule } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
-import { SystemClock } from '../common/clock.js';
 import { ModuleMissingError } from '../common/errors.js';
 import { RateLimitConfig } from '../config/rate-limit-config.js';
 import { Degradation } from '../degradation/degradation.js';
@@ -12,11 +11,20 @@ import { provide } from '../requests/module-tokens.js';
 import { Dashboard } from './dashboard.js';
 import { DashboardPlace } from './dashboard-place.js';
 import { changeController, viewController } from './dashboard.controller.js';
+import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
 import { checkDashboard, type DashboardInput } from './dashboard.options.js';
 
 /** The page that shows what the limits do, and where they can be changed. */
 @Module({})
-export class RateLimitDashboardModule {
+export class RateLimitDashboardModule implements NestModule {
+  /** @internal */
+  constructor(@Inject(DashboardRoutes) private readonly routes: DashboardRoutes) {}
+
+  /** Before any route is registered: Fastify would refuse a second one without a remedy, Express take it silently. */
+  configure(): void {
+    this.routes.mustBeFree();
+  }
+
   static forRoot(input: DashboardInput): DynamicModule {
     const options = checkDashboard(input);
     const optional = (token: unknown) => ({ token: token as never, optional: true });
@@ -40,7 +48,7 @@ export class RateLimitDashboardModule {
           ...{ limiter, monitor, config, protection, options },
           degradation: () => operations.openedStats,
           overload: () => (line.isOn ? line.stats() : undefined),
-          clock: new SystemClock(),
+          clock: monitor.clock,
         });
       },
     );
@@ -56,7 +64,7 @@ export class RateLimitDashboardModule {
       module: RateLimitDashboardModule,
       imports: options.imports,
       controllers,
-      providers: [dashboard, place],
+      providers: [dashboard, place, dashboardRoutes(controllers)],
     };
   }
 }

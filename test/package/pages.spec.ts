@@ -304,6 +304,7 @@ describe('the tables in README and docs', () => {
       new weir.UnknownRevisionError(1),
       new weir.RestartNeededError('field', 1, 'x'),
       new dashboard.DashboardGuardMissingError('guard'),
+      new dashboard.DashboardPathTakenError('/ops', 'C.m'),
       new dashboard.AssetsMissingError('file'),
     ];
     const exported = Object.values({ ...weir, ...dashboard }).filter(isConcreteError);
