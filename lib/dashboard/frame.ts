@@ -26,6 +26,8 @@ export interface PageFrame {
   readonly resources: readonly ShownResource[];
   readonly overload: ShownOverload | null;
   readonly change: ShownChange | null;
+  /** Tokens per second that apps are guaranteed, of those that can be; null where there is no cluster level. */
+  readonly promised: { readonly given: number; readonly most: number } | null;
   readonly actions: readonly ShownAction[];
   readonly viewers: number;
 }

@@ -2,10 +2,16 @@ import { type Clock } from '../common/clock.js';
 import { type ConfigDiff } from '../config/document/diff.js';
 import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
+import { ClusterOptions } from '../limiter/quota-options.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../observability/library-version.js';
-import { type FleetNode, type FleetState, type MonitorState } from '../observability/state.js';
+import {
+  type FleetNode,
+  type FleetState,
+  type MonitorState,
+  type WatchedState,
+} from '../observability/state.js';
 import { verdict } from '../observability/verdict.js';
 import { type OverloadStats } from '../overload/events.js';
 import { type Protection } from '../protection/protection.js';
@@ -92,6 +98,7 @@ export class Frames {
       resources: this.resources(),
       overload: this.overload(),
       change: await this.lastChange(snapshot),
+      promised: promisedOf(state.quota, snapshot),
     };
   }
 
@@ -227,6 +234,17 @@ function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPo
       const { capacity, windowMs } = info.base;
       return [{ name, capacity, windowMs, shadow: shadow === true, isNodes: scope === 'node' }];
     });
+}
+
+/** As the check of quotas has it: guarantees leave a part of the capacity free. */
+function promisedOf(
+  quota: WatchedState['quota'],
+  { document }: ConfigSnapshot,
+): PageFrame['promised'] {
+  if (quota?.capacity === undefined) return null;
+  const { reservedRatio = new ClusterOptions().reservedRatio } = document.cluster ?? {};
+  const given = quota.apps.reduce((sum, { guaranteed }) => sum + guaranteed, 0);
+  return { given, most: quota.capacity * (1 - reservedRatio) };
 }
 
 function toldOf(

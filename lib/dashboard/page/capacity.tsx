@@ -4,7 +4,7 @@ import { type CapacityReport, type CapacityRow } from '../../observability/repor
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time } from './format.js';
 import { ask, histories, loadHistory, view } from './live.js';
-import { Card, Empty, MoreButton, Scroll } from './overview.js';
+import { Card, Empty, MoreButton, Table } from './card.js';
 
 const WIDTH = 760;
 const HEIGHT = 132;
@@ -153,40 +153,23 @@ function ReportTable() {
   const or = (value: number | null | undefined, text: (one: number) => string): string =>
     value === null || value === undefined ? '–' : text(value);
   return (
-    <Scroll>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Who</th>
-            <th scope="col" class="n">
-              Peak/s
-            </th>
-            <th scope="col" class="n">
-              Average/s
-            </th>
-            <th scope="col" class="n">
-              Promised/s
-            </th>
-            <th scope="col" class="n">
-              Of that
-            </th>
-            <th scope="col">Trend</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={`${row.kind} ${row.name}`}>
-              <td>{row.kind === 'cluster' ? <b>cluster</b> : `${row.kind} ${shown(row.name)}`}</td>
-              <td class="n">{count(row.peak)}</td>
-              <td class="n">{count(row.average)}</td>
-              <td class="n">{or(row.limit, count)}</td>
-              <td class="n">{or(row.ofLimit, percent)}</td>
-              <td class="why">{trendText(row)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+    <Table
+      heads={[
+        ...['Who', { n: 'Peak/s' }, { n: 'Average/s' }, { n: 'Promised/s' }, { n: 'Of that' }],
+        'Trend',
+      ]}
+    >
+      {rows.map((row) => (
+        <tr key={`${row.kind} ${row.name}`}>
+          <td>{row.kind === 'cluster' ? <b>cluster</b> : `${row.kind} ${shown(row.name)}`}</td>
+          <td class="n">{count(row.peak)}</td>
+          <td class="n">{count(row.average)}</td>
+          <td class="n">{or(row.limit, count)}</td>
+          <td class="n">{or(row.ofLimit, percent)}</td>
+          <td class="why">{trendText(row)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -227,7 +210,7 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
     return <Empty title="No hour is known yet.">Come back in an hour.</Empty>;
   }
   return (
-    <Scroll>
+    <div class="scroll" tabIndex={0} role="group" aria-label="Table">
       <table class="heat-map">
         <thead>
           <tr>
@@ -257,7 +240,7 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </div>
   );
 }
 

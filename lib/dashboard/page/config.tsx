@@ -4,8 +4,8 @@ import { type ConfigDiff } from '../../config/document/diff.js';
 import { type Impact } from '../../observability/impact.js';
 import { type PageFrame } from '../frame.js';
 import { ago, count, percent, plural, shown, time } from './format.js';
-import { type ApiError, ask, frame as frameNow } from './live.js';
-import { Card } from './overview.js';
+import { type ApiError, ask, frame as frameNow, go } from './live.js';
+import { Card } from './card.js';
 
 interface Current {
   readonly revision: number;
@@ -45,13 +45,20 @@ interface Ack {
 const draft = signal<string | null>(null);
 /** The revision that the draft was made of. */
 const basis = signal(0);
+/** The revision of the history that is looked at; `before` is the one before that which holds. */
+const lookedAt = signal<number | 'before' | null>(null);
+
+/** Shows what the revision before was, and how to go back to it. */
+export function lookAtBefore(): void {
+  go('config');
+  lookedAt.value = 'before';
+}
 
 const textOf = (document: object): string => JSON.stringify(document, null, 2);
 
 export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const current = useSignal<Current | undefined>(undefined);
   const past = useSignal<readonly Past[]>([]);
-  const shownRevision = useSignal<number | null>(null);
   const judged = useSignal<Judged | undefined>(undefined);
   const fault = useSignal<{ readonly text: string; readonly others?: readonly Past[] } | undefined>(
     undefined,
@@ -103,6 +110,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const written = (revision: number): void => {
     draft.value = null;
     fault.value = undefined;
+    lookedAt.value = null;
     waitingFor.value = revision;
     void load();
   };
@@ -149,7 +157,9 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const issues = judged.value?.issues ?? [];
   const size = judged.value === undefined ? 0 : sizeOf(judged.value.diff);
   const isReady = isChanged && judged.value !== undefined && issues.length === 0 && size > 0;
-  const looked = past.value.find(({ revision }) => revision === shownRevision.value);
+  const looked = past.value.find(({ revision }) =>
+    lookedAt.value === 'before' ? revision < now.revision : revision === lookedAt.value,
+  );
   return (
     <>
       <Card
@@ -239,9 +249,9 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                 <li key={revision} class={revision === now.revision ? 'current' : ''}>
                   <button
                     class="plain"
-                    aria-pressed={shownRevision.value === revision}
+                    aria-pressed={looked?.revision === revision}
                     onClick={() =>
-                      (shownRevision.value = shownRevision.value === revision ? null : revision)
+                      (lookedAt.value = looked?.revision === revision ? null : revision)
                     }
                   >
                     {revision}
@@ -282,7 +292,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                     Roll back to revision {looked.revision}
                   </button>
                 )}{' '}
-                <button class="ghost" onClick={() => (shownRevision.value = null)}>
+                <button class="ghost" onClick={() => (lookedAt.value = null)}>
                   Back to the text
                 </button>
               </div>

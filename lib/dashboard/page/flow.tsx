@@ -255,7 +255,11 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
       : [
           ['capacity', `${count(capacity)}/s`],
           ['asked for', `${count(asked)}/s`, loadText(asked / capacity, quota?.overloaded)],
-          ['granted', `${count(used)}/s`],
+          [
+            'granted',
+            `${count(used)}/s`,
+            quota?.outstanding === undefined ? undefined : `${count(quota.outstanding)} leased`,
+          ],
         ];
   return (
     <g>
@@ -271,7 +275,10 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
             {value}
           </text>
           {note !== undefined && (
-            <text class={quota?.overloaded === true ? 't-deny' : 't-small'} y="40">
+            <text
+              class={quota?.overloaded === true && name === 'asked for' ? 't-deny' : 't-small'}
+              y="40"
+            >
               {note}
             </text>
           )}

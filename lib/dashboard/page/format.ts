@@ -61,9 +61,14 @@ export function limit(capacity: number, windowMs: number): string {
   return `${count(capacity)} in ${span(windowMs)}`;
 }
 
-// Control characters and marks of direction would hide or turn round what stands beside them.
+/** Control characters and marks of direction would hide or turn round what stands beside them. */
+export const text = (sentence: string): string =>
+  sentence.slice(0, LONGEST_TEXT).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '·');
+const LONGEST_TEXT = 600;
+
 export const shown = (name: string): string =>
-  name.slice(0, 128).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '·');
+  name.length > LONGEST_NAME ? `${text(name.slice(0, LONGEST_NAME - 1))}…` : text(name);
+const LONGEST_NAME = 128;
 
 export const plural = (number: number, one: string, many = `${one}s`): string =>
   `${count(number)} ${number === 1 ? one : many}`;

@@ -26,7 +26,8 @@ import {
   VIEWS,
   type View,
 } from './live.js';
-import { keep, Overview } from './overview.js';
+import { Overview } from './overview.js';
+import { keep } from './rates.js';
 import { FleetView, PoliciesView, ResourcesView } from './tables.js';
 
 const TITLES: Readonly<Record<View, string>> = {

@@ -1,47 +1,16 @@
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
-import { type ComponentChildren } from 'preact';
+import { useSignal } from '@preact/signals';
 import { type Alert } from '../../observability/alerts/alert.js';
 import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame, type ShownPolicy } from '../frame.js';
 import { CapacityCard } from './capacity.js';
-import { Chart, Spark, type ChartData } from './charts.js';
+import { lookAtBefore } from './config.js';
+import { Card, Empty, Legend, MoreButton, Share, Table } from './card.js';
+import { Spark } from './charts.js';
 import { Flow, FlowList, takersOf } from './flow.js';
-import { ago, count, limit, ms, percent, plural, shown, span, time } from './format.js';
-import {
-  type ApiError,
-  ask,
-  frame as frameNow,
-  go,
-  histories,
-  horizon,
-  HORIZON_NAMES,
-  loadHistory,
-  opened,
-  type Horizon,
-} from './live.js';
-
-export function Card(props: {
-  readonly id: string;
-  readonly title: string;
-  readonly note?: ComponentChildren;
-  readonly side?: ComponentChildren;
-  readonly children?: ComponentChildren;
-}) {
-  const { id, title, note, side, children } = props;
-  return (
-    <section class={`card ${id}`} aria-labelledby={`h-${id}`}>
-      <header>
-        <h2 id={`h-${id}`}>{title}</h2>
-        {note !== undefined && <p>{note}</p>}
-        {side}
-      </header>
-      {children}
-    </section>
-  );
-}
-
-export const seriesOf = ({ state }: PageFrame, name: string): SeriesState | undefined =>
-  state.series.find((one) => one.name === name);
+import { ago, count, limit, ms, percent, plural, shown, span, text, time } from './format.js';
+import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
+import { degradedOf, RateCharts, recent, seriesOf } from './rates.js';
+import { ResourcesCard } from './resources.js';
 
 const LEVELS: Readonly<Record<string, string>> = {
   good: '✓',
@@ -55,15 +24,15 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
   const { verdict, state, inProcess } = frame;
   const total = seriesOf(frame, 'total');
   const store = seriesOf(frame, 'store');
-  const degraded = (total?.degraded ?? []).reduce((sum, one) => sum + one, 0);
+  const degraded = degradedOf(total);
   return (
     <section class={`verdict ${verdict.level}`} aria-label="In one sentence">
       <span class="mark" aria-hidden="true">
         {LEVELS[verdict.level]}
       </span>
       <div class="say">
-        <strong>{verdict.text}</strong>
-        {verdict.why !== undefined && <span>{sentence(verdict.why)}</span>}
+        <strong>{text(verdict.text)}</strong>
+        {verdict.why !== undefined && <span>{sentence(text(verdict.why))}</span>}
         {verdict.why === undefined && <span>{secondSentence(frame)}</span>}
       </div>
       <dl class="facts">
@@ -133,24 +102,6 @@ function Fact(props: { name: string; value: string; unit: string; tone?: string 
   );
 }
 
-function Legend({
-  of,
-}: {
-  of: readonly (readonly [tone: string, name: string, value?: string])[];
-}) {
-  return (
-    <ul class="legend">
-      {of.map(([tone, name, value]) => (
-        <li key={name}>
-          <i class={`key ${tone}`} />
-          {name}
-          {value !== undefined && <b> {value}</b>}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
 export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   const hasQuota = frame.state.quota !== undefined;
   const isEmpty = takersOf(frame).length === 0;
@@ -187,24 +138,6 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
         </p>
       )}
     </Card>
-  );
-}
-
-/** A table that is wider than its place; the keyboard can scroll it as well. */
-export function Scroll(props: { readonly children: ComponentChildren }) {
-  return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="Table">
-      {props.children}
-    </div>
-  );
-}
-
-export function Empty(props: { readonly title: string; readonly children?: ComponentChildren }) {
-  return (
-    <div class="empty">
-      <b>{props.title}</b>
-      <p>{props.children}</p>
-    </div>
   );
 }
 
@@ -280,7 +213,7 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
       <b>{ruleTitle(alert.rule)}</b>
       <span class="when">{alert.muted ? `${when}, muted` : when}</span>
       <p>
-        {shown(alert.text)}
+        {text(alert.text)}
         {said.value !== '' && ` (${said.value})`}{' '}
         {canWrite && alert.state === 'firing' && !alert.muted && said.value === '' && (
           <button class="plain" onClick={mute}>
@@ -291,8 +224,6 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
     </li>
   );
 }
-
-const SECONDS_KEPT = 120;
 
 function StorePart({ frame }: { readonly frame: PageFrame }) {
   const { store, nodeCount } = frame.state;
@@ -311,7 +242,7 @@ function StorePart({ frame }: { readonly frame: PageFrame }) {
       </div>
     );
   }
-  const points = recent.value.slice(-80);
+  const points = recent.slice(-80);
   return (
     <div class="store">
       <h3>
@@ -363,175 +294,9 @@ function StorePart({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-interface Point {
-  readonly at: number;
-  readonly allowed: number | null;
-  readonly degraded: number | null;
-  readonly denied: number | null;
-  readonly storeP99: number | null;
-}
-
-/** The last two minutes, from what was kept and from each frame since. */
-const recent = { value: [] as Point[] };
-
-export function keep(frame: PageFrame): void {
-  const total = seriesOf(frame, 'total');
-  const degraded = (total?.degraded ?? []).reduce((sum, one) => sum + one, 0);
-  const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
-  recent.value.push({
-    at: frame.nowMs / 1000,
-    allowed: Math.max(0, rate - denied - degraded),
-    degraded,
-    denied: Math.max(0, denied - degraded) + 0,
-    storeP99: seriesOf(frame, 'store')?.p99Ms ?? null,
-  });
-  if (recent.value.length > SECONDS_KEPT + 5) recent.value.shift();
-}
-
-const SPANS: Readonly<Record<Horizon, number>> = {
-  seconds: 120,
-  minutes: 180 * 60,
-  hours: 168 * 3600,
-};
-
-/** What was kept, in front of what was seen since. */
-function chartData(of: Horizon, name: string): ChartData {
-  const kept = histories.value.get(`${name} ${of}`);
-  const columns: { [K in keyof ChartData]: (number | null)[] } = {
-    at: [],
-    allowed: [],
-    degraded: [],
-    denied: [],
-  };
-  const points = of === 'seconds' && name === 'total' ? recent.value : [];
-  const firstAt = points[0]?.at ?? Infinity;
-  kept?.rate.forEach((rate, index) => {
-    const at = (kept.startMs + (index + 0.5) * kept.stepMs) / 1000;
-    if (at >= firstAt) return;
-    const [denied, degraded] = [kept.denied[index] ?? null, kept.degraded[index] ?? null];
-    columns.at.push(at);
-    columns.allowed.push(
-      rate === null ? null : Math.max(0, rate - (denied ?? 0) - (degraded ?? 0)),
-    );
-    columns.degraded.push(degraded);
-    columns.denied.push(denied === null ? null : Math.max(0, denied - (degraded ?? 0)));
-  });
-  for (const point of points) {
-    columns.at.push(point.at);
-    columns.allowed.push(point.allowed);
-    columns.degraded.push(point.degraded);
-    columns.denied.push(point.denied);
-  }
-  return columns as ChartData;
-}
-
-const REFRESH_MS: Readonly<Record<Horizon, number>> = {
-  seconds: Infinity,
-  minutes: 60_000,
-  hours: 300_000,
-};
-
-/** The charts of a series; of all requests unless it is another. */
-export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?: string }) {
-  const loadedMs = useSignal(0);
-  const loadedFor = useSignal('');
-  useSignalEffect(() => {
-    const of = horizon.value;
-    const now = frameNow.value?.nowMs ?? 0;
-    const isOld = now - loadedMs.peek() > (name === 'total' ? REFRESH_MS[of] : 5000);
-    if (loadedFor.peek() === `${name} ${of}` && !isOld) return;
-    loadedFor.value = `${name} ${of}`;
-    loadedMs.value = now;
-    void loadHistory(name, of);
-  });
-  const data = useComputed(() => {
-    void frameNow.value;
-    return chartData(horizon.value, name);
-  });
-  const { capacity } = frame.state.quota ?? {};
-  const total = seriesOf(frame, name);
-  const shownData = data.value;
-  const isEmpty = shownData.at.length < 2;
-  if (isEmpty) {
-    return (
-      <Empty title="No figures for this span yet.">
-        They are kept from now on: {HORIZON_NAMES[horizon.value]} back at most.
-      </Empty>
-    );
-  }
-  const all = `${shown(name)}: ${count(total?.rate ?? 0)} a second now, ${count(total?.denied ?? 0)} of them denied`;
-  const marks = frame.state.marks.filter(({ kind }) => kind !== 'quota');
-  return (
-    <>
-      <Chart
-        part="all"
-        data={shownData}
-        height={150}
-        capacity={name === 'total' ? capacity : undefined}
-        marks={marks}
-        spanSeconds={SPANS[horizon.value]}
-        label={all}
-      />
-      <h3 class="sub">
-        Of these, not answered normally <span>on its own scale</span>
-      </h3>
-      <Chart
-        part="troubled"
-        data={shownData}
-        height={120}
-        marks={marks}
-        spanSeconds={SPANS[horizon.value]}
-        label={`Denied or degraded: ${count(total?.denied ?? 0)} a second denied now`}
-      />
-      <AsTable data={shownData} />
-    </>
-  );
-}
-
-function AsTable({ data }: { data: ChartData }) {
-  const isOpen = useSignal(false);
-  const step = Math.max(1, Math.floor(data.at.length / 12));
-  const rows = data.at.map((_, index) => index).filter((index) => index % step === 0);
-  const text = (value: number | null | undefined): string =>
-    value === null || value === undefined ? 'no data' : count(value);
-  return (
-    <details class="as-table" onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
-      <summary>Show as table</summary>
-      {isOpen.value && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col" class="n">
-                Allowed/s
-              </th>
-              <th scope="col" class="n">
-                Degraded/s
-              </th>
-              <th scope="col" class="n">
-                Denied/s
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((index) => (
-              <tr key={index}>
-                <td>{new Date(data.at[index]! * 1000).toLocaleTimeString('en-GB')}</td>
-                <td class="n">{text(data.allowed[index])}</td>
-                <td class="n">{text(data.degraded[index])}</td>
-                <td class="n">{text(data.denied[index])}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </details>
-  );
-}
-
 function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   const total = seriesOf(frame, 'total');
-  const degraded = (total?.degraded ?? []).reduce((sum, one) => sum + one, 0);
+  const degraded = degradedOf(total);
   const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
   return (
     <Card
@@ -596,33 +361,19 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
           When somebody is, the busiest ten are listed here, with the reason.
         </Empty>
       ) : (
-        <Scroll>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Who</th>
-                <th scope="col">Limit</th>
-                <th scope="col">Why</th>
-                <th scope="col" class="n">
-                  Denied
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ key, isKey, policy, why, perMinute }) => (
-                <tr key={`${policy} ${key}`}>
-                  <td>{isKey ? <code>{key.slice(0, 24)}</code> : <b>{key}</b>}</td>
-                  <td>{policy}</td>
-                  <td class="why">{why}</td>
-                  <td class="n heat">
-                    {count(perMinute)}
-                    <i style={{ width: `${100 * Math.sqrt(perMinute / most)}%` }} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
+          {rows.map(({ key, isKey, policy, why, perMinute }) => (
+            <tr key={`${policy} ${key}`}>
+              <td>{isKey ? <code>{key.slice(0, 24)}</code> : <b>{key}</b>}</td>
+              <td>{policy}</td>
+              <td class="why">{why}</td>
+              <td class="n heat">
+                {count(perMinute)}
+                <i style={{ width: `${100 * Math.sqrt(perMinute / most)}%` }} />
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       <Look />
     </Card>
@@ -717,25 +468,11 @@ function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
           A policy is a limit by key: <code>@RateLimit('login-ip')</code>.
         </Empty>
       ) : (
-        <Scroll>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Policy</th>
-                <th scope="col">Limit</th>
-                <th scope="col" class="n">
-                  Asked/s
-                </th>
-                <th scope="col">Denied</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((series) => (
-                <PolicyRow key={series.name} series={series} policies={frame.policies} />
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table heads={['Policy', 'Limit', { n: 'Asked/s' }, 'Denied']}>
+          {rows.map((series) => (
+            <PolicyRow key={series.name} series={series} policies={frame.policies} />
+          ))}
+        </Table>
       )}
     </Card>
   );
@@ -764,169 +501,6 @@ function PolicyRow({
     </tr>
   );
 }
-
-export function Share({ part }: { part: number }) {
-  const tone = part > 0.05 ? 'deny' : part > 0.005 ? 'degraded' : '';
-  return (
-    <div class="use">
-      <div class="bar">
-        <i class={tone} style={{ width: `${Math.min(100, part * 100)}%` }} />
-      </div>
-      <span>{percent(part)}</span>
-    </div>
-  );
-}
-
-export function MoreButton({
-  to,
-  text,
-}: {
-  to: 'policies' | 'fleet' | 'resources' | 'config' | 'capacity';
-  text: string;
-}) {
-  return (
-    <button class="plain more" onClick={() => go(to)}>
-      {text}
-    </button>
-  );
-}
-
-/** The level of a resource's answers now: the worst that is given. */
-export function levelOf(frame: PageFrame, resource: string): number {
-  const series = seriesOf(frame, `resource:${resource}`);
-  const levels = series?.degraded ?? [0, 0, 0, 0];
-  for (let level = 4; level > 0; level--) if (levels[level - 1]! >= 0.05) return level;
-  return 0;
-}
-
-export function resourceText(frame: PageFrame, resource: string): string {
-  const state = frame.state.resources.find((one) => one.resource === resource);
-  const own = frame.resources.find((one) => one.resource === resource);
-  const series = seriesOf(frame, `resource:${resource}`);
-  const breaker =
-    state?.breaker === 'open'
-      ? `breaker open${frame.state.nodeCount > 1 ? ` on ${plural(state.openNodes, 'node')}` : ''}`
-      : state?.breaker === 'half-open'
-        ? 'breaker tries again'
-        : '';
-  const cause = own?.cause === null || own?.cause === undefined ? '' : `: ${own.cause}`;
-  switch (state?.phase) {
-    case 'degraded':
-      return ['degraded' + cause, breaker].filter(Boolean).join(', ');
-    case 'probing':
-      return ['asks whether it is back', breaker].filter(Boolean).join(', ');
-    case 'ramp':
-      return `on the way back, ${state.percent ?? 0} % of the requests`;
-    case 'forced':
-      return 'held by an operator';
-    case 'disabled':
-      return 'never degraded, by an operator';
-    default:
-      return breaker || `normal${series?.p99Ms === undefined ? '' : ` · p99 ${ms(series.p99Ms)}`}`;
-  }
-}
-
-export function Ramp({ stages, percent: now }: { stages: readonly number[]; percent: number }) {
-  const steps = stages.length > 0 ? stages : [10, 30, 50, 100];
-  return (
-    <div class="ramp" role="img" aria-label={`${now} % of the requests reach it`}>
-      {steps.map((stage) => (
-        <div key={stage}>
-          <i class={stage < now ? 'on' : stage === now ? 'now' : ''} />
-          <span>{stage} %</span>
-        </div>
-      ))}
-    </div>
-  );
-}
-
-const MOST_SHARES = [0.05, 0.01, 0.001, 0.0001];
-const LEVEL_NAMES = ['shared cache', 'process cache', 'simplified', 'default'];
-
-function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
-  const { resources } = frame.state;
-  const worst = [...resources].sort(
-    (a, b) => levelOf(frame, b.resource) - levelOf(frame, a.resource) || rank(b) - rank(a),
-  );
-  const total = seriesOf(frame, 'total');
-  return (
-    <Card
-      id="resources"
-      title="Resources"
-      note="the level of their answers, and the way back"
-      side={<MoreButton to="resources" text="All resources" />}
-    >
-      {worst.length === 0 ? (
-        <Empty title="Nothing is protected or degraded here.">
-          <code>@Protect('database')</code> guards a call, <code>@Degrade</code> answers when it
-          fails.
-        </Empty>
-      ) : (
-        <ul class="resource-list">
-          {worst.slice(0, 5).map(({ resource, phase, percent: now }) => (
-            <li key={resource}>
-              <div>
-                <LevelMark level={levelOf(frame, resource)} />
-                <b>{shown(resource)}</b>
-                <span>{resourceText(frame, resource)}</span>
-              </div>
-              {phase === 'ramp' && (
-                <Ramp
-                  stages={frame.resources.find((one) => one.resource === resource)?.stages ?? []}
-                  percent={now ?? 0}
-                />
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      {worst.length > 0 && (
-        <>
-          <h3 class="sub">
-            Share of all answers <span>the mark is where an alert fires</span>
-          </h3>
-          <ul class="level-list">
-            {LEVEL_NAMES.map((name, index) => {
-              const part =
-                total !== undefined && total.rate > 0
-                  ? (total.degraded[index] ?? 0) / total.rate
-                  : 0;
-              const most = MOST_SHARES[index]!;
-              return (
-                <li key={name} class={part > most ? 'over' : ''}>
-                  <span>
-                    {index + 1} {name}
-                  </span>
-                  <div class="bar">
-                    <i
-                      class={part > most ? 'deny' : 'degraded'}
-                      style={{ width: `${Math.min(100, (part / most) * 66)}%` }}
-                    />
-                    <b style={{ left: '66%' }} />
-                  </div>
-                  <span class="n">{percent(part)}</span>
-                </li>
-              );
-            })}
-          </ul>
-        </>
-      )}
-    </Card>
-  );
-}
-
-export function LevelMark({ level }: { level: number }) {
-  const name =
-    level === 0 ? 'normal answers' : `answers of level ${level}: ${LEVEL_NAMES[level - 1]}`;
-  return (
-    <span class={`level l${level}`} role="img" aria-label={name} title={name}>
-      {level}
-    </span>
-  );
-}
-
-const rank = ({ phase, breaker }: PageFrame['state']['resources'][number]): number =>
-  (phase !== undefined && phase !== 'normal' ? 2 : 0) + (breaker === 'open' ? 1 : 0);
 
 function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const { nodes, state, seenFrom } = frame;
@@ -1073,7 +647,16 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
       id="change"
       title="Configuration"
       note={change.revision === 0 ? 'as the code has it' : `revision ${change.revision}${written}`}
-      side={<MoreButton to="config" text={frame.canWrite ? 'Look and change' : 'Look'} />}
+      side={
+        <div>
+          {frame.canWrite && change.revision > 1 && (
+            <button class="plain more" onClick={lookAtBefore}>
+              Undo
+            </button>
+          )}
+          <MoreButton to="config" text={frame.canWrite ? 'Look and change' : 'Look'} />
+        </div>
+      }
     >
       <dl class="pairs">
         <div>
@@ -1100,6 +683,17 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
           <dt>waiting for their time</dt>
           <dd>{change.staged === 0 ? 'none' : plural(change.staged, 'change')}</dd>
         </div>
+        {frame.promised !== null && (
+          <div>
+            <dt>promised to apps</dt>
+            <dd>
+              {count(frame.promised.given)} of {count(frame.promised.most)}/s:{' '}
+              {frame.promised.most > frame.promised.given
+                ? `${count(frame.promised.most - frame.promised.given)}/s more can be`
+                : 'no more can be'}
+            </dd>
+          </div>
+        )}
       </dl>
     </Card>
   );

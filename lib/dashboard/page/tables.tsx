@@ -1,20 +1,13 @@
 import { useSignal } from '@preact/signals';
 import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { ago, count, limit, ms, percent, shown } from './format.js';
 import { type ApiError, ask, filter, opened } from './live.js';
-import {
-  Card,
-  Empty,
-  LevelMark,
-  levelOf,
-  Ramp,
-  RateCharts,
-  resourceText,
-  seriesOf,
-  Share,
-} from './overview.js';
+import { Card, Empty, Share } from './card.js';
+import { RateCharts, seriesOf } from './rates.js';
+import { LevelMark, levelOf, Ramp, resourceText } from './resources.js';
 
 interface Column<Row> {
   readonly title: string;
@@ -24,12 +17,43 @@ interface Column<Row> {
   readonly show: (row: Row) => ComponentChildren;
 }
 
+const name = <Row,>(title: string, of: (row: Row) => string): Column<Row> => ({
+  ...{ title, by: of },
+  show: (row) => shown(of(row)),
+});
+
+const figure = <Row,>(
+  title: string,
+  of: (row: Row) => number | undefined,
+  show: (value: number) => string = count,
+): Column<Row> => ({
+  ...{ title, isNumber: true, by: (row) => of(row) ?? 0 },
+  show: (row) => {
+    const value = of(row);
+    return value === undefined ? '–' : show(value);
+  },
+});
+
+interface Rated {
+  readonly rate: number;
+  readonly denied: number;
+}
+
+const deniedPart = ({ rate, denied }: Rated): number => (rate > 0 ? denied / rate : 0);
+
+/** What is asked, what is denied, and the part that it is. */
+const rates = (asked: string): Column<Rated>[] => [
+  figure(asked, ({ rate }) => rate),
+  figure('Denied/s', ({ denied }) => denied),
+  { title: 'Denied part', by: deniedPart, show: (row) => <Share part={deniedPart(row)} /> },
+];
+
 /** More rows than these are made as they are scrolled to. */
 const WINDOW = 200;
 const ROW_HEIGHT = 33;
 
 interface TableProps<Row> {
-  readonly name: string;
+  readonly title: string;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
@@ -38,7 +62,7 @@ interface TableProps<Row> {
 }
 
 /** Sortable, and filtered by what is typed. */
-function SortedTable<Row>({ name, rows, columns, keyOf, onOpen, empty }: TableProps<Row>) {
+function SortedTable<Row>({ title, rows, columns, keyOf, onOpen, empty }: TableProps<Row>) {
   const sortBy = useSignal(0);
   const isUp = useSignal(true);
   const scrolled = useSignal(0);
@@ -87,11 +111,11 @@ function SortedTable<Row>({ name, rows, columns, keyOf, onOpen, empty }: TablePr
           class={isLong ? 'scroll long' : 'scroll'}
           tabIndex={0}
           role="group"
-          aria-label={name}
+          aria-label={title}
           onScroll={(event) => (scrolled.value = event.currentTarget.scrollTop)}
         >
           <table class="rows">
-            <caption class="hidden">{name}</caption>
+            <caption class="hidden">{title}</caption>
             <thead>
               <tr>
                 {columns.map((one, index) => (
@@ -149,65 +173,41 @@ function SortedTable<Row>({ name, rows, columns, keyOf, onOpen, empty }: TablePr
 export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.policies.map((policy) => {
     const { rate = 0, denied = 0 } = seriesOf(frame, `policy:${policy.name}`) ?? {};
-    return { ...policy, rate, denied, part: rate > 0 ? denied / rate : 0 };
+    return { ...policy, rate, denied };
   });
   const other = seriesOf(frame, 'policy:(other)');
   if (other !== undefined) {
     const { rate, denied } = other;
-    const part = rate > 0 ? denied / rate : 0;
-    rows.push({
-      name: '(other)',
-      capacity: 0,
-      windowMs: 0,
-      shadow: false,
-      isNodes: false,
-      rate,
-      denied,
-      part,
-    });
+    const without = { capacity: 0, windowMs: 0, shadow: false, isNodes: false };
+    rows.push({ name: '(other)', ...without, rate, denied });
   }
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    name('Policy', (row) => row.name),
+    {
+      title: 'Limit',
+      by: ({ capacity, windowMs }) => (windowMs > 0 ? capacity / windowMs : 0),
+      show: ({ capacity, windowMs, isNodes }) =>
+        windowMs === 0
+          ? 'all without a series of their own'
+          : `${limit(capacity, windowMs)}${isNodes ? ' on each node' : ''}`,
+    },
+    ...rates('Asked/s'),
+    {
+      title: 'State',
+      by: ({ shadow }) => (shadow ? 1 : 0),
+      show: ({ shadow }) => (shadow ? 'watches only' : 'in force'),
+    },
+  ];
   return (
     <>
       <Card id="wide" title="Policies" note="limits by key: what is asked, and what is denied">
         <SortedTable
-          name="Policies"
+          title="Policies"
           rows={rows}
-          keyOf={({ name }) => name}
-          onOpen={({ name }) => (opened.value = `policy:${name}`)}
+          keyOf={(row) => row.name}
+          onOpen={(row) => (opened.value = `policy:${row.name}`)}
           empty={<Empty title="No policy of that name.">Clear the filter to see all.</Empty>}
-          columns={[
-            { title: 'Policy', by: ({ name }) => name, show: ({ name }) => shown(name) },
-            {
-              title: 'Limit',
-              by: ({ capacity, windowMs }) => (windowMs > 0 ? capacity / windowMs : 0),
-              show: ({ capacity, windowMs, isNodes }) =>
-                windowMs === 0
-                  ? 'all without a series of their own'
-                  : `${limit(capacity, windowMs)}${isNodes ? ' on each node' : ''}`,
-            },
-            {
-              title: 'Asked/s',
-              isNumber: true,
-              by: ({ rate }) => rate,
-              show: ({ rate }) => count(rate),
-            },
-            {
-              title: 'Denied/s',
-              isNumber: true,
-              by: ({ denied }) => denied,
-              show: ({ denied }) => count(denied),
-            },
-            {
-              title: 'Denied part',
-              by: ({ part }) => part,
-              show: ({ part }) => <Share part={part} />,
-            },
-            {
-              title: 'State',
-              by: ({ shadow }) => (shadow ? 1 : 0),
-              show: ({ shadow }) => (shadow ? 'watches only' : 'in force'),
-            },
-          ]}
+          columns={columns}
         />
       </Card>
       <Sheet frame={frame} />
@@ -217,6 +217,29 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
 
 export function FleetView({ frame }: { readonly frame: PageFrame }) {
   const revision = frame.state.config?.revision ?? 0;
+  const columns: readonly Column<PageFrame['nodes'][number]>[] = [
+    name('Node', ({ node }) => node),
+    ...rates('Requests/s'),
+    {
+      title: 'Revision',
+      isNumber: true,
+      by: ({ revision: own }) => own,
+      show: ({ revision: own }) =>
+        own < revision ? <b class="is-degraded">{own}, behind</b> : own,
+    },
+    {
+      title: 'State',
+      by: ({ isSilent, storeIsUp }) => (isSilent ? 0 : storeIsUp ? 2 : 1),
+      show: ({ isSilent, storeIsUp }) =>
+        isSilent ? (
+          <b class="is-deny">silent</b>
+        ) : storeIsUp ? (
+          'well'
+        ) : (
+          <b class="is-deny">decides without Redis</b>
+        ),
+    },
+  ];
   return (
     <Card
       id="wide"
@@ -228,49 +251,11 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       }
     >
       <SortedTable
-        name="Nodes"
+        title="Nodes"
         rows={frame.nodes}
         keyOf={({ node }) => node}
         empty={<Empty title="No node of that name.">Clear the filter to see all.</Empty>}
-        columns={[
-          { title: 'Node', by: ({ node }) => node, show: ({ node }) => shown(node) },
-          {
-            title: 'Requests/s',
-            isNumber: true,
-            by: ({ rate }) => rate,
-            show: ({ rate }) => count(rate),
-          },
-          {
-            title: 'Denied/s',
-            isNumber: true,
-            by: ({ denied }) => denied,
-            show: ({ denied }) => count(denied),
-          },
-          {
-            title: 'Denied part',
-            by: ({ rate, denied }) => (rate > 0 ? denied / rate : 0),
-            show: ({ rate, denied }) => <Share part={rate > 0 ? denied / rate : 0} />,
-          },
-          {
-            title: 'Revision',
-            isNumber: true,
-            by: ({ revision: own }) => own,
-            show: ({ revision: own }) =>
-              own < revision ? <b class="is-degraded">{own}, behind</b> : own,
-          },
-          {
-            title: 'State',
-            by: ({ isSilent, storeIsUp }) => (isSilent ? 0 : storeIsUp ? 2 : 1),
-            show: ({ isSilent, storeIsUp }) =>
-              isSilent ? (
-                <b class="is-deny">silent</b>
-              ) : storeIsUp ? (
-                'well'
-              ) : (
-                <b class="is-deny">decides without Redis</b>
-              ),
-          },
-        ]}
+        columns={columns}
       />
     </Card>
   );
@@ -282,6 +267,32 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
     const own = frame.resources.find((one) => one.resource === state.resource);
     return { ...state, series, own, level: levelOf(frame, state.resource) };
   });
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    name('Resource', ({ resource }) => resource),
+    {
+      title: 'Level',
+      by: ({ level }) => -level,
+      show: ({ level }) => <LevelMark level={level} />,
+    },
+    {
+      title: 'State',
+      by: ({ phase }) => phase ?? '',
+      show: ({ resource, phase, percent: now, own }) => (
+        <>
+          {resourceText(frame, resource)}
+          {phase === 'ramp' && <Ramp stages={own?.stages ?? []} percent={now ?? 0} />}
+        </>
+      ),
+    },
+    {
+      title: 'Breaker',
+      by: ({ breaker }) => breaker ?? '',
+      show: ({ breaker }) => breaker ?? '–',
+    },
+    figure('Calls/s', ({ series }) => series?.rate ?? 0),
+    figure('p99', ({ series }) => series?.p99Ms, ms),
+    figure('Errors', ({ series }) => errorPart(series), percent),
+  ];
   return (
     <>
       <Card
@@ -290,7 +301,7 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
         note="what is protected and what degrades; figures of all nodes"
       >
         <SortedTable
-          name="Resources"
+          title="Resources"
           rows={rows}
           keyOf={({ resource }) => resource}
           onOpen={({ resource }) => (opened.value = `resource:${resource}`)}
@@ -299,60 +310,16 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
               <code>@Protect('database')</code> and <code>@Degrade</code> make resources.
             </Empty>
           }
-          columns={[
-            {
-              title: 'Resource',
-              by: ({ resource }) => resource,
-              show: ({ resource }) => shown(resource),
-            },
-            {
-              title: 'Level',
-              by: ({ level }) => -level,
-              show: ({ level }) => <LevelMark level={level} />,
-            },
-            {
-              title: 'State',
-              by: ({ phase }) => phase ?? '',
-              show: ({ resource, phase, percent: now, own }) => (
-                <>
-                  {resourceText(frame, resource)}
-                  {phase === 'ramp' && <Ramp stages={own?.stages ?? []} percent={now ?? 0} />}
-                </>
-              ),
-            },
-            {
-              title: 'Breaker',
-              by: ({ breaker }) => breaker ?? '',
-              show: ({ breaker }) => breaker ?? '–',
-            },
-            {
-              title: 'Calls/s',
-              isNumber: true,
-              by: ({ series }) => series?.rate ?? 0,
-              show: ({ series }) => count(series?.rate ?? 0),
-            },
-            {
-              title: 'p99',
-              isNumber: true,
-              by: ({ series }) => series?.p99Ms ?? 0,
-              show: ({ series }) => ms(series?.p99Ms),
-            },
-            {
-              title: 'Errors',
-              isNumber: true,
-              by: ({ series }) => series?.errors ?? 0,
-              show: ({ series }) =>
-                series === undefined || series.rate === 0
-                  ? '–'
-                  : percent(series.errors / series.rate),
-            },
-          ]}
+          columns={columns}
         />
       </Card>
       <Sheet frame={frame} />
     </>
   );
 }
+
+const errorPart = (series: SeriesState | undefined): number | undefined =>
+  series === undefined || series.rate === 0 ? undefined : series.errors / series.rate;
 
 /** The details of one policy or resource, at three horizons. */
 function Sheet({ frame }: { readonly frame: PageFrame }) {

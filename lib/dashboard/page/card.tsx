@@ -1,0 +1,102 @@
+import { type ComponentChildren } from 'preact';
+import { percent } from './format.js';
+import { go, type View } from './live.js';
+
+export function Card(props: {
+  readonly id: string;
+  readonly title: string;
+  readonly note?: ComponentChildren;
+  readonly side?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) {
+  const { id, title, note, side, children } = props;
+  return (
+    <section class={`card ${id}`} aria-labelledby={`h-${id}`}>
+      <header>
+        <h2 id={`h-${id}`}>{title}</h2>
+        {note !== undefined && <p>{note}</p>}
+        {side}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** The head of a column; `n` if figures stand below it. */
+export type Head = string | { readonly n: string };
+
+/** A table that may be wider than its place; the keyboard can scroll it as well. */
+export function Table(props: {
+  readonly heads: readonly Head[];
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {props.heads.map((head) =>
+              typeof head === 'string' ? (
+                <th key={head} scope="col">
+                  {head}
+                </th>
+              ) : (
+                <th key={head.n} scope="col" class="n">
+                  {head.n}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+export function Empty(props: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <b>{props.title}</b>
+      <p>{props.children}</p>
+    </div>
+  );
+}
+
+export function Legend({
+  of,
+}: {
+  of: readonly (readonly [tone: string, name: string, value?: string])[];
+}) {
+  return (
+    <ul class="legend">
+      {of.map(([tone, name, value]) => (
+        <li key={name}>
+          <i class={`key ${tone}`} />
+          {name}
+          {value !== undefined && <b> {value}</b>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Share({ part }: { part: number }) {
+  const tone = part > 0.05 ? 'deny' : part > 0.005 ? 'degraded' : '';
+  return (
+    <div class="use">
+      <div class="bar">
+        <i class={tone} style={{ width: `${Math.min(100, part * 100)}%` }} />
+      </div>
+      <span>{percent(part)}</span>
+    </div>
+  );
+}
+
+export function MoreButton({ to, text }: { to: View; text: string }) {
+  return (
+    <button class="plain more" onClick={() => go(to)}>
+      {text}
+    </button>
+  );
+}

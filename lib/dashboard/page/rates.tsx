@@ -1,0 +1,185 @@
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { type SeriesState } from '../../observability/state.js';
+import { type PageFrame } from '../frame.js';
+import { Empty, Table } from './card.js';
+import { Chart, type ChartData } from './charts.js';
+import { count, shown } from './format.js';
+import {
+  frame as frameNow,
+  histories,
+  horizon,
+  HORIZON_NAMES,
+  loadHistory,
+  type Horizon,
+} from './live.js';
+
+export const seriesOf = ({ state }: PageFrame, name: string): SeriesState | undefined =>
+  state.series.find((one) => one.name === name);
+
+/** Answers of all reduced levels, per second. */
+export const degradedOf = (series: SeriesState | undefined): number =>
+  (series?.degraded ?? []).reduce((sum, one) => sum + one, 0);
+
+const SECONDS_KEPT = 120;
+
+interface Point {
+  readonly at: number;
+  /** Of all nodes, or of one: these are not drawn as one line. */
+  readonly scope: PageFrame['scope'];
+  readonly allowed: number | null;
+  readonly degraded: number | null;
+  readonly denied: number | null;
+  readonly storeP99: number | null;
+}
+
+/** The last two minutes, from each frame. */
+export const recent: Point[] = [];
+/** Frames that are further apart have a gap between them: the page was paused, hidden or without a stream. */
+const GAP_SECONDS = 5;
+
+export function keep(frame: PageFrame): void {
+  const total = seriesOf(frame, 'total');
+  const degraded = degradedOf(total);
+  const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
+  recent.push({
+    ...{ at: frame.nowMs / 1000, scope: frame.scope },
+    allowed: Math.max(0, rate - denied - degraded),
+    degraded,
+    denied: Math.max(0, denied - degraded),
+    storeP99: seriesOf(frame, 'store')?.p99Ms ?? null,
+  });
+  if (recent.length > SECONDS_KEPT + 5) recent.shift();
+}
+
+const SPANS: Readonly<Record<Horizon, number>> = {
+  seconds: 120,
+  minutes: 180 * 60,
+  hours: 168 * 3600,
+};
+
+/** What was kept, in front of what was seen since. */
+function chartData(of: Horizon, name: string, scope: PageFrame['scope']): ChartData {
+  const kept = histories.value.get(`${name} ${of}`);
+  const columns: Columns = { at: [], allowed: [], degraded: [], denied: [] };
+  const points = of === 'seconds' && name === 'total' ? recent : [];
+  const firstAt = points[0]?.at ?? Infinity;
+  kept?.rate.forEach((rate, index) => {
+    const at = (kept.startMs + (index + 0.5) * kept.stepMs) / 1000;
+    if (at >= firstAt) return;
+    const [denied, degraded] = [kept.denied[index] ?? null, kept.degraded[index] ?? null];
+    const allowed = rate === null ? null : Math.max(0, rate - (denied ?? 0) - (degraded ?? 0));
+    const alone = denied === null ? null : Math.max(0, denied - (degraded ?? 0));
+    push(columns, at, allowed, degraded, alone);
+  });
+  let last = firstAt;
+  for (const { at, allowed, degraded, denied, scope: own } of points) {
+    const isKnown = own === scope;
+    if (at - last > GAP_SECONDS) push(columns, last + 1, null, null, null);
+    push(columns, at, ...(isKnown ? ([allowed, degraded, denied] as const) : NO_DATA));
+    last = at;
+  }
+  return columns;
+}
+
+type Columns = { [K in keyof ChartData]: ChartData[K][number][] };
+const NO_DATA = [null, null, null] as const;
+
+function push(
+  columns: Columns,
+  at: number,
+  allowed: number | null,
+  degraded: number | null,
+  denied: number | null,
+): void {
+  columns.at.push(at);
+  columns.allowed.push(allowed);
+  columns.degraded.push(degraded);
+  columns.denied.push(denied);
+}
+
+const REFRESH_MS: Readonly<Record<Horizon, number>> = {
+  seconds: Infinity,
+  minutes: 60_000,
+  hours: 300_000,
+};
+
+/** The charts of a series; of all requests unless it is another. */
+export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?: string }) {
+  const loadedMs = useSignal(0);
+  const loadedFor = useSignal('');
+  useSignalEffect(() => {
+    const of = horizon.value;
+    const now = frameNow.value?.nowMs ?? 0;
+    const isOld = now - loadedMs.peek() > (name === 'total' ? REFRESH_MS[of] : 5000);
+    if (loadedFor.peek() === `${name} ${of}` && !isOld) return;
+    loadedFor.value = `${name} ${of}`;
+    loadedMs.value = now;
+    void loadHistory(name, of);
+  });
+  const data = useComputed(() => {
+    return chartData(horizon.value, name, frameNow.value?.scope ?? 'process');
+  });
+  const { capacity } = frame.state.quota ?? {};
+  const total = seriesOf(frame, name);
+  const shownData = data.value;
+  const isEmpty = shownData.at.length < 2;
+  if (isEmpty) {
+    return (
+      <Empty title="No figures for this span yet.">
+        They are kept from now on: {HORIZON_NAMES[horizon.value]} back at most.
+      </Empty>
+    );
+  }
+  const all = `${shown(name)}: ${count(total?.rate ?? 0)} a second now, ${count(total?.denied ?? 0)} of them denied`;
+  const marks = frame.state.marks.filter(({ kind }) => kind !== 'quota');
+  return (
+    <>
+      <Chart
+        part="all"
+        data={shownData}
+        height={150}
+        capacity={name === 'total' ? capacity : undefined}
+        marks={marks}
+        spanSeconds={SPANS[horizon.value]}
+        label={all}
+      />
+      <h3 class="sub">
+        Of these, not answered normally <span>on its own scale</span>
+      </h3>
+      <Chart
+        part="troubled"
+        data={shownData}
+        height={120}
+        marks={marks}
+        spanSeconds={SPANS[horizon.value]}
+        label={`Denied or degraded: ${count(total?.denied ?? 0)} a second denied now`}
+      />
+      <AsTable data={shownData} />
+    </>
+  );
+}
+
+function AsTable({ data }: { data: ChartData }) {
+  const isOpen = useSignal(false);
+  const step = Math.max(1, Math.floor(data.at.length / 12));
+  const rows = data.at.map((_, index) => index).filter((index) => index % step === 0);
+  const text = (value: number | null | undefined): string =>
+    value === null || value === undefined ? 'no data' : count(value);
+  return (
+    <details class="as-table" onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>Show as table</summary>
+      {isOpen.value && (
+        <Table heads={['Time', { n: 'Allowed/s' }, { n: 'Degraded/s' }, { n: 'Denied/s' }]}>
+          {rows.map((index) => (
+            <tr key={index}>
+              <td>{new Date(data.at[index]! * 1000).toLocaleTimeString('en-GB')}</td>
+              <td class="n">{text(data.allowed[index])}</td>
+              <td class="n">{text(data.degraded[index])}</td>
+              <td class="n">{text(data.denied[index])}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </details>
+  );
+}
