@@ -7,7 +7,7 @@ import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { inRoot } from './support/root.mjs';
 import { main, step } from './support/step.mjs';
-import { ensureChromium, ensureRedisServer } from './support/tools.mjs';
+import { ensureChromium } from './support/tools.mjs';
 
 const VIEWPORT = { width: 1280, height: 800 };
 /** Until the charts have something to show. */
@@ -17,7 +17,7 @@ const BURST_MS = 9000;
 await main(async () => {
   await ensureInstall();
   await ensureRunnables();
-  const env = { ...process.env, PORT: '0', REDIS_SERVER_BIN: ensureRedisServer() };
+  const env = { ...process.env, PORT: '0' };
   const tour = spawn(process.execPath, [inRoot('build/sample/00-tour/main.js')], { env });
   try {
     const address = await addressOf(tour);

@@ -8,9 +8,9 @@ import { main, StepError } from './support/step.mjs';
 import { ensureRedisServer } from './support/tools.mjs';
 
 const samples = readdirSync(inRoot('sample')).filter((name) => /^\d\d-/.test(name));
-/** Samples that need a server which npm does not bring, and one that has less to show without it. */
-const onRedis = ['05-hierarchy'];
-const betterOnRedis = ['00-tour'];
+/** Samples that need a server which npm does not bring; the tour has one of its own unless it is told otherwise. */
+const onRedis = (sample, args) =>
+  sample === '05-hierarchy' || (sample === '00-tour' && args.includes('--redis'));
 
 await main(async () => {
   const [first, ...rest] = process.argv.slice(2);
@@ -22,19 +22,9 @@ await main(async () => {
   const args = isNamed ? rest : process.argv.slice(2);
   await ensureInstall();
   await ensureRunnables();
-  const env = process.env.REDIS_URL ? {} : redisFor(sample);
+  const needsServer = onRedis(sample, args) && !process.env.REDIS_URL;
+  const env = needsServer ? { REDIS_SERVER_BIN: ensureRedisServer() } : {};
   const entry = `build/sample/${sample}/main.js`;
   const { code } = await runNode(['--enable-source-maps', entry, ...args], { inherit: true, env });
   return code;
 });
-
-function redisFor(sample) {
-  if (onRedis.includes(sample)) return { REDIS_SERVER_BIN: ensureRedisServer() };
-  if (!betterOnRedis.includes(sample)) return {};
-  try {
-    return { REDIS_SERVER_BIN: ensureRedisServer() };
-  } catch (error) {
-    if (!(error instanceof StepError)) throw error;
-    return {};
-  }
-}

@@ -14,7 +14,12 @@ const SLOW_MS = 900;
 /** A database that can be made slow. */
 @Injectable()
 export class Catalog {
-  isSlow = false;
+  private isSlow = false;
+
+  slowFor(seconds: number): void {
+    this.isSlow = true;
+    setTimeout(() => (this.isSlow = false), seconds * 1000).unref();
+  }
 
   @Protect('catalog-db')
   async product(id: string): Promise<Product> {

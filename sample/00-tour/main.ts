@@ -1,15 +1,19 @@
 import 'reflect-metadata';
 import { portFrom } from '../support/listen.js';
-import { startFleet } from './fleet.js';
+import { startInOneProcess } from './one-process.js';
+import { startThreeProcesses } from './three-processes.js';
 
-const wantsRedis = Boolean(process.env.REDIS_URL || process.env.REDIS_SERVER_BIN);
-const fleet = await startFleet(portFrom(process.env.PORT), wantsRedis);
-if (fleet !== undefined) {
-  const { address, kind, nodes, stop } = fleet;
+const isOnRedis = process.argv.includes('--redis');
+const port = portFrom(process.env.PORT);
+const shop = await (isOnRedis ? startThreeProcesses(port) : startInOneProcess(port));
+if (shop !== undefined) {
+  const what = isOnRedis
+    ? 'a shop of three processes on a Redis'
+    : 'a shop of three nodes in one process, on a Redis in it (-- --redis: three processes on a real one)';
   console.log(`
-The dashboard     ${address}/weir/
+The dashboard     ${shop.address}/weir/
 Who may look      this machine only
-What runs         a shop of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, its store ${kind === 'redis' ? 'a Redis of its own' : 'in memory'}, about 280 requests a second
+What runs         ${what}, about 280 requests a second
 To end it         Ctrl-C`);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
-}
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void shop.stop());
+} else process.exitCode = 1;

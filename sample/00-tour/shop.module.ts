@@ -11,14 +11,13 @@ import { ShopController } from './shop.controller.js';
 export interface NodeSettings {
   readonly nodeId: string;
   readonly store: StoreInput;
-  readonly catalog: Catalog;
   readonly actions: readonly DashboardAction[];
 }
 
 /** One node of the shop: its limits, and the page that shows them. */
 @Module({})
 export class ShopModule {
-  static on({ nodeId, store, catalog, actions }: NodeSettings): DynamicModule {
+  static on({ nodeId, store, actions }: NodeSettings): DynamicModule {
     return {
       module: ShopModule,
       imports: [
@@ -31,7 +30,7 @@ export class ShopModule {
         }),
       ],
       controllers: [ShopController],
-      providers: [{ provide: Catalog, useValue: catalog }],
+      providers: [Catalog],
     };
   }
 }

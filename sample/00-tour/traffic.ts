@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 
 /** Requests a second when nothing happens. */
 const STEADY = { checkout: 115, search: 88, reports: 38, product: 30, login: 6 };
-type Kind = keyof typeof STEADY;
+export type Kind = keyof typeof STEADY;
 const KINDS = Object.keys(STEADY) as Kind[];
 const PATHS: Readonly<Record<Kind, string>> = {
   checkout: '/checkout',
@@ -26,10 +26,10 @@ export class Traffic {
   private turns = 0;
   private lastMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
+  private addresses: readonly string[] = [];
 
-  constructor(private readonly addresses: readonly string[]) {}
-
-  start(): void {
+  start(addresses: readonly string[]): void {
+    this.addresses = addresses;
     this.timer = setInterval(() => this.turn(), TURN_MS);
   }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseText } from '../../lib/config/sources/parse-text.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
-import { openBrowser } from '../support/browser.js';
+import { openPage } from '../support/browser.js';
 import { freePort } from '../support/free-port.js';
 import { stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
@@ -44,20 +44,15 @@ describe('the flash sale', () => {
   });
 
   const open = async (colorScheme: 'light' | 'dark', width: number): Promise<Page> => {
-    const browser = await openBrowser();
-    const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
-    page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => {
-      if (message.type() === 'error') faults.push(message.text());
+    const { page, complaints } = await openPage(url, {
+      colorScheme,
+      viewport: { width, height: 900 },
     });
-    page.on('request', (request) => {
-      if (!request.url().startsWith(url)) faults.push(`asked for ${request.url()}`);
-    });
-    await page.goto(url);
+    opened.push(complaints);
     return page;
   };
-  const faults: string[] = [];
-  afterEach(() => expect(faults).toEqual([]));
+  const opened: string[][] = [];
+  afterEach(() => expect(opened.flat()).toEqual([]));
 
   it('keeps what its tour promises, and the page shows it beside', async () => {
     const wide = await open('light', 1440);

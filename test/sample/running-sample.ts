@@ -1,5 +1,6 @@
-import { type ChildProcess } from 'node:child_process';
+import { execFile, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { root } from '../setup/ensure-built.js';
 import { exited, spawnOwned } from '../support/processes.js';
 import { until } from '../support/until.js';
@@ -19,9 +20,12 @@ export class RunningSample {
     name: string,
     env: Readonly<Record<string, string>>,
     ready: string,
+    args: readonly string[] = [],
   ): Promise<RunningSample> {
     const main = join(root, 'build/sample', name, 'main.js');
-    const child = spawnOwned(process.execPath, [main], { env: { ...process.env, ...env } });
+    const child = spawnOwned(process.execPath, [main, ...args], {
+      env: { ...process.env, ...env },
+    });
     const sample = new RunningSample(child);
     await until(() => sample.written.includes(ready), {
       timeoutMs: 30_000,
@@ -30,6 +34,20 @@ export class RunningSample {
       throw new Error(`${name} did not start:\n${sample.written}`, { cause: error });
     });
     return sample;
+  }
+
+  /** All processes that it has started, and those that they have. */
+  async descendants(): Promise<number[]> {
+    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
+    const pairs = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
+    const found = [this.child.pid!];
+    for (const parent of found) {
+      for (const [pid, ppid] of pairs) if (ppid === parent) found.push(pid);
+    }
+    return found.slice(1);
   }
 
   /** Asks it to end; resolves to what it ended with. */

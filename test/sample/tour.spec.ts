@@ -1,5 +1,7 @@
+import { type Page } from 'playwright-core';
 import { type PageFrame } from '../../lib/dashboard/frame.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
+import { keepScreenshot, openPage } from '../support/browser.js';
 import { stopAll } from '../support/processes.js';
 import { until } from '../support/until.js';
 import { RunningSample } from './running-sample.js';
@@ -7,88 +9,110 @@ import { RunningSample } from './running-sample.js';
 beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
 
-const addressIn = ({ written }: RunningSample): string =>
-  /http:\/\/127\.0\.0\.1:\d+/.exec(written)![0];
+const WAYS = {
+  'in one process, without Redis': { args: [], env: { REDIS_SERVER_BIN: '/nowhere' } },
+  'in three processes, on Redis': { args: ['--redis'], env: {} },
+} as const;
 
-const frameOf = async (address: string): Promise<PageFrame> =>
-  (await (await fetch(`${address}/weir/api/state`)).json()) as PageFrame;
+/** A visitor of the page, who presses its buttons and sees what becomes of it. */
+class Visitor {
+  constructor(
+    private readonly page: Page,
+    private readonly address: string,
+  ) {}
 
-async function press(address: string, name: string): Promise<string> {
-  const answer = await fetch(`${address}/weir/api/actions/${encodeURIComponent(name)}`, {
-    method: 'POST',
-    body: '{}',
-    headers: { 'content-type': 'application/json', 'x-weir-request': '1', origin: address },
-  });
-  return ((await answer.json()) as { said: string }).said;
+  async press(name: string, answer?: RegExp): Promise<void> {
+    const { page } = this;
+    const bar = page.locator('.action-bar');
+    await bar.getByRole('button', { name, exact: true }).click();
+    if (answer !== undefined) await bar.getByText(answer).waitFor();
+  }
+
+  async sees(place: string, text: RegExp): Promise<void> {
+    const found = this.page.locator(place).filter({ hasText: text }).first();
+    await found.waitFor();
+  }
+
+  /** What the page was told, once it is so. */
+  told(what: string, holds: (frame: PageFrame) => boolean): Promise<PageFrame> {
+    return until(
+      async () => {
+        const frame = (await (await fetch(`${this.address}/weir/api/state`)).json()) as PageFrame;
+        return holds(frame) ? frame : undefined;
+      },
+      { what, timeoutMs: 120_000, intervalMs: 250 },
+    );
+  }
 }
 
-/** Of the fleet, once a frame shows it. */
-const seen = (address: string, what: string, holds: (frame: PageFrame) => boolean) =>
-  until(
-    async () => {
-      const frame = await frameOf(address);
-      return holds(frame) ? frame : undefined;
-    },
-    { what, timeoutMs: 60_000, intervalMs: 250 },
-  );
-
-const rateOf = ({ state }: PageFrame): number =>
-  state.series.find(({ name }) => name === 'total')?.rate ?? 0;
-
 describe('the tour', () => {
-  it('is a shop of three nodes on Redis, whose buttons do what they say', async () => {
-    const sample = await RunningSample.start('00-tour', { REDIS_URL: '', PORT: '0' }, 'Ctrl-C');
-    const address = addressIn(sample);
-    expect(await (await fetch(address)).text()).toMatch(/href="weir\/"/);
-    const quiet = await seen(address, 'traffic on three nodes', (frame) => {
-      return frame.nodes.length === 3 && rateOf(frame) > 100;
-    });
-    expect(quiet.state.quota!.apps.map(({ app }) => app).sort()).toEqual([
-      ...['checkout', 'reports', 'search'],
-    ]);
-    expect(quiet.actions.map(({ name }) => name)).toEqual([
-      ...['Burst', 'Store away', 'Overload', 'Slow database', 'Promo day', 'Undo'],
-    ]);
+  it.concurrent.each(Object.entries(WAYS))(
+    '%s: each button does what it says, on the page',
+    async (way, { args, env }) => {
+      const settings = { ...env, REDIS_URL: '', PORT: '0' };
+      const sample = await RunningSample.start('00-tour', settings, 'Ctrl-C', args);
+      const address = /http:\/\/127\.0\.0\.1:\d+/.exec(sample.written)![0];
+      expect(await (await fetch(address)).text()).toMatch(/href="weir\/"/);
+      const started = await sample.descendants();
+      // On Redis that, and the nodes.
+      expect(started).toHaveLength(args.length === 0 ? 0 : 4);
 
-    await press(address, 'Burst');
-    await seen(address, 'search that is turned away', ({ state }) => {
-      return state.quota!.apps.some(({ app, denied }) => app === 'search' && denied > 50);
-    });
+      const { page, complaints } = await openPage(`${address}/weir/`);
+      const visitor = new Visitor(page, address);
+      await visitor.sees('.fleet header p', /^3 nodes/);
+      await visitor.told('traffic on three nodes', ({ nodes, scope }) => {
+        return scope === 'fleet' && nodes.every(({ rate }) => rate > 50);
+      });
+      await visitor.sees('.store h3', /Redis answers/);
 
-    expect(await press(address, 'Promo day')).toMatch(/^Revision \d+ is written/);
-    const promo = await seen(address, 'the profile', ({ change }) => change?.profile === 'promo');
-    expect(await press(address, 'Undo')).toMatch(/has what revision \d+ had/);
-    await seen(address, 'the profile before', ({ change }) => {
-      return change!.profile === 'normal' && change!.revision > promo.change!.revision;
-    });
-
-    await press(address, 'Slow database');
-    await seen(address, 'answers that are not the normal ones', ({ state }) => {
-      return state.resources.some(
-        ({ resource, phase }) => resource === 'product-page' && phase !== 'normal',
+      await visitor.press('Burst');
+      await visitor.sees('.flow-picture text.t-deny', /turned away/);
+      await visitor.sees('.keys tr', /^search.*app quota/);
+      await visitor.sees('.verdict', /Search is limited/);
+      const burst = await visitor.told('denials of search', ({ state }) =>
+        state.quota!.apps.some(({ app, denied }) => app === 'search' && denied > 50),
       );
-    });
+      expect(burst.state.quota!.apps.find(({ app }) => app === 'checkout')!.denied).toBe(0);
+      await keepScreenshot(page, `tour-burst ${way}`);
 
-    await press(address, 'Store away');
-    const away = await seen(address, 'nodes without Redis', ({ state }) => {
-      return state.store!.awayNodes > 0;
-    });
-    expect(away.verdict.text).toMatch(/^Redis is away/);
-    await seen(address, 'Redis again', ({ state }) => state.store!.awayNodes === 0);
+      await visitor.press('Promo day', /Revision \d+ is written/);
+      await visitor.sees('.change dd', /^promo$/);
+      await visitor.sees('.change dd', /^all nodes$/);
+      await visitor.sees('.fleet header p', /3 on revision \d+/);
+      await visitor.press('Undo', /has what revision \d+ had/);
+      await visitor.sees('.change dd', /^normal$/);
 
-    expect(await sample.stop()).toBe(0);
-    await expect(fetch(address)).rejects.toThrow();
-    // That the database is slow is told as an error, as it should be; nothing else is one.
-    expect(sample.written).not.toMatch(/ExceptionsHandler|Unhandled|TypeError/);
-  });
+      await visitor.press('Overload');
+      await visitor.sees('.verdict', /of the capacity asked for/);
+      const overload = await visitor.told('an overload that all feel', ({ state }) => {
+        const { overloaded, apps } = state.quota!;
+        return overloaded && apps.filter(({ denied }) => denied > 20).length >= 2;
+      });
+      const lost = overload.state
+        .quota!.apps.map(({ app, used, denied }) => ({ app, part: denied / (used + denied) }))
+        .sort((one, other) => one.part - other.part);
+      expect(lost[0]!.app).toBe('checkout');
 
-  it('is one node where there is no Redis, and says why it cannot be away', async () => {
-    const env = { REDIS_URL: '', REDIS_SERVER_BIN: '', PORT: '0' };
-    const sample = await RunningSample.start('00-tour', env, 'Ctrl-C');
-    const address = addressIn(sample);
-    const { nodes, storeKind } = await seen(address, 'traffic', (frame) => rateOf(frame) > 50);
-    expect([nodes.length, storeKind]).toEqual([1, 'memory']);
-    expect(await press(address, 'Store away')).toMatch(/cannot be away/);
-    expect(await sample.stop()).toBe(0);
-  });
+      await visitor.press('Slow database');
+      await visitor.sees('.resource-list li', /product-page\s*degraded/);
+      await visitor.sees('.resource-list li', /catalog-db\s*breaker open/);
+
+      await visitor.press('Store away');
+      await visitor.sees('.verdict', /^.?Redis is away/);
+      await visitor.sees('.store h3', /away/);
+      await keepScreenshot(page, `tour-away ${way}`);
+      await visitor.sees('.store h3', /Redis answers/);
+      await visitor.sees('.resource-list li', /on the way back/);
+      await visitor.told('three nodes again', ({ nodes, scope }) => {
+        return scope === 'fleet' && nodes.every(({ rate, storeIsUp }) => storeIsUp && rate > 50);
+      });
+      expect(complaints).toEqual([]);
+
+      expect(await sample.stop()).toBe(0);
+      for (const pid of started) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+      await expect(fetch(address)).rejects.toThrow();
+      // That the database is slow is told as an error, as it should be; nothing else is one.
+      expect(sample.written).not.toMatch(/ExceptionsHandler|Unhandled|TypeError/);
+    },
+  );
 });

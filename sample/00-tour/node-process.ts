@@ -1,0 +1,16 @@
+import 'reflect-metadata';
+import { portFrom } from '../support/listen.js';
+import { startNode } from './shop-node.js';
+import { stageOver } from './stage.js';
+import { type Told } from './three-processes.js';
+
+const tell = (told: Told): void => void process.send!(told);
+
+// Ctrl-C in a terminal is told to all processes; the one that began this one ends it.
+process.on('SIGINT', () => {});
+const { NODE_ID: nodeId, REDIS_URL: url, PORT: port } = process.env;
+const store = { type: 'redis', url: url!, decisionTimeout: '100ms' } as const;
+const { app, catalog, address } = await startNode(nodeId!, portFrom(port), store, stageOver(tell));
+process.once('disconnect', () => void app.close());
+process.on('message', ({ slowFor }: { slowFor: number }) => catalog.slowFor(slowFor));
+tell({ address });

@@ -1,0 +1,46 @@
+import { InProcessRedis } from 'nestjs-weir/testing';
+import { NODES, startNode, type ShopNode } from './shop-node.js';
+import { type Stage } from './stage.js';
+import { Traffic } from './traffic.js';
+
+/** A shop that runs. */
+export interface Shop {
+  /** Of the node that shows the page. */
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Three nodes in this process, on a Redis in this process: leases, outages and figures of the fleet are what they are with a
+ * server. Undefined if the port is taken.
+ */
+export async function startInOneProcess(port: number): Promise<Shop | undefined> {
+  const redis = new InProcessRedis();
+  const traffic = new Traffic();
+  const nodes: ShopNode[] = [];
+  const stage: Stage = {
+    raise: (...args) => traffic.raise(...args),
+    takeStoreAway: (seconds) => {
+      redis.goAway();
+      setTimeout(() => redis.comeBack(), seconds * 1000).unref();
+    },
+    slowDatabase: (seconds) => nodes.forEach(({ catalog }) => catalog.slowFor(seconds)),
+  };
+  const stop = async (): Promise<void> => {
+    traffic.stop();
+    await Promise.all(nodes.map(({ app }) => app.close()));
+  };
+  for (const [index, nodeId] of NODES.entries()) {
+    // All three share one event loop with their callers: what is late here is the loop.
+    const store = redis.store({ decisionTimeout: '1s' });
+    const node = await startNode(nodeId, index === 0 ? port : 0, store, stage);
+    if (node.address === undefined) {
+      await stop();
+      return undefined;
+    }
+    nodes.push(node);
+  }
+  const addresses = nodes.map(({ address }) => address!);
+  traffic.start(addresses);
+  return { address: addresses[0]!, stop };
+}
