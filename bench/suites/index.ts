@@ -1,5 +1,6 @@
 import { type Suite } from '../support/suite.js';
 import { config } from './config.js';
+import { dashboard } from './dashboard.js';
 import { degradation } from './degradation.js';
 import { footprint } from './footprint.js';
 import { guard } from './guard.js';
@@ -15,5 +16,5 @@ import { redis } from './redis.js';
 /** Every suite, in the order in which they run. A new one is a file beside this and a line here. */
 export const suites: readonly Suite[] = [
   ...[memory, footprint, redis, quota, guard, http],
-  ...[config, protection, degradation, monitor, outage, overload],
+  ...[config, protection, degradation, monitor, dashboard, outage, overload],
 ];

@@ -17,10 +17,10 @@ export async function measureCalls(
   baseline: string,
   context: SuiteContext,
   expect: SpeedJob['expect'] = 'allowed',
+  load: Pick<SpeedJob, 'inFlight' | 'targetMs'> = { inFlight: 1, targetMs: TARGET_MS },
 ): Promise<Series[]> {
   const entrants = contestants.map(([label, contender]): Entrant<SpeedJob> => {
-    const job = { kind: 'speed', contender, options, expect, inFlight: 1 } as const;
-    return { label, job: { ...job, targetMs: TARGET_MS } };
+    return { label, job: { kind: 'speed', contender, options, expect, ...load } };
   });
   const { taken, absences } = await contest(
     name,

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { atMost, below } from '../support/bars.js';
+import { CPU, cpuOf, measureCalls, type Contestants } from '../support/calls.js';
+import { type Watched } from '../support/dashboard/frames.js';
+import { firstPictureMs, longestFrameMs } from '../support/dashboard/page.js';
+import { median, medianRatio } from '../support/statistics.js';
+import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
+import { apartIn } from '../support/twins.js';
+
+const DECISION = 'a decision while 100 look';
+const MOST_TIMES_UNSEEN = 1.05;
+/** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
+const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
+/** Decisions in a turn of the loop, and a measurement of more than a second: each has a frame in it. */
+const TURNS = { inFlight: 2000, targetMs: 1500 };
+const UNSEEN = 'without monitor and page';
+const VIEWED = '100 viewers';
+const CONTESTANTS: Contestants = [
+  [UNSEEN, 'weir-unseen'],
+  [`${UNSEEN} again`, 'weir-unseen'],
+  [VIEWED, 'weir-viewed'],
+];
+
+const SECOND = 'a second of a process: its tick and its frame';
+const CPU_MS = 'CPU ms';
+const MOST_FRAME_MS = 1;
+const MOST_GROWN_MB = 1;
+
+const PAGE = 'the page, in Chromium';
+const ATTEMPTS = 5;
+const MOST_FIRST_PICTURE_MS = 1000;
+const MOST_FRAME_IN_PAGE_MS = 50;
+
+export const dashboard: Suite = {
+  name: 'dashboard',
+  about: 'what viewers cost the process that they look at, and the page its browser',
+
+  async run(context) {
+    const parts = [await decisions(context), await frames(context), await page(context)];
+    return {
+      series: parts.flatMap(({ series }) => series),
+      bars: parts.flatMap(({ bars }) => bars),
+      notes: [
+        'Decisions are made 2,000 a turn, so that ticks and frames fall between them and are counted; viewers are another process.',
+      ],
+    };
+  },
+};
+
+interface Part {
+  readonly series: readonly Series[];
+  readonly bars: readonly Bar[];
+}
+
+async function decisions(context: SuiteContext): Promise<Part> {
+  const series = await measureCalls(
+    DECISION,
+    CONTESTANTS,
+    LIMIT,
+    UNSEEN,
+    context,
+    'allowed',
+    TURNS,
+  );
+  const ratio = medianRatio(cpuOf(VIEWED, DECISION, series), cpuOf(UNSEEN, DECISION, series));
+  const promise = `a decision while 100 look ≤ ${MOST_TIMES_UNSEEN} × one without monitor and page, ${CPU}`;
+  return {
+    series,
+    bars: [atMost(promise, ratio, MOST_TIMES_UNSEEN, apartIn(series, DECISION, CPU))],
+  };
+}
+
+/** The clock is moved by hand: a second takes as long as its work. */
+async function frames({ progress }: SuiteContext): Promise<Part> {
+  const seen = new Map<number, Watched>();
+  for (const viewers of [1, 100]) {
+    progress(SECOND, `${viewers} viewers`);
+    const file = fileURLToPath(new URL('../support/dashboard/frames.js', import.meta.url));
+    const args = ['--expose-gc', file, String(viewers)];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    seen.set(viewers, JSON.parse(stdout) as Watched);
+  }
+  const [one, hundred] = [seen.get(1)!, seen.get(100)!];
+  const series = Array.from(seen, ([viewers, { cpuMs: values }]) => {
+    return { case: SECOND, contender: `${viewers} viewers`, metric: CPU_MS, values };
+  });
+  const kilobytes = Math.round(hundred.frameBytes / 1000);
+  const frame = `a frame of ${kilobytes} kB to 99 further viewers ≤ ${MOST_FRAME_MS} ms, ${CPU_MS}`;
+  const growth = `memory of ten minutes at 10,000/s with 100 viewers grows < ${MOST_GROWN_MB} MB`;
+  return {
+    series,
+    bars: [
+      atMost(frame, median(hundred.cpuMs) - median(one.cpuMs), MOST_FRAME_MS),
+      below(growth, hundred.grownBytes / 1e6, MOST_GROWN_MB),
+    ],
+  };
+}
+
+async function page({ progress }: SuiteContext): Promise<Part> {
+  progress(PAGE, 'first picture');
+  const pictures = await firstPictureMs(ATTEMPTS);
+  progress(PAGE, '5,000 policies');
+  const longest = await longestFrameMs(ATTEMPTS);
+  const of = (metric: string, values: readonly number[]): Series => {
+    return { case: PAGE, contender: 'the page', metric, values };
+  };
+  return {
+    series: [of('first picture, ms', pictures), of('a frame of 5,000 policies, ms', longest)],
+    bars: [
+      atMost(
+        `first picture ≤ ${MOST_FIRST_PICTURE_MS} ms, best of ${ATTEMPTS}`,
+        Math.min(...pictures),
+        MOST_FIRST_PICTURE_MS,
+      ),
+      atMost(
+        `a frame of 5,000 policies keeps the page busy for ≤ ${MOST_FRAME_IN_PAGE_MS} ms, best of ${ATTEMPTS}`,
+        Math.min(...longest),
+        MOST_FRAME_IN_PAGE_MS,
+      ),
+    ],
+  };
+}

@@ -1,0 +1,45 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Module, type INestApplication, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimitModule, type RateLimitModuleInput } from 'nestjs-weir';
+import { loopbackOnly, RateLimitDashboardModule } from 'nestjs-weir/dashboard';
+
+export interface ViewedApp {
+  readonly app: INestApplication;
+  /** Of the page. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const VIEWERS = fileURLToPath(new URL('./viewers.js', import.meta.url));
+
+/** An application with its dashboard, and so many viewers of it in a process of their own. */
+export async function startViewed(
+  options: RateLimitModuleInput,
+  viewers: number,
+): Promise<ViewedApp> {
+  class BenchModule {}
+  const guard = loopbackOnly();
+  Module({
+    imports: [
+      RateLimitModule.forRoot(options),
+      RateLimitDashboardModule.forRoot({ path: 'weir', guard }),
+    ],
+  })(BenchModule);
+  const app = await NestFactory.create(BenchModule as Type, new FastifyAdapter(), {
+    logger: false,
+  });
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/weir/`;
+  const looking = viewers === 0 ? undefined : fork(VIEWERS, [url, String(viewers)]);
+  // All of them have had a frame.
+  if (looking !== undefined) await once(looking, 'message');
+  const close = async (): Promise<void> => {
+    looking?.kill('SIGKILL');
+    await app.close();
+  };
+  return { app, url, close };
+}
