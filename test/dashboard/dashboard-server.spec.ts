@@ -1,8 +1,17 @@
 import { connect } from 'node:net';
-import { Injectable, RequestMethod, VersioningType, type CanActivate } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  RequestMethod,
+  VersioningType,
+  type CanActivate,
+  type Type,
+} from '@nestjs/common';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { Overload, RateLimitConfig, RateLimiter } from 'nestjs-weir';
 import { loopbackOnly, RateLimitDashboardModule, sharedToken } from 'nestjs-weir/dashboard';
+import { ManualClock } from 'nestjs-weir/testing';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
@@ -301,44 +310,47 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
   });
 
   it('streams what happens, and lets the application close', async () => {
-    const { get, close } = await startOps(platform);
+    const clock = new ManualClock();
+    const { get, close } = await startOps(platform, { clock });
     const response = await get('/ops/limits/api/stream');
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
     // Else the application would wait for the connection when it closes.
     expect(response.headers.get('connection')).toBe('close');
     const frames = framesOf(response);
-    const first = (await frames.next()).value as PageFrame;
+    const next = async (): Promise<PageFrame> => (await frames.next()).value as PageFrame;
+    const first = await next();
     expect(first).toMatchObject({ seenFrom: 'api-1', storeKind: 'memory', canWrite: false });
     expect(first.policies.map(({ name }) => name).sort()).toEqual(['page', 'search']);
-    for (let n = 0; n < 5; n++) await get('/search');
-    let seen: PageFrame | undefined;
-    for await (const frame of frames) {
-      seen = frame;
-      if (frame.state.series.some(({ name, denied }) => name === 'policy:search' && denied > 0))
-        break;
-    }
-    expect(seen!.verdict.text).not.toBe('');
+    expect(first.promised).toEqual({ given: 100, most: 900 });
+    for (let n = 0; n < 5; n++) await (await get('/search')).text();
+    await clock.advanceAsync(2000);
+    const seen = [await next(), await next()].at(-1)!;
+    expect(seen.state.series.find(({ name }) => name === 'policy:search')!.denied).toBeGreaterThan(
+      0,
+    );
+    expect(seen.verdict.text).not.toBe('');
     expect(JSON.stringify(seen).length).toBeLessThan(12_000);
     const again = await get('/ops/limits/api/stream');
     await close();
     for await (const _ of framesOf(again)) void _;
   });
 
-  it('turns the viewer away that is one too many, and takes it when another has left', async () => {
-    const { get } = await ops(platform, {}, { maxViewers: 2 });
-    const first = new AbortController();
-    const { url } = opened.at(-1)!;
-    await fetch(`${url}/ops/limits/api/stream`, { signal: first.signal });
-    const second = await get('/ops/limits/api/stream');
-    const third = await get('/ops/limits/api/stream');
-    expect([third.status, third.headers.get('retry-after')]).toEqual([503, '10']);
-    first.abort();
+  it('turns the 101st viewer away, and takes it when another has left', async () => {
+    const { get, url } = await ops(platform);
+    const stream = `${url}/ops/limits/api/stream`;
+    const first = await fetch(stream);
+    const others = await Promise.all(Array.from({ length: 99 }, () => fetch(stream)));
+    expect(others.every(({ status }) => status === 200)).toBe(true);
+    const late = await get('/ops/limits/api/stream');
+    expect([late.status, late.headers.get('retry-after')]).toEqual([503, '10']);
+    expect(((await late.json()) as { detail: string }).detail).toMatch(/^100 viewers are here/);
+    await first.body!.cancel();
     const after = await until(async () => {
       const answer = await get('/ops/limits/api/stream');
       return answer.status === 200 ? answer : undefined;
     });
-    await Promise.all([second, after].map(({ body }) => body!.cancel()));
+    await Promise.all([...others, after].map(({ body }) => body!.cancel()));
   });
 
   it('says that nothing is watched where the monitor is off, and starts all the same', async () => {
@@ -375,6 +387,45 @@ describe('RateLimitDashboardModule.forRoot', () => {
     ['viewers below 1', { path: 'ops', guard, maxViewers: 0 }, /maxViewers: expected/],
   ])('refuses %s', (_, input, message) => {
     expect(() => RateLimitDashboardModule.forRoot(input as never)).toThrow(message);
+  });
+});
+
+describe('a path of the dashboard that a route has', () => {
+  @Controller('ops')
+  class OpsController {
+    @Get('limits')
+    limits(): string {
+      return 'mine';
+    }
+  }
+  @Controller({ path: 'ops', version: '1' })
+  class VersionedController extends OpsController {}
+  @Controller('ops/limits')
+  class BesideController {
+    @Get('mine')
+    mine(): string {
+      return 'mine';
+    }
+  }
+  const beside = (controller: Type) => ({ module: class Others {}, controllers: [controller] });
+
+  it.each(PLATFORMS)('is refused at start on %s, with the remedy', async (platform) => {
+    const starting = startOps(platform, {}, { imports: [beside(OpsController)] });
+    await expect(starting).rejects.toThrow(
+      /\/ops\/limits is a route of OpsController\.limits already\. Give the dashboard another `path`/,
+    );
+    const twice = [RateLimitDashboardModule.forRoot({ path: 'ops/limits', guard: open })];
+    await expect(startOps(platform, {}, { imports: twice })).rejects.toThrow(/is a route of/);
+  });
+
+  it('is none if it is of another version, or only begins like it', async () => {
+    const imports = [beside(VersionedController), beside(BesideController)];
+    const { get } = await ops('express', {}, { imports }, (app) => {
+      app.enableVersioning({ type: VersioningType.URI });
+    });
+    expect(await (await get('/v1/ops/limits')).text()).toBe('mine');
+    expect(await (await get('/ops/limits/mine')).text()).toBe('mine');
+    expect((await get('/ops/limits/')).headers.get('content-type')).toMatch(/^text\/html/);
   });
 });
 

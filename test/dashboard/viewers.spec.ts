@@ -1,5 +1,7 @@
-import { EventEmitter } from 'node:events';
-import { type ServerResponse } from 'node:http';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Viewers } from '../../lib/dashboard/viewers.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -121,5 +123,57 @@ describe('viewers of the dashboard', () => {
     expect(all.every(({ isEnded }) => isEnded)).toBe(true);
     expect([viewers.count, tasks.size]).toEqual([0, 0]);
     await expect(enter()).rejects.toMatchObject({ status: 503 });
+  });
+});
+
+describe('a viewer that never reads, over a real socket', () => {
+  it('fills the buffers of the kernel and little more, however much is due, and is cut; the other gets every frame', async () => {
+    const FRAME = Buffer.alloc(12_000, 'x');
+    const DUE_BYTES = 16_000_000;
+    const clock = new ManualClock();
+    const viewers = new Viewers({
+      ...{ clock, most: 2, eachSecond: () => () => {} },
+      frame: () => Promise.resolve(FRAME),
+    });
+    const responses: ServerResponse[] = [];
+    const server = createServer((_, response) => {
+      responses.push(response);
+      void viewers.add(response);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const open = () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\r\nhost: weir\r\n\r\n');
+      return socket;
+    };
+    const reader = open();
+    let bytesRead = 0;
+    reader.on('data', (part: Buffer) => (bytesRead += part.length));
+    await once(reader, 'data');
+    const dead = open().pause();
+    const closed = once(dead, 'close');
+    while (responses.length < 2) await nextTurn();
+    const [, response] = responses as [ServerResponse, ServerResponse];
+    let mostKept = 0;
+    for (let due = 0; due < DUE_BYTES; due += FRAME.length) {
+      clock.advance(5);
+      await viewers.tick();
+      await nextTurn();
+      mostKept = Math.max(mostKept, response.writableLength);
+    }
+    expect(viewers.skipped).toBeGreaterThan(100);
+    expect(mostKept).toBeLessThanOrEqual(65_536);
+    expect([viewers.count, viewers.cut]).toEqual([2, 0]);
+    clock.advance(10_000);
+    await viewers.tick();
+    expect([viewers.count, viewers.cut]).toEqual([1, 1]);
+    // It sees its end only when it reads.
+    dead.resume();
+    await closed;
+    while (bytesRead < DUE_BYTES) await nextTurn();
+    viewers.close();
+    reader.destroy();
+    server.close();
   });
 });

@@ -46,7 +46,7 @@ class ShopController {
   }
 
   @Get('page')
-  @Degrade({ level4: { value: 'a plain page' } })
+  @Degrade({ level4: 'a plain page' })
   @RateLimit('page')
   page(): string {
     return 'page';

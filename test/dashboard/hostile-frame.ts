@@ -1,0 +1,67 @@
+import { type PageFrame } from '../../lib/dashboard/frame.js';
+
+/** Names as somebody could write them to Redis, or send them as a key: whoever shows them must not obey them. */
+export const HOSTILE_NAMES = [
+  '<img src=x onerror="document.title=1"><script>document.title=2</script>',
+  'a\u0000b\u0007c\u001b[31mred\nnew line\ttab',
+  '\u202enoitcerid eht\u2066 of \u05e9\u05dc\u05d5\u05dd \u200f\u2069\ufeff',
+  `${'long'.repeat(80)}\u2028javascript:alert(1)`,
+] as const;
+
+/** A frame as it is, with such names wherever it has any. */
+export function hostileFrame(frame: PageFrame): PageFrame {
+  const each = <T>(make: (name: string, index: number) => T): T[] => HOSTILE_NAMES.map(make);
+  const [name] = HOSTILE_NAMES;
+  const total = frame.state.series.find((one) => one.name === 'total')!;
+  const nowMs = frame.nowMs;
+  return {
+    ...frame,
+    ...{ seenFrom: name, version: name },
+    verdict: { ...frame.verdict, text: `${HOSTILE_NAMES[3]} is limited.`, why: HOSTILE_NAMES[2] },
+    nodes: each((node, index) => ({
+      ...{ node, rate: 90 - index, denied: 3, revision: index, storeIsUp: index !== 1 },
+      ...{ isSilent: index === 2, apps: each((app) => ({ app, used: 20 })) },
+    })),
+    policies: each((policy) => ({
+      ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true, isNodes: true },
+    })),
+    resources: each((resource) => ({
+      ...{ resource, cause: 'errors', level: 2, observing: false, sinceMs: nowMs - 5000 },
+      ...{ breakerMode: null, inFlight: 1, waiting: 0, stages: [10, 30, 50, 100] },
+    })),
+    change: {
+      ...{ revision: 3, profile: name, kind: name, by: HOSTILE_NAMES[2], atMs: nowMs - 1000 },
+      ...{ paths: [...HOSTILE_NAMES], staged: 1 },
+    },
+    actions: each((action) => ({ name: action, text: action, link: null })),
+    overload: frame.overload && {
+      ...frame.overload,
+      tiers: each((tier) => ({ tier, ran: 5, waited: 2, refused: 1 })),
+    },
+    state: {
+      ...frame.state,
+      cluster: HOSTILE_NAMES[3],
+      nodeCount: HOSTILE_NAMES.length,
+      config: { revision: 3, behind: 2 },
+      series: [
+        total,
+        ...['app', 'policy', 'resource'].flatMap((kind) =>
+          each((of) => ({ ...total, name: `${kind}:${of}`, rate: 30, denied: 8 })),
+        ),
+      ],
+      deniedKeys: each((key) => ({ policy: key, key, denied: 40 })),
+      quota: {
+        ...{ capacity: 200, demand: 190, stock: 3, depth: 40, outstanding: 4, overloaded: true },
+        apps: each((app, index) => ({
+          ...{ app, guaranteed: 20, burst: 40, priority: index, used: 20, denied: 8 },
+          ...{ demand: 28, outstanding: 1, nodes: 3, modes: {} },
+        })),
+      },
+      resources: each((resource, index) => ({
+        ...{ resource, breaker: 'open' as const, openNodes: 1, percent: 30 },
+        phase: index % 2 === 0 ? ('degraded' as const) : ('ramp' as const),
+      })),
+      marks: each((text, index) => ({ atMs: nowMs - 9000 * index, kind: 'mode' as const, text })),
+    },
+  };
+}
