@@ -266,7 +266,7 @@ describe('the page, in a browser', () => {
     await keepScreenshot(page, 'sheet');
     await page.keyboard.press('Escape');
     await sheet.waitFor({ state: 'detached' });
-    expect(await inPage(page, 'document.activeElement?.textContent')).toBe('search');
+    await page.waitForFunction("document.activeElement?.textContent === 'search'");
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');

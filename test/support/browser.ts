@@ -17,7 +17,11 @@ async function launch(): Promise<Browser> {
   // Root, as whom containers often run, has no sandbox to be had.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const browser = await chromium.launch({ executablePath: tools.ensureChromium(), args });
-  closeAtEnd(() => browser.close());
+  closeAtEnd(() => {
+    // The next spec of this process has one of its own.
+    opening = undefined;
+    return browser.close();
+  });
   return browser;
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Mark } from '../../observability/state.js';
-import { count } from './format.js';
+import { count, shown } from './format.js';
 
 /** Columns of one length; null is no data, which is another thing than 0. */
 export interface ChartData {
@@ -201,7 +201,8 @@ function Marks({ marks, part, x, left, right, bottom }: MarksProps) {
   let free = -Infinity;
   return (
     <g class="marks">
-      {marks.map(({ atMs, text }) => {
+      {marks.map(({ atMs, text: told }) => {
+        const text = shown(told);
         const at = x(atMs / 1000);
         if (!(at > left && at < right)) return null;
         const width = text.length * 5.8;

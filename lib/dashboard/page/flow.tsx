@@ -333,7 +333,7 @@ function Box({ taker, top, height, isTight }: BoxProps) {
         </g>
       )}
       <text x={textLeft} y={top + 23} class="t-bold">
-        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
+        {name.length > 16 ? `${name.slice(0, 15)}…` : name}
       </text>
       <text x={left + inner} y={top + 23} class="t-bold t-end">
         {count(used)}/s

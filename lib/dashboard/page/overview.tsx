@@ -717,15 +717,15 @@ function ActionBar({ frame }: { readonly frame: PageFrame }) {
     <section class="action-bar" aria-label="Try it">
       <div class="actions">
         <b>Try it</b>
-        {frame.actions.map(({ name, text }) => (
+        {frame.actions.map((one) => (
           <button
-            key={name}
+            key={one.name}
             class="ghost"
-            title={text}
-            aria-pressed={name === chosen.value}
-            onClick={() => run(name)}
+            title={text(one.text)}
+            aria-pressed={one.name === chosen.value}
+            onClick={() => run(one.name)}
           >
-            {name}
+            {shown(one.name)}
           </button>
         ))}
       </div>
@@ -734,7 +734,7 @@ function ActionBar({ frame }: { readonly frame: PageFrame }) {
           'Each button makes something happen for a while; what to look at is told here.'
         ) : (
           <>
-            {action.text} {said.value}{' '}
+            {text(action.text)} {text(said.value)}{' '}
             {action.link !== null && (
               <a href={action.link} target="_blank" rel="noreferrer">
                 The code
