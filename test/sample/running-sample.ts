@@ -28,7 +28,7 @@ export class RunningSample {
     });
     const sample = new RunningSample(child);
     await until(() => sample.written.includes(ready), {
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       what: `the welcome of ${name}`,
     }).catch((error: unknown) => {
       throw new Error(`${name} did not start:\n${sample.written}`, { cause: error });

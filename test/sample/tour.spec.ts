@@ -45,6 +45,14 @@ class Visitor {
   }
 }
 
+/** The app that the largest part of its requests was denied to. */
+function lostMost({ state }: PageFrame): { readonly app: string; readonly part: number } {
+  const apps = state.quota!.apps.map(({ app, used, denied }) => {
+    return { app, part: denied / Math.max(1, used + denied) };
+  });
+  return apps.reduce((most, one) => (one.part > most.part ? one : most));
+}
+
 describe('the tour', () => {
   it.concurrent.each(Object.entries(WAYS))(
     '%s: each button does what it says, on the page',
@@ -72,7 +80,7 @@ describe('the tour', () => {
       const burst = await visitor.told('denials of search', ({ state }) =>
         state.quota!.apps.some(({ app, denied }) => app === 'search' && denied > 50),
       );
-      expect(burst.state.quota!.apps.find(({ app }) => app === 'checkout')!.denied).toBe(0);
+      expect(lostMost(burst).app).toBe('search');
       await keepScreenshot(page, `tour-burst ${way}`);
 
       await visitor.press('Promo day', /Revision \d+ is written/);
@@ -88,10 +96,7 @@ describe('the tour', () => {
         const { overloaded, apps } = state.quota!;
         return overloaded && apps.filter(({ denied }) => denied > 20).length >= 2;
       });
-      const lost = overload.state
-        .quota!.apps.map(({ app, used, denied }) => ({ app, part: denied / (used + denied) }))
-        .sort((one, other) => one.part - other.part);
-      expect(lost[0]!.app).toBe('checkout');
+      expect(lostMost(overload).app).not.toBe('checkout');
 
       await visitor.press('Slow database');
       await visitor.sees('.resource-list li', /product-page\s*degraded/);

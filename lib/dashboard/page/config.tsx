@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { type ConfigDiff } from '../../config/document/diff.js';
 import { type Impact } from '../../observability/impact.js';
 import { type PageFrame } from '../frame.js';
-import { ago, count, percent, plural, shown, time } from './format.js';
+import { ago, count, percent, plural, shown, text, time } from './format.js';
 import { type ApiError, ask, frame as frameNow, go } from './live.js';
 import { Card } from './card.js';
 
@@ -148,7 +148,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
         {fault.value === undefined ? (
           <p class="note">One moment…</p>
         ) : (
-          <p class="is-deny">{fault.value.text}</p>
+          <p class="is-deny">{text(fault.value.text)}</p>
         )}
       </Card>
     );
@@ -209,7 +209,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
       >
         {fault.value !== undefined && (
           <div class="fault" role="alert">
-            <b>{fault.value.text}</b>
+            <b>{text(fault.value.text)}</b>
             {fault.value.others !== undefined && (
               <>
                 {fault.value.others.map((one) => (
@@ -257,7 +257,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                     {revision}
                   </button>
                   <span>
-                    {kind} by {shown(by)}, {ago(frame.nowMs - atMs)}
+                    {shown(kind)} by {shown(by)}, {ago(frame.nowMs - atMs)}
                   </span>
                 </li>
               ))}
@@ -275,7 +275,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
             ) : (
               <div class="looked-at">
                 <h3>
-                  Revision {looked.revision}, {time(looked.atMs)}, {looked.kind} by{' '}
+                  Revision {looked.revision}, {time(looked.atMs)}, {shown(looked.kind)} by{' '}
                   {shown(looked.by)}
                 </h3>
                 {looked.diff === undefined ? (
@@ -312,7 +312,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                 <li key={message} class="bad">
                   {line !== undefined && `line ${line}: `}
                   {path === '' || message.startsWith(path) ? '' : <b>{shown(path)} </b>}
-                  {message}
+                  {text(message)}
                 </li>
               ))}
             </ul>
@@ -320,9 +320,9 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
               <>
                 <Diff diff={judged.value.diff} />
                 <ul class="issues">
-                  {impactTexts(judged.value.impact).map(({ isWarning, text }) => (
-                    <li key={text} class={isWarning ? 'warn' : 'good'}>
-                      {text}
+                  {impactTexts(judged.value.impact).map(({ isWarning, text: told }) => (
+                    <li key={told} class={isWarning ? 'warn' : 'good'}>
+                      {told}
                     </li>
                   ))}
                   {size > 0 && (

@@ -663,7 +663,7 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
           <dt>last change</dt>
           <dd>
             {change.paths.length === 0
-              ? (change.kind ?? 'none yet')
+              ? shown(change.kind ?? 'none yet')
               : change.paths.slice(0, 3).map(shown).join(', ')}
           </dd>
         </div>
