@@ -69,7 +69,7 @@ describe('the tour', () => {
       const visitor = new Visitor(page, address);
       await visitor.sees('.fleet header p', /^3 nodes/);
       await visitor.told('traffic on three nodes', ({ nodes, scope }) => {
-        return scope === 'fleet' && nodes.every(({ rate }) => rate > 50);
+        return scope === 'fleet' && nodes.every(({ rate }) => rate > 5);
       });
       await visitor.sees('.store h3', /Redis answers/);
 
@@ -78,7 +78,7 @@ describe('the tour', () => {
       await visitor.sees('.keys tr', /^search.*app quota/);
       await visitor.sees('.verdict', /Search is limited/);
       const burst = await visitor.told('denials of search', ({ state }) =>
-        state.quota!.apps.some(({ app, denied }) => app === 'search' && denied > 50),
+        state.quota!.apps.some(({ app, denied }) => app === 'search' && denied > 10),
       );
       expect(lostMost(burst).app).toBe('search');
       await keepScreenshot(page, `tour-burst ${way}`);
@@ -94,7 +94,7 @@ describe('the tour', () => {
       await visitor.sees('.verdict', /of the capacity asked for/);
       const overload = await visitor.told('an overload that all feel', ({ state }) => {
         const { overloaded, apps } = state.quota!;
-        return overloaded && apps.filter(({ denied }) => denied > 20).length >= 2;
+        return overloaded && apps.filter(({ denied }) => denied > 5).length >= 2;
       });
       expect(lostMost(overload).app).not.toBe('checkout');
 
@@ -109,7 +109,7 @@ describe('the tour', () => {
       await visitor.sees('.store h3', /Redis answers/);
       await visitor.sees('.resource-list li', /on the way back/);
       await visitor.told('three nodes again', ({ nodes, scope }) => {
-        return scope === 'fleet' && nodes.every(({ rate, storeIsUp }) => storeIsUp && rate > 50);
+        return scope === 'fleet' && nodes.every(({ rate, storeIsUp }) => storeIsUp && rate > 5);
       });
       expect(complaints).toEqual([]);
 
