@@ -2,7 +2,7 @@ import { RequestMethod, VERSION_NEUTRAL, type Type } from '@nestjs/common';
 import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../common/errors.js';
 import { HandlerExplorer, type RouteInfo } from '../requests/handlers.js';
-import { HOST, type Class, type Handler } from '../requests/nest-metadata.js';
+import { HOST, type Class } from '../requests/nest-metadata.js';
 import { provide } from '../requests/module-tokens.js';
 
 /** Of two handlers of one path the one that Nest meets first would answer, for both. */
@@ -36,7 +36,7 @@ export class DashboardRoutes {
   mustBeFree(): void {
     const [ours, others]: [Served[], Served[]] = [[], []];
     for (const { type, handler, name } of this.explorer.handlers()) {
-      const served = { type, name, infos: this.explorer.pathsOf(type, handler as Handler) };
+      const served = { type, name, infos: this.explorer.pathsOf(type, handler) };
       if (served.infos.length > 0) (this.isOwn(type) ? ours : others).push(served);
     }
     const taken = new Map(ours.flatMap(({ infos }) => infos.map((info) => [info.path, info])));
