@@ -144,8 +144,19 @@ async function measure(law: Law, connections: number): Promise<Run> {
   }
 }
 
-/** One after the other, so that none waits for another. */
+/** A machine that stood still makes a gate by delay refuse even a single caller; then it is asked again. */
 async function cpuPerAnswer(server: OverloadServer): Promise<number> {
+  for (let tries = 5; ; tries--) {
+    try {
+      return await cpuOfAnswers(server);
+    } catch (error) {
+      if (tries === 0) throw error;
+    }
+  }
+}
+
+/** One after the other, so that none waits for another. */
+async function cpuOfAnswers(server: OverloadServer): Promise<number> {
   const load = await Load.on(server.url, 1);
   try {
     await load.send(50);
