@@ -101,7 +101,12 @@ async function small(text) {
     isModule: false,
   });
   // An error that nobody catches is shown with the line that threw it: not with pages of code.
-  const lines = await print(code, { minifyWhitespace: true, lineLimit: 250, target: 'es2022' });
+  const lines = await print(code, {
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 250,
+    target: 'es2022',
+  });
   // In parentheses, as V8 takes a function for one that is called at once, and does not read it twice.
   return lines.code
     .replace('const make=function(', 'const make=(function(')

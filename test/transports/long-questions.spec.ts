@@ -51,7 +51,6 @@ async function attack(
     '--expose-gc',
     'build/test/transports/long-questions/main.js',
     JSON.stringify(attacks),
-    ...(MANY ? ['compared'] : []),
   ];
   const { code, stdout, stderr } = await runToEnd(process.execPath, args, { cwd: root, env });
   expect([code, stderr]).toEqual([0, '']);

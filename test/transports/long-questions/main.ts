@@ -21,7 +21,7 @@ import { lastValueFrom } from 'rxjs';
 import { freePort } from '../../support/free-port.js';
 
 // Asks a route so many times, never the same and always at length, and so many times again, and prints what
-// each of the two has left in memory, beside what both have left of a route that nobody limits (if it is asked to).
+// each of the two has left in memory, beside what both have left of a route that nobody limits.
 
 const BODY_CHARACTERS = 90_000;
 const URL_CHARACTERS = 14_000;
@@ -343,8 +343,6 @@ export type Attack = readonly [
 ];
 
 const attacks = JSON.parse(process.argv[2]!) as Attack[];
-/** Where few questions are asked, what is remembered of them stands out by itself. */
-const isCompared = process.argv[3] === 'compared';
 const asks = new Map<string, Ask>();
 for (const [wire, plain, attacked, requests] of attacks) {
   const ask = asks.get(wire) ?? (await WIRES[wire]!());
@@ -360,7 +358,7 @@ for (const [wire, plain, attacked, requests] of attacks) {
     return bytes;
   };
   const twice = async (route: string) => [await left(route, 0), await left(route, requests)];
-  const [control, again] = isCompared ? await twice(plain) : [0, 0];
+  const [control, again] = await twice(plain);
   for (const route of attacked) {
     const grown = await twice(route);
     console.log(JSON.stringify({ wire, route, requests, grown, control: control! + again! }));
