@@ -6,6 +6,7 @@ import { VirtualLinks } from '../cli/simulator/redis/virtual-links.js';
 import { VirtualRedis } from '../cli/simulator/redis/virtual-redis.js';
 import { type StoreInput } from '../limiter/options.js';
 
+/** What an `InProcessRedis` may be told. */
 export interface InProcessRedisOptions {
   /** Whose time it has. Default: that of this process. Give it the `ManualClock` that your limits have. */
   readonly clock?: Clock;

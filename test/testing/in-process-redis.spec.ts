@@ -117,7 +117,9 @@ async function ordersAndProbes(client: Redis): Promise<unknown[]> {
   seen.push(await orders.claim(1, 'shop', 'n1', 60_000, { error: 'x' }));
   seen.push(await orders.claim(1, 'shop', 'n1', 60_000));
   for (const { id, resource, by, claims } of (await orders.read()).orders) {
-    seen.push([id, resource, by, [...claims].map(([of, { node, result }]) => [of, node, result])]);
+    // A server has the fields of a hash in any order.
+    const sorted = [...claims].sort(([one], [other]) => (one < other ? -1 : 1));
+    seen.push([id, resource, by, sorted.map(([of, { node, result }]) => [of, node, result])]);
   }
   for (let n = 0; n < 16; n++) seen.push(await orders.put(order));
   const leases = [1, 2].map(() => {

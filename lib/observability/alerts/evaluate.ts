@@ -247,7 +247,11 @@ function peak(
   capacity: number | undefined,
 ): Seen {
   if (hours === undefined || capacity === undefined) return 'too little';
-  const use = useOf(hours.last(nowMicros, Math.ceil(rule.windowMs / HOUR_MS)), 'used');
+  // An hour that has only begun has no minute yet, and a few seconds of a burst are none.
+  const whole = hours
+    .last(nowMicros, Math.ceil(rule.windowMs / HOUR_MS))
+    .filter((slot) => slot !== undefined && slot.spanMs >= MINUTE_MS);
+  const use = useOf(whole, 'used');
   if (use === undefined) return 'too little';
   const trend = forecast(dailyPeaks(hours, nowMicros, 'used'), capacity);
   const isSoon = trend.kind === 'growing' && trend.daysLeft * DAY_MS <= rule.horizonMs;
