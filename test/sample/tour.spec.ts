@@ -98,16 +98,11 @@ describe('the tour', () => {
       });
       expect(lostMost(overload).app).not.toBe('checkout');
 
-      await visitor.press('Slow database');
-      await visitor.sees('.resource-list li', /product-page\s*degraded/);
-      await visitor.sees('.resource-list li', /catalog-db\s*breaker open/);
-
       await visitor.press('Store away');
       await visitor.sees('.verdict', /^.?Redis is away/);
       await visitor.sees('.store h3', /away/);
       await keepScreenshot(page, `tour-away ${way}`);
       await visitor.sees('.store h3', /Redis answers/);
-      await visitor.sees('.resource-list li', /on the way back/);
       await visitor.told('three nodes again', ({ nodes, scope }) => {
         return scope === 'fleet' && nodes.every(({ rate, storeIsUp }) => storeIsUp && rate > 5);
       });
