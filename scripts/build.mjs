@@ -46,7 +46,7 @@ const isPackage = (id) => !/^[./]/.test(id);
 await main(async () => {
   for (const folder of [modules, dist, twin]) await rm(folder, { recursive: true, force: true });
   const args = ['-p', 'tsconfig.build.json', '--outDir', modules];
-  mustPass(await runNode(['node_modules/typescript/bin/tsc', ...args]));
+  mustPass(await runNode(['node_modules/typescript-native/bin/tsc', ...args]));
   await Promise.all([writeCode(), writeTypes(), buildDashboardPage()]);
   // The last file: scripts/support/compile.mjs looks for it.
   await writeFile(join(twin, 'package.json'), '{ "type": "commonjs" }\n');

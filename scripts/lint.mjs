@@ -4,8 +4,14 @@ import { StepError, main, mustPass, step } from './support/step.mjs';
 import { ensureLuacheck } from './support/tools.mjs';
 
 const checks = {
-  eslint: () => runNode(['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.']),
-  prettier: () => runNode(['node_modules/prettier/bin/prettier.cjs', '--check', '.']),
+  oxlint: () =>
+    runNode([
+      'node_modules/oxlint/bin/oxlint',
+      '--deny-warnings',
+      '--report-unused-disable-directives',
+      '.',
+    ]),
+  oxfmt: () => runNode(['node_modules/oxfmt/bin/oxfmt', '--check', '.']),
   luacheck: () => run(ensureLuacheck(), ['--no-color', 'lua']),
   'clean-lock': () => runNode(['scripts/clean-lock.mjs', '--check']),
 };

@@ -1,12 +1,12 @@
 // Writes what is made of the schema of the configuration: the JSON Schema for editors, and the
 // tables in docs/configuration-*.md.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import prettier from 'prettier';
 import { ensureLibrary } from './support/compile.mjs';
 import { ensureInstall } from './support/install.mjs';
 import { inRoot, modules } from './support/root.mjs';
+import { runNode } from './support/run.mjs';
 import { withTables } from './support/schema-tables.mjs';
-import { main } from './support/step.mjs';
+import { main, mustPass } from './support/step.mjs';
 
 await main(async () => {
   await ensureInstall();
@@ -15,10 +15,11 @@ await main(async () => {
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });
   await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 1)}\n`);
-  for (const part of ['limits', 'resilience', 'alerts']) {
-    const page = inRoot(`docs/configuration-${part}.md`);
-    const text = withTables(await readFile(page, 'utf8'), schema);
-    const style = await prettier.resolveConfig(page);
-    await writeFile(page, await prettier.format(text, { ...style, filepath: page }));
+  const pages = ['limits', 'resilience', 'alerts'].map((part) =>
+    inRoot(`docs/configuration-${part}.md`),
+  );
+  for (const page of pages) {
+    await writeFile(page, withTables(await readFile(page, 'utf8'), schema));
   }
+  mustPass(await runNode(['node_modules/oxfmt/bin/oxfmt', ...pages]));
 });

@@ -39,10 +39,12 @@ await main(async () => {
   if (everything) {
     await Promise.all([
       step('types', async () =>
-        mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])),
+        mustPass(await runNode(['node_modules/typescript-native/bin/tsc', '-p', 'tsconfig.json'])),
       ),
       step('types of the page', async () =>
-        mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'lib/dashboard/page'])),
+        mustPass(
+          await runNode(['node_modules/typescript-native/bin/tsc', '-p', 'lib/dashboard/page']),
+        ),
       ),
       step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env }))),
     ]);

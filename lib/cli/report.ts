@@ -59,7 +59,7 @@ export const report: Command = {
       else if (values.csv) output.log(reportCsv(made).trimEnd());
       else if (made.rows.length > 0) output.log(textOf(made));
       if (made.rows.length > 0 || values.json || values.csv) return DONE;
-      output.error('No process has left figures yet: they are there after a minute or so, unless monitor.fleet is off.'); // prettier-ignore
+      output.error('No process has left figures yet: they are there after a minute or so, unless monitor.fleet is off.'); // oxfmt-ignore
       return FAILED;
     });
   },
@@ -103,7 +103,7 @@ function textOf({ cluster, fromMs, toMs, rows }: CapacityReport): string {
 }
 
 function titleOf({ kind, name, limit, figure: what }: CapacityRow): string {
-  if (kind === 'app') return limit === undefined ? `app ${name}` : `app ${name} (guaranteed ${figure(limit)})`; // prettier-ignore
+  if (kind === 'app') return limit === undefined ? `app ${name}` : `app ${name} (guaranteed ${figure(limit)})`; // oxfmt-ignore
   if (kind === 'policy') return `policy ${name}`;
   return what === 'used' ? 'cluster' : 'all requests';
 }

@@ -72,7 +72,7 @@ function headLines(state: TopState): Line[] {
   const redis = series.find(({ name }) => name === 'store')?.p99Ms;
   const behind = config?.behind ?? 0;
   const revision =
-    config === undefined ? '' : `, ${behind === 0 ? 'all' : figure(nodeCount - behind)} on rev ${config.revision}`; // prettier-ignore
+    config === undefined ? '' : `, ${behind === 0 ? 'all' : figure(nodeCount - behind)} on rev ${config.revision}`; // oxfmt-ignore
   const p99 =
     store === undefined || redis === undefined ? '' : `  Redis p99 ${redis.toFixed(1)} ms`;
   const nodes = `${figure(nodeCount)} ${nodeCount === 1 ? 'node' : 'nodes'}`;

@@ -54,7 +54,7 @@ function showOnce(fleet: FleetState | undefined, isJson: boolean, output: Output
   if (isJson) output.log(JSON.stringify(fleet ?? null));
   else if (fleet !== undefined) output.log(topText({ ...FIRST, fleet, rates: [rateOf(fleet)] }));
   if (fleet !== undefined) return DONE;
-  output.error('No process has written figures in the last seconds (is one running, with this --prefix?).'); // prettier-ignore
+  output.error('No process has written figures in the last seconds (is one running, with this --prefix?).'); // oxfmt-ignore
   return FAILED;
 }
 

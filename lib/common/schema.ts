@@ -52,7 +52,8 @@ export type Passing<S> = S extends Schema<infer T> ? T : never;
 
 type FieldsOf<S extends Shape> = {
   -readonly [K in keyof S as S[K] extends Field<unknown> ? K : never]?:
-    (S[K] extends Field<infer T> ? T : never) | undefined;
+    | (S[K] extends Field<infer T> ? T : never)
+    | undefined;
 } & {
   -readonly [K in keyof S as S[K] extends Field<unknown> ? never : K]: Passing<S[K]>;
 };

@@ -6,7 +6,7 @@
  *     type Declared = typeof policies;
  *     declare module 'nestjs-weir' { interface RateLimitPolicies extends Declared {} }
  */
-// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- Applications add the members.
+// oxlint-disable-next-line typescript/no-empty-object-type -- Applications add the members.
 export interface RateLimitPolicies {}
 
 /** The name of a policy: one that `RateLimitPolicies` declares, or any where nothing is declared. */

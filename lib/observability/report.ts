@@ -162,7 +162,7 @@ const dateOf = (ms: number | undefined): string | undefined =>
 /** A text that begins like a formula would be one in a spreadsheet. */
 function csvCell(value: string | number | undefined): string {
   if (value === undefined) return '';
-  if (typeof value === 'number') return Number.isFinite(value) ? String(Math.round(value * 1000) / 1000) : ''; // prettier-ignore
+  if (typeof value === 'number') return Number.isFinite(value) ? String(Math.round(value * 1000) / 1000) : ''; // oxfmt-ignore
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

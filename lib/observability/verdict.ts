@@ -52,7 +52,7 @@ export function verdict(state: Seen): Verdict {
 /** Why somebody is turned away, by the tier that decided. */
 export type Cause =
   | { readonly tier: 'cluster'; readonly demand: number | undefined; readonly capacity: number }
-  | { readonly tier: 'app'; readonly app: string; readonly of: 'guarantee' | 'ceiling'; readonly limit: number } // prettier-ignore
+  | { readonly tier: 'app'; readonly app: string; readonly of: 'guarantee' | 'ceiling'; readonly limit: number } // oxfmt-ignore
   | { readonly tier: 'policy'; readonly limit: number; readonly windowMs: number }
   | { readonly tier: 'fallback'; readonly share: number | undefined };
 

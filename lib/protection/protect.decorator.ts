@@ -158,7 +158,8 @@ function copyMetadata(from: object, to: object): void {
 
 function injectInto(target: object): void {
   const known = Reflect.getMetadata(INJECTED_PROPERTIES, target.constructor) as
-    readonly { readonly key: unknown }[] | undefined;
+    | readonly { readonly key: unknown }[]
+    | undefined;
   if (known?.some(({ key }) => key === PROTECTION)) return;
   Inject(Protection)(target, PROTECTION);
   Optional()(target, PROTECTION);

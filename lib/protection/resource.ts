@@ -102,7 +102,7 @@ export class Resource implements RunOwner {
     } catch (error) {
       this.refuse(run, error);
       // The reason of a caller's own signal is passed on as it is, and need not be an error.
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
       return Promise.reject(error);
     }
     if (run.dueAt === Infinity && run.callerSignal === undefined) return run.runToEnd();
@@ -414,4 +414,4 @@ export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure'
 
 /** By name: what aborts with a reason of its own is no Error in every runtime. */
 const isAbort = (error: unknown): boolean =>
-  typeof error === 'object' && (error as { name?: unknown } | null)?.name === 'AbortError';
+  typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';

@@ -153,7 +153,9 @@ export function routeInfosOf(
 /** Undefined stands for whatever the application's default is. */
 function versionsOf(type: object, handler: object): (Version | undefined)[] {
   const version = (Reflect.getMetadata(VERSION, handler) ?? Reflect.getMetadata(VERSION, type)) as
-    Version | Version[] | undefined;
+    | Version
+    | Version[]
+    | undefined;
   return Array.isArray(version) ? version : [version];
 }
 

@@ -14,7 +14,14 @@ export interface JsonObject {
  * was staged, cancelled, or did not fit any more when its time came.
  */
 export type RevisionKind =
-  'code' | 'file' | 'update' | 'rollback' | 'restore' | 'stage' | 'cancel' | 'drop';
+  | 'code'
+  | 'file'
+  | 'update'
+  | 'rollback'
+  | 'restore'
+  | 'stage'
+  | 'cancel'
+  | 'drop';
 
 /** Which update a revision is about that waits, or did. */
 export interface StagedName {

@@ -82,7 +82,9 @@ export interface RedisClientOptions extends RedisCommonOptions {
 export interface RedisClusterOptions extends RedisCommonOptions {
   readonly clusterNodeRetryStrategy?: ((times: number) => number | void | null) | null | undefined;
   readonly clusterRetryStrategy?:
-    ((times: number, reason?: Error) => number | void | null) | null | undefined;
+    | ((times: number, reason?: Error) => number | void | null)
+    | null
+    | undefined;
   readonly dnsLookup?: unknown;
   readonly maxRedirections?: number | undefined;
   readonly redisOptions?: RedisClientOptions | undefined;
@@ -100,7 +102,9 @@ export interface RedisClusterOptions extends RedisCommonOptions {
 
 /** A node of a Cluster: its address, its port on this machine, or host and port. */
 export type RedisNode =
-  string | number | { readonly host?: string | undefined; readonly port?: number | undefined };
+  | string
+  | number
+  | { readonly host?: string | undefined; readonly port?: number | undefined };
 
 /** Where Redis is, in one of four ways. */
 export interface RedisConnectionOptions {

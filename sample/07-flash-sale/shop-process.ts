@@ -10,7 +10,8 @@ export const CAPACITY = 1000 / RENDER_MS;
 
 /** A change of the shop's configuration. */
 export type ShopOrder =
-  { readonly overload: { readonly enabled: boolean } } | { readonly profile: string };
+  | { readonly overload: { readonly enabled: boolean } }
+  | { readonly profile: string };
 
 export interface ShopReport extends Pick<
   OverloadStats,

@@ -61,7 +61,9 @@ export const ensureRunnables = () =>
     await libraryUpToDate();
     await unlessUpToDate(RUNNABLES, 'compile', async () => {
       rmSync(inRoot('build'), { recursive: true, force: true });
-      mustPass(await runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.run.json']));
+      mustPass(
+        await runNode(['node_modules/typescript-native/bin/tsc', '-p', 'tsconfig.run.json']),
+      );
     });
   });
 

@@ -65,7 +65,7 @@ describe('weir report', () => {
       /^app search \(guaranteed 100\) +200 +200 +200 % +over its guarantee since/,
     );
     expect(lines[4]).toMatch(/^policy login +250 +250 +0 of 5 days known/);
-    const { rows, days } = await stand.json<{ rows: { name: string }[]; days: number }>('report', '--days', '2'); // prettier-ignore
+    const { rows, days } = await stand.json<{ rows: { name: string }[]; days: number }>('report', '--days', '2'); // oxfmt-ignore
     expect([days, rows.map(({ name }) => name)]).toEqual([2, ['default', 'search', 'login']]);
     const csv = await stand.weir('report', '--csv');
     expect(csv.out.trim().split('\n')).toHaveLength(4);
@@ -94,7 +94,7 @@ describe('weir report', () => {
     // 200 tokens a second used and 50 denied; the ceiling comes down from 300 to 150.
     expect(out).toMatch(/search +250 +250 +0 +100 +0 +2\n/);
     expect(out).toMatch(/login +altered +250 +250 +20 %\n/);
-    const { impact } = await stand.json<{ impact: { minutes: number } }>('config', 'diff', file(change)); // prettier-ignore
+    const { impact } = await stand.json<{ impact: { minutes: number } }>('config', 'diff', file(change)); // oxfmt-ignore
     expect(impact.minutes).toBe(2);
   });
 });

@@ -3,11 +3,10 @@ import { type RouteName } from './app/routes.js';
 import { type Call } from './clients.js';
 import { passed, type Outcome } from './outcome.js';
 
-let visitors = 0;
-
 /** A caller that no application has seen before. */
 export class Visitor {
-  private readonly key = `visitor-${visitors++}`;
+  private static count = 0;
+  private readonly key = `visitor-${Visitor.count++}`;
 
   constructor(private readonly send: Call) {}
 

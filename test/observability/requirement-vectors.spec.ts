@@ -39,7 +39,7 @@ describe('the vectors of the requirements', () => {
     [3, 0.001],
     [4, 0.0001],
   ])('V-E41: answers of level %i above %f of all', (level, part) => {
-    const answers = (share: number) => [{ seconds: 600, rate: 1000, [`degraded${level}`]: 1000 * share }]; // prettier-ignore
+    const answers = (share: number) => [{ seconds: 600, rate: 1000, [`degraded${level}`]: 1000 * share }]; // oxfmt-ignore
     expect(fires(`degraded.level${level}`, answers(part * 1.02))).toBe(true);
     expect(fires(`degraded.level${level}`, answers(part * 0.98))).toBe(false);
   });

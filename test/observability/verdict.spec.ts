@@ -121,7 +121,7 @@ describe('the verdict', () => {
 
   it('shows names as text, whatever is in them', () => {
     const nodes = [node('\u001b[2J\u202eevil\n', true)];
-    expect(verdict(quietFleet({ nodes })).text).toBe('·[2J·evil· is silent, and did not say goodbye.'); // prettier-ignore
+    expect(verdict(quietFleet({ nodes })).text).toBe('·[2J·evil· is silent, and did not say goodbye.'); // oxfmt-ignore
   });
 
   it('says why in one clause, by the tier that decided', () => {

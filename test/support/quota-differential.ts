@@ -89,13 +89,12 @@ interface NodeMemory {
 const START_MICROS = 1_700_000_000_000_000;
 const CALLS_REMEMBERED = 3;
 const TICK_MICROS = 100_000;
-let pairs = 0;
-
 /**
  * The ledger and the Lua script beside each other: the same history, the same injected microseconds,
  * one call at a time. What a node knows and holds is what the ledger answered.
  */
 export class QuotaPair {
+  private static count = 0;
   private now = START_MICROS;
   private readonly ledger: QuotaLedger;
   private readonly quota: RedisQuota;
@@ -104,7 +103,7 @@ export class QuotaPair {
   private revision = 0;
   private readonly nodes = new Map<number, NodeMemory>();
   private readonly settled = new WeakMap<QuotaReply, QuotaCall>();
-  private readonly clusterId = `pair${pairs++}`;
+  private readonly clusterId = `pair${QuotaPair.count++}`;
 
   constructor(
     private readonly figures: QuotaFigures,

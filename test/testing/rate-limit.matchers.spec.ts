@@ -12,7 +12,7 @@ import { startHttp, type HttpApp } from '../support/nest/http-apps.js';
 type InjectResponse = Awaited<ReturnType<NestFastifyApplication['inject']>>;
 
 declare module 'vitest' {
-  // eslint-disable-next-line @typescript-eslint/no-unused-vars, @typescript-eslint/no-empty-object-type
+  // oxlint-disable-next-line typescript/no-empty-object-type
   interface Matchers<T> extends RateLimitMatchers {}
 }
 

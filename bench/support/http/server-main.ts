@@ -3,7 +3,9 @@ import { serve, type ServerOptions } from './server.js';
 
 export type ServerRequest = { readonly serve: ServerOptions } | 'cpu';
 export type ServerReply =
-  { readonly url: string } | { readonly cpuMicros: number } | { readonly failed: string };
+  | { readonly url: string }
+  | { readonly cpuMicros: number }
+  | { readonly failed: string };
 
 async function answer(request: ServerRequest): Promise<ServerReply> {
   if (typeof request === 'object') return { url: await serve(request.serve) };

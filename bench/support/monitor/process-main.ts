@@ -13,7 +13,10 @@ export interface NodeOptions {
 }
 
 export type MonitorRequest =
-  { readonly figure: Figure } | { readonly serve: NodeOptions } | 'begin' | 'turns';
+  | { readonly figure: Figure }
+  | { readonly serve: NodeOptions }
+  | 'begin'
+  | 'turns';
 
 /** Milliseconds of the loop's turns since `begin`. */
 export interface Turns {

@@ -6,7 +6,13 @@ export const LEVELS: readonly DegradeLevel[] = [1, 2, 3, 4];
 
 /** Why a request gets another answer than its own. */
 export type DegradeReason =
-  'limited' | 'failed' | 'slow' | 'open' | 'degraded' | 'forced' | 'overload';
+  | 'limited'
+  | 'failed'
+  | 'slow'
+  | 'open'
+  | 'degraded'
+  | 'forced'
+  | 'overload';
 export const REASONS: readonly DegradeReason[] = [
   'limited',
   'failed',

@@ -32,7 +32,8 @@ export interface WatchedDocument {
   readonly apps?: Readonly<Record<string, { readonly priority?: number | undefined }>> | undefined;
   readonly alerts?: AlertsInput | undefined;
   readonly cluster?:
-    { readonly capacity?: number | undefined; readonly id?: string | undefined } | undefined;
+    | { readonly capacity?: number | undefined; readonly id?: string | undefined }
+    | undefined;
 }
 
 /** The listeners within this process. */
