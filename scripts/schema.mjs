@@ -14,7 +14,9 @@ await main(async () => {
   const { editorSchema } = await import(`${modules}/config/schema/document.schema.js`);
   const schema = editorSchema();
   await mkdir(inRoot('schema'), { recursive: true });
-  await writeFile(inRoot('schema/weir.schema.json'), `${JSON.stringify(schema, null, 1)}\n`);
+  // Lines show what has changed; indents would be a third of the file, which every installation has.
+  const lines = JSON.stringify(schema, null, 1).replace(/^ +/gm, '');
+  await writeFile(inRoot('schema/weir.schema.json'), `${lines}\n`);
   const pages = ['limits', 'resilience', 'alerts'].map((part) =>
     inRoot(`docs/configuration-${part}.md`),
   );
