@@ -2,6 +2,7 @@ import { type Contender } from '../contenders/contender.js';
 import { contenders } from '../contenders/index.js';
 import { sink } from './drive.js';
 import { type FootprintJob, type FootprintMeasurement } from './protocol.js';
+import { settledBytes } from './settled-bytes.js';
 import { keyOf } from './traffic.js';
 
 /** Decisions of a throwaway instance, so that compiled code and its notes are not taken for keys. */
@@ -33,13 +34,4 @@ async function insert(contender: Contender, keys: number): Promise<void> {
     sink.last = answer instanceof Promise ? await answer : answer;
   }
   sink.last = undefined;
-}
-
-/** Twice: what the first collection finalises, the second one frees. */
-function settledBytes(): number {
-  if (globalThis.gc === undefined) throw new Error('node must be started with --expose-gc');
-  globalThis.gc();
-  globalThis.gc();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }

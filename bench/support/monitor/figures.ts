@@ -2,6 +2,7 @@ import { Module, type INestApplicationContext, type Type } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core';
 import { Protection, RateLimiter, RateLimitModule, RateLimitMonitor } from 'nestjs-weir';
 import { ManualClock, settle } from 'nestjs-weir/testing';
+import { settledBytes } from '../settled-bytes.js';
 
 /** What one process can say of its monitor, without a store and on a clock that is moved by hand. */
 export type Figure = 'tick' | 'scrape' | 'memory';
@@ -146,13 +147,4 @@ async function memory(app: WatchedApp): Promise<Record<string, readonly number[]
     if (second % 60 === 0) bytes.push(settledBytes());
   }
   return { bytes };
-}
-
-/** Twice: what the first collection finalises, the second one frees. */
-function settledBytes(): number {
-  if (globalThis.gc === undefined) throw new Error('node must be started with --expose-gc');
-  globalThis.gc();
-  globalThis.gc();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }
