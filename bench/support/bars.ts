@@ -39,3 +39,15 @@ function barOf(
   }
   return { promise, found, verdict: isMet ? 'ok' : 'missed' };
 }
+
+/**
+ * The same bar of two contenders of one code. Both must say the same; and a machine that others had can make
+ * figures worse and not better, so a bar that is missed there is not decided.
+ */
+export function byBoth(one: Bar, again: Bar, isDisturbed = false): Bar {
+  const { promise } = one;
+  const isDecided = one.verdict === again.verdict && !(one.verdict === 'missed' && isDisturbed);
+  const found = (one.found + again.found) / 2;
+  if (isDecided || Number.isNaN(found)) return { ...one, found };
+  return { promise, found, verdict: 'undecided', apart: Math.abs(again.found / one.found - 1) };
+}
