@@ -4,6 +4,14 @@ export interface BoardEntry {
   readonly text: string | undefined;
 }
 
+/** What a node is told when it has written. */
+export interface BoardNews {
+  /** Somebody looks at the fleet: figures are to come more often. */
+  readonly isWatched: boolean;
+  /** Another process merges: to ask for the right to is in vain. */
+  readonly isLedByAnother: boolean;
+}
+
 export interface MarkedText {
   readonly mark: string;
   readonly text: string;
@@ -25,8 +33,8 @@ export function markedText(text: string | undefined): MarkedText | undefined {
 export interface BoardStore {
   /** Whether other processes see it. */
   readonly isShared: boolean;
-  /** This node's figures, for that long. */
-  write(node: string, text: string, ttlMs: number): Promise<void>;
+  /** This node's figures, for that long; one way to the store and back, with all that most nodes need to know. */
+  write(node: string, text: string, ttlMs: number): Promise<BoardNews>;
   /** The node leaves, and is missed by nobody. */
   remove(node: string): Promise<void>;
   /** The nodes that have ever written and not left. */

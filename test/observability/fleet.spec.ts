@@ -233,7 +233,7 @@ describe('FleetMerge', () => {
 });
 
 describe('Fleet', () => {
-  function stage(names = ['a', 'b', 'c']) {
+  function stage(names = ['a', 'b', 'c'], nodes = names.length) {
     const clock = new ManualClock(0);
     const board = new SharedBoard(clock);
     const counted = new Map(names.map((name) => [name, 0]));
@@ -243,7 +243,7 @@ describe('Fleet', () => {
       new Fleet({
         ...{ nodeId, board: board.of({}), clock, maxSeries: 100 },
         snapshot: () => snapshot(nodeId, [series('total', '', counted.get(nodeId)!)]),
-        nodes: () => names.length,
+        nodes: () => nodes,
         isAlarmed: () => false,
         about: nothingElse,
         useSalt: (salt) => salts.set(nodeId, Buffer.from(salt).toString('hex')),
@@ -375,6 +375,41 @@ describe('Fleet', () => {
     writes = 0;
     await seconds(20);
     expect(writes).toBeLessThanOrEqual(5);
+  });
+
+  it('writes less often of many nodes, and as often as of few while somebody looks', async () => {
+    const { fleets, seconds, board } = stage(['a'], 1000);
+    let writes = 0;
+    const { write } = board;
+    board.write = (...args) => (writes++, write.apply(board, args));
+    await seconds(30);
+    writes = 0;
+    await seconds(100);
+    expect(writes).toBe(10);
+    const { leader } = (await fleets.get('a')!.state())!;
+    expect(leader).toBe('a');
+    await seconds(10);
+    writes = 0;
+    for (let look = 0; look < 10; look++) {
+      await fleets.get('a')!.state();
+      await seconds(10);
+    }
+    expect(Math.abs(writes - 20)).toBeLessThanOrEqual(1);
+  });
+
+  it('asks for the right to merge only where nobody has it', async () => {
+    const { seconds, leaders, board, fleets } = stage();
+    let asked = 0;
+    const askedBy = (mark: object): boolean => board.leader?.mark !== mark && ++asked > 0;
+    board.asks = askedBy;
+    await seconds(15);
+    asked = 0;
+    await seconds(60);
+    expect([leaders().length, asked]).toEqual([1, 0]);
+    fleets.delete(leaders()[0]!);
+    await seconds(12);
+    expect(leaders()).toHaveLength(1);
+    expect(asked).toBeGreaterThan(0);
   });
 
   it('has no leader while the store is away, and one again after that', async () => {

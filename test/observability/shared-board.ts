@@ -9,6 +9,8 @@ export class SharedBoard extends MemoryBoard {
   isAway = false;
   /** Whoever asks leads. */
   hasTwoLeaders = false;
+  /** Told of everyone that asks for the right to lead. */
+  asks: (mark: object) => unknown = () => {};
 
   constructor(private readonly time: ManualClock) {
     super(time);
@@ -17,6 +19,7 @@ export class SharedBoard extends MemoryBoard {
   of(mark: object): BoardStore {
     const view = Object.create(this) as BoardStore & { close(): void };
     view.lead = (termMs) => {
+      this.asks(mark);
       if (this.isAway) return Promise.reject(new Error('away'));
       if (this.hasTwoLeaders) return Promise.resolve(true);
       const now = this.time.now();
@@ -24,6 +27,13 @@ export class SharedBoard extends MemoryBoard {
         this.leader = { mark, until: now + termMs * 1000 };
       }
       return Promise.resolve(this.leader.mark === mark);
+    };
+    view.write = async (...figures) => {
+      if (this.isAway) throw new Error('away');
+      const { isWatched } = await this.write(...figures);
+      const { leader } = this;
+      const isLed = leader !== undefined && leader.until > this.time.now();
+      return { isWatched, isLedByAnother: isLed && leader.mark !== mark && !this.hasTwoLeaders };
     };
     view.resign = () => Promise.resolve(void (this.leader = undefined));
     view.close = () => {};

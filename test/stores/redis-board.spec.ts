@@ -47,8 +47,9 @@ describe('the board in Redis', () => {
     async (kind) => {
       const connect = await connectionTo(kind);
       const [one, other] = [boardOn(await ready(connect())), boardOn(await ready(connect()))];
-      await one.write('a', 'figures of a', 60_000);
-      await other.write('b', 'figures of b', 60_000);
+      const nobody = { isWatched: false, isLedByAnother: false };
+      expect(await one.write('a', 'figures of a', 60_000)).toEqual(nobody);
+      expect(await other.write('b', 'figures of b', 60_000)).toEqual(nobody);
       expect((await one.nodes()).sort()).toEqual(['a', 'b']);
       expect(await one.read(['a', 'b', 'c'])).toEqual([
         { node: 'a', text: 'figures of a' },
@@ -57,6 +58,14 @@ describe('the board in Redis', () => {
       ]);
       expect([await one.lead(60_000), await other.lead(60_000), await one.lead(60_000)]).toEqual([
         ...[true, false, true],
+      ]);
+      await one.set('watch', '1', 60_000);
+      expect([
+        await one.write('a', 'figures of a', 60_000),
+        await other.write('b', 'figures of b', 60_000),
+      ]).toEqual([
+        { isWatched: true, isLedByAnother: false },
+        { isWatched: true, isLedByAnother: true },
       ]);
       await one.resign();
       expect(await other.lead(60_000)).toBe(true);

@@ -18,6 +18,9 @@ import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
 const PERIOD_MS = 5000;
+/** While nobody looks; of more than 500 nodes each writes less often, of 1,000 every ten seconds. */
+const QUIET_WRITES_PER_SECOND = 100;
+const LONGEST_PERIOD_MS = 10_000;
 /** Watched, each node writes once a second; of many nodes so many a second in all. */
 const WRITES_PER_SECOND = 200;
 const LEAST_KEPT_MS = 15_000;
@@ -104,7 +107,7 @@ export class Fleet {
   private closed = false;
 
   constructor(private readonly parts: FleetParts) {
-    this.offsetSeconds = spread(parts.nodeId, PERIOD_MS / 1000);
+    this.offsetSeconds = spread(parts.nodeId, LONGEST_PERIOD_MS / 1000);
     this.history = new FleetHistory(parts.board, parts.clock, parts.maxSeries);
   }
 
@@ -197,25 +200,19 @@ export class Fleet {
     const isAlarmed = this.parts.isAlarmed();
     // The others hear of it that way, and write more often.
     if (isAlarmed && this.isLeading) await this.watch(nowMicros);
-    // Together: of a thousand nodes, waking Redis for each of them is most of what they cost it.
-    const peeked = board.peek('watch');
-    const ends = await Promise.allSettled([
-      ...[peeked, this.lead(nowMicros)],
-      board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs),
-    ]);
-    // Not before all have ended: a turn that leads must not go on beside the next one.
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    const watch = await peeked;
+    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs);
+    await this.lead(nowMicros, news.isLedByAnother);
     const isFirst = this.firstTurns-- > 0;
-    const isWatched = isFirst || isAlarmed || watch !== undefined;
-    this.periodMs = isWatched ? watchedPeriodMs(this.parts.nodes()) : PERIOD_MS;
+    const isWatched = isFirst || isAlarmed || news.isWatched;
+    const nodes = this.parts.nodes();
+    this.periodMs = isWatched ? watchedPeriodMs(nodes) : quietPeriodMs(nodes);
     if (this.isLeading) await this.mergeAll();
   }
 
-  private async lead(nowMicros: number): Promise<void> {
+  private async lead(nowMicros: number, isLedByAnother = false): Promise<void> {
     const wasLeading = this.isLeading;
     const { kept } = this;
-    this.isLeading = await this.parts.board.lead(TERM_MS);
+    this.isLeading = !isLedByAnother && (await this.parts.board.lead(TERM_MS));
     if (this.isLeading) this.leadAt = nowMicros;
     if (!this.isLeading && wasLeading) this.follow();
     if (!this.isLeading || wasLeading) return;
@@ -262,7 +259,7 @@ export class Fleet {
     const { board, clock } = this.parts;
     const merge = this.merge!;
     const nodes = await board.nodes();
-    merge.begin();
+    merge.begin(quietPeriodMs(nodes.length));
     for (let first = 0; first < nodes.length; first += PER_TURN) {
       const entries = await board.read(nodes.slice(first, first + PER_TURN));
       const now = clock.now();
@@ -325,6 +322,11 @@ const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock
 
 function watchedPeriodMs(nodes: number): number {
   return Math.min(PERIOD_MS, Math.max(1, Math.ceil(nodes / WRITES_PER_SECOND)) * 1000);
+}
+
+function quietPeriodMs(nodes: number): number {
+  const period = Math.ceil(nodes / QUIET_WRITES_PER_SECOND) * 1000;
+  return Math.min(LONGEST_PERIOD_MS, Math.max(PERIOD_MS, period));
 }
 
 /** The ends of lists that do not fit are left out, the quietest series first. */

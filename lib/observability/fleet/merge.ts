@@ -25,8 +25,8 @@ interface KnownNode {
 const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
 /** A node that is silent for longer was taken away. */
 const FORGOTTEN_MICROS = 600_000_000;
-/** Every node writes within so long. One that has counted nothing new for longer has nothing to count. */
-const WRITTEN_MICROS = 5_500_000;
+/** A node may write so much later than its period says. */
+const LATE_MICROS = 500_000;
 const SHOWN_KEYS = 10;
 /** No process has this one. */
 const NEVER_HEARD = '';
@@ -47,11 +47,16 @@ export class FleetMerge {
   damaged = 0;
   otherVersions = 0;
 
+  /** Every node writes within so long. One that has counted nothing new for longer has nothing to count. */
+  private writtenMicros = 5_500_000;
+
   constructor(maxSeries: number) {
     this.table = new SeriesTable(maxSeries);
   }
 
-  begin(): void {
+  /** A look begins, at nodes that write at least once in so long. */
+  begin(periodMs: number): void {
+    this.writtenMicros = periodMs * 1000 + LATE_MICROS;
     this.damaged = 0;
     this.otherVersions = 0;
   }
@@ -62,7 +67,7 @@ export class FleetMerge {
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
     const sinceMicros = before === undefined ? 0 : nowMicros - before.changedAtMicros;
-    const seenSeconds = Math.min(sinceMicros, WRITTEN_MICROS) / 1_000_000;
+    const seenSeconds = Math.min(sinceMicros, this.writtenMicros) / 1_000_000;
     const seconds = (isAnew ? undefined : ownSeconds(before?.atMs, atMs)) ?? seenSeconds;
     let isNews = isAnew;
     const next: KnownNode = {
@@ -99,7 +104,7 @@ export class FleetMerge {
     if (before !== undefined && !isNews) {
       next.changedAtMicros = before.changedAtMicros;
       const { rate, denied, apps: known } = before.shown;
-      if (sinceMicros <= WRITTEN_MICROS) {
+      if (sinceMicros <= this.writtenMicros) {
         next.shown = { ...next.shown, rate, denied, ...(known && { apps: known }) };
       }
     }
@@ -147,7 +152,7 @@ export class FleetMerge {
   /** Whether every node that speaks was seen twice, or has counted nothing for as long as it takes to write. */
   hasRates(nowMicros: number): boolean {
     return [...this.known.values()].every(({ shown, firstAtMicros, changedAtMicros }) => {
-      const isOld = nowMicros - firstAtMicros > WRITTEN_MICROS;
+      const isOld = nowMicros - firstAtMicros > this.writtenMicros;
       return shown.isSilent || changedAtMicros > firstAtMicros || isOld;
     });
   }

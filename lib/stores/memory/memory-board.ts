@@ -1,5 +1,11 @@
 import { type Clock } from '../../common/clock.js';
-import { markedText, type BoardEntry, type BoardStore, type MarkedText } from '../board-store.js';
+import {
+  markedText,
+  type BoardEntry,
+  type BoardNews,
+  type BoardStore,
+  type MarkedText,
+} from '../board-store.js';
 
 /** The board of a process by itself. */
 export class MemoryBoard implements BoardStore {
@@ -10,9 +16,10 @@ export class MemoryBoard implements BoardStore {
 
   constructor(private readonly clock: Pick<Clock, 'now'>) {}
 
-  write(node: string, text: string, ttlMs: number): Promise<void> {
+  async write(node: string, text: string, ttlMs: number): Promise<BoardNews> {
     this.members.add(node);
-    return this.set(`node:${node}`, text, ttlMs);
+    await this.set(`node:${node}`, text, ttlMs);
+    return { isWatched: (await this.get('watch')) !== undefined, isLedByAnother: false };
   }
 
   remove(node: string): Promise<void> {

@@ -2,7 +2,13 @@ import type { Cluster, Redis } from 'ioredis';
 import { later, type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import { newIncarnation } from '../../common/ids.js';
-import { markedText, type BoardEntry, type BoardStore, type MarkedText } from '../board-store.js';
+import {
+  markedText,
+  type BoardEntry,
+  type BoardNews,
+  type BoardStore,
+  type MarkedText,
+} from '../board-store.js';
 import { withTimeout } from './connection.js';
 import { RedisKeys, type BoardKeys } from './keys.js';
 import { connectionBeside } from './redis-shared-cache.js';
@@ -48,12 +54,23 @@ export class RedisBoard implements BoardStore {
     this.scripts = defineScripts(settings.client);
   }
 
-  async write(node: string, text: string, ttlMs: number): Promise<void> {
-    await this.set(undefined, text, ttlMs, this.names.boardOf(node));
+  async write(node: string, text: string, ttlMs: number): Promise<BoardNews> {
+    const asked = [this.keys.lead, this.keys.named('watch')];
+    // Together: waking Redis is most of what a node costs it. A script that asks to lead costs as much again.
+    const [told] = await Promise.all([
+      this.run((client) => client.mget(asked)),
+      this.set(undefined, text, ttlMs, this.names.boardOf(node)),
+    ]);
     const now = this.clock.now();
-    if (now - this.listedAt < LISTED_MICROS) return;
-    await this.run((client) => client.hset(this.keys.nodes, node, '1'));
-    this.listedAt = now;
+    if (now - this.listedAt >= LISTED_MICROS) {
+      await this.run((client) => client.hset(this.keys.nodes, node, '1'));
+      this.listedAt = now;
+    }
+    const [leader, watch] = Array.isArray(told) ? told.map(textOf) : [];
+    return {
+      isWatched: watch !== undefined,
+      isLedByAnother: leader !== undefined && leader !== this.mark,
+    };
   }
 
   async remove(node: string): Promise<void> {
