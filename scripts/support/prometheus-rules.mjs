@@ -2,8 +2,8 @@
 
 /** What PromQL cannot say, or says otherwise. */
 const DIFFERENCES = [
-  'qpsRise looks at 1 min instead of 10 s, which is less than two scrapes; a new level is the usual one as soon as the baseline has it.',
-  'What is usual goes on to be measured while an alert fires, and after a start a short time counts as much as a long one.',
+  'qpsRise looks at 1 min instead of 10 s, which is less than two scrapes; after a start it waits for all of its baseline; a new level is the usual one as soon as the baseline has it.',
+  'What is usual goes on to be measured while an alert fires, and of p99Rise and denialRise, after a start, a short time counts as much as a long one.',
   'An alert is over once its expression was false for hold; there is no 0.8 of the threshold in between.',
   'slowCalls is not there: what is slow is set for each resource. peak is not: it looks at a week. nodeSilent is not: what is not scraped is `up == 0`. Neither are new usual and mute.',
   'All requests of a job are one series; only breakers and falls are by resource.',
@@ -69,8 +69,13 @@ const EXPRESSIONS = {
   qpsRise({ factor, baselineMs, minRate, evaluations, everyMs }) {
     const window = `${LEAST_WINDOW_S}s`;
     const usual = requests(seconds(baselineMs), ` offset ${window}`);
+    // A rate is by the whole of its range, however little of that has samples: after a start it would be low.
+    const before = seconds(baselineMs + LEAST_WINDOW_S * 1000);
     return {
-      expr: `${requests(window)} > ${factor} * clamp_min(${usual}, ${minRate})`,
+      expr: all(
+        `${requests(window)} > ${factor} * clamp_min(${usual}, ${minRate})`,
+        sum(`weir_requests_total offset ${before}`),
+      ),
       forMs: (evaluations - 1) * everyMs,
       says: '{{ $value | humanize }} requests a second, more than usual',
     };
