@@ -1,4 +1,9 @@
-import { type ExecutionContext, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import {
+  RequestMethod,
+  type ExecutionContext,
+  type OnApplicationShutdown,
+  type Provider,
+} from '@nestjs/common';
 import { ApplicationConfig, ModuleRef } from '@nestjs/core';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { newNodeId } from '../common/ids.js';
@@ -62,7 +67,7 @@ export class DegradeParts implements OnApplicationShutdown {
     private readonly options: DegradationModuleOptions,
     private readonly table: RouteTable,
     private readonly modules: ModuleRef,
-    private readonly explorer: Pick<HandlerExplorer, 'pathsOf'>,
+    private readonly explorer: Pick<HandlerExplorer, 'handlers' | 'pathsOf'>,
     private readonly log: DegradationLog,
     private readonly protection: Pick<Protection, 'on'>,
     private readonly config?: ApplicationConfig,
@@ -141,6 +146,11 @@ export class DegradeParts implements OnApplicationShutdown {
         log.unnamedCaller(route);
       },
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
+      pathsBeside: (isLeftOut) =>
+        [...this.explorer.handlers()]
+          .filter(({ type, handler }) => !isLeftOut(type, handler))
+          .flatMap(({ type, handler }) => this.explorer.pathsOf(type, handler))
+          .filter(({ method }) => method === RequestMethod.GET || method === RequestMethod.ALL),
       pathConfig: this.config,
       refused: log.refused,
       hidden: log.hiddenError,

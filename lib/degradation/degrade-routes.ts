@@ -18,7 +18,7 @@ import {
   type RouteAnswersParts,
 } from './route-answers.js';
 import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
-import { addressesOf, type PathConfig } from './warm-addresses.js';
+import { addressesOf, patternOf, type PathConfig } from './warm-addresses.js';
 
 export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
   readonly table: Pick<RouteTable, 'planOf'>;
@@ -32,6 +32,8 @@ export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
   readonly unnamed: (route: string) => void;
   /** The paths of HTTP under which a handler is served. */
   readonly pathsOf: (type: Class, handler: Handler) => readonly ServedPath[];
+  /** The paths of all handlers of GET but of these. */
+  readonly pathsBeside: (isLeftOut: (type: Class, handler: Handler) => boolean) => ServedPath[];
   /** Undefined where nothing is served over HTTP. */
   readonly pathConfig?: PathConfig | undefined;
   /** The decorator stands on the class and on the method. */
@@ -60,6 +62,9 @@ export class DegradeRoutes {
   private keptQuestions: KeptQuestions | undefined;
   private queues: DeadlineQueues | undefined;
   private usual: DefaultDeadlines | undefined;
+  /** Of GET, whose answers are also in a cache that processes share. */
+  private readonly shared: ServedPath[] = [];
+  private patterns: { readonly shared: RegExp; readonly others: RegExp } | undefined;
 
   /** An application without `@Degrade` needs none of the parts: they are made for the first route. */
   constructor(
@@ -70,6 +75,16 @@ export class DegradeRoutes {
   /** For the line, which asks before it knows the route. */
   get kept(): KeptQuestions {
     return (this.keptQuestions ??= new KeptQuestions());
+  }
+
+  /**
+   * Whether another process may have kept the answer to a GET, as far as its address says. For the line as well: an
+   * address that a handler without `@Degrade` may have is none, since that one would run.
+   */
+  mayBeElsewhere(address: string): boolean {
+    if (this.shared.length === 0) return false;
+    this.patterns ??= this.patternsOf(this.parts());
+    return this.patterns.shared.test(address) && !this.patterns.others.test(address);
   }
 
   /** Undefined for a handler that has no other answer than its own. */
@@ -105,6 +120,11 @@ export class DegradeRoutes {
 
   close(): void {
     this.queues?.close();
+  }
+
+  private patternsOf({ pathsBeside, pathConfig }: DegradeRoutesParts) {
+    const others = pathsBeside((type, handler) => this.of(type, handler) !== undefined);
+    return { shared: patternOf(this.shared, pathConfig), others: patternOf(others, pathConfig) };
   }
 
   private make(type: Class, handler: Handler): DegradeRoute | undefined {
@@ -150,6 +170,9 @@ export class DegradeRoutes {
       isBoundTwice: parts.isBoundTwice(type, handler),
     });
     this.byId.set(id, route);
+    if (isStoreShared && place.verb === 'GET' && levels.usual.level1 !== false) {
+      this.shared.push(...paths);
+    }
     return route;
   }
 }

@@ -132,6 +132,7 @@ async function fromCaches(
   const deadline = route.clock.now() + route.reads.deadlineMs * 1000;
   const substitute = await route.substitute(context, transport, trigger, deadline);
   if (substitute === undefined) throw rejection();
+  route.answers.found(context, transport);
   transport.mark(context, substitute.mark);
   return of(substitute.value);
 }

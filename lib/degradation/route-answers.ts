@@ -66,6 +66,11 @@ export class RouteAnswers {
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
     if (!caches.store(this.levels, key, value)) return refused(this.route);
+    this.found(context, transport);
+  }
+
+  /** The caches have an answer to it. */
+  found(context: ExecutionContext, transport: Substitutes): void {
     this.parts.kept.add(() => [transport.fingerprintOf(context)]);
   }
 }

@@ -22,7 +22,7 @@ export function addressesOf(
   if (question.body !== undefined) return [];
   const search = searchOf(question.query ?? {});
   if (search === undefined) return [];
-  const prefix = (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
+  const prefix = prefixOf(config);
   const patterns =
     question.path === undefined
       ? paths.flatMap((path) => versioned(path, config))
@@ -35,8 +35,33 @@ export function addressesOf(
   });
 }
 
-function versioned({ path, version }: ServedPath, config: PathConfig | undefined): string[] {
+/** What callers write for any of the paths, with and without the prefix; more than that where a part of it is not known. */
+export function patternOf(paths: readonly ServedPath[], config: PathConfig | undefined): RegExp {
+  const sources = paths
+    .flatMap((path) => versioned(path, config))
+    .map((path) => path.replace(/\/$/, '').split('/').map(sourceOf).join('/'));
+  const prefix = prefixOf(config).split('/').map(escaped).join('/');
+  // None at all: nothing is like it.
+  return new RegExp(
+    `^(?:/${prefix})?(?:${sources.length > 0 ? sources.join('|') : '(?!)'})/?(?:\\?|$)`,
+    'i',
+  );
+}
+
+function sourceOf(segment: string): string {
+  if (PARAM.test(segment)) return '[^/?]+';
+  return PATTERN.test(segment) ? '.*' : escaped(segment);
+}
+
+const escaped = (text: string): string => text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&');
+
+const prefixOf = (config: PathConfig | undefined): string =>
+  (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
+
+function versioned(served: ServedPath, config: PathConfig | undefined): string[] {
+  const { path } = served;
   const versioning = config?.getVersioning();
+  const version = served.version ?? versioning?.defaultVersion;
   if (version === undefined || versioning?.type !== VersioningType.URI) return [path];
   const { prefix = 'v' } = versioning;
   return [version]

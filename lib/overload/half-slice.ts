@@ -24,6 +24,8 @@ export class HalfSlice {
   private gathered: Refused[] = [];
   private batch: Refused[] = [];
   private next = 0;
+  /** One that may have no answer was let in already. */
+  private isTrying = false;
   /** When the first of the batch had its turn. */
   private begunAt: number | undefined;
   /** When the one before had its turn, if it was answered. */
@@ -37,11 +39,17 @@ export class HalfSlice {
     private readonly soon: (task: () => void) => void,
   ) {}
 
+  /** Whether there is room for one that may have no answer: of those, one a turn, as it is for nothing where it has none. */
+  get canTry(): boolean {
+    return !this.isTrying;
+  }
+
   /** False where no time is left for one more. */
-  enter(one: Refused): boolean {
+  enter(one: Refused, isTried = false): boolean {
     const before = this.gathered.length;
     if (before >= MOST || (before >= FEW && before * this.per >= this.micros)) return false;
     this.gathered.push(one);
+    this.isTrying ||= isTried;
     if (before === 0) this.soon(this.begin);
     return true;
   }
@@ -53,6 +61,7 @@ export class HalfSlice {
   private readonly begin = (): void => {
     this.batch = this.gathered;
     this.gathered = [];
+    this.isTrying = false;
     this.next = 0;
     this.begunAt = this.runAt = undefined;
     for (let i = this.batch.length; i > 0; i--) this.soon(this.turn);

@@ -19,10 +19,12 @@ import {
   RateLimit,
   RateLimiter,
   RateLimitModule,
+  type OverloadInput,
 } from 'nestjs-weir';
 import { KeptQuestions } from '../../lib/degradation/route-answers.js';
-import { addressesOf, type PathConfig } from '../../lib/degradation/warm-addresses.js';
+import { addressesOf, patternOf, type PathConfig } from '../../lib/degradation/warm-addresses.js';
 import { HalfSlice, type Refused } from '../../lib/overload/half-slice.js';
+import { InProcessRedis } from '../../lib/testing/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
@@ -52,6 +54,12 @@ class Pages {
   @Get('quick')
   quick(): string {
     return 'quick';
+  }
+
+  @Get('products/new')
+  newest(): string {
+    calls.push('new');
+    return 'new';
   }
 
   @Get('products/:id')
@@ -84,6 +92,11 @@ class Pages {
   }
 }
 
+const POLICIES = {
+  offers: { rate: 100, key: 'global' },
+  early: { rate: 100, key: 'global', early: true },
+} as const;
+
 describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) => {
   let server: HttpApp;
   let clock: ManualClock;
@@ -106,10 +119,7 @@ describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) =>
     server = await startHttp(platform, {
       imports: [
         RateLimitModule.forRoot({
-          policies: {
-            offers: { rate: 100, key: 'global' },
-            early: { rate: 100, key: 'global', early: true },
-          },
+          policies: POLICIES,
           overload: { enabled: true, maxInFlight: 1, maxWaiting: 1 },
           clock,
         }),
@@ -191,6 +201,51 @@ describe.each(PLATFORMS)('a request that the line refuses, on %s', (platform) =>
   });
 });
 
+describe.each(PLATFORMS)('a request that the line refuses, of a fleet on %s', (platform) => {
+  it('gets the answer that another process has kept, and none of other routes', async () => {
+    [calls, ends] = [[], []];
+    const redis = new InProcessRedis();
+    const start = (nodeId: string, overload: OverloadInput): Promise<HttpApp> =>
+      startHttp(
+        platform,
+        {
+          imports: [
+            RateLimitModule.forRoot({
+              ...{ nodeId, overload, store: redis.store(), service: 'shop' },
+              policies: POLICIES,
+            }),
+          ],
+          controllers: [Pages],
+          providers: [Members],
+        },
+        (app) => void app.setGlobalPrefix('api'),
+      );
+    const other = await start('other', {});
+    const narrow = { enabled: true, maxInFlight: 1, maxWaiting: 1, target: '1h', interval: '2h' };
+    const own = await start('own', narrow as OverloadInput);
+    try {
+      const overload = own.app.get(Overload);
+      expect((await other.get('/api/products/9?color=red')).status).toBe(200);
+      await until(async () => (await other.get('/api/products/9?color=red')).ok);
+      void own.get('/api/hold');
+      await until(() => ends.length === 1);
+      void own.get('/api/quick');
+      await until(() => overload.stats().waiting === 1);
+      calls = [];
+      const answer = await own.get('/api/products/9?color=red');
+      expect([answer.status, await answer.json()]).toEqual([200, { id: '9' }]);
+      expect(answer.headers.get('x-degraded')).toContain('overload');
+      for (const path of ['/api/products/8', '/api/products/new', '/api/quick']) {
+        expect([path, (await own.get(path)).status]).toEqual([path, 503]);
+      }
+      expect(calls).toEqual([]);
+    } finally {
+      for (const end of ends) end();
+      await Promise.all([own.close(), other.close()]);
+    }
+  });
+});
+
 describe('the addresses of a question that nobody has put', () => {
   const configOf = (prefix: string, type?: VersioningType): PathConfig => ({
     getGlobalPrefix: () => prefix,
@@ -224,12 +279,50 @@ describe('the addresses of a question that nobody has put', () => {
       [[{ path: '/a' }, { path: '/b' }], { path: '/api/b version 2' }, configOf('api')],
       ['/api/b'],
     ],
+    [
+      'by the version that all have',
+      [
+        [{ path: '/a' }],
+        {},
+        {
+          getGlobalPrefix: () => '',
+          getVersioning: () => ({ type: VersioningType.URI, defaultVersion: '2' }),
+        },
+      ],
+      ['/v2/a'],
+    ],
     ['none of a parameter that is missing', [[{ path: '/:id' }], {}, undefined], []],
     ['none of a wildcard', [[{ path: '/files/*path' }], { params: { path: 'x' } }, undefined], []],
     ['none of a query of objects', [[{ path: '/a' }], { query: { q: { x: 1 } } }, undefined], []],
     ['none with a body', [[{ path: '/a' }], { body: 1 }, undefined], []],
   ])('are %s', (_, asked, addresses) => {
     expect(addressesOf(...asked)).toEqual(addresses);
+  });
+});
+
+describe('the pattern of paths', () => {
+  const config: PathConfig = {
+    getGlobalPrefix: () => 'api',
+    getVersioning: () => ({ type: VersioningType.URI, defaultVersion: '1' }),
+  };
+  const pattern = patternOf(
+    [{ path: '/shop.of/:id' }, { path: '/files/*path', version: '2' }, { path: '/' }],
+    config,
+  );
+
+  it.each([
+    ['/v1/shop.of/7', true],
+    ['/api/v1/shop.of/a%20b/?q=/x', true],
+    ['/api/v2/files/a/b/c', true],
+    ['/v1', true],
+    ['/shop.of/7', false],
+    ['/v1/shopxof/7', false],
+    ['/v1/shop.of/7/reviews', false],
+    ['/v1/shop.of/?x=1', false],
+    ['/other/v1/shop.of/7', false],
+  ])('knows of %s: %s', (address, isLike) => {
+    expect(pattern.test(address)).toBe(isLike);
+    expect(patternOf([], config).test(address)).toBe(false);
   });
 });
 
@@ -248,6 +341,23 @@ describe('the questions whose answers are kept', () => {
 });
 
 describe('half a slice', () => {
+  it('has room for one in a turn of which nobody knows whether it has an answer', () => {
+    const tasks: (() => void)[] = [];
+    const half = new HalfSlice(
+      () => 5000,
+      new ManualLoop().clock,
+      (task) => tasks.push(task),
+    );
+    let answered = 0;
+    const one: Refused = { answer: () => answered++, turnAway: () => {}, isGone: () => false };
+    for (let turn = 1; turn <= 2; turn++) {
+      expect([half.canTry, half.enter(one, true), half.canTry]).toEqual([true, true, false]);
+      expect(half.enter(one)).toBe(true);
+      for (let i = 0; i < 2; i++) for (const task of tasks.splice(0)) task();
+      expect(answered).toBe(2 * turn);
+    }
+  });
+
   it('is all that such answers have in a turn; the others are turned away', () => {
     const loop = new ManualLoop();
     const tasks: (() => void)[] = [];

@@ -51,7 +51,7 @@ export class LineServer {
     private readonly overload: Overload,
     private readonly log: Pick<OverloadLog, 'once'>,
     private readonly problemBase: string,
-    private readonly routes: Pick<DegradeRoutes, 'kept'>,
+    private readonly routes: Pick<DegradeRoutes, 'kept' | 'mayBeElsewhere'>,
     clock: Pick<Clock, 'now' | 'soon'>,
   ) {
     this.refusals = new Refusals(overload.settings, problemBase);
@@ -91,14 +91,17 @@ export class LineServer {
     this.refusals.send(request, response);
   }
 
-  /** Whether `@Degrade` had an answer for it. */
+  /** Whether `@Degrade` has an answer for it, here or maybe in another process. */
   private mayBeKept({ method, url = '' }: IncomingMessage): boolean {
-    return method === 'GET' && this.routes.kept.has(url);
+    if (method !== 'GET') return false;
+    const { routes, halfSlice } = this;
+    return routes.kept.has(url) || (halfSlice.canTry && routes.mayBeElsewhere(url));
   }
 
   /** True if it may still get the answer that `@Degrade` has kept for it. */
   takes(request: IncomingMessage, one: Refused): boolean {
-    return this.mayBeKept(request) && this.halfSlice.enter(one);
+    if (!this.mayBeKept(request)) return false;
+    return this.halfSlice.enter(one, !this.routes.kept.has(request.url!));
   }
 
   /** It goes its way to the interceptor of `@Degrade`, and no limit asks for it. */
