@@ -68,6 +68,7 @@ const GROUPS = {
     metrics: 'Metrics',
     fleet: 'The whole fleet',
     alerts: 'Alerts',
+    'alert-runbook': 'When an alert fires',
     capacity: 'Capacity',
     dashboard: 'Dashboard',
     testing: 'Testing',
