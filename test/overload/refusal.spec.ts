@@ -42,9 +42,9 @@ async function refusalsBy(Response: typeof ServerResponse): Promise<Refused> {
     const socket = response.socket as Socket;
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
     let count = 0;
-    socket.write = ((...args: unknown[]) => (count++, write(...args))) as Socket['write'];
+    socket.write = (...args: unknown[]) => (count++, write(...args));
     refusals.send(request, response);
-    socket.write = write as Socket['write'];
+    socket.write = write;
     writes.push(count);
     isOneText.push((response as unknown as { _header: string })._header.includes('OVERLOADED'));
   });
@@ -82,7 +82,7 @@ describe('a refusal', () => {
   });
 
   it('says the same where Node keeps its head elsewhere', async () => {
-    const { texts, isOneText } = await refusalsBy(HeadElsewhere as typeof ServerResponse);
+    const { texts, isOneText } = await refusalsBy(HeadElsewhere);
     expect(isOneText).toEqual([false, false, false, false, false]);
     expect(texts).toEqual((await refusalsBy(ServerResponse)).texts);
   });
