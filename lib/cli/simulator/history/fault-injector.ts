@@ -15,6 +15,8 @@ export interface Stage {
   start(slot: number): void;
   /** The store forgets, or its clock jumps; so much of what happened was not replicated. */
   lost(lagSeconds: number): void;
+  /** A process stands still for so long. */
+  stalled(process: SimulatedProcess, forSeconds: number): void;
   /** Answers are late by up to so much. */
   late(seconds: number): void;
 }
@@ -102,11 +104,17 @@ export class FaultInjector {
         this.stage.lost(0);
         return server.stepClock(event.ms);
       case 'stall':
-        return slots[event.process]?.stall(event.forMs);
+        return this.stall(slots[event.process], event.forMs);
       case 'crash':
       case 'leave':
         return this.replace(event.process, event.kind, event.backAfterMs);
     }
+  }
+
+  private stall(process: SimulatedProcess | undefined, forMs: number): void {
+    if (process === undefined) return;
+    process.stall(forMs);
+    this.stage.stalled(process, forMs / 1000);
   }
 
   private pause(forMs: number): void {

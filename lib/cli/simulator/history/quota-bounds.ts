@@ -131,6 +131,14 @@ export class QuotaBounds {
     share.last = second + CHARGED_WITHIN_SECONDS;
   }
 
+  /** A process reports nothing while it stands still, and what it has yet to report is charged after that. */
+  stalled(process: string, second: number, untilSecond: number): void {
+    for (const [name, share] of this.shares) {
+      if (!name.startsWith(`${process} `) || share.last <= second) continue;
+      share.last = Math.max(share.last, untilSecond + CHARGED_WITHIN_SECONDS);
+    }
+  }
+
   /** A process without the store denies only what its share does not hold. */
   denied(process: string, app: string, cost: number, second: number): string | undefined {
     const { level } = this.shareOf(process, app, second);

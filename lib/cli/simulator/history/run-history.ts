@@ -170,6 +170,11 @@ export class HistoryRun implements Observer, Stage {
     this.quota?.lose(lagSeconds);
   }
 
+  stalled({ view }: SimulatedProcess, forSeconds: number): void {
+    const now = this.time.seconds();
+    this.quota?.stalled(view.name, now, now + forSeconds);
+  }
+
   late(seconds: number): void {
     for (const bounds of this.policies) bounds.late(seconds);
   }
