@@ -11,7 +11,7 @@ import { AppController } from './app.controller.js';
           type: 'redis',
           url: process.env.REDIS_URL,
           // All of it runs on one machine, which is slow to answer when it is busy.
-          decisionTimeout: '200ms',
+          decisionTimeout: '1s',
         },
         quota: {
           cluster: { capacity: 100 },

@@ -55,7 +55,7 @@ async function takeTour([first, second, third]: readonly string[], tour: Tour): 
   tour.scene(`Each of three processes is asked ${ASKED_PER_SECOND} times a second`);
   const admitted = processes.map(() => Array<number>(SECONDS + 1).fill(0));
   const startedMs = performance.now();
-  await paced(startedMs, async () => {
+  await paced(async () => {
     await Promise.all(
       processes.map(async ({ address }, n) => {
         const { ok } = await fetch(`${address}/work`);
@@ -91,8 +91,9 @@ async function takeTour([first, second, third]: readonly string[], tour: Tour): 
     tour.see(
       `${app}: ${guaranteed} a second for sure, ${burst} at most`,
       `${perSecond(count, seconds)} a second`,
-      // Less one second for what is leased; and after a rest one second more.
-      count >= guaranteed * (seconds - 1) && count <= burst * (seconds + 1),
+      // Less one second for what is leased; and after a rest one second more. A busy machine answers later,
+      // and nobody asks for more meanwhile.
+      count >= guaranteed * (SECONDS - 1) && count <= burst * (seconds + 1),
     );
   }
   tour.see(
@@ -104,12 +105,19 @@ async function takeTour([first, second, third]: readonly string[], tour: Tour): 
 
 const perSecond = (count: number, seconds: number): string => (count / seconds).toFixed(0);
 
+/** A machine that had no time for longer than this makes up for no more. */
+const LONGEST_BACKLOG_SECONDS = 0.05;
+
 /** Asks at a steady pace, whether there are answers or not; resolves when all are there. */
-async function paced(startedMs: number, ask: () => Promise<void>): Promise<void> {
+async function paced(ask: () => Promise<void>): Promise<void> {
   const underWay: Promise<void>[] = [];
+  let lastMs = performance.now();
+  let elapsed = 0;
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
-      const elapsed = (performance.now() - startedMs) / 1000;
+      const nowMs = performance.now();
+      elapsed += Math.min((nowMs - lastMs) / 1000, LONGEST_BACKLOG_SECONDS);
+      lastMs = nowMs;
       const due = Math.min(elapsed, SECONDS) * ASKED_PER_SECOND;
       while (underWay.length < due) underWay.push(ask());
       if (elapsed < SECONDS) return;

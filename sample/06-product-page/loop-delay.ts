@@ -21,7 +21,8 @@ export class LoopDelay {
   private readonly waits = createHistogram();
   private readonly monitor = monitorEventLoopDelay({ resolution: EVERY_MS });
   private timer: NodeJS.Timeout | undefined;
-  private dueAt = 0;
+  private dueAt = Infinity;
+  private lostMs = 0;
 
   begin(): void {
     this.monitor.enable();
@@ -31,7 +32,13 @@ export class LoopDelay {
 
   end(): void {
     clearInterval(this.timer);
+    this.dueAt = Infinity;
     this.monitor.disable();
+  }
+
+  /** How long it has stood still so far, all in all: between two moments it is what nobody could use. */
+  lostBy(now: number): number {
+    return this.lostMs + Math.max(0, now - this.dueAt);
   }
 
   /** What somebody would have had to wait. */
@@ -48,6 +55,7 @@ export class LoopDelay {
     const now = performance.now();
     // Who had come just then waited for all of it, who came later for less.
     let lateMs = Math.max(0, now - this.dueAt);
+    this.lostMs += lateMs;
     do {
       this.waits.record(nanosOf(lateMs));
       lateMs -= EVERY_MS;

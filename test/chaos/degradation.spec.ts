@@ -106,10 +106,11 @@ describe('the product page under load, when everything goes wrong', () => {
     expect(seen.filter(isOthers).map(brief)).toEqual([]);
     expect(new Set(seen.map(({ level }) => level))).toEqual(new Set([0, 1, 2, 3, 4]));
 
-    // From when the server has a request. What callers see is noted: Node accepts one connection in each
-    // turn of its loop, so on a busy machine new ones wait longer than any turn takes.
+    // From when the server has a request, and of each only the time in which its loop came round: while a
+    // busy machine has no time for the server no timer of it ends. What callers see is noted: Node accepts
+    // one connection in each turn of its loop, so new ones wait longer than any turn takes.
     expect(vitals.answers.count).toBe(seen.length);
-    expect(vitals.answers.p999Ms).toBeLessThanOrEqual(deadlineMs + vitals.loopDelay.p999Ms);
+    expect(vitals.answersInLoop.maxMs).toBeLessThanOrEqual(deadlineMs);
 
     expect(recovery.recovered).toBeGreaterThanOrEqual(3);
     expect(recovery.stages.map(({ percent }) => percent)).toEqual([10, 30, 50, 100]);

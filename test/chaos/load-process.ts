@@ -10,6 +10,7 @@ import {
   type Order,
   type ProcessSetup,
   type Report,
+  type Standstill,
   type Stream,
   type Totals,
 } from './process/protocol.js';
@@ -24,6 +25,7 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
   readonly happenings: (Happening & { readonly atMicros: number })[] = [];
   /** Of each report, the part of its requests that was decided before the call returned. */
   readonly localShares: number[] = [];
+  readonly standstills: Standstill[] = [];
   /** All that it admitted before is known here. */
   upToMicros = 0;
   private readonly apps: readonly string[];
@@ -100,6 +102,7 @@ export class LoadProcess extends ObedientProcess<Order, Report> {
         return;
       case 'progress':
         this.upToMicros = report.upToMicros;
+        this.standstills.push(...report.standstills);
         this.admissions.push(...admissionsOf(report.admissions, this.apps));
         if (report.asked > 0) this.localShares.push(report.atOnce / report.asked);
         return;

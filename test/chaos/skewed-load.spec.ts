@@ -1,13 +1,15 @@
 import { Redis } from 'ioredis';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
-import { usualRate } from './admissions.js';
 import { expectAllAnswered, expectSwitchesOnce, expectWithinBound } from './expectations.js';
 import { CAPACITY, Fleet, QUOTA } from './fleet.js';
 import { viewLedger } from './ledger-view.js';
 import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
-import { sharedMicros } from './process/protocol.js';
+
+/** Of the capacity. */
+const LEAST_USED = 0.9;
+const LEAST_USED_BY_TWINS = 0.8;
 
 /**
  * The part of the requests decided in process, in the middle one of all reports: a process that lost the
@@ -44,22 +46,20 @@ describe('four processes that share one quota', () => {
       ]),
     );
     await fleet.goOn(0.5);
-    const from = sharedMicros();
-    await fleet.goOn(3);
-    const to = sharedMicros();
+    await fleet.goOn(1);
+    const used = (await fleet.rateOf(LEAST_USED * CAPACITY)) / CAPACITY;
     const totals = await fleet.close();
 
     expectWithinBound(fleet.admissions);
     expectAllAnswered(totals);
     expectSwitchesOnce(fleet.processes, ['shop', 'search']);
-    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     const local = usualShare(fleet.processes);
     note({
       used,
       local,
       waits: totals.map((one) => one.longestWaitMicros),
     });
-    expect(used).toBeGreaterThanOrEqual(0.9);
+    expect(used).toBeGreaterThanOrEqual(LEAST_USED);
     expect(local).toBeGreaterThanOrEqual(0.95);
     expect(await viewLedger(client)).toMatchObject({ outstanding: 0, nodes: 0, lowest: 0 });
   });
@@ -72,18 +72,15 @@ describe('four processes that share one quota', () => {
     ]);
     for (const twin of twins) twin.offer({ app: 'shop', perSecond: CAPACITY });
     await fleet.goOn(0.5);
-    const from = sharedMicros();
-    await fleet.goOn(1.5);
-    const to = sharedMicros();
+    const used = (await fleet.rateOf(LEAST_USED_BY_TWINS * CAPACITY)) / CAPACITY;
     expect(await viewLedger(client)).toMatchObject({ nodes: 2, epoch: 1 });
     const totals = await fleet.close();
 
     expectWithinBound(fleet.admissions);
     expectAllAnswered(totals);
-    const used = usualRate(fleet.admissions, from, to) / CAPACITY;
     note({ used, twins: twins.map((one) => one.admissions.length) });
     for (const twin of twins) expect(twin.admissions.length).toBeGreaterThan(500);
-    expect(used).toBeGreaterThanOrEqual(0.8);
+    expect(used).toBeGreaterThanOrEqual(LEAST_USED_BY_TWINS);
   });
 
   it('give back all they hold when they stop, while the others go on', async () => {

@@ -15,6 +15,8 @@ const MAIN = join(root, 'build/bench/support/overload/server-main.js');
 /** More than two seconds of work of 4 ms each, all of which wait when the server goes on. */
 const CALLERS = 600;
 const STOP_MS = 2000;
+/** All of it until everybody has an answer; to serve them would take 2,400. */
+const MOST_WORK_MS = 1000;
 /** The longest wait of the line, and how many answers fit into it. */
 const INTERVAL_MS = 200;
 const ANSWERS_IN_INTERVAL = INTERVAL_MS / 4;
@@ -63,9 +65,17 @@ describe('a server with the line that stood still for two seconds under load', (
     const child = spawnOwned(process.execPath, [MAIN], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
-    const replied = once(child, 'message') as Promise<[OverloadReply]>;
-    child.send({ serve: { platform: 'fastify', law: 'line' } } satisfies OverloadRequest);
-    const [reply] = await replied;
+    const order = async (request: OverloadRequest): Promise<OverloadReply> => {
+      const replied = once(child, 'message') as Promise<[OverloadReply]>;
+      child.send(request);
+      return (await replied)[0];
+    };
+    const cpuMs = async (): Promise<number> => {
+      const usage = await order('usage');
+      if (!('cpuMicros' in usage)) throw new Error(JSON.stringify(usage));
+      return usage.cpuMicros / 1000;
+    };
+    const reply = await order({ serve: { platform: 'fastify', law: 'line' } });
     if (!('url' in reply)) throw new Error(JSON.stringify(reply));
     const callers = await Promise.all(Array.from({ length: CALLERS }, () => Caller.at(reply.url)));
     // Twice what it can serve, so that it stands when it is stopped.
@@ -73,6 +83,7 @@ describe('a server with the line that stood still for two seconds under load', (
       callers[i]!.ask(TIERS[i % TIERS.length]!);
       await pause(2);
     }
+    const usedBefore = await cpuMs();
     child.kill('SIGSTOP');
     const asked = callers.filter(({ isWaiting }) => !isWaiting);
     for (const [i, one] of asked.entries()) one.ask(TIERS[i % TIERS.length]!);
@@ -80,15 +91,17 @@ describe('a server with the line that stood still for two seconds under load', (
     child.kill('SIGCONT');
     const goesOnAt = performance.now();
     await until(() => callers.every(({ isWaiting }) => !isWaiting));
-    const answeredMs = callers.map(({ answeredAt }) => answeredAt - goesOnAt).sort((a, b) => a - b);
+    const usedMs = (await cpuMs()) - usedBefore;
+    const lastMs = Math.max(...callers.map(({ answeredAt }) => answeredAt - goesOnAt));
     const served = asked.filter(({ status }) => status === '200');
     const refused = asked.filter(({ status }) => status === '503');
-    note({ asked: asked.length, served: served.length, lastMs: answeredMs.at(-1) });
+    note({ asked: asked.length, served: served.length, lastMs, usedMs });
     expect(asked.length).toBeGreaterThan(CALLERS / 2);
     expect(served.length + refused.length).toBe(asked.length);
     // The line's own wait, one slice, and what it was at when it was stopped; without it all were served.
     expect(served.length).toBeLessThanOrEqual(ANSWERS_IN_INTERVAL + 20);
-    expect(answeredMs.at(-1)).toBeLessThan(1000);
+    // By its own work and not by the clock: a busy machine lets it work later.
+    expect(usedMs).toBeLessThan(MOST_WORK_MS);
     // It is itself again.
     const after = callers.slice(0, 20);
     for (const one of after) {

@@ -10,6 +10,7 @@ import {
   type Stream,
 } from './protocol.js';
 import { Recorder } from './recorder.js';
+import { StandstillWatch } from './standstill.js';
 import { unsettleWallClock } from './wall-clock.js';
 
 const REPORT_EVERY_MS = 20;
@@ -20,6 +21,7 @@ class FleetProcess {
   private readonly recorder: Recorder;
   private readonly load: PacedLoad;
   private readonly reporting: NodeJS.Timeout;
+  private readonly standstill = new StandstillWatch();
 
   constructor(private readonly setup: ProcessSetup) {
     const { quota, policies, store, nodeId, wallClockStepsMs } = setup;
@@ -67,8 +69,9 @@ class FleetProcess {
   }
 
   private report(): void {
+    const standstills = this.standstill.take();
     const upToMicros = sharedMicros();
-    tell({ report: 'progress', upToMicros, ...this.recorder.takeLot() });
+    tell({ report: 'progress', upToMicros, standstills, ...this.recorder.takeLot() });
   }
 }
 

@@ -57,6 +57,12 @@ export interface Totals {
   strays: string[];
 }
 
+/** For so long, up to an instant, nothing ran in a process. */
+export interface Standstill {
+  readonly toMicros: number;
+  readonly micros: number;
+}
+
 export type Report =
   | { readonly report: 'opened' }
   /** All that was admitted up to `upToMicros` and has not been reported before. */
@@ -67,6 +73,7 @@ export type Report =
       /** Of the requests since the last report. */
       readonly asked: number;
       readonly atOnce: number;
+      readonly standstills: readonly Standstill[];
     }
   | { readonly report: 'happening'; readonly atMicros: number; readonly happening: Happening }
   | { readonly report: 'closed'; readonly totals: Totals }
