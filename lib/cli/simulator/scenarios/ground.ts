@@ -102,7 +102,7 @@ export function tokensPerNode({ figures, horizonSeconds, cost, nodes }: Ground):
 }
 
 /** Tokens per second that all apps together can have for long. */
-function reachOf({ cluster, apps }: QuotaFigures): number {
+export function reachOf({ cluster, apps }: QuotaFigures): number {
   const sum = apps.reduce((total, app) => total + reachOfApp(app), 0);
   return Math.min(cluster!.capacity, sum);
 }

@@ -2,6 +2,8 @@ import { type Ground } from './ground.js';
 
 /** The most that is promised of local decisions, however many tokens there are. */
 const MOST_LOCAL = 0.95;
+/** About what a run lasts. */
+const RUN_SECONDS = 10;
 /** Apps with fewer requests per node and horizon than this are left to the store, one by one. */
 const REQUESTS_FOR_STOCK = 1.5;
 /** Requests per second that each app should have on each node, or tokens lie idle in too many places. */
@@ -43,8 +45,13 @@ export function localBar(ground: Ground, moved = 0): number | undefined {
       );
     }),
   );
-  const waiting = ground.isOwn ? 0 : moved;
-  return promised > waiting ? promised - waiting : undefined;
+  const lost = ground.isOwn ? 0 : moved + chanceOf(promised, all * RUN_SECONDS);
+  return promised > lost ? promised - lost : undefined;
+}
+
+/** By how much a part of so many requests may be off, by twice the standard deviation: much only where they are few. */
+function chanceOf(part: number, requests: number): number {
+  return 2 * Math.sqrt((part * (1 - part)) / requests);
 }
 
 /**
