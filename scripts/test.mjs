@@ -12,7 +12,8 @@ import { ensureChromium, ensureLuacheck, ensureRedisServer } from './support/too
 /** Fleets of processes under load, of which figures are checked: they have the machine to themselves. */
 const ALONE = ['test/chaos/', 'test/config/five-processes'];
 
-const WORKERS = Math.min(availableParallelism(), 4);
+/** One more than there are cores: many tests wait for servers and processes that they have started. */
+const WORKERS = Math.min(availableParallelism(), 4) + 1;
 
 const EVERYTHING = [
   {
@@ -47,8 +48,8 @@ await main(async () => {
         ),
       ),
       step('lint', async () => mustPass(await runNode(['scripts/lint.mjs'], { env }))),
+      ensureRunnables(),
     ]);
-    await ensureRunnables();
   }
   const dir = mkdtempSync(join(tmpdir(), 'nestjs-weir-test-'));
   try {

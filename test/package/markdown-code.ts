@@ -1,43 +1,42 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
+import { transform } from '@swc/core';
 import { root } from '../setup/ensure-built.js';
+import { runToEnd } from '../setup/run-to-end.js';
 
-const options = compilerOptions();
-/** Declarations of the library and of others, which are the same for every program. */
-const parsed = new Map<string, ts.SourceFile | undefined>();
+const COMPILER = join(root, 'node_modules/typescript-native/bin/tsc');
 
-/** Checks codes as if each were a file of that name in the root. */
-export function typeErrors(files: ReadonlyMap<string, string>): string[] {
-  const codes = new Map([...files].map(([name, code]) => [join(root, name), code]));
-  const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => codes.has(path) || fileExists(path);
-  host.readFile = (path) => codes.get(path) ?? readFile(path);
-  host.getSourceFile = (path, ...rest) => {
-    const code = codes.get(path);
-    if (code === undefined) {
-      if (!parsed.has(path)) parsed.set(path, getSourceFile(path, ...rest));
-      return parsed.get(path);
-    }
-    return ts.createSourceFile(path, code, rest[0], true);
-  };
-  const program = ts.createProgram([...codes.keys()], options, host);
-  return [...codes.keys()].flatMap((path) =>
-    ts.getPreEmitDiagnostics(program, program.getSourceFile(path)).map((diagnostic) => {
-      const text = ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n');
-      return `${path.slice(root.length + 1)}: ${text}`;
-    }),
-  );
+/** Checks codes as if each were a file of that name in the repository, where the package finds itself by name. */
+export async function typeErrors(files: ReadonlyMap<string, string>): Promise<string[]> {
+  mkdirSync(join(root, 'build'), { recursive: true });
+  const dir = mkdtempSync(join(root, 'build', 'blocks-'));
+  try {
+    for (const [name, code] of files) writeFileSync(join(dir, name), code);
+    const config = {
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { rootDir: '.', paths: {} },
+      include: ['*.ts'],
+    };
+    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
+    const { output } = await runToEnd(process.execPath, [COMPILER, '--pretty', 'false'], {
+      cwd: dir,
+    });
+    // What is indented goes on with the error above.
+    return output.split(/\n(?! )/).filter((error) => error !== '');
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }
 
-export function toJavaScript(code: string): string {
-  const esm = { ...options, module: ts.ModuleKind.ESNext, sourceMap: false, noEmit: false };
-  return ts.transpileModule(code, { compilerOptions: esm }).outputText;
-}
-
-function compilerOptions(): ts.CompilerOptions {
-  const file = join(root, 'tsconfig.json');
-  const { config } = ts.readConfigFile(file, (path) => ts.sys.readFile(path)) as { config: object };
-  const parsed = ts.parseJsonConfigFileContent({ ...config, files: [], include: [] }, ts.sys, root);
-  return parsed.options;
+export async function toJavaScript(code: string): Promise<string> {
+  const { code: script } = await transform(code, {
+    swcrc: false,
+    jsc: {
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+      target: 'es2022',
+    },
+    module: { type: 'es6' },
+  });
+  return script;
 }

@@ -88,10 +88,10 @@ for (const blockDuration of [5_000, ttl, 15_000, 0]) {
 }
 `;
 
-const runCode = (code: string) =>
+const runCode = async (code: string) =>
   runToEnd(process.execPath, ['--input-type=module', '-'], {
     cwd: root,
-    input: toJavaScript(code),
+    input: await toJavaScript(code),
   });
 const run = (code: string) => runCode(code + MAIN);
 

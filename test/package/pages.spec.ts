@@ -59,9 +59,9 @@ beforeAll(async () => {
   // What a block declares for the whole program would hold for all others.
   const declares = ([, code]: readonly [string, string]): boolean =>
     code.includes('declare module');
-  errors = typeErrors(new Map(files.filter(declares)));
+  errors = await typeErrors(new Map(files.filter(declares)));
   errors.push(
-    ...typeErrors(
+    ...(await typeErrors(
       new Map([
         ...files.filter((file) => !declares(file)),
         ...ENTRIES.map((entry) => {
@@ -72,7 +72,7 @@ beforeAll(async () => {
           ] as const;
         }),
       ]),
-    ),
+    )),
   );
 }, BUILD_TIMEOUT_MS);
 afterAll(stopAll);
@@ -125,7 +125,7 @@ describe('the code in README and docs', () => {
       const { code: exitCode, ...written } = await runToEnd(
         process.execPath,
         ['--input-type=module', '-'],
-        { cwd: root, env: { REDIS_URL: redis.url }, input: toJavaScript(code) },
+        { cwd: root, env: { REDIS_URL: redis.url }, input: await toJavaScript(code) },
       );
       expect({ exitCode, stdout: written.stdout, stderr: written.stderr }).toEqual({
         exitCode: 0,
