@@ -1,7 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { Module } from '@nestjs/common';
-import { Overload, RateLimitConfig, RateLimitModule } from 'nestjs-weir';
+import { Controller, Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { MessagePattern } from '@nestjs/microservices';
+import { Overload, RateLimit, RateLimitConfig, RateLimitModule } from 'nestjs-weir';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
 import { Warnings } from '../support/nest/warnings.js';
 import { until } from '../support/until.js';
@@ -129,5 +131,32 @@ describe('the line of Fastify', () => {
     second.close();
     second.closeAllConnections();
     await close();
+  });
+});
+
+describe('the line of an application without a server', () => {
+  it('says once that there is nothing to stand at', async () => {
+    class Calls {
+      @MessagePattern('call')
+      @RateLimit({ rate: 10, key: 'global' })
+      call(): string {
+        return 'done';
+      }
+    }
+    Controller()(Calls);
+    const told = async (controllers: Type[]): Promise<number> => {
+      const warnings = new Warnings();
+      warnings.start();
+      class AppModule {}
+      Module({ imports: [RateLimitModule.forRoot({ overload: { enabled: true } })], controllers })(
+        AppModule,
+      );
+      const app = await NestFactory.createApplicationContext(AppModule);
+      await app.get(RateLimitConfig).update({ overload: { retryAfter: '2s' } }, { by: 'test' });
+      await app.close();
+      warnings.stop();
+      return warnings.texts.filter((text) => text.includes('neither a server of HTTP')).length;
+    };
+    expect([await told([]), await told([Calls])]).toEqual([1, 0]);
   });
 });

@@ -160,6 +160,46 @@ describe('the board in Redis', () => {
     expect(told.filter(({ rule }) => rule === 'breakerOpen')).toHaveLength(1);
   });
 
+  it('has a leader and all figures again after Redis has lost everything', async () => {
+    const server = await startRedis();
+    const clock = new ManualClock(0);
+    const fleets = await Promise.all(
+      ['a', 'b'].map(async (nodeId) => {
+        const counts = noCounts();
+        const fleet = new Fleet({
+          ...{ nodeId, board: boardOn(await ready(new Redis(server.url)), clock), clock },
+          ...{ maxSeries: 100, nodes: () => 2, isAlarmed: () => false, about: nothingElse },
+          ...{ useSalt: () => {}, failed: () => {} },
+          snapshot: () => {
+            const total = { kind: 'total', name: '', counts: { ...counts } } as const;
+            return snapshot(nodeId, [{ ...total, times: undefined }]);
+          },
+        });
+        return { fleet, counts };
+      }),
+    );
+    const turn = async (): Promise<void> => {
+      clock.advance(1000);
+      for (const { fleet, counts } of fleets) {
+        counts.count += 10;
+        fleet.tick(clock.now());
+        await fleet.settled();
+      }
+    };
+    const rate = async (): Promise<number | undefined> => {
+      await turn();
+      const state = await fleets[0]!.fleet.state();
+      return state?.nodeCount === 2 ? Math.round(state.series[0]!.rate) : undefined;
+    };
+    const whole = { what: 'figures of both', intervalMs: 5 };
+    await until(async () => (await rate()) === 20, whole);
+    await server.restart();
+    await until(() => clients.every(({ status }) => status === 'ready'), { what: 'connections' });
+    for (let second = 0; second < 60; second++) await turn();
+    await until(async () => (await rate()) === 20, whole);
+    expect(fleets.filter(({ fleet }) => fleet.isLeading)).toHaveLength(1);
+  });
+
   async function connectionTo(
     kind: 'server' | 'cluster' | 'server in process',
   ): Promise<() => Client> {
