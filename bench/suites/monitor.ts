@@ -34,7 +34,9 @@ const CONTESTANTS: Contestants = [
 ];
 
 const MOST_TICK_MS = 2;
+/** The bar is of as many series as a process may have; not every one of them has a line. */
 const MOST_SCRAPE_MS = 15;
+const MOST_LINES = 2000;
 const MOST_GROWTH_BYTES = 2 ** 20;
 
 const NODES = 1000;
@@ -119,8 +121,8 @@ async function figures({ progress }: SuiteContext): Promise<Part> {
     bars: [
       atMost(`${ofTick} ≤ ${MOST_TICK_MS} ms CPU, median`, median(tick['ms']!), MOST_TICK_MS),
       atMost(
-        `${ofScrape} ≤ ${MOST_SCRAPE_MS} ms CPU, median`,
-        median(scrape['ms']!),
+        `${ofScrape} ≤ ${MOST_SCRAPE_MS} ms CPU, median, as of ${MOST_LINES.toLocaleString('en')} lines`,
+        (median(scrape['ms']!) * MOST_LINES) / lines,
         MOST_SCRAPE_MS,
       ),
       below('memory of minute 10 less that of minute 2 < 1 MB', growth, MOST_GROWTH_BYTES),
