@@ -177,6 +177,8 @@ async function fleet({ progress }: SuiteContext): Promise<Part> {
         row('leader', 'p99 of its turns, ms', led),
         row('no leader', 'p99 of its turns, ms', alone),
         row('Redis', '% of a core', [part * 100]),
+        row('Redis', '% of a core, in commands', [(usage.commandMicros / wallMicros) * 100]),
+        row('Redis', 'commands a second', [(usage.commands / wallMicros) * 1e6]),
         row('Redis', 'MB', [bytes / 2 ** 20]),
       ],
       bars: [

@@ -6,6 +6,8 @@ export interface RedisUsage {
   readonly cpuMicros: number;
   /** As Redis counts them: the call of a script, and each command that the script runs. */
   readonly commands: number;
+  /** How long these took, without reading, answering and waking up for them. */
+  readonly commandMicros: number;
   /** Calls of scripts alone: what travels there and back. */
   readonly scriptCalls: number;
   /** How long they took, without the way there and back. */
@@ -26,6 +28,7 @@ export async function withRedisUsage<Result>(
     cpuMicros: after.cpuMicros - before.cpuMicros,
     // The first INFO is counted only after it has been answered.
     commands: after.commands - before.commands - 1,
+    commandMicros: after.commandMicros - before.commandMicros,
     scriptCalls: after.scriptCalls - before.scriptCalls,
     scriptMicros: after.scriptMicros - before.scriptMicros,
   };
@@ -38,6 +41,7 @@ async function readUsage(client: Redis): Promise<RedisUsage> {
   return {
     cpuMicros: seconds * 1e6,
     commands: numberOf(info, 'total_commands_processed'),
+    commandMicros: microsOf(info),
     scriptCalls: sumOf(info, 'calls'),
     scriptMicros: sumOf(info, 'usec'),
   };
@@ -45,6 +49,12 @@ async function readUsage(client: Redis): Promise<RedisUsage> {
 
 function numberOf(info: string, field: string): number {
   return Number(infoField(info, field) ?? NaN);
+}
+
+/** Of every command but the asking. */
+function microsOf(info: string): number {
+  const found = [...info.matchAll(/^cmdstat_(?!info)[^:]+:calls=\d+,usec=(\d+)/gm)];
+  return found.reduce((sum, [, micros]) => sum + Number(micros), 0);
 }
 
 /** `cmdstat_evalsha:calls=12,usec=…`; absent until the command was called for the first time. */
