@@ -60,6 +60,8 @@ describe('ops/prometheus-rules.yml', () => {
       const runTests = (some: readonly PromTest[]) => {
         const asked = { rule_files: [rules], evaluation_interval: '15s', tests: some };
         if (isState(rule)) asked.evaluation_interval = '5s';
+        // Hours of series, of which each look reads one: half as many looks take half the time.
+        if (rule === 'p99Rise') asked.evaluation_interval = '30s';
         writeFileSync(file, JSON.stringify(asked));
         return run('test', 'rules', file);
       };
