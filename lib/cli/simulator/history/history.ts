@@ -85,8 +85,8 @@ const COUNTED = 14;
 export function historyOf(seed: number, events = EVENTS): History {
   if (seed % SCARCE_EVERY === SCARCE_EVERY - 1) return scarceHistory(seed, events);
   const special = seed % SPECIAL_EVERY;
-  if (special === COUNTED) return countedHistory(seed, events);
-  if (special === IN_VAIN) return grantedInVain(seed, events);
+  if (special === COUNTED) return filledUp(seed, events, countedHistory);
+  if (special === IN_VAIN) return filledUp(seed, events, grantedInVain);
   const random = seededRandom(seed);
   const drawn = drawPlan(random);
   const isListed = seed % LISTED_EVERY === 1;
@@ -120,6 +120,27 @@ function scarceHistory(seed: number, count: number): History {
   return { seed, plan, events: [...faults, ...uses].sort((a, b) => a.atMs - b.atMs) };
 }
 
+interface Draw {
+  readonly random: () => number;
+  readonly pick: (choices: number) => number;
+  readonly untilMs: number;
+}
+
+/** Events in which something happens on purpose, and requests around them. */
+interface Story {
+  readonly plan: HistoryPlan;
+  readonly events: HistoryEvent[];
+  readonly drawAsk: () => HistoryEvent;
+}
+
+function filledUp(seed: number, count: number, tell: (draw: Draw) => Story): History {
+  const random = seededRandom(seed);
+  const pick = (choices: number): number => Math.floor(random() * choices);
+  const { plan, events, drawAsk } = tell({ random, pick, untilMs: count * MEAN_GAP_MS });
+  while (events.length < count) events.push(drawAsk());
+  return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
+}
+
 /** Of a round so much is rest, in which the bucket fills up; then all but one process ask for all there is. */
 const ROUND_MS = 1000;
 const REST_MS = 250;
@@ -129,11 +150,8 @@ const RUSH_MS = 600;
  * One process asks for most of the bucket when it is full, and hears of the grant only when the others have emptied
  * the bucket that has filled up since: what it gives back then was made good for already.
  */
-function grantedInVain(seed: number, count: number): History {
-  const random = seededRandom(seed);
+function grantedInVain({ random, pick, untilMs }: Draw): Story {
   const plan = drawDearPlan(random);
-  const untilMs = count * MEAN_GAP_MS;
-  const pick = (choices: number): number => Math.floor(random() * choices);
   const [key, limit, cost] = ['k0', 0, quotaCost(plan)];
   const events: HistoryEvent[] = [];
   for (let atMs = 0; atMs < untilMs; atMs += ROUND_MS) {
@@ -142,13 +160,13 @@ function grantedInVain(seed: number, count: number): History {
     events.push({ atMs: atMs + 5, kind: 'ask', process: 0, limit, key, cost, count: 1 });
   }
   const { unit } = plan.quota!;
-  while (events.length < count) {
+  const drawAsk = (): HistoryEvent => {
     const round = pick(untilMs / ROUND_MS) * ROUND_MS;
     const atMs = round + Math.round((REST_MS + random() * RUSH_MS) * 100) / 100;
     const process = 1 + pick(plan.processes - 1);
-    events.push({ atMs, kind: 'ask', process, limit, key, cost: unit, count: MOST_AT_ONCE });
-  }
-  return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
+    return { atMs, kind: 'ask', process, limit, key, cost: unit, count: MOST_AT_ONCE };
+  };
+  return { plan, events, drawAsk };
 }
 
 /** The processes have been counted three times by then, and no count is younger than a second when the reset comes. */
@@ -159,11 +177,8 @@ const RESET_MS = 3750;
  * The answer to a reset comes again, when the next call on that connection asks how many processes there are; then
  * the store goes, and each process has its part of the limit, by the number that it knows.
  */
-function countedHistory(seed: number, count: number): History {
-  const random = seededRandom(seed);
+function countedHistory({ random, pick, untilMs }: Draw): Story {
   const plan = drawCountedPlan(random);
-  const untilMs = count * MEAN_GAP_MS;
-  const pick = (choices: number): number => Math.floor(random() * choices);
   const process = pick(plan.processes);
   const key = 'k0';
   const ask = (atMs: number, asks: number): HistoryEvent => {
@@ -189,14 +204,14 @@ function countedHistory(seed: number, count: number): History {
     const atMs = 200 + pick(1600);
     events.push({ atMs, kind: 'reply', process: asks, fault: 'doubled', of: 'weirBuckets' });
   }
-  while (events.length < count) {
+  const drawAsk = (): HistoryEvent => {
     const isBefore = random() < 0.4;
     const atMs = isBefore
       ? random() * COUNTED_MS
       : RESET_MS + 30 + random() * (untilMs - RESET_MS - 30);
-    events.push(ask(Math.round(atMs * 100) / 100, pick(plan.processes)));
-  }
-  return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
+    return ask(Math.round(atMs * 100) / 100, pick(plan.processes));
+  };
+  return { plan, events, drawAsk };
 }
 
 /** Rest and rush: buckets fill up, and then all is asked for at once. */
