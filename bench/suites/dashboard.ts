@@ -11,16 +11,19 @@ import { apartIn } from '../support/twins.js';
 
 const DECISION = 'a decision while 100 look';
 const MOST_TIMES_UNSEEN = 1.05;
+/** A bar of 5 % cannot be told by twins that are 5 % apart. */
+const MOST_APART = 0.025;
 /** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
 const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
 /** Decisions in a turn of the loop, and a measurement of more than a second: each has a frame in it. */
-const TURNS = { inFlight: 2000, targetMs: 1500 };
+const TURNS = { inFlight: 2000, targetMs: 1200 };
 const UNSEEN = 'without monitor and page';
 const VIEWED = '100 viewers';
 const CONTESTANTS: Contestants = [
   [UNSEEN, 'weir-unseen'],
   [`${UNSEEN} again`, 'weir-unseen'],
   [VIEWED, 'weir-viewed'],
+  [`${VIEWED} again`, 'weir-viewed'],
 ];
 
 const SECOND = 'a second of a process: its tick and its frame';
@@ -68,7 +71,7 @@ async function decisions(context: SuiteContext): Promise<Part> {
   const promise = `a decision while 100 look ≤ ${MOST_TIMES_UNSEEN} × one without monitor and page, ${CPU}`;
   return {
     series,
-    bars: [atMost(promise, ratio, MOST_TIMES_UNSEEN, apartIn(series, DECISION, CPU))],
+    bars: [atMost(promise, ratio, MOST_TIMES_UNSEEN, apartIn(series, DECISION, CPU), MOST_APART)],
   };
 }
 
@@ -88,7 +91,7 @@ async function frames({ progress }: SuiteContext): Promise<Part> {
   });
   const kilobytes = Math.round(hundred.frameBytes / 1000);
   const frame = `a frame of ${kilobytes} kB to 99 further viewers ≤ ${MOST_FRAME_MS} ms, ${CPU_MS}`;
-  const growth = `memory of ten minutes at 10,000/s with 100 viewers grows < ${MOST_GROWN_MB} MB`;
+  const growth = `memory of ten minutes at 10,000/s with 100 viewers, one of which reads nothing, grows < ${MOST_GROWN_MB} MB`;
   return {
     series,
     bars: [

@@ -1,5 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { type Server } from 'node:http';
+import { type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Module, type INestApplication, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -11,6 +14,8 @@ export interface ViewedApp {
   readonly app: INestApplication;
   /** Of the page. */
   readonly url: string;
+  /** All who look are here and have taken what was written to them, but for the one that does not read. */
+  taken(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,14 +37,25 @@ export async function startViewed(
   const app = await NestFactory.create(BenchModule as Type, new FastifyAdapter(), {
     logger: false,
   });
+  const sockets = new Set<Socket>();
+  (app.getHttpServer() as Server).on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await app.listen(0, '127.0.0.1');
   const url = `${await app.getUrl()}/weir/`;
   const looking = viewers === 0 ? undefined : fork(VIEWERS, [url, String(viewers)]);
   // All of them have had a frame.
   if (looking !== undefined) await once(looking, 'message');
+  const taken = async (): Promise<void> => {
+    const isTaken = (): boolean =>
+      sockets.size >= viewers - 1 &&
+      [...sockets].filter(({ writableLength }) => writableLength > 0).length <= 1;
+    while (!isTaken()) await pause(1);
+  };
   const close = async (): Promise<void> => {
     looking?.kill('SIGKILL');
     await app.close();
   };
-  return { app, url, close };
+  return { app, url, taken, close };
 }
