@@ -1,4 +1,5 @@
 // Pictures that the library draws of itself, as SVG for light and for dark pages.
+import { readFileSync } from 'node:fs';
 
 const STYLE = `
     .page { fill: #ffffff; stroke: #d0d7de; }
@@ -190,4 +191,58 @@ function percentages({ initialState, isProbeDue, lets, percentOf, reduce }, rule
     if (after !== before) line.push([tenth / 10, before], [tenth / 10, after]);
   }
   return [...line, [100, percentOf(state, rules)]];
+}
+
+/** A drawing of this folder, with figures in the places that it names. */
+function drawn(name, figures) {
+  const drawing = readFileSync(new URL(`./drawings/${name}.svg`, import.meta.url), 'utf8');
+  return drawing.replace(/\{\{(\w+)\}\}/g, (_, figure) => {
+    if (!(figure in figures)) throw new Error(`${name}.svg: there is no figure ${figure}`);
+    return figures[figure];
+  });
+}
+
+const UNITS = { ms: 'ms', s: 's', m: 'min', h: 'h', d: 'd' };
+/** '20ms' as people read it. */
+const span = (duration) => duration.replace(/^(\d+)(\w+)$/, (_, n, unit) => `${n} ${UNITS[unit]}`);
+const grouped = (value) => value.toLocaleString('en-US');
+
+/** Each of these takes the defaults of the library's options. */
+export function requestPicture({ store, degradation }) {
+  return drawn('request', {
+    decisionTimeout: span(store.decisionTimeout),
+    level1Ttl: span(degradation.level1Ttl),
+    level2Ttl: span(degradation.level2Ttl),
+  });
+}
+
+export function overloadPicture({ overload: { tiers, slice, target, interval } }) {
+  return drawn('overload', {
+    ...Object.fromEntries(tiers.map((tier, index) => [`tier${index}`, tier])),
+    tiers: `${tiers.slice(0, -1).join(', ')} and ${tiers.at(-1)}`,
+    ...{ slice: span(slice), target: span(target), interval: span(interval) },
+  });
+}
+
+const SHARED = { capacity: 10_000, one: 4000, oneBurst: 8000, two: 500, twoBurst: 5000 };
+
+export function hierarchyPicture({ cluster, local, weights }) {
+  const { capacity, one, two } = SHARED;
+  const kept = capacity * cluster.reservedRatio;
+  const parts = { one, two, lent: capacity - one - two - kept, kept };
+  const places = {};
+  const [left, width] = [180, 664];
+  let from = 0;
+  for (const [name, tokens] of Object.entries(parts)) {
+    const x = (value) => Math.round(left + (value / capacity) * width);
+    places[`${name}X`] = x(from);
+    places[`${name}Width`] = x(from + tokens) - x(from);
+    places[`${name}Middle`] = x(from + tokens / 2);
+    from += tokens;
+  }
+  const figures = Object.entries(SHARED).map(([name, tokens]) => [name, grouped(tokens)]);
+  return drawn('hierarchy', {
+    ...{ ...Object.fromEntries(figures), ...places },
+    ...{ weights: weights.join(' : '), pace: span(local.pace) },
+  });
 }
