@@ -15,6 +15,7 @@ import { ManualClock } from 'nestjs-weir/testing';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
+import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { type PageFrame } from '../../lib/dashboard/frame.js';
 import { closed, open, startOps, type OpsApp } from './ops-app.js';
 
@@ -189,6 +190,7 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
       headers: { 'content-type': 'application/json', 'x-weir-request': '1' },
     });
     expect(bare.status).toBe(403);
+    expect(app.get(Dashboard, { strict: false }).crossSite).toBe(attacks.length + 1);
     expect(app.get(RateLimitConfig).current().revision).toBe(revision);
     expect((await send('PUT', path, body, { origin: 'https://ops.example' })).status).toBe(200);
     expect(app.get(RateLimitConfig).current().document.policies!.search!.rate).toBe(9);
@@ -334,6 +336,21 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const again = await get('/ops/limits/api/stream');
     await close();
     for await (const _ of framesOf(again)) void _;
+  });
+
+  it('makes one frame a second, also for a viewer that comes again and again', async () => {
+    const clock = new ManualClock();
+    const { get, app } = await ops(platform, { clock });
+    const made = vi.spyOn(app.get(Dashboard, { strict: false }).frames, 'frame');
+    const again = async (): Promise<void> => {
+      const { body } = await get('/ops/limits/api/stream');
+      await body!.cancel();
+    };
+    for (let n = 0; n < 20; n++) await again();
+    expect(made).toHaveBeenCalledTimes(1);
+    clock.advance(1000);
+    await again();
+    expect(made).toHaveBeenCalledTimes(2);
   });
 
   it('turns the 101st viewer away, and takes it when another has left', async () => {
