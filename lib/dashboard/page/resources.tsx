@@ -3,32 +3,48 @@ import { Card, Empty, MoreButton } from './card.js';
 import { ms, percent, plural, shown } from './format.js';
 import { seriesOf } from './rates.js';
 
-/** The level of a resource's answers now: the worst that is given. */
-export function levelOf(frame: PageFrame, resource: string): number {
-  const series = seriesOf(frame, `resource:${resource}`);
-  const levels = series?.degraded ?? [0, 0, 0, 0];
-  for (let level = 4; level > 0; level--) if (levels[level - 1]! >= 0.05) return level;
+export type ResourceRow = ReturnType<typeof resourceRows>[number];
+
+/** All that is known of each resource, on all nodes and on the one that tells. */
+export function resourceRows(frame: PageFrame) {
+  return frame.state.resources.map((state) => {
+    const series = seriesOf(frame, `resource:${state.resource}`);
+    const own = frame.resources.find((one) => one.resource === state.resource);
+    return { ...state, series, own, level: worstLevel(series?.degraded) };
+  });
+}
+
+/** The worst that is given now. */
+function worstLevel(levels: readonly number[] = []): number {
+  for (let level = 4; level > 0; level--) if ((levels[level - 1] ?? 0) >= 0.05) return level;
   return 0;
 }
 
-export function resourceText(frame: PageFrame, resource: string): string {
-  const state = frame.state.resources.find((one) => one.resource === resource);
-  const own = frame.resources.find((one) => one.resource === resource);
-  const series = seriesOf(frame, `resource:${resource}`);
+const CAUSES: Readonly<Record<string, string>> = {
+  errors: 'too many errors',
+  slow: 'too slow',
+  breaker: 'its breaker has opened',
+  overload: 'too much to do',
+  operator: 'by an operator',
+  relapse: 'the last try failed',
+};
+
+export function resourceText(row: ResourceRow, nodeCount: number): string {
+  const { own, series } = row;
   const breaker =
-    state?.breaker === 'open'
-      ? `breaker open${frame.state.nodeCount > 1 ? ` on ${plural(state.openNodes, 'node')}` : ''}`
-      : state?.breaker === 'half-open'
+    row.breaker === 'open'
+      ? `breaker open${nodeCount > 1 ? ` on ${plural(row.openNodes, 'node')}` : ''}`
+      : row.breaker === 'half-open'
         ? 'breaker tries again'
         : '';
-  const cause = own?.cause === null || own?.cause === undefined ? '' : `: ${own.cause}`;
-  switch (state?.phase) {
+  const cause = own?.cause ? `: ${CAUSES[own.cause] ?? own.cause}` : '';
+  switch (row.phase) {
     case 'degraded':
       return ['degraded' + cause, breaker].filter(Boolean).join(', ');
     case 'probing':
       return ['asks whether it is back', breaker].filter(Boolean).join(', ');
     case 'ramp':
-      return `on the way back, ${state.percent ?? 0} % of the requests`;
+      return `on the way back, ${row.percent ?? 0} % of the requests`;
     case 'forced':
       return 'held by an operator';
     case 'disabled':
@@ -38,7 +54,11 @@ export function resourceText(frame: PageFrame, resource: string): string {
   }
 }
 
-export function Ramp({ stages, percent: now }: { stages: readonly number[]; percent: number }) {
+/** Only on the way back. */
+export function Ramp({ row }: { readonly row: ResourceRow }) {
+  if (row.phase !== 'ramp') return null;
+  const now = row.percent ?? 0;
+  const stages = row.own?.stages ?? [];
   const steps = stages.length > 0 ? stages : [10, 30, 50, 100];
   return (
     <div class="ramp" role="img" aria-label={`${now} % of the requests reach it`}>
@@ -56,10 +76,7 @@ const MOST_SHARES = [0.05, 0.01, 0.001, 0.0001];
 const LEVEL_NAMES = ['shared cache', 'process cache', 'simplified', 'default'];
 
 export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
-  const { resources } = frame.state;
-  const worst = [...resources].sort(
-    (a, b) => levelOf(frame, b.resource) - levelOf(frame, a.resource) || rank(b) - rank(a),
-  );
+  const worst = resourceRows(frame).sort((a, b) => b.level - a.level || rank(b) - rank(a));
   const total = seriesOf(frame, 'total');
   return (
     <Card
@@ -75,19 +92,14 @@ export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
         </Empty>
       ) : (
         <ul class="resource-list">
-          {worst.slice(0, 5).map(({ resource, phase, percent: now }) => (
-            <li key={resource}>
+          {worst.slice(0, 5).map((row) => (
+            <li key={row.resource}>
               <div>
-                <LevelMark level={levelOf(frame, resource)} />
-                <b>{shown(resource)}</b>
-                <span>{resourceText(frame, resource)}</span>
+                <LevelMark level={row.level} />
+                <b>{shown(row.resource)}</b>
+                <span>{resourceText(row, frame.state.nodeCount)}</span>
               </div>
-              {phase === 'ramp' && (
-                <Ramp
-                  stages={frame.resources.find((one) => one.resource === resource)?.stages ?? []}
-                  percent={now ?? 0}
-                />
-              )}
+              <Ramp row={row} />
             </li>
           ))}
         </ul>
@@ -137,5 +149,5 @@ export function LevelMark({ level }: { level: number }) {
   );
 }
 
-const rank = ({ phase, breaker }: PageFrame['state']['resources'][number]): number =>
+const rank = ({ phase, breaker }: ResourceRow): number =>
   (phase !== undefined && phase !== 'normal' ? 2 : 0) + (breaker === 'open' ? 1 : 0);

@@ -7,7 +7,7 @@ import { ago, count, limit, ms, percent, shown } from './format.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
-import { LevelMark, levelOf, Ramp, resourceText } from './resources.js';
+import { LevelMark, Ramp, resourceRows, resourceText, type ResourceRow } from './resources.js';
 
 interface Column<Row> {
   readonly title: string;
@@ -262,12 +262,8 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
 }
 
 export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
-  const rows = frame.state.resources.map((state) => {
-    const series = seriesOf(frame, `resource:${state.resource}`);
-    const own = frame.resources.find((one) => one.resource === state.resource);
-    return { ...state, series, own, level: levelOf(frame, state.resource) };
-  });
-  const columns: readonly Column<(typeof rows)[number]>[] = [
+  const rows = resourceRows(frame);
+  const columns: readonly Column<ResourceRow>[] = [
     name('Resource', ({ resource }) => resource),
     {
       title: 'Level',
@@ -277,10 +273,10 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
     {
       title: 'State',
       by: ({ phase }) => phase ?? '',
-      show: ({ resource, phase, percent: now, own }) => (
+      show: (row) => (
         <>
-          {resourceText(frame, resource)}
-          {phase === 'ramp' && <Ramp stages={own?.stages ?? []} percent={now ?? 0} />}
+          {resourceText(row, frame.state.nodeCount)}
+          <Ramp row={row} />
         </>
       ),
     },
@@ -385,14 +381,13 @@ function Sheet({ frame }: { readonly frame: PageFrame }) {
 function ResourceActions({ frame, resource }: { frame: PageFrame; resource: string }) {
   const said = useSignal('');
   const level = useSignal(4);
-  const own = frame.resources.find((one) => one.resource === resource);
-  const state = frame.state.resources.find((one) => one.resource === resource);
-  if (own?.sinceMs === null || own === undefined || state?.phase === undefined) {
+  const row = resourceRows(frame).find((one) => one.resource === resource);
+  const since = row?.own?.sinceMs ?? null;
+  if (since === null || row?.phase === undefined) {
     return (
       <p class="note">No route degrades under this name, so there is nothing to hold or release.</p>
     );
   }
-  const since = own.sinceMs;
   const send = (mode: string, at?: number): void => {
     ask<{ revision: number }>(`resources/${encodeURIComponent(resource)}`, {
       mode,
@@ -405,7 +400,7 @@ function ResourceActions({ frame, resource }: { frame: PageFrame; resource: stri
   return (
     <section aria-label="What operators can do">
       <h3 class="sub">
-        {resourceText(frame, resource)} <span>{ago(frame.nowMs - since)}</span>
+        {resourceText(row, frame.state.nodeCount)} <span>{ago(frame.nowMs - since)}</span>
       </h3>
       {!frame.canWrite ? (
         <p class="note">This page is read only: nothing can be held or released from here.</p>
