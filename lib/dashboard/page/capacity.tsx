@@ -5,8 +5,8 @@ import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time } from './format.js';
 import { ask, histories, loadHistory, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
+import { useWidth } from './charts.js';
 
-const WIDTH = 760;
 const HEIGHT = 132;
 const GROUND = 112;
 const HOURS = 168;
@@ -33,46 +33,49 @@ function useHours(frame: PageFrame): Hour[] {
 }
 
 function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number | undefined }) {
+  const { host, width } = useWidth();
   const known = hours.flatMap(({ peak }) => peak ?? []);
   const most = Math.max(capacity ?? 0, ...known, 1) * 1.12;
   const y = (value: number): number => GROUND - (value / most) * (GROUND - 8);
-  const step = WIDTH / HOURS;
+  const step = width.value / HOURS;
   const label = `Busiest minute of each hour of seven days: ${count(Math.max(0, ...known))} a second at most${
     capacity === undefined ? '' : `, of a capacity of ${count(capacity)}`
   }`;
   return (
-    <svg class="hours" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-      <path class="ground" d={`M0 ${GROUND}H${WIDTH}`} />
-      {hours.map(({ peak }, index) => {
-        if (peak === null) return null;
-        const x = (HOURS - hours.length + index) * step;
-        const isHigh = capacity !== undefined && peak > capacity * 0.9;
-        return (
-          <rect
-            key={index}
-            x={x.toFixed(1)}
-            y={y(peak).toFixed(1)}
-            width={Math.max(0.6, step - 0.5).toFixed(2)}
-            height={Math.max(0.8, GROUND - y(peak)).toFixed(1)}
-            class={isHigh ? 'hour high' : 'hour'}
-          />
-        );
-      })}
-      {capacity !== undefined && (
-        <>
-          <path class="limit-line" d={`M0 ${y(capacity)}H${WIDTH}`} />
-          <text x="0" y={y(capacity) - 5} class="t-small">
-            capacity {count(capacity)}/s
-          </text>
-        </>
-      )}
-      <text x="0" y="128" class="t-small">
-        7 days ago
-      </text>
-      <text x={WIDTH} y="128" class="t-small t-end">
-        now
-      </text>
-    </svg>
+    <div ref={host} class="chart">
+      <svg class="hours" width={width.value} height={HEIGHT} role="img" aria-label={label}>
+        <path class="ground" d={`M0 ${GROUND}H${width.value}`} />
+        {hours.map(({ peak }, index) => {
+          if (peak === null) return null;
+          const x = (HOURS - hours.length + index) * step;
+          const isHigh = capacity !== undefined && peak > capacity * 0.9;
+          return (
+            <rect
+              key={index}
+              x={x.toFixed(1)}
+              y={y(peak).toFixed(1)}
+              width={Math.max(0.6, step - 0.5).toFixed(2)}
+              height={Math.max(0.8, GROUND - y(peak)).toFixed(1)}
+              class={isHigh ? 'hour high' : 'hour'}
+            />
+          );
+        })}
+        {capacity !== undefined && (
+          <>
+            <path class="limit-line" d={`M0 ${y(capacity)}H${width.value}`} />
+            <text x="0" y={y(capacity) - 5} class="t-small">
+              capacity {count(capacity)}/s
+            </text>
+          </>
+        )}
+        <text x="0" y="128" class="t-small">
+          7 days ago
+        </text>
+        <text x={width.value} y="128" class="t-small t-end">
+          now
+        </text>
+      </svg>
+    </div>
   );
 }
 

@@ -32,14 +32,10 @@ const LAYERS = {
   troubled: ['degraded', 'deny'],
 } as const;
 
-/**
- * Areas that lie on each other. As SVG of our own: two kinds of chart need three of these functions, and a library of
- * charts would be as large as the rest of the page.
- */
-export function Chart({ data, height, part, capacity, marks, spanSeconds, label }: ChartProps) {
+/** As wide as its place: a picture that is made smaller has words that nobody can read. */
+export function useWidth() {
   const host = useRef<HTMLDivElement>(null);
   const width = useSignal(600);
-  const pointed = useSignal<number | null>(null);
   useEffect(() => {
     const sized = new ResizeObserver(([entry]) => {
       const { width: now } = entry!.contentRect;
@@ -48,6 +44,16 @@ export function Chart({ data, height, part, capacity, marks, spanSeconds, label 
     sized.observe(host.current!);
     return () => sized.disconnect();
   }, []);
+  return { host, width };
+}
+
+/**
+ * Areas that lie on each other. As SVG of our own: two kinds of chart need three of these functions, and a library of
+ * charts would be as large as the rest of the page.
+ */
+export function Chart({ data, height, part, capacity, marks, spanSeconds, label }: ChartProps) {
+  const { host, width } = useWidth();
+  const pointed = useSignal<number | null>(null);
   const layers = layersOf(data, part);
   const end = data.at.at(-1) ?? 0;
   const begin = end - spanSeconds;
