@@ -173,7 +173,7 @@ function silent({ nodes: all = [] }: Seen): Verdict | undefined {
   const gone = all.filter(({ isSilent }) => isSilent);
   if (gone.length === 0) return undefined;
   const others = gone.length === 1 ? ' is' : ` and ${gone.length - 1} more are`;
-  const text = `${capital(gone[0]!.node)}${others} silent, and did not say goodbye.`;
+  const text = `Node ${plain(gone[0]!.node)}${others} silent, and did not say goodbye.`;
   return say('silent', 'warning', text);
 }
 

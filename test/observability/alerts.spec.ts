@@ -91,6 +91,7 @@ describe('alerts of an application', () => {
     await config.update({ alerts: { minutes: { denialRise: { above: 0.9 } } } });
     await ask(5, 20);
     expect(monitor.alerts().map(({ threshold }) => threshold)).toEqual([0.9, 0.9]);
+    expect(monitor.alerts()[0]!.text).toMatch(/are denied, no longer above 90 %$/);
     await config.update({ alerts: { minutes: { denialRise: { enabled: false } } } });
     await ask(2, 20);
     expect(told.flat().slice(2)).toMatchObject([

@@ -43,7 +43,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     ],
     [
       'silent',
-      'Api-3 and 1 more are silent, and did not say goodbye.',
+      'Node api-3 and 1 more are silent, and did not say goodbye.',
       undefined,
       { nodes: [node('api-1'), node('api-3', true), node('api-4', true)] },
     ],
@@ -121,7 +121,7 @@ describe('the verdict', () => {
 
   it('shows names as text, whatever is in them', () => {
     const nodes = [node('\u001b[2J\u202eevil\n', true)];
-    expect(verdict(quietFleet({ nodes })).text).toBe('·[2J·evil· is silent, and did not say goodbye.'); // oxfmt-ignore
+    expect(verdict(quietFleet({ nodes })).text).toBe('Node ·[2J·evil· is silent, and did not say goodbye.'); // oxfmt-ignore
   });
 
   it('says why in one clause, by the tier that decided', () => {

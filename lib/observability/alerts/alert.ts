@@ -72,19 +72,21 @@ export function sentenceOf(
   const name = plain(series);
   if (phase === 'resolved') return `${name}: ${rule.id} is over${reason ? ` (${reason})` : ''}`;
   if (isHeld(rule)) return `${name}: ${STATE_TEXTS[rule.name]!}`;
+  // An alert lasts for a while after its figure has fallen.
+  const above = value > threshold ? 'above' : 'no longer above';
   switch (rule.name) {
     case 'qpsRise':
-      return `${name}: ${figure(value)} requests a second, above ${figure(threshold)}`;
+      return `${name}: ${figure(value)} requests a second, ${above} ${figure(threshold)}`;
     case 'errorRate':
-      return `${name}: ${percent(value)} of the requests fail, above ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the requests fail, ${above} ${percent(threshold)}`;
     case 'p99Rise':
-      return `${name}: p99 is ${figure(value / 1000)} ms, above ${figure(threshold / 1000)} ms`;
+      return `${name}: p99 is ${figure(value / 1000)} ms, ${above} ${figure(threshold / 1000)} ms`;
     case 'denialRise':
-      return `${name}: ${percent(value)} of the requests are denied, above ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the requests are denied, ${above} ${percent(threshold)}`;
     case 'slowCalls':
-      return `${name}: ${percent(value)} of the calls are slow, above ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the calls are slow, ${above} ${percent(threshold)}`;
     case 'degraded':
-      return `${name}: ${percent(value)} of the answers are of level ${rule.level}, above ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the answers are of level ${rule.level}, ${above} ${percent(threshold)}`;
     case 'peak':
       return value >= threshold
         ? `${name}: the busiest minute used ${percent(value)} of the capacity`
