@@ -5,6 +5,7 @@ import { InProcessRedis } from 'nestjs-weir/testing';
 import { type BrowserContextOptions, type Page } from 'playwright-core';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { type PageFrame } from '../../lib/dashboard/frame.js';
+import { type Alert } from '../../lib/observability/alerts/alert.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import {
   inPage,
@@ -72,6 +73,17 @@ afterEach(async () => {
   expect(opened.flatMap(({ complaints }) => complaints)).toEqual([]);
 });
 
+const stateOf = async ({ get }: OpsApp): Promise<PageFrame> =>
+  (await (await get('/ops/limits/api/state')).json()) as PageFrame;
+
+/** A frame in the place of what the application tells. */
+async function tells(page: Page, frame: PageFrame): Promise<void> {
+  const body = `event: state\ndata: ${JSON.stringify(frame)}\n\n`;
+  await page.route('**/api/stream', (route) =>
+    route.fulfill({ contentType: 'text/event-stream', body }),
+  );
+}
+
 const PANELS = [
   ...['Where the tokens go', 'Alerts', 'Decisions', 'Who is limited', 'Policies', 'Resources'],
   ...['Fleet', 'Overload of this process', 'Configuration', 'Capacity'],
@@ -122,6 +134,8 @@ describe('the page, in a browser', () => {
       for (const name of PANELS) await heading(page, name).waitFor();
       expect(await inPage(page, 'document.documentElement.dataset.theme')).toBe(theme);
       expect(await widthOf(page)).toBeLessThanOrEqual(width);
+      // Names of views are not broken: they scroll where they are too many.
+      expect(await inPage(page, "document.querySelector('.tabs').offsetHeight")).toBeLessThan(40);
       await keepScreenshot(page, `overview-${theme}-${width}`);
       expect(await seriousFindings(page)).toEqual([]);
     },
@@ -136,18 +150,45 @@ describe('the page, in a browser', () => {
     }
   });
 
+  it('says who decides, why and how much, also where all goes wrong at once', async () => {
+    const frame = await stateOf(ops);
+    const [total] = frame.state.series.filter(({ name }) => name === 'total');
+    const alert = (rule: string): Alert => ({
+      ...{ rule, series: 'total', severity: 'warning', state: 'firing', sinceMs: frame.nowMs },
+      ...{ value: 2, threshold: 1, text: 'It is so.', muted: false },
+      ...{ fingerprint: rule, nodeId: 'api-1', cluster: 'shop' },
+    });
+    const forged: PageFrame = {
+      ...{ ...frame, scope: 'process', seenFrom: 'api-1' },
+      resources: frame.resources.map((one) => ({ ...one, cause: 'relapse' })),
+      state: {
+        ...frame.state,
+        series: [{ ...total!, rate: 209, denied: 11, degraded: [12, 0, 0, 0] }],
+        store: { isUp: false, awayNodes: 1, sinceMs: undefined },
+        resources: frame.state.resources.map((one) => ({ ...one, phase: 'degraded' })),
+        alerts: ['storeAway', 'errorRate', 'relapse', 'peak', 'nodeSilent', 'overload'].map(alert),
+      },
+    };
+    const watched = await openPage(url, {}, (prepared) => tells(prepared, forged));
+    pages.push(watched);
+    for (const text of [
+      ...['allowed 186/s', 'degraded 12/s', 'denied 11/s', 'now of this node alone'],
+      ...['api-1 decides by itself, with its share', 'other nodes cannot be seen from here'],
+      ...['degraded: the last try failed', 'And 2 more: Node is silent, Cluster is overloaded.'],
+    ]) {
+      await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();
+    }
+  });
+
   it.each([1440, 390])('shows hostile names of all kinds as text, at %i px', async (width) => {
-    const state = (await (await ops.get('/ops/limits/api/state')).json()) as PageFrame;
-    const body = `event: state\ndata: ${JSON.stringify(hostileFrame(state))}\n\n`;
+    const hostile = hostileFrame(await stateOf(ops));
     const forged = HOSTILE_NAMES.map((name, index) => ({
       ...{ revision: index, kind: name, by: name, atMs: 0, node: name, status: 'refused' },
       ...{ reason: name, diff: { added: [{ path: name, after: name }], removed: [], changed: [] } },
     }));
     const viewport = { width, height: 900 };
     const watched = await openPage(url, { viewport }, async (prepared) => {
-      await prepared.route('**/api/stream', (route) =>
-        route.fulfill({ contentType: 'text/event-stream', body }),
-      );
+      await tells(prepared, hostile);
       for (const path of ['history', 'nodes']) {
         await prepared.route(`**/api/${path}`, (route) => route.fulfill({ json: forged }));
       }
@@ -172,6 +213,22 @@ describe('the page, in a browser', () => {
     // Of names that were forged nothing is kept; the browser tells of that as well.
     const others = watched.complaints.splice(0).filter((one) => !/ 404 /.test(one));
     expect(others).toEqual([]);
+  });
+
+  it('is not shown within the page of another site', async () => {
+    const around = 'http://127.0.0.2/';
+    const watched = await openPage(around, {}, (page) =>
+      page.route(around, (route) =>
+        route.fulfill({ contentType: 'text/html', body: `<iframe src="${url}"></iframe>` }),
+      ),
+    );
+    const { page, complaints } = watched;
+    pages.push(watched);
+    await until(() => complaints.some((one) => one.includes('frame-ancestors')), {
+      what: 'a frame that was refused',
+    });
+    complaints.length = 0;
+    expect(await page.frameLocator('iframe').getByRole('heading').count()).toBe(0);
   });
 
   it('says which policy turns a key away, and runs the buttons of the application', async () => {

@@ -145,6 +145,7 @@ const RULES: Readonly<Record<string, string>> = {
   qpsRise: 'Traffic rises',
   errorRate: 'Errors',
   p99Rise: 'Answers get slower',
+  slowCalls: 'Calls are slow',
   denialRise: 'Denials rise',
   peak: 'Peak near the capacity',
   storeAway: 'Redis is away',
@@ -159,6 +160,8 @@ const RULES: Readonly<Record<string, string>> = {
 const ruleTitle = (rule: string): string =>
   RULES[rule] ?? (rule.startsWith('degraded') ? `Degraded answers, level ${rule.at(-1)}` : rule);
 
+const MOST_ALERTS = 4;
+
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const { alerts, learning } = frame.state;
   const number = (state: Alert['state']): number =>
@@ -172,7 +175,7 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
     <Card id="alerts" title="Alerts" note={note}>
       {/* Only changes are read out: the list changes when an alert does. */}
       <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
-        {alerts.slice(0, 4).map((alert) => (
+        {alerts.slice(0, MOST_ALERTS).map((alert) => (
           <AlertRow
             key={alert.fingerprint + alert.state}
             alert={alert}
@@ -181,6 +184,12 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
           />
         ))}
       </ol>
+      {alerts.length > MOST_ALERTS && (
+        <p class="note">
+          And {alerts.length - MOST_ALERTS} more:{' '}
+          {[...new Set(alerts.slice(MOST_ALERTS).map(({ rule }) => ruleTitle(rule)))].join(', ')}.
+        </p>
+      )}
       {alerts.length === 0 && (
         <p class="note">
           {learning === undefined
@@ -262,10 +271,12 @@ function StorePart({ frame }: { readonly frame: PageFrame }) {
         />
       ) : (
         <p class="note">
-          {plural(store.awayNodes, 'node')} of {nodeCount} decide by themselves, with their share of
-          the limits
+          {frame.scope === 'process'
+            ? `${shown(frame.seenFrom)} decides by itself, with its share of the limits`
+            : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves, with their share of the limits`}
           {store.sinceMs === undefined ? '' : `, since ${time(store.sinceMs)}`}. Nothing is lost:
-          they settle when it is back.
+          all settle when it is back.
+          {frame.scope === 'process' && ' Without Redis other nodes cannot be seen from here.'}
         </p>
       )}
       <dl class="pairs">
@@ -298,17 +309,18 @@ function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   const total = seriesOf(frame, 'total');
   const degraded = degradedOf(total);
   const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
+  const isAlone = frame.scope === 'process' && frame.storeKind === 'redis';
   return (
     <Card
       id="rate"
       title="Decisions"
-      note={`per second, last ${HORIZON_NAMES[horizon.value]}`}
+      note={`per second, last ${HORIZON_NAMES[horizon.value]}${isAlone ? '; now of this node alone' : ''}`}
       side={
         <Legend
           of={[
-            ['allow', 'allowed', `${count(Math.max(0, rate - denied))}/s`],
+            ['allow', 'allowed', `${count(Math.max(0, rate - denied - degraded))}/s`],
             ['degraded', 'degraded', `${count(degraded)}/s`],
-            ['deny', 'denied', `${count(Math.max(0, denied - degraded))}/s`],
+            ['deny', 'denied', `${count(denied)}/s`],
           ]}
         />
       }

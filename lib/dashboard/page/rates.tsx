@@ -44,8 +44,7 @@ export function keep(frame: PageFrame): void {
   recent.push({
     ...{ at: frame.nowMs / 1000, scope: frame.scope },
     allowed: Math.max(0, rate - denied - degraded),
-    degraded,
-    denied: Math.max(0, denied - degraded),
+    ...{ degraded, denied },
     storeP99: seriesOf(frame, 'store')?.p99Ms ?? null,
   });
   if (recent.length > SECONDS_KEPT + 5) recent.shift();
@@ -58,7 +57,7 @@ const SPANS: Readonly<Record<Horizon, number>> = {
 };
 
 /** What was kept, in front of what was seen since. */
-function chartData(of: Horizon, name: string, scope: PageFrame['scope']): ChartData {
+function chartData(of: Horizon, name: string): ChartData {
   const kept = histories.value.get(`${name} ${of}`);
   const columns: Columns = { at: [], allowed: [], degraded: [], denied: [] };
   const points = of === 'seconds' && name === 'total' ? recent : [];
@@ -68,21 +67,21 @@ function chartData(of: Horizon, name: string, scope: PageFrame['scope']): ChartD
     if (at >= firstAt) return;
     const [denied, degraded] = [kept.denied[index] ?? null, kept.degraded[index] ?? null];
     const allowed = rate === null ? null : Math.max(0, rate - (denied ?? 0) - (degraded ?? 0));
-    const alone = denied === null ? null : Math.max(0, denied - (degraded ?? 0));
-    push(columns, at, allowed, degraded, alone);
+    push(columns, at, allowed, degraded, denied);
   });
-  let last = firstAt;
-  for (const { at, allowed, degraded, denied, scope: own } of points) {
-    const isKnown = own === scope;
-    if (at - last > GAP_SECONDS) push(columns, last + 1, null, null, null);
-    push(columns, at, ...(isKnown ? ([allowed, degraded, denied] as const) : NO_DATA));
-    last = at;
+  let last = points[0];
+  for (const point of points) {
+    const { at, allowed, degraded, denied } = point;
+    if (at - last!.at > GAP_SECONDS || point.scope !== last!.scope) {
+      push(columns, (last!.at + at) / 2, null, null, null);
+    }
+    push(columns, at, allowed, degraded, denied);
+    last = point;
   }
   return columns;
 }
 
 type Columns = { [K in keyof ChartData]: ChartData[K][number][] };
-const NO_DATA = [null, null, null] as const;
 
 function push(
   columns: Columns,
@@ -117,7 +116,8 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
     void loadHistory(name, of);
   });
   const data = useComputed(() => {
-    return chartData(horizon.value, name, frameNow.value?.scope ?? 'process');
+    void frameNow.value;
+    return chartData(horizon.value, name);
   });
   const { capacity } = frame.state.quota ?? {};
   const total = seriesOf(frame, name);
