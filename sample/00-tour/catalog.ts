@@ -9,21 +9,21 @@ export interface Product {
 }
 
 const USUAL_MS = 4;
-const SLOW_MS = 900;
+const SLOW_MS = 1000;
 
 /** A database that can be made slow. */
 @Injectable()
 export class Catalog {
-  private isSlow = false;
+  private takesMs = USUAL_MS;
 
-  slowFor(seconds: number): void {
-    this.isSlow = true;
-    setTimeout(() => (this.isSlow = false), seconds * 1000).unref();
+  slowFor(seconds: number, takesMs = SLOW_MS): void {
+    this.takesMs = takesMs;
+    setTimeout(() => (this.takesMs = USUAL_MS), seconds * 1000).unref();
   }
 
   @Protect('catalog-db')
   async product(id: string): Promise<Product> {
-    await pause(this.isSlow ? SLOW_MS : USUAL_MS);
+    await pause(this.takesMs);
     return { id, name: `Product ${id}`, price: 10 + (Number(id) % 90) };
   }
 }

@@ -47,10 +47,11 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
     },
     quota: {
       clusterId: 'shop',
-      cluster: { capacity: 400 },
+      // Callers come in bunches where they share a loop or a busy machine with the nodes; half a second's worth may be taken at once.
+      cluster: { capacity: 500, burstRatio: 1.5 },
       apps: {
-        checkout: { guaranteed: 150, burst: 320, priority: 0 },
-        search: { guaranteed: 80, burst: 200, priority: 2 },
+        checkout: { guaranteed: 180, burst: 320, priority: 0 },
+        search: { guaranteed: 100, burst: 200, priority: 2 },
         reports: { guaranteed: 50, burst: 150, priority: 3 },
       },
     },
@@ -61,15 +62,17 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
     },
     protection: {
       'catalog-db': {
-        deadline: '200ms',
+        deadline: '500ms',
         breaker: { window: '5s', minimumCalls: 10, openFor: '1s' },
       },
     },
     degradation: {
-      slow: '150ms',
-      // The library waits ten seconds between two probes and for each stage; here people are watching.
+      slow: '300ms',
       recovery: {
-        ...{ window: '5s', minCalls: 10 },
+        // The breaker judges the database, at half of its calls; the page gives up at more than that, or it would keep the
+        // calls away that open the breaker.
+        ...{ window: '5s', minCalls: 10, errorRate: 0.75, slow: '1s', tolerance: 0.2 },
+        // The library waits ten seconds between two probes and for each stage; here people are watching.
         ...{ probeInterval: '1s', stageMin: '2s', minSamples: 3, stageMax: '6s' },
       },
     },

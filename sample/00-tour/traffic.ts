@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 
 /** Requests a second when nothing happens. */
 const STEADY = { checkout: 115, search: 88, reports: 38, product: 30, login: 6 };
@@ -12,30 +12,38 @@ const PATHS: Readonly<Record<Kind, string>> = {
   login: '/login',
 };
 const TURN_MS = 25;
+/** A turn that comes later than this makes up for no more: callers do not come all at once because this process was busy. */
+const MOST_SECONDS = 0.1;
 /** Callers are as many as these; a few of them are busier than they may be. */
 const CALLERS = 400;
 const BUSY_CALLERS = 4;
+/** Connections to each node for each kind: an answer that takes long holds up those behind it on its own alone. */
+const LINES = 4;
 
-/** Asks the nodes in turn, at a steady rate with slow waves; the same every time. */
+/**
+ * Asks the nodes in turn, at a steady rate with slow waves; the same every time. Requests are written as they are and their
+ * answers thrown away: a client that read them would cost this process as much as the three nodes.
+ */
 export class Traffic {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  private readonly lines = new Map<string, Socket>();
   private readonly factors = new Map<Kind, number>();
   private readonly owed = new Map<Kind, number>();
-  private readonly startedMs = performance.now();
   private seed = 7;
   private turns = 0;
-  private lastMs = performance.now();
+  private startedMs = 0;
+  private lastMs = 0;
   private timer: NodeJS.Timeout | undefined;
   private addresses: readonly string[] = [];
 
   start(addresses: readonly string[]): void {
     this.addresses = addresses;
+    this.startedMs = this.lastMs = performance.now();
     this.timer = setInterval(() => this.turn(), TURN_MS);
   }
 
   stop(): void {
     clearInterval(this.timer);
-    this.agent.destroy();
+    for (const line of this.lines.values()) line.destroy();
   }
 
   /** So many times as much of that kind, for a while. */
@@ -48,7 +56,7 @@ export class Traffic {
 
   private turn(): void {
     const now = performance.now();
-    const seconds = Math.min(0.25, (now - this.lastMs) / 1000);
+    const seconds = Math.min(MOST_SECONDS, (now - this.lastMs) / 1000);
     this.lastMs = now;
     const wave = 1 + 0.06 * Math.sin((now - this.startedMs) / 9000);
     for (const kind of KINDS) {
@@ -60,16 +68,25 @@ export class Traffic {
   }
 
   private ask(kind: Kind): void {
-    const address = this.addresses[this.turns++ % this.addresses.length]!;
+    const turn = this.turns++;
+    const address = this.addresses[turn % this.addresses.length]!;
     const path = kind === 'product' ? `${PATHS.product}${this.below(40)}` : PATHS[kind];
-    const headers = { 'x-client': this.caller(kind) };
-    const method = kind === 'login' ? 'POST' : 'GET';
-    const asked = request(`${address}${path}`, { agent: this.agent, method, headers }, (answer) =>
-      answer.resume(),
+    const what = kind === 'login' ? `POST ${path}` : `GET ${path}`;
+    this.line(address, `${kind} ${Math.floor(turn / this.addresses.length) % LINES}`).write(
+      `${what} HTTP/1.1\r\nhost: shop\r\nx-client: ${this.caller(kind)}\r\ncontent-length: 0\r\n\r\n`,
     );
+  }
+
+  /** Opened when it is first needed, and again when a node has closed it. */
+  private line(address: string, name: string): Socket {
+    const known = this.lines.get(`${address} ${name}`);
+    if (known?.writable === true) return known;
+    const { hostname, port } = new URL(address);
+    const line = connect(Number(port), hostname);
     // A node that is about to end does not answer.
-    asked.on('error', () => undefined);
-    asked.end();
+    line.on('error', () => undefined).resume();
+    this.lines.set(`${address} ${name}`, line);
+    return line;
   }
 
   /** One login in six is of somebody who tries again and again. */

@@ -4,6 +4,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { ended } from './ended.js';
 
+/**
+ * The server ends with this process, however that ends: a shell waits at a pipe that breaks with it. Ctrl-C, which a
+ * terminal tells to all of them, is for this process to answer.
+ */
+const UNTIL_THE_PIPE_BREAKS =
+  'trap "" INT; "$0" "$@" 3<&- & server=$!; { read -r _ <&3; kill $server; } 2>/dev/null & wait $server';
+
 export interface RedisServer {
   readonly url: string;
   stop(): Promise<void>;
@@ -15,18 +22,21 @@ export async function startRedis(): Promise<RedisServer> {
   if (given) return { url: given, stop: () => Promise.resolve() };
   const port = await freePort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = createInterface({ input: server.stdout });
+  const server = spawn('sh', ['-c', UNTIL_THE_PIPE_BREAKS, program, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+  });
+  const [, output, , pipe] = server.stdio;
+  const lines = createInterface({ input: output! });
   const failed = once(server, 'exit').then(() => {
     throw new Error(`${program} did not start; set REDIS_URL to one that runs`);
   });
   await Promise.race([failed, readiness(lines)]);
   failed.catch(() => {});
-  server.stdout.resume();
+  output!.resume();
   return {
     url: `redis://127.0.0.1:${port}`,
     stop: () => {
-      server.kill('SIGTERM');
+      pipe!.destroy();
       return ended(server);
     },
   };

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { RateLimitMonitor } from 'nestjs-weir';
+import { Catalog } from '../../sample/00-tour/catalog.js';
+import { ShopModule } from '../../sample/00-tour/shop.module.js';
+import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
+import { spawnOwned, stopAll } from '../support/processes.js';
+import { until } from '../support/until.js';
+
+describe('the Redis of a sample', () => {
+  beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
+  afterAll(stopAll);
+
+  it('ends with it, also if that is killed', async () => {
+    const file = join(root, 'build/sample/05-hierarchy/redis.js');
+    const script = `import('${file}').then(async (m) => console.log((await m.startRedis()).url))`;
+    const env = { ...process.env, REDIS_URL: '' };
+    const sample = spawnOwned(process.execPath, ['-e', script], { env });
+    const [told] = (await once(sample.stdout!, 'data')) as [Buffer];
+    const port = Number(new URL(String(told).trim()).port);
+    const isThere = (): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => {
+          resolve(false);
+        });
+        socket.once('connect', () => socket.destroy());
+      });
+    expect(await isThere()).toBe(true);
+    sample.kill('SIGKILL');
+    await until(async () => !(await isThere()), { what: 'the end of Redis' });
+  });
+});
+
+describe('a node of the tour', () => {
+  let app: NestFastifyApplication;
+  beforeAll(async () => {
+    const settings = { nodeId: 'api-1', store: { type: 'memory' }, actions: [] } as const;
+    app = await NestFactory.create(ShopModule.on(settings), new FastifyAdapter(), {
+      logger: false,
+    });
+    await app.init();
+  });
+  afterAll(() => app.close());
+
+  it('opens the breaker of a slow database, also where answers were late before', async () => {
+    const catalog = app.get(Catalog);
+    const visitors = async (number: number): Promise<void> => {
+      const ask = (_: unknown, index: number): PromiseLike<unknown> =>
+        app.inject({ url: `/products/${index}`, headers: { 'x-client': `client-${index}` } });
+      await Promise.all(Array.from({ length: number }, ask));
+    };
+    await visitors(9);
+    // Late, and within the deadline.
+    catalog.slowFor(60, 400);
+    await visitors(7);
+    catalog.slowFor(60);
+    const degraded = await until(
+      async () => {
+        await visitors(20);
+        const { resources } = app.get(RateLimitMonitor).state();
+        return resources.some(({ phase }) => phase === 'degraded') ? resources : undefined;
+      },
+      { what: 'a page that is degraded', intervalMs: 1 },
+    );
+    expect(degraded).toMatchObject([
+      { resource: 'catalog-db', breaker: 'open' },
+      { resource: 'product-page' },
+    ]);
+  });
+});
