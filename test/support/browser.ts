@@ -40,7 +40,12 @@ export async function openPage(
   prepare: (page: Page) => Promise<void> = () => Promise.resolve(),
 ): Promise<WatchedPage> {
   const browser = await openBrowser();
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    // Without a graphics card whatever moves on a page takes most of a core.
+    reducedMotion: 'reduce',
+    ...options,
+  });
   // Ends what hangs, and judges nothing.
   context.setDefaultTimeout(LONGEST_WAIT_MS);
   const page = await context.newPage();
