@@ -38,7 +38,11 @@ export async function startThreeProcesses(port: number): Promise<Shop | undefine
   const addresses = await Promise.all(
     NODES.map((nodeId, index) => {
       const env = { ...process.env, NODE_ID: nodeId, REDIS_URL: between.url };
-      const child = fork(NODE, { env: { ...env, PORT: index === 0 ? String(port) : '0' } });
+      const child = fork(NODE, {
+        env: { ...env, PORT: index === 0 ? String(port) : '0' },
+        // A little more often collected, each of the three holds a third less memory.
+        execArgv: [...process.execArgv, '--max-semi-space-size=2'],
+      });
       children.push(child);
       return addressOf(child, stage);
     }),

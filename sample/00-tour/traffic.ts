@@ -12,6 +12,8 @@ const PATHS: Readonly<Record<Kind, string>> = {
   login: '/login',
 };
 const TURN_MS = 25;
+/** So long it takes until all are there: nodes that have just started are slow. */
+const RISE_MS = 3000;
 /** A turn that comes later than this makes up for no more: callers do not come all at once because this process was busy. */
 const MOST_SECONDS = 0.1;
 /** Callers are as many as these; a few of them are busier than they may be. */
@@ -58,7 +60,8 @@ export class Traffic {
     const now = performance.now();
     const seconds = Math.min(MOST_SECONDS, (now - this.lastMs) / 1000);
     this.lastMs = now;
-    const wave = 1 + 0.06 * Math.sin((now - this.startedMs) / 9000);
+    const sinceMs = now - this.startedMs;
+    const wave = Math.min(1, sinceMs / RISE_MS) * (1 + 0.06 * Math.sin(sinceMs / 9000));
     for (const kind of KINDS) {
       const perSecond = STEADY[kind] * wave * (this.factors.get(kind) ?? 1);
       let owed = (this.owed.get(kind) ?? 0) + perSecond * seconds;

@@ -5,6 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { RateLimitMonitor } from 'nestjs-weir';
 import { Catalog } from '../../sample/00-tour/catalog.js';
+import { Traffic } from '../../sample/00-tour/traffic.js';
 import { ShopModule } from '../../sample/00-tour/shop.module.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { spawnOwned, stopAll } from '../support/processes.js';
@@ -31,6 +32,26 @@ describe('the Redis of a sample', () => {
     expect(await isThere()).toBe(true);
     sample.kill('SIGKILL');
     await until(async () => !(await isThere()), { what: 'the end of Redis' });
+  });
+});
+
+describe('the traffic of the tour', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('rises from nothing, and does not make up for the time before it began', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const ask = vi.spyOn(Traffic.prototype as unknown as { ask(): void }, 'ask');
+    ask.mockImplementation(() => undefined);
+    const asked = (): number => ask.mock.calls.splice(0).length;
+    const traffic = new Traffic();
+    vi.advanceTimersByTime(5000);
+    traffic.start(['http://127.0.0.1:1']);
+    vi.advanceTimersByTime(1000);
+    // About 280 a second in the end, and a third of that by now.
+    expect(asked()).toBeLessThan(100);
+    vi.advanceTimersByTime(9000);
+    expect(asked()).toBeGreaterThan(2000);
+    traffic.stop();
   });
 });
 
