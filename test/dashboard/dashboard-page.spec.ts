@@ -217,11 +217,11 @@ describe('the page, in a browser', () => {
 
   it('is not shown within the page of another site', async () => {
     const around = 'http://127.0.0.2/';
-    const watched = await openPage(around, {}, (page) =>
-      page.route(around, (route) =>
+    const watched = await openPage(around, {}, async (prepared) => {
+      await prepared.route(around, (route) =>
         route.fulfill({ contentType: 'text/html', body: `<iframe src="${url}"></iframe>` }),
-      ),
-    );
+      );
+    });
     pages.push(watched);
     const { page, complaints } = watched;
     const inside = page.frames().find((frame) => frame !== page.mainFrame())!;
