@@ -236,6 +236,49 @@ export class SharedModule {}
     expect(text).not.toContain('hrottler');
   });
 
+  it('knows names that are imported from within the package', async () => {
+    const dir = project({
+      'src/a.ts': `
+import { APP_GUARD } from '@nestjs/core/constants';
+import { ThrottlerModule } from '@nestjs/throttler/dist/throttler.module';
+import { ThrottlerGuard } from '@nestjs/throttler/dist/throttler.guard';
+@Module({
+  imports: [ThrottlerModule.forRoot([{ ttl: 1000, limit: 3 }])],
+  providers: [Other, { provide: APP_GUARD, useClass: ThrottlerGuard }],
+})
+export class AppModule {}
+`,
+    });
+    expect((await migrate(dir, '--write')).code).toBe(0);
+    const text = written(dir, 'src/a.ts');
+    expect(text).toContain("import { RateLimitModule } from 'nestjs-weir';\n@Module");
+    expect(text).not.toMatch(/hrottler|APP_GUARD/);
+    expect(written(dir, 'package.json')).not.toContain('throttler');
+    const kept = project({
+      'src/a.ts': "export * from '@nestjs/throttler/dist/throttler.constants';\n",
+    });
+    await migrate(kept, '--write');
+    expect(written(kept, 'package.json')).toContain('@nestjs/throttler');
+  });
+
+  it('applies to every route what the module itself has, and in a test only with a guard there', async () => {
+    const forRoot = (name: string) =>
+      `ThrottlerModule.forRoot([{ name: '${name}', ttl: 1000, limit: 3 }])`;
+    const imported = "import { ThrottlerModule } from '@nestjs/throttler';\n";
+    const dir = project({
+      'src/app.ts': GLOBAL,
+      'src/other.module.ts': `${imported}export const other = ${forRoot('other')};\n`,
+      'src/a.spec.ts': `${imported}Test.createTestingModule({ imports: [${forRoot('one')}] });\n`,
+      'test/b.e2e-spec.ts': `${imported.replace('{ ', '{ ThrottlerGuard, ')}Test.createTestingModule({ imports: [${forRoot('two')}], providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }] });\n`,
+    });
+    await migrate(dir, '--write');
+    const applied = (file: string) => /apply: (.*),/.exec(written(dir, file))?.[1];
+    expect(applied('src/app.ts')).toBe("['short', 'long']");
+    expect(applied('src/other.module.ts')).toBe("['other']");
+    expect(applied('src/a.spec.ts')).toBeUndefined();
+    expect(applied('test/b.e2e-spec.ts')).toBe("['two']");
+  });
+
   it('moves helpers of the throttler also where it does not know what they are for', async () => {
     const text = await moved(`
 import { minutes, seconds, ThrottlerModule } from '@nestjs/throttler';

@@ -7,9 +7,9 @@ import { MovedSource, WORDS, type Finding } from './moved-source.js';
 import {
   helperOf,
   isGuardOfApp,
-  isThrottlerPackage,
   parse,
   syntaxErrorOf,
+  throttlerPackage,
   type Survey,
   type Ts,
 } from './survey.js';
@@ -74,14 +74,14 @@ class FileMove {
     return source.statements.flatMap((statement) => {
       const isLink = ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement);
       const specifier = isLink ? statement.moduleSpecifier : undefined;
-      return isThrottlerPackage(ts, specifier) ? [(specifier as ts.StringLiteral).text] : [];
+      return throttlerPackage(ts, specifier) ?? [];
     });
   }
 
   private visit(node: ts.Node): void {
     const { ts } = this.moved;
     if (ts.isImportDeclaration(node)) return this.visitImport(node);
-    if (ts.isExportDeclaration(node) && isThrottlerPackage(ts, node.moduleSpecifier)) {
+    if (ts.isExportDeclaration(node) && throttlerPackage(ts, node.moduleSpecifier)) {
       this.moved.find(
         node,
         'exports names of the throttler on: whoever imports them from here is not moved',
@@ -122,7 +122,7 @@ class FileMove {
   private visitImport(node: ts.ImportDeclaration): void {
     const { ts } = this.moved;
     const bindings = node.importClause?.namedBindings;
-    if (!isThrottlerPackage(ts, node.moduleSpecifier)) return;
+    if (!throttlerPackage(ts, node.moduleSpecifier)) return;
     if (bindings === undefined || !ts.isNamedImports(bindings)) {
       this.moved.find(
         node,
@@ -190,7 +190,7 @@ class FileMove {
 
   private leftOf(name: string): string {
     return this.moved.project.ownGuards.has(name)
-      ? `${name} is a guard of the throttler: say here what is limited, as @RateLimit(${this.moved.allNames()}) does`
+      ? `${name} is a guard of the throttler: say here what is limited, as @RateLimit(${this.moved.namesOf(this.moved.project.throttlers.keys())}) does`
       : `${name} has no counterpart of that name`;
   }
 }

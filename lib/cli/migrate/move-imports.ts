@@ -1,7 +1,7 @@
 import type ts from 'typescript';
 import { type MovedSource } from './moved-source.js';
 import { SourceEdits } from './source-edits.js';
-import { isThrottlerPackage, parse } from './survey.js';
+import { throttlerPackage, parse } from './survey.js';
 
 /** The text with the names that it now needs, and without those that nothing uses any more. */
 export function withImports(moved: MovedSource, text: string): string {
@@ -25,7 +25,7 @@ export function withImports(moved: MovedSource, text: string): string {
       continue;
     const bindings = statement.importClause?.namedBindings;
     if (bindings === undefined || !ts.isNamedImports(bindings)) continue;
-    const isThrottlers = isThrottlerPackage(ts, statement.moduleSpecifier);
+    const isThrottlers = throttlerPackage(ts, statement.moduleSpecifier) !== undefined;
     const { text: from } = statement.moduleSpecifier;
     const more = from === '@nestjs/common' ? [...(moved.needs.get(from) ?? [])] : [];
     const kept = bindings.elements.filter(({ name }) => {

@@ -5,6 +5,7 @@ import { indentAt } from './source-edits.js';
 import { fieldOf, unwrap } from './survey.js';
 
 const LONGEST_LINE = 90;
+const SPEC = /[.-](spec|test)\.[cm]?tsx?$/;
 
 /** Moves `ThrottlerModule.forRoot`, `forRootAsync` and classes that make their options. */
 export class ModuleMove {
@@ -104,7 +105,7 @@ export class ModuleMove {
     if (!isOld && (listed === undefined || !ts.isArrayLiteralExpression(listed))) return undefined;
     const throttlers = isOld ? [object] : [...(listed as ts.ArrayLiteralExpression).elements];
     if (throttlers.length === 0) return '{ enabled: false }';
-    const policies: string[] = [];
+    const policies: (readonly [name: string, text: string])[] = [];
     for (const throttler of throttlers) {
       const policy = this.policyOf(throttler, isOld ? undefined : object);
       if (policy === undefined) return undefined;
@@ -113,14 +114,22 @@ export class ModuleMove {
     const indent = indentAt(this.moved.text, expression.getStart());
     const lines = [
       'policies: {',
-      ...policies.flatMap((policy) => `${policy},`.split('\n').map((line) => `  ${line}`)),
+      ...policies.flatMap(([, policy]) => `${policy},`.split('\n').map((line) => `  ${line}`)),
       '},',
-      ...(this.moved.project.isGlobal ? [`apply: [${this.moved.allNames()}],`] : []),
+      ...(this.isForAll()
+        ? [`apply: [${this.moved.namesOf(policies.map(([name]) => name))}],`]
+        : []),
       ...(object === undefined ? [] : this.moduleLines(object)),
     ];
     const text = `{\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}}`;
     // Without them it would be the body of the function.
     return ts.isArrowFunction(expression.parent) ? `(${text})` : text;
+  }
+
+  /** Whether a guard asks for every route; a test that makes a module of its own mounts its own guard, or none. */
+  private isForAll(): boolean {
+    const { project, source } = this.moved;
+    return SPEC.test(source.fileName) ? project.globals.has(source.fileName) : project.isGlobal;
   }
 
   private moduleLines(object: ts.ObjectLiteralExpression): string[] {
@@ -180,7 +189,7 @@ export class ModuleMove {
   private policyOf(
     throttler: ts.Expression,
     around: ts.ObjectLiteralExpression | undefined,
-  ): string | undefined {
+  ): readonly [name: string, text: string] | undefined {
     const { ts } = this.moved;
     const object = unwrap(ts, throttler);
     if (!ts.isObjectLiteralExpression(object)) return undefined;
@@ -201,6 +210,7 @@ export class ModuleMove {
     const key = name === undefined ? 'default' : name.text;
     const own = /^[a-z_$][\w$]*$/i.test(key) ? key : this.moved.quoted(key);
     const line = `${own}: { ${fields.join(', ')} }`;
-    return line.length <= LONGEST_LINE ? line : `${own}: {\n  ${fields.join(',\n  ')},\n}`;
+    const isLong = line.length > LONGEST_LINE;
+    return [key, isLong ? `${own}: {\n  ${fields.join(',\n  ')},\n}` : line];
   }
 }

@@ -67,8 +67,8 @@ export class MovedSource {
     return `${this.quote}${text}${this.quote}`;
   }
 
-  allNames(): string {
-    return [...this.project.throttlers.keys()].map((name) => this.quoted(name)).join(', ');
+  namesOf(names: Iterable<string>): string {
+    return [...names].map((name) => this.quoted(name)).join(', ');
   }
 
   /** Tells a person of a node, once. */

@@ -9,6 +9,8 @@ export interface Survey {
   readonly throttlers: ReadonlyMap<string, number | undefined>;
   /** A guard of the application asks for every route. */
   readonly isGlobal: boolean;
+  /** The files that mount it. */
+  readonly globals: ReadonlySet<string>;
   /** Guards of the project that differ from the throttler's by nothing that would be missed here. */
   readonly plainGuards: ReadonlySet<string>;
   /** All other classes that extend it. */
@@ -57,9 +59,8 @@ export function lineOf(source: ts.SourceFile, position: number): number {
 export function throttlerNames(ts: Ts, source: ts.SourceFile): Map<string, string> {
   const names = new Map<string, string>();
   for (const statement of source.statements) {
-    if (!ts.isImportDeclaration(statement) || !isThrottlerPackage(ts, statement.moduleSpecifier)) {
-      continue;
-    }
+    if (!ts.isImportDeclaration(statement)) continue;
+    if (throttlerPackage(ts, statement.moduleSpecifier) === undefined) continue;
     const bindings = statement.importClause?.namedBindings;
     if (bindings === undefined || !ts.isNamedImports(bindings)) continue;
     for (const { name, propertyName } of bindings.elements) {
@@ -69,9 +70,10 @@ export function throttlerNames(ts: Ts, source: ts.SourceFile): Map<string, strin
   return names;
 }
 
-export function isThrottlerPackage(ts: Ts, specifier: ts.Expression | undefined): boolean {
-  const isText = specifier !== undefined && ts.isStringLiteral(specifier);
-  return isText && (PACKAGES as readonly string[]).includes(specifier.text);
+/** The throttler's package that an import is from, also where it names a file within it. */
+export function throttlerPackage(ts: Ts, specifier: ts.Expression | undefined): string | undefined {
+  if (specifier === undefined || !ts.isStringLiteral(specifier)) return undefined;
+  return PACKAGES.find((name) => `${specifier.text}/`.startsWith(`${name}/`));
 }
 
 /** The field of an object that is written out, as it stands there. */
@@ -150,7 +152,7 @@ export function survey(ts: Ts, files: readonly ProjectFile[], countsSeconds: boo
   const sources = files.map(({ file, text }) => parse(ts, file, text));
   const [plainGuards, ownGuards] = guardsOf(ts, sources);
   const throttlers = new Map<string, number | undefined>();
-  let isGlobal = false;
+  const globals = new Set<string>();
   for (const source of sources) {
     const names = throttlerNames(ts, source);
     const isGuard = (node: ts.Node | undefined): boolean =>
@@ -161,7 +163,7 @@ export function survey(ts: Ts, files: readonly ProjectFile[], countsSeconds: boo
         ownGuards.has(node.text));
     const visit = (node: ts.Node): void => {
       if (ts.isObjectLiteralExpression(node)) {
-        if (isGuardOfApp(ts, node, isGuard)) isGlobal = true;
+        if (isGuardOfApp(ts, node, isGuard)) globals.add(source.fileName);
         const [limit, ttl] = [fieldOf(ts, node, 'limit'), fieldOf(ts, node, 'ttl')];
         if (limit !== undefined && ttl !== undefined && isOfModule(ts, node, names)) {
           const name = fieldOf(ts, node, 'name');
@@ -174,14 +176,17 @@ export function survey(ts: Ts, files: readonly ProjectFile[], countsSeconds: boo
       if (isCall && node.expression.name.text === 'useGlobalGuards') {
         const mentions = (part: ts.Node): boolean =>
           isGuard(part) || ts.forEachChild(part, mentions) === true;
-        if (node.arguments.some(mentions)) isGlobal = true;
+        if (node.arguments.some(mentions)) globals.add(source.fileName);
       }
       ts.forEachChild(node, visit);
     };
     visit(source);
   }
   if (throttlers.size === 0) throttlers.set('default', undefined);
-  return { throttlers, isGlobal, plainGuards, ownGuards, countsSeconds };
+  return {
+    ...{ throttlers, globals, plainGuards, ownGuards, countsSeconds },
+    isGlobal: globals.size > 0,
+  };
 }
 
 /** `{ provide: APP_GUARD, useClass: ThrottlerGuard }` */
