@@ -279,6 +279,43 @@ export class AppModule {}
     expect(applied('test/b.e2e-spec.ts')).toBe("['two']");
   });
 
+  it('takes the comment of what goes along, and leaves that of its neighbour', async () => {
+    const text = await moved(`
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard } from '@nestjs/throttler';
+@Module({
+  providers: [
+    Before, // one
+    // Limits all routes.
+    { provide: APP_GUARD, useClass: ThrottlerGuard },
+    // Catches errors.
+    After,
+  ],
+})
+export class AppModule {}
+`);
+    expect(text).toContain(
+      '  providers: [\n    Before, // one\n    // Catches errors.\n    After,\n  ],',
+    );
+  });
+
+  it('tells of tests that look for words and headers of the throttler', async () => {
+    const source = `
+import { ThrottlerModule } from '@nestjs/throttler';
+expect(body.message).toBe('ThrottlerException: Too Many Requests');
+expect(headers['X-RateLimit-Limit']).toBe('3');
+`;
+    const dir = project({ 'test/a.e2e-spec.ts': source });
+    const { code, out } = await migrate(dir);
+    expect(code).toBe(1);
+    expect(out).toContain(
+      'test/a.e2e-spec.ts:3  the body of a 429 has other words (docs/throttler-differences.md#answers)',
+    );
+    expect(out).toContain(
+      'test/a.e2e-spec.ts:4  such headers want headers: { legacy: true } (docs/throttler-differences.md#headers)',
+    );
+  });
+
   it('moves helpers of the throttler also where it does not know what they are for', async () => {
     const text = await moved(`
 import { minutes, seconds, ThrottlerModule } from '@nestjs/throttler';

@@ -3,7 +3,7 @@ import { Figures } from './figures.js';
 import { DecoratorMove } from './move-decorators.js';
 import { withImports } from './move-imports.js';
 import { ModuleMove } from './move-module.js';
-import { MovedSource, WORDS, type Finding } from './moved-source.js';
+import { ANSWERS, HEADERS, MovedSource, WORDS, type Finding } from './moved-source.js';
 import {
   helperOf,
   isGuardOfApp,
@@ -185,7 +185,17 @@ class FileMove {
         this.moved.find(node, LEFT[name] ?? this.leftOf(name));
       }
     }
+    if (ts.isStringLiteralLike(node)) this.tellText(node);
     ts.forEachChild(node, (child) => this.visitLeftovers(child));
+  }
+
+  /** Words of the throttler's answers, which tests look for. */
+  private tellText(node: ts.StringLiteralLike): void {
+    const { text } = node;
+    if (/^ThrottlerException/.test(text))
+      this.moved.find(node, 'the body of a 429 has other words', ANSWERS);
+    else if (/^x-ratelimit-/i.test(text))
+      this.moved.find(node, 'such headers want headers: { legacy: true }', HEADERS);
   }
 
   private leftOf(name: string): string {

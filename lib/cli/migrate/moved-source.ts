@@ -15,6 +15,7 @@ export const WORDS = 'docs/migrating-from-throttler.md#word-by-word';
 export const ADD_UP = 'docs/throttler-differences.md#decorators-add-up';
 export const NOT_BLOCKED = 'docs/throttler-differences.md#nobody-is-blocked';
 export const ANSWERS = 'docs/throttler-differences.md#answers';
+export const HEADERS = 'docs/throttler-differences.md#headers';
 
 /** A source that is being moved over: what is known of it, what is to change, and what a person is told. */
 export class MovedSource {
@@ -101,10 +102,16 @@ export class MovedSource {
         const next = all.findIndex((one, i) => i > index && !removed.has(one));
         const [before, after] = [all[index - 1], all[next]];
         const end = (next === -1 ? all.at(-1)! : all[next - 1]!).getEnd();
-        if (after !== undefined) this.edits.replace(node.getStart(), after.getStart(), '');
+        if (after !== undefined) this.edits.replace(this.startOf(node), this.startOf(after), '');
         else this.edits.replace(before?.getEnd() ?? node.getStart(), end, '');
       }
     }
     this.removed.clear();
+  }
+
+  /** With the comments above it. */
+  private startOf(node: ts.Node): number {
+    const comments = this.ts.getLeadingCommentRanges(this.text, node.getFullStart());
+    return comments?.[0]?.pos ?? node.getStart();
   }
 }
