@@ -27,6 +27,8 @@ export default defineConfig({
       { text: 'Troubleshooting', link: '/troubleshooting' },
     ],
     sidebar: SIDEBAR,
+    // Its own label says other words than the link itself, which voice control cannot find.
+    notFound: { linkLabel: 'Take me home' },
     socialLinks: [{ icon: 'github', link: 'https://github.com/nestjs-weir/nestjs-weir' }],
   },
 });

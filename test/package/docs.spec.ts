@@ -29,6 +29,27 @@ describe('a page', () => {
     expect(wrong).toEqual([]);
   });
 
+  /** Those that list what there is, and those that are about nothing but failures. */
+  const LISTS = [
+    ...['options', 'histories', 'quota-events', 'protection-responses', 'metrics'],
+    ...['configuration', 'configuration-limits', 'configuration-resilience'],
+    ...['configuration-alerts', 'alert-runbook', 'failure-modes', 'redis-outages'],
+  ];
+
+  it('of a feature says what can go wrong with it', async () => {
+    const { SIDEBAR } = (await import(join(root, 'docs/site/sidebar.mjs'))) as {
+      SIDEBAR: readonly { readonly text: string; readonly items?: { readonly link: string }[] }[];
+    };
+    const groups = ['Limits on routes', 'Transports', 'Redis and quotas', 'Changing limits'];
+    const features = [...groups, 'Fallbacks and protection', 'Operations'];
+    const pages = SIDEBAR.filter(({ text }) => features.includes(text)).flatMap(({ items }) =>
+      items!.map(({ link }) => link.slice(1)),
+    );
+    const told = pages.filter((page) => /^##+ .*go wrong/m.test(readPage(`docs/${page}.md`)));
+    expect(pages.filter((page) => !told.includes(page) && !LISTS.includes(page))).toEqual([]);
+    expect(told.length).toBeGreaterThan(30);
+  });
+
   /** Words that people search for, each a part of a heading. */
   it.each([
     ...['global limit', 'per user', 'override', 'circuit breaker', 'failover', 'fallback', 'proxy'],
@@ -70,6 +91,8 @@ describe('a page', () => {
       'migrat',
       'tier',
     ],
+    ...['concurrency', 'custom key', 'custom error message', 'cron', 'distributed', 'dry run'],
+    ...['exclude', 'load shedding', 'mock', 'queue', 'Redis is down', 'rollback'],
   ])('is found by the word “%s” in its headings', (word) => {
     const headings = PAGES.flatMap((page) => readPage(page).match(/^#+ .*$/gm) ?? []);
     const words = new RegExp(word.replace(/[\s-]+/g, '[\\s-]+'), 'i');
@@ -124,7 +147,7 @@ const OPTIONS: Readonly<Record<string, readonly (readonly [file: string, name: s
   'docs/dashboard.md Who may look, and who may change': [
     ['lib/dashboard/dashboard.options.ts', 'DashboardOptions'],
   ],
-  'docs/decorators.md Keys, tiers and cost of a route': [
+  'docs/decorators.md Custom keys, tiers and cost of a route': [
     ['lib/limits/route-policy.ts', 'RouteOptions'],
   ],
   'docs/degradation.md Options of `@Degrade`': [
@@ -134,7 +157,7 @@ const OPTIONS: Readonly<Record<string, readonly (readonly [file: string, name: s
     ['lib/transports/grpc/limit-calls.ts', 'LimitCallsOptions'],
   ],
   'docs/hot-reload.md Options of config': [['lib/config/config.options.ts', 'ConfigOptions']],
-  'docs/hot-reload.md `RateLimitConfig`': [
+  'docs/hot-reload.md `RateLimitConfig`: update, history, rollback': [
     ['lib/config/rate-limit-config.ts', 'UpdateOptions'],
     ['lib/config/rate-limit-config.ts', 'RollbackOptions'],
   ],

@@ -213,7 +213,7 @@ describe('the tables in README and docs', () => {
     ],
     [
       'docs/decorators.md',
-      'Keys, tiers and cost of a route',
+      'Custom keys, tiers and cost of a route',
       new RouteOptions(),
       ['name', 'tier', 'cost', 'skipIf', 'rejection'],
     ],
