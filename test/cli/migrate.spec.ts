@@ -299,6 +299,36 @@ export class AppModule {}
     );
   });
 
+  it('takes a double of the guard out of a test that has no more use for it', async () => {
+    const text = await moved(`
+import { CanActivate, Get } from '@nestjs/common';
+import { ThrottlerGuard } from '@nestjs/throttler';
+const builder = () => {
+  const open: CanActivate = {
+    canActivate: jest.fn(() => true),
+  };
+  const used = { canActivate: () => true };
+  Test.createTestingModule({}).overrideGuard(ThrottlerGuard).useValue(open);
+  return Test.createTestingModule({ providers: [used] }).overrideGuard(ThrottlerGuard).useValue(used);
+};
+`);
+    expect(text).toContain(`
+import { Get } from '@nestjs/common';
+import { overrideRateLimits } from 'nestjs-weir/testing';
+const builder = () => {
+  const used = { canActivate: () => true };
+  overrideRateLimits(Test.createTestingModule({}), { enabled: false });
+`);
+  });
+
+  it('gives each figure that is worked out a line of its own', async () => {
+    const text = await moved(`
+import { ThrottlerModule } from '@nestjs/throttler';
+export const a = ThrottlerModule.forRoot([{ ttl: Number(process.env.A_LONG_NAME_OF_THE_TTL), limit: Number(process.env.A_LONG_NAME_OF_THE_LIMIT) }]);
+`);
+    expect(text).toMatch(/^ +rate: Number\(.*\),\n +period: Number\(.*\),\n +key:/m);
+  });
+
   it('tells of tests that look for words and headers of the throttler', async () => {
     const source = `
 import { ThrottlerModule } from '@nestjs/throttler';

@@ -16,8 +16,8 @@ const BLOCKED =
 export class Figures {
   constructor(private readonly moved: MovedSource) {}
 
-  /** `rate`, with its `period` if that is not a figure. */
-  of(object: ts.ObjectLiteralExpression, name: string): string | undefined {
+  /** `rate`, and its `period` if that is not a figure. */
+  of(object: ts.ObjectLiteralExpression, name: string): readonly string[] | undefined {
     const { ts, names, project } = this.moved;
     const limit = fieldOf(ts, object, 'limit');
     const ttl = fieldOf(ts, object, 'ttl');
@@ -39,10 +39,10 @@ export class Figures {
         ? project.throttlers.get(name)
         : ttlOf(ts, ttl as ts.Expression, names, project.countsSeconds);
     if (count !== undefined && ms !== undefined)
-      return `rate: ${this.moved.quoted(rateText(count, ms))}`;
+      return [`rate: ${this.moved.quoted(rateText(count, ms))}`];
     if (ttl === undefined && ms === undefined) return undefined;
     const period = ms ?? this.periodText(ttl as ts.Expression);
-    return `rate: ${limit.getText()}, period: ${period}`;
+    return [`rate: ${limit.getText()}`, `period: ${period}`];
   }
 
   private periodText(ttl: ts.Expression): string {

@@ -119,7 +119,7 @@ export class DecoratorMove {
       const figures = isWritten ? this.figures.of(value, name) : undefined;
       if (figures === undefined) break;
       this.figures.tellFields(value as ts.ObjectLiteralExpression);
-      throttled.set(name, figures);
+      throttled.set(name, figures.join(', '));
     }
     const isWhole = isObject && throttled.size === given.properties.length && throttled.size > 0;
     if (isWhole) return throttled;

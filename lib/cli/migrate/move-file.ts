@@ -145,6 +145,26 @@ class FileMove {
     const name = this.moved.need('overrideRateLimits', 'nestjs-weir/testing');
     this.moved.edits.replace(builder.getStart(), builder.getStart(), `${name}(`);
     this.moved.edits.replace(builder.getEnd(), call.getEnd(), ', { enabled: false })');
+    this.removeStandIn(call.arguments[0]);
+  }
+
+  /** A double of the guard that only the override had a use for, and the type that it has. */
+  private removeStandIn(given: ts.Expression | undefined): void {
+    const { ts, source, edits } = this.moved;
+    if (given === undefined || !ts.isIdentifier(given)) return;
+    const all: ts.Identifier[] = [];
+    const visit = (node: ts.Node): void => {
+      if (ts.isIdentifier(node) && node.text === given.text) all.push(node);
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+    const declared = all[0]!.parent;
+    if (all.length !== 2 || !ts.isVariableDeclaration(declared)) return;
+    const list = declared.parent;
+    if (list.parent.kind !== ts.SyntaxKind.VariableStatement || list.declarations.length > 1)
+      return;
+    edits.remove(list.parent.getStart(), list.parent.getEnd());
+    if (declared.type !== undefined) this.moved.orphan(declared.type.getText());
   }
 
   private moveIdentifier(node: ts.Identifier): void {

@@ -197,7 +197,7 @@ export class ModuleMove {
     const name = fieldOf(ts, object, 'name');
     if (figures === undefined) return undefined;
     if (name !== undefined && !ts.isStringLiteralLike(name)) return undefined;
-    const fields = [`algorithm: ${this.moved.quoted('sliding-window')}`, figures];
+    const fields = [`algorithm: ${this.moved.quoted('sliding-window')}`, ...figures];
     fields.push(`key: [${this.moved.quoted('ip')}, ${this.moved.quoted('route')}]`);
     for (const place of [object, around]) {
       if (place === undefined) continue;
