@@ -64,7 +64,7 @@ function planFor(project: Project): Plan {
   const packages = files.filter(isPackage);
   if (sources.length === 0 && packages.length === 0) return { changes: [], findings: [] };
   const ts = project.typescript();
-  const seen = survey(ts, sources, packages.some(countsSeconds));
+  const seen = survey(ts, sources, packages.some(countsSeconds), project.readsHeaders);
   const changes: Plan['changes'][number][] = [];
   const findings: Plan['findings'][number][] = [];
   const keeps = new Set<string>();

@@ -329,20 +329,27 @@ export const a = ThrottlerModule.forRoot([{ ttl: Number(process.env.A_LONG_NAME_
     expect(text).toMatch(/^ +rate: Number\(.*\),\n +period: Number\(.*\),\n +key:/m);
   });
 
-  it('tells of tests that look for words and headers of the throttler', async () => {
-    const source = `
-import { ThrottlerModule } from '@nestjs/throttler';
+  it('keeps the headers that something reads, and tells of words that are others', async () => {
+    const dir = project({
+      'src/a.ts': GLOBAL,
+      'src/client.ts': "export const left = (headers) => headers['x-ratelimit-remaining'];\n",
+      'test/a.e2e-spec.ts': `
+// What @nestjs/throttler answers.
 expect(body.message).toBe('ThrottlerException: Too Many Requests');
-expect(headers['X-RateLimit-Limit']).toBe('3');
-`;
-    const dir = project({ 'test/a.e2e-spec.ts': source });
-    const { code, out } = await migrate(dir);
+expect(headers['X-RateLimit-Limit-short']).toBe('3');
+`,
+    });
+    const { code, out } = await migrate(dir, '--write');
+    expect(written(dir, 'src/a.ts')).toContain(
+      "apply: ['short', 'long'],\n    headers: { legacy: true },",
+    );
+    expect(await moved(GLOBAL)).not.toContain('headers');
     expect(code).toBe(1);
     expect(out).toContain(
       'test/a.e2e-spec.ts:3  the body of a 429 has other words (docs/throttler-differences.md#answers)',
     );
     expect(out).toContain(
-      'test/a.e2e-spec.ts:4  such headers want headers: { legacy: true } (docs/throttler-differences.md#headers)',
+      'test/a.e2e-spec.ts:4  headers by the name of a policy are those of the draft (docs/throttler-differences.md#headers)',
     );
   });
 

@@ -161,8 +161,8 @@ class FileMove {
     const declared = all[0]!.parent;
     if (all.length !== 2 || !ts.isVariableDeclaration(declared)) return;
     const list = declared.parent;
-    if (list.parent.kind !== ts.SyntaxKind.VariableStatement || list.declarations.length > 1)
-      return;
+    if (!ts.isVariableStatement(list.parent)) return;
+    if (list.parent.declarationList.declarations.length > 1) return;
     edits.remove(list.parent.getStart(), list.parent.getEnd());
     if (declared.type !== undefined) this.moved.orphan(declared.type.getText());
   }
@@ -211,11 +211,10 @@ class FileMove {
 
   /** Words of the throttler's answers, which tests look for. */
   private tellText(node: ts.StringLiteralLike): void {
-    const { text } = node;
-    if (/^ThrottlerException/.test(text))
+    if (/^ThrottlerException/.test(node.text))
       this.moved.find(node, 'the body of a 429 has other words', ANSWERS);
-    else if (/^x-ratelimit-/i.test(text))
-      this.moved.find(node, 'such headers want headers: { legacy: true }', HEADERS);
+    else if (/^x-ratelimit-\w+-/i.test(node.text))
+      this.moved.find(node, 'headers by the name of a policy are those of the draft', HEADERS);
   }
 
   private leftOf(name: string): string {

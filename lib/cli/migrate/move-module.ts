@@ -119,6 +119,7 @@ export class ModuleMove {
       ...(this.isForAll()
         ? [`apply: [${this.moved.namesOf(policies.map(([name]) => name))}],`]
         : []),
+      ...this.headerLines(object),
       ...(object === undefined ? [] : this.moduleLines(object)),
     ];
     const text = `{\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}}`;
@@ -157,11 +158,16 @@ export class ModuleMove {
         ANSWERS,
       );
     }
-    const headers = fieldOf(ts, object, 'setHeaders');
-    if (headers?.kind === ts.SyntaxKind.FalseKeyword) {
-      lines.push(`headers: { draft: ${this.moved.quoted('off')}, retryAfter: false },`);
-    }
     return lines;
+  }
+
+  private headerLines(object: ts.ObjectLiteralExpression | undefined): string[] {
+    const { ts, project } = this.moved;
+    const headers = object && fieldOf(ts, object, 'setHeaders');
+    if (headers?.kind === ts.SyntaxKind.FalseKeyword) {
+      return [`headers: { draft: ${this.moved.quoted('off')}, retryAfter: false },`];
+    }
+    return project.readsHeaders ? ['headers: { legacy: true },'] : [];
   }
 
   private storeOf(storage: ts.Expression): string | undefined {

@@ -24,6 +24,8 @@ export interface ProjectFile {
 /** The folder that is moved over. */
 export class Project {
   readonly root: string;
+  /** Something in it reads the headers that the throttler writes. */
+  readsHeaders = false;
 
   constructor(directory: string) {
     this.root = resolve(directory);
@@ -47,6 +49,7 @@ export class Project {
         const isSource = SOURCE.test(entry.name) && !DECLARATIONS.test(entry.name);
         if (!entry.isFile() || (!isSource && entry.name !== 'package.json')) continue;
         const text = readFileSync(path, 'utf8');
+        this.readsHeaders ||= /['"`]x-ratelimit-/i.test(text);
         if (!/throttl/i.test(text)) continue;
         found.push({ file: relative(this.root, path).split(sep).join('/'), text });
       }

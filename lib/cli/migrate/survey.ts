@@ -17,6 +17,8 @@ export interface Survey {
   readonly ownGuards: ReadonlySet<string>;
   /** Before version 5 a `ttl` was in seconds. */
   readonly countsSeconds: boolean;
+  /** Something reads the headers that the throttler writes. */
+  readonly readsHeaders: boolean;
 }
 
 /** Nothing is left of these when the module itself understands GraphQL and WebSocket. */
@@ -148,7 +150,12 @@ export function ttlOf(
 }
 
 /** Reads the project once, before anything is changed. */
-export function survey(ts: Ts, files: readonly ProjectFile[], countsSeconds: boolean): Survey {
+export function survey(
+  ts: Ts,
+  files: readonly ProjectFile[],
+  countsSeconds: boolean,
+  readsHeaders: boolean,
+): Survey {
   const sources = files.map(({ file, text }) => parse(ts, file, text));
   const [plainGuards, ownGuards] = guardsOf(ts, sources);
   const throttlers = new Map<string, number | undefined>();
@@ -184,7 +191,7 @@ export function survey(ts: Ts, files: readonly ProjectFile[], countsSeconds: boo
   }
   if (throttlers.size === 0) throttlers.set('default', undefined);
   return {
-    ...{ throttlers, globals, plainGuards, ownGuards, countsSeconds },
+    ...{ throttlers, globals, plainGuards, ownGuards, countsSeconds, readsHeaders },
     isGlobal: globals.size > 0,
   };
 }
