@@ -19,9 +19,10 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 export function clientAddress(address: string, prefixBits = IPV6_PREFIX_BITS): string {
   const isPlain = !address.includes(':') && !address.startsWith('[');
   if (isPlain || address.length > LONGEST_ADDRESS) return address;
+  // Nearly all callers of a server that listens on both.
+  if (address.startsWith(MAPPED) && isIpv4(address.slice(MAPPED.length)))
+    return address.slice(MAPPED.length);
   const bare = withoutPort(address);
-  if (bare.startsWith(MAPPED) && isIpv4(bare.slice(MAPPED.length)))
-    return bare.slice(MAPPED.length);
   const groups = groupsOf(bare);
   if (groups === undefined) return bare;
   return ipv4In(groups) ?? `${networkOf(groups, prefixBits)}/${prefixBits}`;

@@ -40,6 +40,7 @@ import {
   type NodeResponse,
 } from '../shared/requests.js';
 import { isServerFault, markText, questionText } from '../shared/substitutes.js';
+import { ExpressPeers } from './express-peers.js';
 import { degradedProblemOf, problemOf } from './problem.js';
 import { type ProxyWarnings } from './proxy-warnings.js';
 
@@ -47,6 +48,7 @@ import { type ProxyWarnings } from './proxy-warnings.js';
 export class HttpTransport implements Transport {
   readonly counts = new RequestCounts();
   readonly substitutes: Substitutes;
+  private readonly peers = new ExpressPeers();
 
   constructor(
     private readonly headers: RateLimitHeaders,
@@ -62,7 +64,7 @@ export class HttpTransport implements Transport {
   addressOf(context: ExecutionContext): string | undefined {
     const request = requestOf(context);
     this.proxies.look(request);
-    return addressOf(request);
+    return this.peers.of(request) ?? addressOf(request);
   }
 
   headerOf(context: ExecutionContext, name: string): string | undefined {
