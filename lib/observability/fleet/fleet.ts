@@ -259,7 +259,7 @@ export class Fleet {
     const { board, clock } = this.parts;
     const merge = this.merge!;
     const nodes = await board.nodes();
-    merge.begin(quietPeriodMs(nodes.length));
+    merge.begin(quietPeriodMs(Math.max(nodes.length, this.parts.nodes())));
     for (let first = 0; first < nodes.length; first += PER_TURN) {
       const entries = await board.read(nodes.slice(first, first + PER_TURN));
       const now = clock.now();
