@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
 import { dirname } from 'node:path';
 import { suites } from './suites/index.js';
 import { type BenchArguments, parseArguments, UsageError } from './support/arguments.js';
@@ -21,7 +22,17 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   const result = await runSuites(asked.suites, asked.rounds);
   if (asked.jsonFile !== undefined) {
     await mkdir(dirname(asked.jsonFile), { recursive: true });
-    await writeFile(asked.jsonFile, `${JSON.stringify(result.rows, null, 2)}\n`);
+    await writeFile(asked.jsonFile, `${JSON.stringify({ ...here(), ...result }, null, 2)}\n`);
   }
   return printVerdict(result);
+}
+
+/** Figures belong to a machine and a day. */
+function here(): Record<'takenOn' | 'node' | 'cpus', string> {
+  const all = cpus();
+  return {
+    takenOn: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    cpus: `${all.length} × ${all[0]?.model.trim() ?? 'unknown'}`,
+  };
 }

@@ -91,6 +91,8 @@ const GROUPS = {
     architecture: 'Architecture',
     'architecture-walks': 'Further walks',
     figures: 'Figures',
+    measured: 'Benchmarks',
+    simulated: 'Simulated promises',
     changelog: 'Changelog',
     security: 'Security',
   },

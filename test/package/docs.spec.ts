@@ -92,7 +92,7 @@ describe('a page', () => {
       'tier',
     ],
     ...['concurrency', 'custom key', 'custom error message', 'cron', 'distributed', 'dry run'],
-    ...['exclude', 'load shedding', 'mock', 'queue', 'Redis is down', 'rollback'],
+    ...['exclude', 'load shedding', 'mock', 'performance', 'queue', 'Redis is down', 'rollback'],
   ])('is found by the word “%s” in its headings', (word) => {
     const headings = PAGES.flatMap((page) => readPage(page).match(/^#+ .*$/gm) ?? []);
     const words = new RegExp(word.replace(/[\s-]+/g, '[\\s-]+'), 'i');
@@ -334,6 +334,7 @@ describe('log lines', () => {
 });
 
 describe('figures', () => {
+  const OF_FIGURES = ['docs/figures.md', 'docs/measured.md', 'docs/simulated.md'];
   const [table] = tablesOf(readPage('docs/figures.md'));
   const rows = table!.rows.map(([figure, page, source]) => ({
     figure: figure!.replaceAll('`', ''),
@@ -348,8 +349,39 @@ describe('figures', () => {
     expect(missing).toEqual([]);
   });
 
+  it('that were found by a model or a measurement are all in the table', () => {
+    const found = PAGES.filter((page) => !OF_FIGURES.includes(page)).flatMap((page) => {
+      const prose = withoutBlocks(readPage(page)).replace(/^\|.*$/gm, '');
+      const sentences = prose
+        .replace(/[*`]/g, '')
+        .replace(/\s+/g, ' ')
+        .split(/(?<=[.:;]) /);
+      return sentences.filter((one) => /simulat|\bmodel\b|measured/.test(one) && /\d/.test(one));
+    });
+    const unknown = found.filter((one) => !rows.some(({ figure }) => one.includes(figure)));
+    expect(unknown).toEqual([]);
+    expect(found.length).toBeGreaterThan(2);
+  });
+
+  it('of benchmarks and the simulator are those of the output in the repository', async () => {
+    const { benchmarkRows, simulatedRows, RESULTS, SIMULATION } = (await import(
+      join(root, 'scripts/support/measured-page.mjs')
+    )) as {
+      readonly benchmarkRows: (results: unknown) => string[][];
+      readonly simulatedRows: (rows: unknown) => string[][];
+      readonly RESULTS: string;
+      readonly SIMULATION: string;
+    };
+    const output = (file: string): unknown => JSON.parse(readFileSync(join(root, file), 'utf8'));
+    const [benchmarks] = tablesOf(readPage('docs/measured.md'));
+    const [simulated] = tablesOf(readPage('docs/simulated.md'));
+    expect(benchmarks!.rows).toEqual(benchmarkRows(output(RESULTS)));
+    expect(simulated!.rows).toEqual(simulatedRows(output(SIMULATION)));
+    expect(Math.min(benchmarks!.rows.length, simulated!.rows.length)).toBeGreaterThan(2);
+  });
+
   it('of speed are nowhere: they would be those of one machine', () => {
-    const speeds = PAGES.flatMap((page) => {
+    const speeds = PAGES.filter((page) => !OF_FIGURES.includes(page)).flatMap((page) => {
       const prose = withoutBlocks(readPage(page)).match(/\d[\d.]* ?(?:ns|µs|ops\/s)\b/g) ?? [];
       return prose.map((found) => `${page}: ${found}`);
     });
