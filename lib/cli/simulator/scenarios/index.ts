@@ -1,6 +1,4 @@
 import { CHURN } from './churn.js';
-import { CLOCK_BACK, CLOCK_FORWARD } from './clock.js';
-import { FAILOVER, PROMOTION, UNNOTICED_PROMOTION } from './failover.js';
 import { HALVED } from './halved.js';
 import { LOCAL_CURVE } from './local-curve.js';
 import { OUTAGE, REFUSAL } from './outage.js';
@@ -8,6 +6,13 @@ import { PRIORITY } from './priority.js';
 import { SCALE } from './scale.js';
 import { type Scenario } from './scenario.js';
 import { BURST, HOTSPOT, LOW_LIMIT, SKEW, SKEW_OVERLOAD, SURGE } from './steady.js';
+import {
+  CLOCK_BACK,
+  CLOCK_FORWARD,
+  FAILOVER,
+  PROMOTION,
+  UNNOTICED_PROMOTION,
+} from './store-faults.js';
 
 export const SCENARIOS: readonly Scenario[] = [
   SKEW,
