@@ -392,14 +392,14 @@ export class AppTokens {
   }
 
   /** The store knows nothing of the tokens of this node: its state was lost, or the lease had ended. */
-  forget(hadReply: boolean): void {
+  forget(isNewEpoch: boolean): void {
     this.drop();
     this.stale = 0;
     this.used = 0;
     this.refunded = 0;
     this.late = 0;
-    // A store that begins anew begins empty, which makes good for more than that; a new one is full.
-    if (hadReply) this.passedAway = 0;
+    // A store that begins anew begins empty, which makes good for more than that.
+    if (isNewEpoch) this.passedAway = 0;
     this.generation++;
     this.isKnown = false;
   }

@@ -171,8 +171,9 @@ export class LeaseCalls {
   private applyCluster(reply: QuotaReply): boolean {
     const { apps, events } = this;
     const hadEpoch = this.writer.epoch;
-    if (!this.writer.applyReply(reply)) for (const app of apps) app.forget(hadEpoch !== 0);
-    if (hadEpoch !== 0 && reply.epoch !== hadEpoch) events.epoch?.(reply.epoch);
+    const isNewEpoch = hadEpoch !== 0 && reply.epoch !== hadEpoch;
+    if (!this.writer.applyReply(reply)) for (const app of apps) app.forget(isNewEpoch);
+    if (isNewEpoch) events.epoch?.(reply.epoch);
     if (reply.overloaded !== this.isOverloaded) {
       this.isOverloaded = reply.overloaded;
       events.overload?.(reply.overloaded);

@@ -212,6 +212,20 @@ describe('a node whose store fails', () => {
     expect(stand.ledger.peek()!.apps[0]).toMatchObject({ used: 8 });
   });
 
+  it('owes what passed while the store was away, also for longer than its lease', async () => {
+    const stand = new Stand({ guaranteed: 100, burst: 100, maxCost: 10 });
+    now(stand.take());
+    stand.store = 'unreachable';
+    stand.clock.advance(1100);
+    await settle();
+    expect(await stand.take(7)).toMatchObject({ allowed: true, source: 'fallback' });
+    const calls = stand.calls.length;
+    stand.store = 'at once';
+    stand.clock.advance(2500);
+    const told = stand.calls.slice(calls).map(({ apps }) => apps[0]?.owed ?? 0);
+    expect(told.reduce((sum, owed) => sum + owed, 0)).toBe(7);
+  });
+
   it('spends no token that it set aside and that turns out to be void', async () => {
     const stand = new Stand({ guaranteed: 1000, burst: 1000, maxCost: 10, reserveTarget: 4 });
     now(stand.take());
