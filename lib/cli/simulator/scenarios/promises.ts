@@ -2,8 +2,9 @@ import { type Ground } from './ground.js';
 
 /** The most that is promised of local decisions, however many tokens there are. */
 const MOST_LOCAL = 0.95;
-/** About what a run lasts. */
+/** About what a run lasts, and fewer requests than this in it leave much to chance. */
 const RUN_SECONDS = 10;
+const FEW_REQUESTS = 1000;
 /** Apps with fewer requests per node and horizon than this are left to the store, one by one. */
 const REQUESTS_FOR_STOCK = 1.5;
 /** Requests per second that each app should have on each node, or tokens lie idle in too many places. */
@@ -49,9 +50,9 @@ export function localBar(ground: Ground, moved = 0): number | undefined {
   return promised > lost ? promised - lost : undefined;
 }
 
-/** By how much a part of so many requests may be off, by twice the standard deviation: much only where they are few. */
+/** By how much a part of few requests may be off: twice the standard deviation. */
 function chanceOf(part: number, requests: number): number {
-  return 2 * Math.sqrt((part * (1 - part)) / requests);
+  return requests < FEW_REQUESTS ? 2 * Math.sqrt((part * (1 - part)) / requests) : 0;
 }
 
 /**
