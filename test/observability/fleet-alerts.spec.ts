@@ -121,7 +121,7 @@ describe('the alerts of a fleet', () => {
 
   it.each([
     [3, 'five', 0.5],
-    [1000, 'ten', 1],
+    [1000, 'twenty', 2],
   ])(
     'tell of more requests than usual, by figures that %i nodes write every %s seconds',
     async (count, _, within) => {

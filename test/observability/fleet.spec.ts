@@ -382,18 +382,20 @@ describe('Fleet', () => {
     let writes = 0;
     const { write } = board;
     board.write = (...args) => (writes++, write.apply(board, args));
-    await seconds(30);
+    await seconds(40);
     writes = 0;
     await seconds(100);
-    expect(writes).toBe(10);
-    const { leader } = (await fleets.get('a')!.state())!;
-    expect(leader).toBe('a');
-    await seconds(10);
+    expect(writes).toBe(5);
+    const look = async (times: number): Promise<void> => {
+      for (let n = 0; n < times; n++) {
+        await fleets.get('a')!.state();
+        await seconds(10);
+      }
+    };
+    // It hears of it when it writes next.
+    await look(3);
     writes = 0;
-    for (let look = 0; look < 10; look++) {
-      await fleets.get('a')!.state();
-      await seconds(10);
-    }
+    await look(10);
     expect(Math.abs(writes - 20)).toBeLessThanOrEqual(1);
   });
 

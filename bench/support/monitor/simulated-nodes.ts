@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 
 const PREFIX = 'weir';
-const KEPT_MS = 30_000;
+const KEPT_MS = 60_000;
 /** Each of a thousand nodes writes once in so long while nobody looks. */
-const PERIOD_MS = 10_000;
+const PERIOD_MS = 20_000;
 
 interface Wire {
   node: string;

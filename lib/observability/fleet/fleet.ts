@@ -18,15 +18,14 @@ import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
 const PERIOD_MS = 5000;
-/** While nobody looks; of more than 500 nodes each writes less often, of 1,000 every ten seconds. */
-const QUIET_WRITES_PER_SECOND = 100;
-const LONGEST_PERIOD_MS = 10_000;
+/** While nobody looks. Each wakes Redis, which takes far longer than the writing; of 1,000 nodes each writes every 20 s. */
+const QUIET_WRITES_PER_SECOND = 50;
+const LONGEST_PERIOD_MS = 20_000;
 /** Watched, each node writes once a second; of many nodes so many a second in all. */
 const WRITES_PER_SECOND = 200;
 const LEAST_KEPT_MS = 15_000;
 const TERM_MS = 5000;
 const RENEW_MICROS = 2_000_000;
-const MERGED_KEPT_MS = 15_000;
 const WATCH_KEPT_MS = 15_000;
 const WATCH_AGAIN_MICROS = 5_000_000;
 const SALT_KEPT_MS = 8 * 24 * 3_600_000;
@@ -196,17 +195,25 @@ export class Fleet {
     const { board, nodeId } = this.parts;
     if (!isDue) return await this.lead(nowMicros);
     await this.shareSalt();
-    const keptMs = Math.max(LEAST_KEPT_MS, 3 * this.periodMs);
     const isAlarmed = this.parts.isAlarmed();
     // The others hear of it that way, and write more often.
     if (isAlarmed && this.isLeading) await this.watch(nowMicros);
-    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs);
+    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), this.keptMs);
     await this.lead(nowMicros, news.isLedByAnother);
     const isFirst = this.firstTurns-- > 0;
     const isWatched = isFirst || isAlarmed || news.isWatched;
     const nodes = this.parts.nodes();
     this.periodMs = isWatched ? watchedPeriodMs(nodes) : quietPeriodMs(nodes);
-    if (this.isLeading) await this.mergeAll();
+    if (!this.isLeading) return;
+    await this.mergeAll();
+    if (isAlarmed || !this.parts.isAlarmed()) return;
+    // The next look must not be as late as the last one.
+    this.periodMs = watchedPeriodMs(nodes);
+    await this.watch(nowMicros);
+  }
+
+  private get keptMs(): number {
+    return Math.max(LEAST_KEPT_MS, 3 * this.periodMs);
   }
 
   private async lead(nowMicros: number, isLedByAnother = false): Promise<void> {
@@ -291,7 +298,7 @@ export class Fleet {
     merge.end(epochMicros - SECOND_MICROS, (now - this.mergedAt) / 1000);
     this.mergedAt = now;
     this.own = await this.stateOfFleet(merge, epochMicros);
-    await board.set('merged', textOf(this.own), MERGED_KEPT_MS);
+    await board.set('merged', textOf(this.own), this.keptMs);
     await this.history.keep(merge, epochMicros - SECOND_MICROS);
   }
 
