@@ -9,8 +9,8 @@ import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
 import { ensureChromium, ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
 
-/** Fleets of processes under load, of which figures are checked: they have the machine to themselves. */
-const ALONE = ['test/chaos/', 'test/config/five-processes'];
+/** Fleets of processes under load, of which figures are checked: they have the machine to themselves, two at a time. */
+const FLEETS = ['test/chaos/', 'test/config/five-processes'];
 
 /** One more than there are cores: many tests wait for servers and processes that they have started. */
 const WORKERS = Math.min(availableParallelism(), 4) + 1;
@@ -18,9 +18,9 @@ const WORKERS = Math.min(availableParallelism(), 4) + 1;
 const EVERYTHING = [
   {
     name: 'tests',
-    args: [`--maxWorkers=${WORKERS}`, ...ALONE.flatMap((one) => ['--exclude', `${one}*`])],
+    args: [`--maxWorkers=${WORKERS}`, ...FLEETS.flatMap((one) => ['--exclude', `${one}*`])],
   },
-  { name: 'tests, one file at a time', args: ['--maxWorkers=1', ...ALONE] },
+  { name: 'tests of fleets', args: ['--maxWorkers=2', ...FLEETS] },
 ];
 
 const vitestArguments = process.argv.slice(2);
