@@ -344,6 +344,9 @@ expect(headers['X-RateLimit-Limit-short']).toBe('3');
       "apply: ['short', 'long'],\n    headers: { legacy: true },",
     );
     expect(await moved(GLOBAL)).not.toContain('headers');
+    expect(out).toContain(
+      'src/a.ts:7  X-RateLimit-… tell of the tightest policy, without its name (docs/throttler-differences.md#headers)',
+    );
     expect(code).toBe(1);
     expect(out).toContain(
       'test/a.e2e-spec.ts:3  the body of a 429 has other words (docs/throttler-differences.md#answers)',

@@ -1,6 +1,6 @@
 import type ts from 'typescript';
 import { type Figures } from './figures.js';
-import { ANSWERS, type MovedSource } from './moved-source.js';
+import { ANSWERS, HEADERS, type MovedSource } from './moved-source.js';
 import { indentAt } from './source-edits.js';
 import { fieldOf, unwrap } from './survey.js';
 
@@ -119,7 +119,7 @@ export class ModuleMove {
       ...(this.isForAll()
         ? [`apply: [${this.moved.namesOf(policies.map(([name]) => name))}],`]
         : []),
-      ...this.headerLines(object),
+      ...this.headerLines(object, expression, policies.length),
       ...(object === undefined ? [] : this.moduleLines(object)),
     ];
     const text = `{\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}}`;
@@ -161,13 +161,25 @@ export class ModuleMove {
     return lines;
   }
 
-  private headerLines(object: ts.ObjectLiteralExpression | undefined): string[] {
+  private headerLines(
+    object: ts.ObjectLiteralExpression | undefined,
+    place: ts.Expression,
+    policies: number,
+  ): string[] {
     const { ts, project } = this.moved;
     const headers = object && fieldOf(ts, object, 'setHeaders');
     if (headers?.kind === ts.SyntaxKind.FalseKeyword) {
       return [`headers: { draft: ${this.moved.quoted('off')}, retryAfter: false },`];
     }
-    return project.readsHeaders ? ['headers: { legacy: true },'] : [];
+    if (!project.readsHeaders) return [];
+    if (policies > 1) {
+      this.moved.find(
+        place,
+        'X-RateLimit-… tell of the tightest policy, without its name',
+        HEADERS,
+      );
+    }
+    return ['headers: { legacy: true },'];
   }
 
   private storeOf(storage: ts.Expression): string | undefined {
