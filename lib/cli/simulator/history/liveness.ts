@@ -22,7 +22,8 @@ export interface QuietRun {
 /** After the last fault the fleet is back within this. */
 const BACK_MS = 3000;
 const WAITER_MS = 1000;
-const RESET_MS = 1500;
+/** Whoever was cut off is back by then. */
+const RESET_MS = 2000;
 /** How long the rate is then watched, and by how much more than it is asked for. */
 const WATCH_MS = 1000;
 const STEP_MS = 10;
@@ -78,6 +79,8 @@ export class Liveness {
       if (ms < RESET_MS) continue;
       for (const limit of unreset) {
         if (policies[limit]!.kind !== 'rare') unreset.delete(limit);
+        // What a process let through while it was cut off it tells with its next call, and a reset does not forgive that.
+        else if (ms === RESET_MS) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
         else run.reset(0, limit, RARE_KEY, () => unreset.delete(limit));
       }
     }
@@ -104,7 +107,7 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (let limit = 0; limit < limits; limit++) {
         if (plan.policies[limit]?.kind === 'rare') {
-          if (ms === 0) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
+          if (ms === WATCH_MS / 2) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
           continue;
         }
         const unit = this.unitOf(limit);

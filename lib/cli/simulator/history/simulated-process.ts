@@ -134,6 +134,9 @@ export class SimulatedProcess {
         () => {
           this.pending--;
           this.waiting[limit]!--;
+          // Its last call may not have been answered in time either, and was granted in vain then.
+          const waitedMs = (this.world.time.seconds() - begun) * 1000;
+          if (waitedMs >= this.decisionTimeoutMs) this.hasMissed = true;
           this.observer.gaveUp(this, limit);
         },
       );
