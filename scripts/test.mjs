@@ -7,7 +7,12 @@ import { ensureRunnables } from './support/compile.mjs';
 import { ensureInstall, ensureNest11 } from './support/install.mjs';
 import { runNode } from './support/run.mjs';
 import { StepError, main, mustPass, step } from './support/step.mjs';
-import { ensureChromium, ensureLuacheck, ensureRedisServer } from './support/tools.mjs';
+import {
+  ensureChromium,
+  ensureLuacheck,
+  ensurePromtool,
+  ensureRedisServer,
+} from './support/tools.mjs';
 
 /** Fleets of processes under load, of which figures are checked: they have the machine to themselves, two at a time. */
 const FLEETS = ['test/chaos/', 'test/config/five-processes'];
@@ -34,6 +39,7 @@ await main(async () => {
     ...(everything && {
       LUACHECK_BIN: ensureLuacheck(),
       CHROMIUM_BIN: ensureChromium(),
+      PROMTOOL_BIN: ensurePromtool(),
       ...ensureBrokers(),
     }),
   }));

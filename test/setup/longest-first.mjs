@@ -2,6 +2,7 @@ import { BaseSequencer } from 'vitest/node';
 
 /** Specs that take longest, longest first: one of them begun last would leave the other workers idle. */
 const LONGEST = [
+  'sample/tour',
   'package/pack',
   'transports/long-questions',
   'cli/simulator/any-quota',
@@ -12,8 +13,9 @@ const LONGEST = [
   'differential/lua-and-memory-agree',
   'sample/product-page',
   'cli/simulator/histories',
-  'sample/tour',
   'package/pages',
+  'sample/flash-sale',
+  'observability/prometheus-rules',
   'chaos/shares',
   'chaos/loss-of-state',
 ];
