@@ -14,6 +14,8 @@ import { NestFactory } from '@nestjs/core';
 import { RateLimiter, RateLimitModule, RateLimitMonitor, verdict } from 'nestjs-weir';
 import { RateLimitOtelModule } from 'nestjs-weir/otel';
 import { RateLimitPrometheusModule } from 'nestjs-weir/prometheus';
+import { RateLimitHealthIndicator } from 'nestjs-weir/terminus';
+import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { register } from 'prom-client';
 class Reader extends MetricReader {
@@ -24,8 +26,13 @@ const reader = new Reader();
 const meterProvider = new MeterProvider({ readers: [reader] });
 class App {}
 const policies = { api: { rate: 3, period: '1h' } };
-const imports = [RateLimitModule.forRoot({ policies }), RateLimitPrometheusModule.forRoot()];
-Module({ imports: [...imports, RateLimitOtelModule.forRoot({ meterProvider })] })(App);
+const imports = [
+  RateLimitModule.forRoot({ policies }),
+  RateLimitPrometheusModule.forRoot(),
+  RateLimitOtelModule.forRoot({ meterProvider }),
+  TerminusModule.forRoot({ logger: false }),
+];
+Module({ imports, providers: [RateLimitHealthIndicator] })(App);
 const lines = [];
 const logger = { log: (text) => lines.push(text), warn() {}, error() {} };
 const app = await NestFactory.createApplicationContext(App, { logger });
@@ -36,7 +43,16 @@ await new Promise(setImmediate);
 const { resourceMetrics } = await reader.collect();
 const metrics = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
 const decisions = metrics.find(({ descriptor }) => descriptor.name === 'weir.decisions').dataPoints;
+const indicator = app.get(RateLimitHealthIndicator);
+const health = async () => {
+  const { status, details } = await app.get(HealthCheckService).check([() => indicator.check()]);
+  return { status, ...details.weir };
+};
+const well = await health();
+const known = monitor.health();
+monitor.health = () => ({ ...known, store: 'away' });
 const told = {
+  health: [well, await health()],
   otel: decisions.map(({ attributes, value }) => [...Object.values(attributes), value].join(' ')),
   text: monitor.text(),
   scraped: await register.metrics(),
@@ -52,7 +68,7 @@ describe('the monitor', () => {
   beforeAll(ensureBuilt, BUILD_TIMEOUT_MS);
 
   it.each(NEST_MAJORS)(
-    'counts, is scraped and is read by OpenTelemetry on Nest %i',
+    'counts, is scraped, is read by OpenTelemetry and answers terminus on Nest %i',
     async (major) => {
       const directory = directoryOf(major);
       for (const peer of major === 11 ? ['prom-client', '@opentelemetry'] : []) {
@@ -63,6 +79,7 @@ describe('the monitor', () => {
       writeFileSync(file, APPLICATION);
       const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
       const told = JSON.parse(stdout) as {
+        health: object[];
         otel: string[];
         text: string;
         scraped: string;
@@ -84,6 +101,10 @@ describe('the monitor', () => {
       }
       expect(told.otel).toContain('api allowed local 3');
       expect(told.otel).toContain('api denied local 2');
+      expect(told.health[0]).toMatchObject({ status: 'up', store: 'memory' });
+      // The state in between is one of the later terminus.
+      const away = major === 11 ? { status: 'up', impaired: true } : { status: 'degraded' };
+      expect(told.health[1]).toMatchObject({ ...away, store: 'away' });
       expect(told.verdict).toBe('learning');
       expect(told.start).toHaveLength(1);
     },
