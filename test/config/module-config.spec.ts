@@ -25,6 +25,9 @@ import { startRedis, stopAll, until } from '../support/index.js';
 import { makeTempDir } from '../support/processes.js';
 import { ManualClock } from '../support/manual-clock.js';
 
+/** As long as Redis may take on a busy machine: these tests are about its answers. */
+const PATIENCE = '5s';
+
 @Controller()
 class ShopController {
   @RateLimit('browse')
@@ -237,7 +240,7 @@ describe('the configuration of an application', () => {
 
   it('is that of all services on a Redis, whether they have a quota or not', async () => {
     const { url } = await startRedis();
-    const store = { type: 'redis', url } as const;
+    const store = { type: 'redis', url, decisionTimeout: PATIENCE } as const;
     const [withQuota, without] = [
       await start({ ...QUOTA, store }),
       await start({ store, service: 'plain' }),
@@ -253,7 +256,7 @@ describe('the configuration of an application', () => {
 
   it('reaches every process that shares a Redis', async () => {
     const redis = await startRedis();
-    const store = { type: 'redis', url: redis.url } as const;
+    const store = { type: 'redis', url: redis.url, decisionTimeout: PATIENCE } as const;
     const [one, other] = [
       await start({ store, nodeId: 'one', ...QUOTA }),
       await start({ store, nodeId: 'other', ...QUOTA }),

@@ -64,7 +64,7 @@ function expectShared(count: number): void {
 
 /** Troubles of this story, and no others. */
 const TOLD = [
-  /^(error critical|warn warning) (errorRate|storeAway|nodeSilent|configBehind|breakerOpen|degraded|levelHeld|relapse|denialRise|slowCalls): /,
+  /^(error critical|warn warning) (errorRate|storeAway|nodeSilent|configBehind|breakerOpen|degraded\.level[1-4]|levelHeld|relapse|denialRise|slowCalls): /,
   /^warn "page" (is degraded|has failed again)/,
   /^warn Breaker of "db": /,
   /^warn (Slow call|\d+ more slow calls?) of "db"/,

@@ -246,8 +246,9 @@ describe('an early policy on Redis', () => {
 
   it('is asked for once', async () => {
     const redis = await startRedis();
+    const store = { type: 'redis', url: redis.url, decisionTimeout: '5s' } as const;
     const http = await startHttp('fastify', {
-      imports: [RateLimitModule.forRoot({ policies, store: { type: 'redis', url: redis.url } })],
+      imports: [RateLimitModule.forRoot({ policies, store })],
       controllers: [LoginController, ItemsController],
     });
     await http.app.get(RateLimiter).ready();

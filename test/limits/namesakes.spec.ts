@@ -56,7 +56,8 @@ const ORDER = [oldUsers!, newUsers!, first!, second!, asked!, told!, AloneContro
 const apps: HttpApp[] = [];
 
 async function start(controllers: Type[], url?: string): Promise<HttpApp> {
-  const store = url === undefined ? undefined : ({ type: 'redis', url } as const);
+  const store =
+    url === undefined ? undefined : ({ type: 'redis', url, decisionTimeout: '5s' } as const);
   const imports = [RateLimitModule.forRoot(store === undefined ? {} : { store })];
   const http = await startHttp('express', { imports, controllers }, (app) =>
     app.enableVersioning({ type: VersioningType.HEADER, header: 'x-version' }),

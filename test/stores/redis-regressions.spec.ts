@@ -94,14 +94,15 @@ describe('the limiter on Redis, at its edges', () => {
     await limiter.ready();
     await limiter.tryAcquire(K);
     const sources: string[] = [];
-    for (let turn = 0; turn < 5; turn++) {
+    for (let turn = 0; turn < 3; turn++) {
       const decision = limiter.tryAcquire(K);
       await settle();
-      const until40 = performance.now() + 40;
-      while (performance.now() < until40);
+      // Many times the deadline, so that Redis has answered by then on a busy machine too.
+      const busyUntil = performance.now() + 200;
+      while (performance.now() < busyUntil);
       sources.push((await decision).source);
     }
-    expect(sources).toEqual(Array.from({ length: 5 }, () => 'store'));
+    expect(sources).toEqual(['store', 'store', 'store']);
   });
 
   it('is not told that all is well by a Redis that runs no scripts', async () => {
