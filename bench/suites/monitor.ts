@@ -4,7 +4,12 @@ import { startRedis } from '../../test/support/redis-server.js';
 import { atLeast, atMost, below } from '../support/bars.js';
 import { CPU, cpuOf, measureCalls, type Contestants } from '../support/calls.js';
 import { MonitorProcess } from '../support/monitor/monitor-process.js';
-import { mergedNodes, SimulatedNodes, snapshotOf } from '../support/monitor/simulated-nodes.js';
+import {
+  mergedNodes,
+  SimulatedNodes,
+  snapshotOf,
+  type Saying,
+} from '../support/monitor/simulated-nodes.js';
 import { withRedisUsage } from '../support/redis-usage.js';
 import { median, medianRatio } from '../support/statistics.js';
 import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
@@ -69,6 +74,7 @@ export const monitor: Suite = {
       notes: [
         'Watched and unwatched decisions count in the same fields; only one has them read once a second.',
         `Of ${NODES} nodes one is a process, which leads; the others are their commands, one at a time, with what that one has written.`,
+        'All of these nodes read the configuration every 5 s, watched or not; a second Redis serves the same nodes without figures, at the same time.',
         'A turn of the leader is its p99 less that of a process beside it that shares no figures; all runs are in the table.',
       ],
     };
@@ -130,68 +136,141 @@ async function figures({ progress }: SuiteContext): Promise<Part> {
   };
 }
 
-/** Redis and the leader at a thousand nodes. */
-async function fleet({ progress }: SuiteContext): Promise<Part> {
-  progress(`${NODES} nodes`, 'starting');
+/** A Redis with what a thousand nodes say to it, and a process. */
+interface Scene {
+  readonly client: Redis;
+  readonly process: MonitorProcess;
+  stop(): Promise<void>;
+}
+
+async function scene(saying: Saying, text?: string): Promise<Scene> {
   const server = await startRedis();
   const client = new Redis(server.adminUrl);
-  const memoryOf = async (): Promise<number> =>
-    Number(infoField(await client.info('memory'), 'used_memory'));
-  const processes: MonitorProcess[] = [];
-  let nodes: SimulatedNodes | undefined;
+  const { url } = server;
+  const nodeId = 'real';
+  const process = await MonitorProcess.serving({ url, nodeId, fleet: saying !== 'polls' });
+  const own = text ?? (await snapshotOf(client, nodeId));
+  const nodes = new SimulatedNodes(server.adminUrl, NODES, own, saying);
+  await nodes.begin();
+  return {
+    ...{ client, process },
+    async stop() {
+      nodes.end();
+      await process.stop();
+      client.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+/** Of a core, in all that Redis did. */
+interface Load {
+  readonly part: number;
+  readonly inCommands: number;
+  readonly wakeUps: number;
+}
+
+async function loadOf(client: Redis, work: () => Promise<unknown>): Promise<Load> {
+  const begun = performance.now();
+  const { usage } = await withRedisUsage(client, work);
+  const micros = (performance.now() - begun) * 1000;
+  return {
+    part: usage.cpuMicros / micros,
+    inCommands: usage.commandMicros / micros,
+    wakeUps: (usage.reads / micros) * 1e6,
+  };
+}
+
+const memoryOf = async (client: Redis): Promise<number> =>
+  Number(infoField(await client.info('memory'), 'used_memory'));
+
+async function idleLoad(): Promise<Load & { readonly bytes: number }> {
+  const server = await startRedis();
+  const client = new Redis(server.adminUrl);
   try {
-    const idle = await withRedisUsage(client, () => sleep(IDLE_MS));
-    const before = await memoryOf();
-    const { url } = server;
-    const leader = await MonitorProcess.serving({ url, nodeId: 'leader', fleet: true });
-    processes.push(leader);
-    const text = await snapshotOf(server.adminUrl, 'leader');
-    const twin = await MonitorProcess.serving({ url, nodeId: 'twin', fleet: false });
-    processes.push(twin);
-    nodes = new SimulatedNodes(server.adminUrl, NODES, text);
-    await nodes.begin();
-    // Its first look finds them all new.
+    return { ...(await loadOf(client, () => sleep(IDLE_MS))), bytes: await memoryOf(client) };
+  } finally {
+    client.disconnect();
+    await server.stop();
+  }
+}
+
+/**
+ * Redis and the leader at a thousand nodes. Every process reads the configuration, and its figures go along with that: what
+ * they add is told by another Redis at the same time, to which the same nodes say all but their figures.
+ */
+async function fleet({ progress }: SuiteContext): Promise<Part> {
+  progress(`${NODES} nodes`, 'starting');
+  const scenes: Scene[] = [];
+  try {
+    const idle = await idleLoad();
+    const watched = await scene('polls and figures');
+    scenes.push(watched);
+    const text = await snapshotOf(watched.client, 'real');
+    const unwatched = await scene('polls', text);
+    scenes.push(unwatched);
+    // The leader's first look finds them all new.
     await sleep(2 * RUN_MS);
     const [led, alone]: [number[], number[]] = [[], []];
-    const begun = performance.now();
-    const { usage } = await withRedisUsage(client, async () => {
+    const work = (async () => {
       for (let run = 0; run < RUNS; run++) {
         progress(`${NODES} nodes`, `run ${run + 1} of ${RUNS}`);
-        await Promise.all([leader.begin(), twin.begin()]);
+        await Promise.all([watched.process.begin(), unwatched.process.begin()]);
         await sleep(RUN_MS);
-        led.push((await leader.turns()).p99);
-        alone.push((await twin.turns()).p99);
+        led.push((await watched.process.turns()).p99);
+        alone.push((await unwatched.process.turns()).p99);
       }
-    });
-    const wallMicros = (performance.now() - begun) * 1000;
-    const part = usage.cpuMicros / wallMicros - idle.usage.cpuMicros / (IDLE_MS * 1000);
-    const bytes = (await memoryOf()) - before;
-    const merged = await mergedNodes(server.adminUrl);
+    })();
+    const [all, polls] = await Promise.all(
+      [watched, unwatched].map(({ client }) => loadOf(client, () => work)),
+    );
+    const bytes = (await memoryOf(watched.client)) - idle.bytes;
+    const merged = await mergedNodes(watched.client);
+    for (const one of scenes.splice(0)) await one.stop();
+
+    progress(`${NODES} nodes`, 'figures alone');
+    const lonely = await scene('figures');
+    scenes.push(lonely);
+    await sleep(2 * RUN_MS);
+    const figures = await loadOf(lonely.client, () => sleep(RUNS * RUN_MS));
+
+    const added = all!.part - polls!.part;
+    const apart = figures.part - idle.part;
     const turn = median(led.map((ms, run) => ms - alone[run]!));
     const caseName = `${NODES} nodes`;
     const row = (contender: string, metric: string, values: readonly number[]): Series => ({
       ...{ case: caseName, contender, metric, values },
     });
+    const rows = (contender: string, { part, inCommands, wakeUps }: Load): Series[] => [
+      row(contender, '% of a core', [part * 100]),
+      row(contender, '% of a core, in commands', [inCommands * 100]),
+      row(contender, 'reads a second', [wakeUps]),
+    ];
     return {
       series: [
         row('leader', 'p99 of its turns, ms', led),
         row('no leader', 'p99 of its turns, ms', alone),
-        row('Redis', '% of a core', [part * 100]),
-        row('Redis', '% of a core, in commands', [(usage.commandMicros / wallMicros) * 100]),
-        row('Redis', 'commands a second', [(usage.commands / wallMicros) * 1e6]),
-        row('Redis', 'MB', [bytes / 2 ** 20]),
+        ...rows('Redis, idle', idle),
+        ...rows('Redis, nodes that poll', polls!),
+        ...rows('Redis, with their figures', all!),
+        ...rows('Redis, figures alone', figures),
+        row('Redis, with their figures', 'MB', [bytes / 2 ** 20]),
       ],
       bars: [
         atLeast(`nodes that the leader has merged ≥ ${NODES}`, merged, NODES),
         atMost(`${caseName}: a turn of the leader ≤ ${MOST_TURN_MS} ms`, turn, MOST_TURN_MS),
-        below(`${caseName}: Redis < 1 % of a core`, part, MOST_PART_OF_CORE),
+        below(
+          `${caseName}: figures every 5 s, along with polls, add < 1 % of a core to Redis`,
+          ...([added, MOST_PART_OF_CORE] as const),
+        ),
+        below(
+          `${caseName}: figures alone, every 20 s: Redis < 1 % of a core, less that of an idle one`,
+          ...([apart, MOST_PART_OF_CORE] as const),
+        ),
         below(`${caseName}: Redis < 4 MB`, bytes, MOST_REDIS_BYTES),
       ],
     };
   } finally {
-    nodes?.end();
-    await Promise.all(processes.map((one) => one.stop()));
-    client.disconnect();
-    await server.stop();
+    for (const one of scenes) await one.stop();
   }
 }

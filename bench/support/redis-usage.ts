@@ -8,6 +8,8 @@ export interface RedisUsage {
   readonly commands: number;
   /** How long these took, without reading, answering and waking up for them. */
   readonly commandMicros: number;
+  /** How often it was woken up to read from a connection, which costs more than most commands. */
+  readonly reads: number;
   /** Calls of scripts alone: what travels there and back. */
   readonly scriptCalls: number;
   /** How long they took, without the way there and back. */
@@ -29,6 +31,7 @@ export async function withRedisUsage<Result>(
     // The first INFO is counted only after it has been answered.
     commands: after.commands - before.commands - 1,
     commandMicros: after.commandMicros - before.commandMicros,
+    reads: after.reads - before.reads - 1,
     scriptCalls: after.scriptCalls - before.scriptCalls,
     scriptMicros: after.scriptMicros - before.scriptMicros,
   };
@@ -42,6 +45,7 @@ async function readUsage(client: Redis): Promise<RedisUsage> {
     cpuMicros: seconds * 1e6,
     commands: numberOf(info, 'total_commands_processed'),
     commandMicros: microsOf(info),
+    reads: numberOf(info, 'total_reads_processed'),
     scriptCalls: sumOf(info, 'calls'),
     scriptMicros: sumOf(info, 'usec'),
   };

@@ -35,6 +35,11 @@ export interface BoardStore {
   readonly isShared: boolean;
   /** This node's figures, for that long; one way to the store and back, with all that most nodes need to know. */
   write(node: string, text: string, ttlMs: number): Promise<BoardNews>;
+  /**
+   * Calls back when this process asks the store something that no request waits for: figures that are written at once go along,
+   * and cost next to nothing. Not where that saves nothing. The result stops it.
+   */
+  onOtherCall(listener: () => void): () => void;
   /** The node leaves, and is missed by nobody. */
   remove(node: string): Promise<void>;
   /** The nodes that have ever written and not left. */

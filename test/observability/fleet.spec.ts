@@ -377,26 +377,89 @@ describe('Fleet', () => {
     expect(writes).toBeLessThanOrEqual(5);
   });
 
-  it('writes less often of many nodes, and as often as of few while somebody looks', async () => {
-    const { fleets, seconds, board } = stage(['a'], 1000);
-    let writes = 0;
-    const { write } = board;
-    board.write = (...args) => (writes++, write.apply(board, args));
-    await seconds(40);
-    writes = 0;
-    await seconds(100);
-    expect(writes).toBe(5);
-    const look = async (times: number): Promise<void> => {
-      for (let n = 0; n < times; n++) {
-        await fleets.get('a')!.state();
-        await seconds(10);
+  describe('of a thousand nodes', () => {
+    /** Two of them; `writes` are those of the one that does not lead. */
+    async function two() {
+      const staged = stage(['a', 'b'], 1000);
+      const { fleets, seconds, board, leaders } = staged;
+      await seconds(60);
+      const follower = [...fleets.keys()].find((name) => !leaders().includes(name))!;
+      const writes: [atMs: number, ttlMs: number][] = [];
+      const { write } = board;
+      board.write = (node, text, ttlMs) => {
+        if (node === follower) writes.push([staged.clock.now() / 1000, ttlMs]);
+        return write.call(board, node, text, ttlMs);
+      };
+      const polled = async (times: number): Promise<void> => {
+        for (let poll = 0; poll < times; poll++) {
+          await seconds(5);
+          for (const listener of board.otherCall) listener();
+          await staged.clock.advanceAsync(0);
+        }
+      };
+      return { ...staged, follower, writes, polled };
+    }
+
+    it('writes seldom by itself, and as often as of few while somebody looks', async () => {
+      const { fleets, seconds, writes, follower } = await two();
+      await seconds(100);
+      expect(writes).toHaveLength(5);
+      expect(writes[0]![1]).toBe(60_000);
+      const look = async (times: number): Promise<void> => {
+        for (let n = 0; n < times; n++) {
+          await fleets.get(follower)!.state();
+          await seconds(10);
+        }
+      };
+      // It hears of it when it writes next.
+      await look(3);
+      writes.length = 0;
+      await look(10);
+      expect(Math.abs(writes.length - 20)).toBeLessThanOrEqual(1);
+    });
+
+    it('writes along with other calls, every five seconds, and alone again without them', async () => {
+      const { seconds, writes, polled } = await two();
+      await polled(2);
+      writes.length = 0;
+      await polled(20);
+      expect(writes).toHaveLength(20);
+      expect(new Set(writes.map(([, ttlMs]) => ttlMs))).toEqual(new Set([15_000]));
+      const lastAlong = writes.at(-1)![0];
+      writes.length = 0;
+      await seconds(30);
+      expect(writes.map(([atMs]) => atMs - lastAlong)[0]).toBe(10_000);
+      expect(writes.length).toBeLessThanOrEqual(2);
+    });
+
+    it('goes along no more often than that, and never where it leads', async () => {
+      const { board, seconds, writes, leaders, fleets, clock } = await two();
+      let ofLeader = 0;
+      const counted = board.write;
+      board.write = (node, ...rest) => {
+        if (node === leaders()[0]) ofLeader++;
+        return counted.call(board, node, ...rest);
+      };
+      writes.length = 0;
+      for (let second = 0; second < 40; second++) {
+        await seconds(1);
+        for (const listener of board.otherCall) listener();
+        await clock.advanceAsync(0);
       }
-    };
-    // It hears of it when it writes next.
-    await look(3);
-    writes = 0;
-    await look(10);
-    expect(Math.abs(writes - 20)).toBeLessThanOrEqual(1);
+      expect(writes.length).toBeLessThanOrEqual(10);
+      expect(ofLeader).toBe(8);
+      for (const fleet of fleets.values()) await fleet.close();
+      expect(board.otherCall.size).toBe(0);
+    });
+
+    it('misses one within twenty seconds of its last figures', async () => {
+      const { fleets, seconds, polled, leaders, follower } = await two();
+      await polled(4);
+      fleets.delete(follower);
+      await seconds(20);
+      const state = await fleets.get(leaders()[0]!)!.state();
+      expect(state!.nodes.find(({ node }) => node === follower)!.isSilent).toBe(true);
+    });
   });
 
   it('asks for the right to merge only where nobody has it', async () => {

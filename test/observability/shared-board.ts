@@ -12,6 +12,9 @@ export class SharedBoard extends MemoryBoard {
   /** Told of everyone that asks for the right to lead. */
   asks: (mark: object) => unknown = () => {};
 
+  /** A process asks the store something else. */
+  readonly otherCall = new Set<() => void>();
+
   constructor(private readonly time: ManualClock) {
     super(time);
   }
@@ -34,6 +37,10 @@ export class SharedBoard extends MemoryBoard {
       const { leader } = this;
       const isLed = leader !== undefined && leader.until > this.time.now();
       return { isWatched, isLedByAnother: isLed && leader.mark !== mark && !this.hasTwoLeaders };
+    };
+    view.onOtherCall = (listener) => {
+      this.otherCall.add(listener);
+      return () => void this.otherCall.delete(listener);
     };
     view.resign = () => Promise.resolve(void (this.leader = undefined));
     view.close = () => {};

@@ -6,11 +6,13 @@ import { type NodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
 import { type Facts } from '../../lib/observability/sources.js';
 import { noCounts } from '../../lib/observability/series.js';
 import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { wireOf } from '../../lib/stores/redis/wire.js';
 import { InProcessRedis } from '../../lib/testing/index.js';
 import { startRedis, startRedisCluster, stopAll, until } from '../support/index.js';
 import { leastUser } from '../support/least-acl.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { infoField } from '../support/redis-client.js';
 import { nothingElse, snapshot } from '../observability/snapshots.js';
 
 type Client = Redis | Cluster;
@@ -40,6 +42,36 @@ describe('the board in Redis', () => {
     for (const board of boards.splice(0)) board.close();
     for (const client of clients.splice(0)) client.disconnect();
     await stopAll();
+  });
+
+  it('goes along with a read of the configuration, and wakes Redis once for both', async () => {
+    const server = await startRedis();
+    const client = await ready(new Redis(server.url));
+    const admin = await ready(new Redis(server.adminUrl));
+    const reads = async (): Promise<number> =>
+      Number(infoField(await admin.info('stats'), 'total_reads_processed'));
+    const [config, board] = [
+      new RedisConfig({ client, prefix: 'weir' }, new ManualClock()),
+      boardOn(client),
+    ];
+    // Scripts in full, and the list of nodes.
+    await config.read();
+    await board.write('a', 'figures', 60_000);
+    let along = Promise.resolve<unknown>(undefined);
+    const stop = board.onOtherCall(() => {
+      along = board.write('a', 'x'.repeat(8000), 60_000);
+    });
+    const before = await reads();
+    await config.read();
+    expect(await along).toEqual({ isWatched: false, isLedByAnother: false });
+    // One of them is the asking.
+    expect((await reads()) - before).toBe(2);
+    expect(await board.read(['a'])).toEqual([{ node: 'a', text: 'x'.repeat(8000) }]);
+    stop();
+    along = Promise.resolve('not called');
+    await config.read();
+    expect(await along).toBe('not called');
+    await config.close();
   });
 
   it.each(['server', 'cluster', 'server in process'] as const)(

@@ -18,7 +18,11 @@ import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
 const PERIOD_MS = 5000;
-/** While nobody looks. Each wakes Redis, which takes far longer than the writing; of 1,000 nodes each writes every 20 s. */
+/** Figures go along with another call after so long. The configuration is read every 5 s, or a fifth earlier. */
+const ALONG_AFTER_MICROS = 3_500_000;
+/** Where there was such a call, another one is waited for. */
+const ALONE_AFTER_MICROS = 10_000_000;
+/** Of figures that go alone while nobody looks: each wakes Redis, which takes far longer than the writing. */
 const QUIET_WRITES_PER_SECOND = 50;
 const LONGEST_PERIOD_MS = 20_000;
 /** Watched, each node writes once a second; of many nodes so many a second in all. */
@@ -30,6 +34,8 @@ const WATCH_KEPT_MS = 15_000;
 const WATCH_AGAIN_MICROS = 5_000_000;
 const SALT_KEPT_MS = 8 * 24 * 3_600_000;
 const SALT_BYTES = 16;
+/** So many snapshots are asked for at once: Redis takes 0.1 ms for them. */
+const PER_READ = 100;
 /** Parsing a thousand snapshots in one go blocks for up to 100 ms, measured; so many take 2. */
 const PER_TURN = 25;
 /** Large ones, or a busy machine: the rest of them waits for the next turn. */
@@ -89,6 +95,10 @@ export class Fleet {
   private periodMs = PERIOD_MS;
   private turnOf = -1;
   private isBusy = false;
+  private wroteAt = -Infinity;
+  /** When figures last went along with another call. */
+  private alongAt = -Infinity;
+  private readonly stopGoingAlong: () => void;
   private leadAt = -Infinity;
   private firstTurns = FIRST_TURNS;
   /** When the last look at all nodes was that told their rates, or the first of all. */
@@ -108,6 +118,7 @@ export class Fleet {
   constructor(private readonly parts: FleetParts) {
     this.offsetSeconds = spread(parts.nodeId, LONGEST_PERIOD_MS / 1000);
     this.history = new FleetHistory(parts.board, parts.clock, parts.maxSeries);
+    this.stopGoingAlong = parts.board.onOtherCall(() => this.goAlong(parts.clock.now()));
   }
 
   /** A second has passed. */
@@ -115,22 +126,11 @@ export class Fleet {
     if (this.isBusy || this.closed) return;
     const second = Math.floor((nowMicros + EARLY_MICROS) / SECOND_MICROS) + this.offsetSeconds;
     const turnOf = Math.floor((second * 1000) / this.periodMs);
-    const isDue = turnOf !== this.turnOf;
+    const isDue = turnOf !== this.turnOf && !this.waitsForCompany(nowMicros);
     const mustRenew = this.isLeading && nowMicros - this.leadAt >= RENEW_MICROS;
     if (!isDue && !mustRenew) return;
     this.turnOf = turnOf;
-    this.isBusy = true;
-    this.turn = this.take(nowMicros, isDue)
-      .catch((error: unknown) => {
-        // A store that cannot answer makes nobody leader.
-        const { merge } = this;
-        if (merge !== undefined) {
-          this.kept = { merge, untilMicros: this.leadAt + TERM_MS * 1000 };
-        }
-        this.follow();
-        this.parts.failed(error);
-      })
-      .finally(() => (this.isBusy = false));
+    this.begin(nowMicros, isDue);
   }
 
   /** Resolves when the turn that goes on is over. */
@@ -180,6 +180,7 @@ export class Fleet {
   /** The node leaves: nobody waits for its figures, and the next one may lead. */
   async close(): Promise<void> {
     this.closed = true;
+    this.stopGoingAlong();
     await this.turn;
     const { board, nodeId } = this.parts;
     try {
@@ -191,19 +192,51 @@ export class Fleet {
     board.close();
   }
 
+  /** Another call is on its way. Whoever leads keeps to its turns. */
+  private goAlong(nowMicros: number): void {
+    if (this.isBusy || this.closed || this.isLeading || !this.hasSalt) return;
+    if (nowMicros - this.wroteAt < ALONG_AFTER_MICROS) return;
+    this.alongAt = nowMicros;
+    this.begin(nowMicros, true);
+  }
+
+  private waitsForCompany(nowMicros: number): boolean {
+    const isClose = this.periodMs < PERIOD_MS;
+    return !this.isLeading && !isClose && nowMicros - this.alongAt < ALONE_AFTER_MICROS;
+  }
+
+  private begin(nowMicros: number, isDue: boolean): void {
+    this.isBusy = true;
+    this.turn = this.take(nowMicros, isDue)
+      .catch((error: unknown) => {
+        // A store that cannot answer makes nobody leader.
+        const { merge } = this;
+        if (merge !== undefined) {
+          this.kept = { merge, untilMicros: this.leadAt + TERM_MS * 1000 };
+        }
+        this.follow();
+        this.parts.failed(error);
+      })
+      .finally(() => (this.isBusy = false));
+  }
+
   private async take(nowMicros: number, isDue: boolean): Promise<void> {
     const { board, nodeId } = this.parts;
     if (!isDue) return await this.lead(nowMicros);
-    await this.shareSalt();
+    // Without waiting otherwise: what goes along with another call is sent at once.
+    if (!this.hasSalt) await this.shareSalt();
     const isAlarmed = this.parts.isAlarmed();
     // The others hear of it that way, and write more often.
     if (isAlarmed && this.isLeading) await this.watch(nowMicros);
-    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), this.keptMs);
+    this.wroteAt = nowMicros;
+    const keptMs = this.alongAt === nowMicros ? LEAST_KEPT_MS : this.keptMs;
+    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs);
     await this.lead(nowMicros, news.isLedByAnother);
     const isFirst = this.firstTurns-- > 0;
     const isWatched = isFirst || isAlarmed || news.isWatched;
     const nodes = this.parts.nodes();
-    this.periodMs = isWatched ? watchedPeriodMs(nodes) : quietPeriodMs(nodes);
+    const quietMs = this.isLeading ? PERIOD_MS : quietPeriodMs(nodes);
+    this.periodMs = isWatched ? watchedPeriodMs(nodes) : quietMs;
     if (!this.isLeading) return;
     await this.mergeAll();
     if (isAlarmed || !this.parts.isAlarmed()) return;
@@ -250,7 +283,6 @@ export class Fleet {
   }
 
   private async shareSalt(): Promise<void> {
-    if (this.hasSalt) return;
     const { board } = this.parts;
     const known = await board.peek('salt');
     if (known === undefined) {
@@ -267,14 +299,14 @@ export class Fleet {
     const merge = this.merge!;
     const nodes = await board.nodes();
     merge.begin(quietPeriodMs(Math.max(nodes.length, this.parts.nodes())));
-    for (let first = 0; first < nodes.length; first += PER_TURN) {
-      const entries = await board.read(nodes.slice(first, first + PER_TURN));
+    for (let first = 0; first < nodes.length; first += PER_READ) {
+      const entries = await board.read(nodes.slice(first, first + PER_READ));
       const now = clock.now();
-      let began = now;
+      let [began, parsed] = [now, 0];
       for (const { node, text } of entries) {
-        if (clock.now() - began > TURN_MICROS) {
+        if (parsed++ >= PER_TURN || clock.now() - began > TURN_MICROS) {
           await nextTurn(clock);
-          began = clock.now();
+          [began, parsed] = [clock.now(), 1];
         }
         const snapshot = text === undefined ? undefined : decodeSnapshot(node, text);
         if (snapshot === undefined) {

@@ -22,6 +22,10 @@ export class MemoryBoard implements BoardStore {
     return { isWatched: (await this.get('watch')) !== undefined, isLedByAnother: false };
   }
 
+  onOtherCall(): () => void {
+    return () => {};
+  }
+
   remove(node: string): Promise<void> {
     this.members.delete(node);
     this.texts.delete(`node:${node}`);

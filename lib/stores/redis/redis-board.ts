@@ -56,11 +56,13 @@ export class RedisBoard implements BoardStore {
 
   async write(node: string, text: string, ttlMs: number): Promise<BoardNews> {
     const asked = [this.keys.lead, this.keys.named('watch')];
-    // Together: waking Redis is most of what a node costs it. A script that asks to lead costs as much again.
-    const [told] = await Promise.all([
-      this.run((client) => client.mget(asked)),
-      this.set(undefined, text, ttlMs, this.names.boardOf(node)),
-    ]);
+    // A script that asks to lead would cost more than both.
+    const [told] = await wireOf(this.settings.client).inOneWrite(() =>
+      Promise.all([
+        this.run((client) => client.mget(asked)),
+        this.set(undefined, text, ttlMs, this.names.boardOf(node)),
+      ]),
+    );
     const now = this.clock.now();
     if (now - this.listedAt >= LISTED_MICROS) {
       await this.run((client) => client.hset(this.keys.nodes, node, '1'));
@@ -71,6 +73,10 @@ export class RedisBoard implements BoardStore {
       isWatched: watch !== undefined,
       isLedByAnother: leader !== undefined && leader !== this.mark,
     };
+  }
+
+  onOtherCall(listener: () => void): () => void {
+    return wireOf(this.settings.client).onTogether(listener);
   }
 
   async remove(node: string): Promise<void> {

@@ -65,8 +65,9 @@ export class RedisConfig implements ConfigStore {
 
   async read(known = ''): Promise<StoredConfig> {
     const { config, orders: ordersKey } = this.keys;
+    const wire = wireOf(this.settings.client);
     const [revisionText, now, isKnown, current, previous, orders] = await this.run(() =>
-      this.scripts.read(config, ordersKey, known),
+      wire.together(() => this.scripts.read(config, ordersKey, known)),
     );
     const hasOrders = Number(orders) > 0 ? { hasOrders: true } : {};
     const revision = wholeOr0(revisionText);

@@ -13,7 +13,12 @@ export function newCallNumber(): number {
 /** The parts of an ioredis client beneath its commands, in all versions that we support. */
 export interface ClientInternals {
   readonly commandQueue?: { readonly length: number };
-  readonly stream?: { readonly bytesRead: number; destroy(reason?: Error): void };
+  readonly stream?: {
+    readonly bytesRead: number;
+    destroy(reason?: Error): void;
+    cork?(): void;
+    uncork?(): void;
+  };
 }
 
 /**
@@ -32,7 +37,38 @@ export class Wire {
   /** True if we opened the client, and so may close its connections. */
   isOurs = false;
 
+  /** Told of calls that others may go along with. */
+  private readonly companions = new Set<() => void>();
+
   constructor(private readonly client: Redis | Cluster) {}
+
+  /** Calls back within `together`, until the result is called; never on a cluster, where other keys are elsewhere. */
+  onTogether(companion: () => void): () => void {
+    if (!('nodes' in this.client)) this.companions.add(companion);
+    return () => void this.companions.delete(companion);
+  }
+
+  /**
+   * Sends a call, and in the same write whatever the companions send at once: waking Redis up costs it more than
+   * most commands, and it reads all of a write in one go.
+   */
+  together<T>(send: () => T): T {
+    return this.inOneWrite(() => {
+      const sent = send();
+      for (const companion of this.companions) companion();
+      return sent;
+    });
+  }
+
+  inOneWrite<T>(send: () => T): T {
+    const { stream } = this.client as unknown as ClientInternals;
+    stream?.cork?.();
+    try {
+      return send();
+    } finally {
+      stream?.uncork?.();
+    }
+  }
 
   /** The answer of a script, without the number of the call, which is its last argument. */
   async call(
