@@ -1,7 +1,9 @@
 // Draws the pictures of docs/ that show what the library does, by the library itself.
 import { writeFile } from 'node:fs/promises';
 import { ensureLibrary } from './support/compile.mjs';
+import { dashboardOf } from './support/grafana.mjs';
 import { ensureInstall } from './support/install.mjs';
+import { panelPictures } from './support/panels/pictures.mjs';
 import * as draw from './support/pictures.mjs';
 import { inRoot, modules } from './support/root.mjs';
 import { main } from './support/step.mjs';
@@ -31,7 +33,27 @@ await main(async () => {
     hierarchy: draw.hierarchyPicture(defaults),
     overload: draw.overloadPicture(defaults),
   };
+  const panels = await panelPictures(await watchedParts(), await dashboard());
+  for (const [row, picture] of Object.entries(panels)) pictures[`grafana-${row}`] = picture;
   for (const [name, picture] of Object.entries(pictures)) {
     await writeFile(inRoot(`docs/${name}.svg`), picture);
   }
 });
+
+async function dashboard() {
+  const { FAMILIES } = await import(`${modules}/observability/families.js`);
+  return dashboardOf(FAMILIES);
+}
+
+/** The library's own cells and monitor, which the panels are drawn of. */
+async function watchedParts() {
+  const files = [
+    ...['algorithms/quota/quota-limits', 'algorithms/quota/weighted-share', 'common/histogram'],
+    ...['degradation/core/fallback-chain', 'observability/alerts/alerting'],
+    ...['observability/fleet/fleet', 'observability/monitor', 'observability/monitor-options'],
+    ...['observability/sources', 'protection/resource-stats', 'requests/request-counts'],
+    ...['stores/memory/memory-board', 'stores/redis/wire', 'testing/manual-clock'],
+  ];
+  const all = await Promise.all(files.map((file) => import(`${modules}/${file}.js`)));
+  return Object.assign({}, ...all);
+}

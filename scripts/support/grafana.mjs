@@ -102,7 +102,19 @@ const ROWS = [
       {
         title: 'Answers in the place of normal ones, by level',
         unit: 'reqps',
-        queries: [rate('weir_degraded_answers_total', JOB, ['level'])],
+        queries: [
+          {
+            ...rate('weir_degraded_answers_total', JOB, ['level']),
+            legend: 'level {{level}}',
+          },
+        ],
+      },
+      {
+        title: 'In line for the event loop, and refused',
+        unit: 'reqps',
+        queries: [
+          rate('weir_overload_requests_total', `${JOB},outcome=~"waited|late|full"`, ['outcome']),
+        ],
       },
     ],
   },
@@ -135,6 +147,17 @@ const ROWS = [
         queries: [
           { expr: `count(weir_build_info{${JOB}})`, legend: 'processes' },
           { expr: `count(weir_store_up{${JOB}} == 0) or vector(0)`, legend: 'without Redis' },
+        ],
+      },
+      {
+        title: 'Alerts that fire',
+        unit: 'short',
+        queries: [
+          {
+            // Each process tells of itself, and one of them of all.
+            expr: `max by (rule) (weir_alerts_firing{${JOB}})`,
+            legend: '{{rule}}',
+          },
         ],
       },
     ],

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { filesBelow, writeStartScript } from './start-script.mjs';
+import { toolCache } from './root.mjs';
 import { ensureTool } from './tool.mjs';
 
 export const ensureRedisServer = () =>
@@ -52,6 +53,21 @@ export const ensurePromtool = () =>
     advice: 'install it (apt-get install prometheus, brew install prometheus)',
     wrap(tree, script) {
       writeStartScript(tree, script, 'exec "$here/root/usr/bin/promtool" "$@"');
+    },
+  });
+
+/** Of the same package, so it is beside a promtool that was fetched. */
+export const ensurePrometheus = () =>
+  ensureTool({
+    name: 'prometheus',
+    variable: 'PROMETHEUS_BIN',
+    programs: ['prometheus'],
+    places: [join(toolCache, 'promtool/root/usr/bin')],
+    versionPattern: /prometheus, version/,
+    packages: [['prometheus']],
+    advice: 'install it (apt-get install prometheus, brew install prometheus)',
+    wrap(tree, script) {
+      writeStartScript(tree, script, 'exec "$here/root/usr/bin/prometheus" "$@"');
     },
   });
 

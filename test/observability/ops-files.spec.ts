@@ -40,7 +40,7 @@ describe('ops/grafana-dashboard.json', () => {
       'Fleet',
     ];
     expect(rows).toEqual(expected);
-    expect(panels.filter(({ type }) => type !== 'row')).toHaveLength(14);
+    expect(panels.filter(({ type }) => type !== 'row')).toHaveLength(16);
     for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
   });
 
