@@ -328,7 +328,8 @@ function rejectTwins(modules: ModulesContainer): void {
       roots.length,
       'to be imported in the place of RateLimitModule.forRoot',
       'RateLimitTestingModule stands beside RateLimitModule.forRoot in this application, and takes its place: ' +
-        '.overrideModule(RateLimitModule).useModule(RateLimitTestingModule), or import one of them only',
+        'import one of them only, or switch the limits of the whole application off with ' +
+        'overrideRateLimits(builder, { enabled: false })',
     );
   }
   const expectation = 'to be called once, in the root module';

@@ -220,7 +220,8 @@ describe('RateLimitTestingModule', () => {
     const builder = Test.createTestingModule({ imports: [RateLimitTestingModule, AppModule] });
     await expect(builder.compile()).rejects.toThrow(
       'RateLimitTestingModule stands beside RateLimitModule.forRoot in this application, and takes its place: ' +
-        '.overrideModule(RateLimitModule).useModule(RateLimitTestingModule), or import one of them only',
+        'import one of them only, or switch the limits of the whole application off with ' +
+        'overrideRateLimits(builder, { enabled: false })',
     );
   });
 });
