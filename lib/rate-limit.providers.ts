@@ -25,6 +25,7 @@ import { ClusterQuota, RateLimiter } from './limiter/rate-limiter.js';
 import { NoopRateLimiter } from './limiter/noop-rate-limiter.js';
 import { createRateLimiter } from './limiter/create-rate-limiter.js';
 import { AwaitedValues } from './limits/awaited-values.js';
+import { GuardReach } from './limits/guard-reach.js';
 import { RateLimitExplorer } from './limits/rate-limit.explorer.js';
 import { RateLimitFilter } from './limits/rate-limit.filter.js';
 import { AppRateLimitGuard, RateLimitGuard } from './limits/rate-limit.guard.js';
@@ -249,13 +250,18 @@ export const providers: Provider[] = [
   RateLimitFilter,
   provide(
     RateLimitExplorer,
-    [HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER],
+    [HandlerExplorer, RouteTable, OPTIONS, OPTIONAL_ADAPTER, AppRateLimitGuard, ModulesContainer],
     (
       found: HandlerExplorer,
       routes: RouteTable,
       { apply }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
-    ) => new RateLimitExplorer(found, routes, apply !== undefined, adapter),
+      guard: AppRateLimitGuard,
+      modules: ModulesContainer,
+    ) => {
+      const reach = apply && new GuardReach(guard, modules.getRpcTargetRegistry());
+      return new RateLimitExplorer(found, routes, apply, adapter, reach);
+    },
   ),
   provide(
     EarlyLimits,

@@ -16,6 +16,7 @@ import {
   PIPES,
   type Class,
 } from '../requests/nest-metadata.js';
+import { type GuardReach } from './guard-reach.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { entriesOf, skipOf } from './route-metadata.js';
 import { type RoutePlan } from './route-plan.js';
@@ -28,9 +29,14 @@ export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly found: HandlerExplorer,
     private readonly routes: RouteTable,
-    private readonly appliesToAll: boolean,
+    private readonly apply: readonly string[] | 'quota' | undefined,
     private readonly adapterHost: HttpAdapterHost | undefined,
+    private readonly reach: GuardReach | undefined,
   ) {}
+
+  private get appliesToAll(): boolean {
+    return this.apply !== undefined;
+  }
 
   onModuleInit(): void {
     this.routes.checkApplied();
@@ -45,7 +51,7 @@ export class RateLimitExplorer implements OnModuleInit {
     unmet.check(this.logger);
     if (!this.appliesToAll) unmet.warnOfIdleGuards(this.logger);
     this.routes.checkOverrides();
-    this.warnOfHybrid([...unnamed]);
+    if (this.reach?.reachesAll() === false) this.warnOfHybrid(this.apply!, [...unnamed]);
   }
 
   /** The plans of all handlers that serve requests of HTTP. */
@@ -72,13 +78,20 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   /** A global guard does not reach a microservice that was connected without its configuration. */
-  private warnOfHybrid(messageHandlers: readonly string[]): void {
+  private warnOfHybrid(
+    apply: readonly string[] | 'quota',
+    messageHandlers: readonly string[],
+  ): void {
     // A microservice that stands alone has null there, whatever the types say.
     const isHttp = Boolean(this.adapterHost?.httpAdapter);
-    if (!this.appliesToAll || !isHttp || messageHandlers.length === 0) return;
+    if (!isHttp || messageHandlers.length === 0) return;
+    const decorators =
+      apply === 'quota'
+        ? '@RateLimit()'
+        : apply.map((name) => `@RateLimit('${name}')`).join(' and ');
     this.logger.warn(
       `'apply' reaches ${messageHandlers.join(', ')} only if the microservice is connected with ` +
-        'connectMicroservice(options, { inheritAppConfig: true }); or put @RateLimit() on them.',
+        `connectMicroservice(options, { inheritAppConfig: true }); or put ${decorators} on them.`,
     );
   }
 }

@@ -5,11 +5,12 @@ import {
   Injectable,
   Module,
   type DynamicModule,
+  type NestHybridApplicationOptions,
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
-import { MessagePattern } from '@nestjs/microservices';
+import { MessagePattern, Transport, type MicroserviceOptions } from '@nestjs/microservices';
 import {
   InvalidArgumentError,
   LimiterClosedError,
@@ -230,7 +231,7 @@ describe('at start', () => {
     expect((failed as Error).message).toMatch(message);
   });
 
-  it('says that apply may not reach message handlers, and what to write', async () => {
+  describe('apply, and handlers of messages that it may not reach', () => {
     @Controller()
     class Messages {
       @MessagePattern('sum')
@@ -250,12 +251,53 @@ describe('at start', () => {
         return 1;
       }
     }
-    const warnings = new Warnings();
-    const options = { policies: { once: ONCE }, apply: ['once'] };
-    await start([RateLimitModule.forRoot(options)], [Messages], warnings);
-    expect(warnings.texts).toEqual([
-      expect.stringMatching(/reaches Messages\.sum only if .*inheritAppConfig: true/),
-    ]);
+    /** The warnings of an application that connects these microservices. */
+    async function warningsOf(
+      options: RateLimitModuleInput,
+      ...hybrids: NestHybridApplicationOptions[]
+    ): Promise<string[]> {
+      const warnings = new Warnings();
+      const metadata = {
+        imports: [RateLimitModule.forRoot(options)],
+        controllers: [Messages, PlainController],
+      };
+      const http = await startHttp('express', metadata, (app) => {
+        warnings.listen(app);
+        for (const hybrid of hybrids) {
+          app.connectMicroservice<MicroserviceOptions>({ transport: Transport.TCP }, hybrid);
+        }
+      });
+      started.push(http);
+      expect(await statuses(http, '/plain')).toEqual([200]);
+      return warnings.texts;
+    }
+
+    const once = { policies: { once: ONCE, twice: ONCE }, apply: ['once', 'twice'] };
+    const inherits = { inheritAppConfig: true };
+
+    it.each<[string, NestHybridApplicationOptions[]]>([
+      ['none is connected yet', []],
+      ['without the configuration', [{}]],
+      ['one of two without it', [{}, inherits]],
+      ['the other of two without it', [inherits, {}]],
+    ])('%s: says so, and what to write', async (_, hybrids) => {
+      expect(await warningsOf(once, ...hybrids)).toEqual([
+        "'apply' reaches Messages.sum only if the microservice is connected with " +
+          'connectMicroservice(options, { inheritAppConfig: true }); or put ' +
+          "@RateLimit('once') and @RateLimit('twice') on them.",
+      ]);
+    });
+
+    it('names the decorator of the quota where that is what is applied', async () => {
+      const quota = { cluster: { capacity: 10 }, apps: { shop: { guaranteed: 5 } } };
+      const [warning] = await warningsOf({ ...once, quota, app: 'shop', apply: 'quota' });
+      expect(warning).toMatch(/or put @RateLimit\(\) on them\.$/);
+    });
+
+    it('says nothing where the microservices inherit it', async () => {
+      expect(await warningsOf(once, inherits)).toEqual([]);
+      expect(await warningsOf(once, inherits, inherits)).toEqual([]);
+    });
   });
 
   it('warns of nothing otherwise', async () => {
