@@ -148,6 +148,7 @@ export {
   type GrpcCallError,
   type GrpcRateLimitError,
   type GrpcUnavailableError,
+  type LimitedUnansweredBody,
 } from './transports/rpc/rate-limit-errors.js';
 export {
   GraphqlRejection,

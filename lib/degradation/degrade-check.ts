@@ -3,7 +3,7 @@ import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { type DegradeOptions } from './degrade-options.js';
+import { DegradeMessage, type DegradeOptions } from './degrade-options.js';
 import {
   EVENT,
   HANDLER_TYPE,
@@ -56,7 +56,7 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
 export function whyNot(type: Class, handler: object, name: string): string | undefined {
   const isHttp = Reflect.hasMetadata(PATH, handler);
   if (!isHttp && !Reflect.hasMetadata(MESSAGE_PATTERN, handler)) {
-    return 'a handler of HTTP, gRPC or messages';
+    return 'a handler of HTTP, gRPC or messages; remove it: resolvers, gateways and services have no fallbacks';
   }
   if (Reflect.hasMetadata(SSE, handler)) return 'a handler with one answer, not @Sse()';
   if (Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT) {
@@ -69,7 +69,13 @@ export function whyNot(type: Class, handler: object, name: string): string | und
   return undefined;
 }
 
-/** The methods it names have to be there, and a write can have none of them. */
+/** Options that would be of no use on a write, as they answer in its place. */
+const ANSWERS = ['level1', 'level2', 'shared', 'warm', ...METHOD_OPTIONS] as const;
+
+/**
+ * The methods it names have to be there, and a write can have none of them. A write may inherit answers of its
+ * class: they are meant for those beside it that read.
+ */
 export function checkRoute(
   at: string,
   type: Class,
@@ -89,14 +95,18 @@ export function checkRoute(
     throw new InvalidArgumentError(`${at}.warm`, options.warm, 'none: levels 1 and 2 are left out');
   }
   if (options.idempotent === true || !isWrite(handler)) return;
-  const fake = (['level1', 'level2', 'warm', ...METHOD_OPTIONS] as const).find((name) => own[name]);
+  const fake = ANSWERS.find((name) => own[name]) ?? (isWords(own.level4) ? undefined : 'level4');
   if (fake === undefined) return;
   throw new InvalidArgumentError(
     `${at}.${fake}`,
     own[fake],
-    'only level4: this handler writes, and nothing else than it can tell a success. ' +
-      "'idempotent: true' says that it only reads",
+    "no answer but level4: degradeMessage('…'), as this handler counts as a write; 'idempotent: true' says that " +
+      'it only reads',
   );
+}
+
+function isWords(level4: unknown): boolean {
+  return level4 === undefined || typeof level4 === 'string' || level4 instanceof DegradeMessage;
 }
 
 /** In a store that others use as well a nameless service would find their answers, and they its own. */

@@ -181,7 +181,7 @@ export class DegradeRoute implements RouteDeadlines {
     });
     if (answer === undefined) return undefined;
     if (answer.value instanceof DegradeMessage) {
-      throw new DegradedException(reason, answer.value.text, statusOf(decision), error);
+      throw withoutAnswer(answer.value.text, { reason, error, decision });
     }
     const notice = this.noticeOf(answer.level);
     return { value: this.withField(answer, notice), mark: { ...answer, notice } };
@@ -191,7 +191,7 @@ export class DegradeRoute implements RouteDeadlines {
   messageFallback(
     context: ExecutionContext,
     transport: Substitutes,
-    { reason, error, decision }: Trigger,
+    trigger: Trigger,
   ): DegradedException | undefined {
     const { options, fallbacks, levels } = this.parts;
     const { level4 } = options;
@@ -199,8 +199,8 @@ export class DegradeRoute implements RouteDeadlines {
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
     const text = level4 instanceof DegradeMessage ? level4.text : level4;
     const message = typeof text === 'string' ? text : undefined;
-    fallbacks.gaveMessage(reason, isRead, levels.usual.resource);
-    return new DegradedException(reason, message, statusOf(decision), error);
+    fallbacks.gaveMessage(trigger.reason, isRead, levels.usual.resource);
+    return withoutAnswer(message, trigger);
   }
 
   private noticeOf(level: DegradeLevel): string | undefined {
@@ -224,6 +224,15 @@ function levelsFor(levels: RouteLevels, reason: DegradeReason, error: unknown): 
   if (reason === 'limited') return levels.limited;
   if (reason === 'overload') return levels.kept;
   return error ? levels.failed : levels.usual;
+}
+
+/** Who was over a limit is told when to come back, as without `@Degrade`. */
+function withoutAnswer(
+  message: string | undefined,
+  { reason, error, decision }: Trigger,
+): DegradedException {
+  const retryAfterMs = reason === 'limited' ? decision?.retryAfterMs : undefined;
+  return new DegradedException(reason, message, statusOf(decision), error, retryAfterMs);
 }
 
 /** As the guard has it: too much from this caller, or too little for all. */

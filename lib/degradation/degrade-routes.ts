@@ -136,7 +136,9 @@ export class DegradeRoutes {
     const why = whyNot(type, handler, method);
     // Options of a class are meant for those of its handlers that they fit.
     if (why !== undefined && own === undefined) return undefined;
-    if (why !== undefined) throw new InvalidArgumentError(at, undefined, why);
+    if (why !== undefined) {
+      throw new InvalidArgumentError(at, undefined, why, `${at}: expected ${why}`);
+    }
     const options = { ...ofClass, ...own };
     checkRoute(at, type, handler, options, own ?? {});
     const { service, isStoreShared, isOff } = this.owner;

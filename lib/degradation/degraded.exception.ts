@@ -28,8 +28,13 @@ export class DegradedException extends HttpException {
     message = USUAL_MESSAGE,
     statusCode: DegradedBody['statusCode'] = 503,
     cause?: unknown,
+    /** Of a caller over its limit. */
+    retryAfterMs?: number,
   ) {
-    const body = { status: 'error', statusCode, code: 'DEGRADED', message, reason } as const;
+    const body = {
+      ...({ status: 'error', statusCode, code: 'DEGRADED', message, reason } as const),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    };
     super(body, statusCode, { description: message, cause });
     this.body = body;
     this.message = message;

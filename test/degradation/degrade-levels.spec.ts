@@ -1,4 +1,10 @@
-import { BreakerOpenError, Degradation, RateLimiter } from 'nestjs-weir';
+import {
+  BreakerOpenError,
+  Degradation,
+  isRateLimitError,
+  RateLimiter,
+  retryAfterMsOf,
+} from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
 import { OFFERED, type Offer } from './degrade-routes.js';
 import { Stage } from './degrade-stage.js';
@@ -128,6 +134,21 @@ describe.each(Object.keys(WIRES))('@Degrade over %s', (name) => {
       failed,
     });
     expect(stage.calls - calls).toBe(trigger === 'limited' || trigger === 'forced' ? 0 : 1);
+  });
+
+  it('words to a caller over its limit say when to come back, and only those', async () => {
+    stage.isLimited = true;
+    const closed = { policy: 'closed', key: 'global' };
+    const { retryAfterMs } = await wire.app.get(RateLimiter).peek(closed);
+    const limited = await wire.errorOf('words');
+    expect(isRateLimitError(limited)).toBe(true);
+    expect(retryAfterMsOf(limited)).toBe(retryAfterMs);
+
+    stage.works();
+    stage.throws(new Error('down'));
+    const failed = await wire.errorOf('words');
+    expect(isRateLimitError(failed)).toBe(false);
+    expect(retryAfterMsOf(failed)).toBeUndefined();
   });
 
   it('answers no other question than the one that was asked', async () => {

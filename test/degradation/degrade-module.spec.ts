@@ -66,10 +66,21 @@ describe('what cannot work is an error at start', () => {
     ['@Sse()', () => handler({}, Sse('x')), /one answer, not @Sse/],
     ['an event', () => handler({}, EventPattern('x') as MethodDecorator), /not @EventPattern/],
     ['a stream of requests', () => handler({}, GrpcStreamMethod('S', 'M')), /not a stream/],
-    ['no handler at all', () => handler({}), /a handler of HTTP, gRPC or messages/],
+    [
+      'no handler at all',
+      () => handler({}),
+      /a handler of HTTP, gRPC or messages; remove it: .*s$/,
+    ],
     ['a method that is not there', () => handler({ level3: 'nope' }, get), /a method of Bad/],
     ['level 3 of a write', () => handler({ level3: 'other' }, Post('x')), /level4/],
     ['a cache of messages', () => handler({ level1: '1m' }, MessagePattern('x')), /idempotent/],
+    ['a value of a write', () => handler({ level4: {} }, Post('x')), /level4: .*write.*idempotent/],
+    ['a value that a write makes', () => handler({ level4: () => 'x' }, Post('x')), /idempotent/],
+    [
+      'a shared write',
+      () => handler({ shared: true }, MessagePattern('x')),
+      /shared: .*idempotent/,
+    ],
     ['slow after the deadline', () => handler({ slow: '3s' }, get), /less than the deadline/],
   ])('%s', async (_what, make, message) => {
     await expect(startLimited([make()])).rejects.toThrow(message);

@@ -34,6 +34,8 @@ export interface DegradeWire {
   readonly app: INestApplicationContext;
   /** `name` is what the question is about. */
   ask(offer: Offer, name?: string): Promise<Answer>;
+  /** The error of a request that gets no answer, as its client reads it. */
+  errorOf(offer: Offer): Promise<unknown>;
   /** The error of a caller that has asked for something that does not exist. */
   readonly notFound: { readonly error: Error; readonly failed: string | number };
   close(): Promise<void>;
@@ -62,6 +64,7 @@ async function http(platform: Platform, stage: Stage): Promise<DegradeWire> {
       if (!response.ok) return { name: undefined, call: undefined, mark, failed: response.status };
       return { name: answer.name, call: answer.call, mark, failed: undefined };
     },
+    errorOf: async (offer) => (await get(`/${offer}`)).json(),
   };
 }
 
@@ -87,6 +90,10 @@ async function grpc(stage: Stage): Promise<DegradeWire> {
       const reply = replies[0] as { name?: string; call?: number } | undefined;
       const [mark] = trailers.get('x-degraded').map((text) => String(text).split('; age')[0]);
       return { name: reply?.name, call: reply?.call, mark, failed: code === 0 ? undefined : code };
+    },
+    async errorOf(offer) {
+      const { trailers, ...status } = await clients.call(`Products.${capital(offer)}`);
+      return { ...status, metadata: trailers };
     },
   };
 }
@@ -120,6 +127,7 @@ async function tcp(stage: Stage): Promise<DegradeWire> {
         return { name: undefined, call: undefined, mark, failed: statusCode ?? message };
       }
     },
+    errorOf: (offer) => lastValueFrom(client.send(offer, {})).catch((error: unknown) => error),
   };
 }
 

@@ -26,11 +26,10 @@ import { isServerFault, markText, PayloadSubstitutes } from '../shared/substitut
 import {
   CANCELLED,
   rejectionStatus,
-  RESOURCE_EXHAUSTED,
-  UNAVAILABLE,
   UNKNOWN,
   type GrpcMetadata,
   type GrpcOptions,
+  type GrpcStatus,
   type MetadataClass,
 } from './grpc-status.js';
 import {
@@ -49,12 +48,14 @@ export class GrpcTransport implements Transport {
   private readonly logger = new Logger('RateLimitModule');
   private readonly streams = new HeldStreams();
   readonly counts = new RequestCounts();
-  readonly substitutes: Substitutes = new GrpcSubstitutes();
+  readonly substitutes: Substitutes;
 
   constructor(
     private readonly options: GrpcOptions,
     private readonly headers: RateLimitHeaders,
-  ) {}
+  ) {
+    this.substitutes = new GrpcSubstitutes(options);
+  }
 
   addressOf(context: ExecutionContext): string | undefined {
     const call = callOf(context);
@@ -140,9 +141,7 @@ export class GrpcTransport implements Transport {
   }
 
   private reject(host: ArgumentsHost, body: RejectionBody): unknown {
-    const call = callOf(host);
-    const settings = { domain: this.options.domain, deadline: call.getDeadline() };
-    const status = rejectionStatus(body, metadataClassOf(call), settings);
+    const status = statusOf(body, callOf(host), this.options);
     return isPassThrough(host) ? this.end(host, status) : throwError(() => status);
   }
 
@@ -175,6 +174,10 @@ const FAULTS: ReadonlySet<number> = new Set([2, 4, 8, 13, 14, 15]);
 
 /** Calls with one request, answered in the place of their handler. */
 class GrpcSubstitutes extends PayloadSubstitutes {
+  constructor(private readonly options: GrpcOptions) {
+    super();
+  }
+
   takes(host: ArgumentsHost): boolean {
     return hasOneRequest(host);
   }
@@ -219,12 +222,15 @@ class GrpcSubstitutes extends PayloadSubstitutes {
     addTrailer(callOf(context), DEGRADED, `${markText(mark)}${age}`);
   }
 
-  answerWithout({ statusCode, message, reason }: UnansweredBody, host: ArgumentsHost): unknown {
-    const metadata = new (metadataClassOf(callOf(host)))();
-    metadata.set(DEGRADED, `level=4; reason=${reason}`);
-    const code = statusCode === 429 ? RESOURCE_EXHAUSTED : UNAVAILABLE;
-    return throwError(() => ({ code, message, details: message, metadata }));
+  answerWithout(body: UnansweredBody, host: ArgumentsHost): unknown {
+    const status = statusOf(body, callOf(host), this.options);
+    status.metadata.set(DEGRADED, `level=4; reason=${body.reason}`);
+    return throwError(() => status);
   }
+}
+
+function statusOf(body: RejectionBody, call: ServerCall, { domain }: GrpcOptions): GrpcStatus {
+  return rejectionStatus(body, metadataClassOf(call), { domain, deadline: call.getDeadline() });
 }
 
 /** Of a status that a handler threw, or that Nest has wrapped into an RpcException. */

@@ -46,12 +46,14 @@ export interface DegradedProblem {
   readonly status: number;
   readonly detail: string;
   readonly code: string;
+  /** Of a caller over its limit. */
+  readonly retryAfterMs?: number;
   readonly degraded: { readonly level: 4; readonly reason: string };
 }
 
 /** For requests that are left with a message. */
 export function degradedProblemOf(body: UnansweredBody, base: string): DegradedProblem {
-  const { statusCode: status, message, code, reason } = body;
+  const { statusCode: status, message, code, reason, retryAfterMs } = body;
   return {
     type: base + (status === 429 ? 'quota-exceeded' : 'temporary-reduced-capacity'),
     title: status === 429 ? 'Too many requests' : 'Temporarily reduced capacity',
@@ -60,6 +62,7 @@ export function degradedProblemOf(body: UnansweredBody, base: string): DegradedP
     statusCode: status,
     message,
     code,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
     degraded: { level: 4, reason },
   };
 }

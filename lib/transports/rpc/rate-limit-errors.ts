@@ -11,7 +11,12 @@ import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError } from '../../common/errors.js';
 import { rejectUnknown } from '../../common/validate.js';
 import { RetryBudget } from './retry-budget.js';
-import { type RateLimitedBody, type UnavailableBody } from '../../requests/rejections.js';
+import {
+  type RateLimitedBody,
+  type RejectionBody,
+  type UnansweredBody,
+  type UnavailableBody,
+} from '../../requests/rejections.js';
 import {
   servedStatusOf,
   type GrpcRateLimitError,
@@ -24,19 +29,29 @@ export {
   type GrpcUnavailableError,
 } from '../grpc/status-reader.js';
 
+/** The answer to a denied request whose route has words for it, by `@Degrade`. */
+export interface LimitedUnansweredBody extends UnansweredBody {
+  readonly retryAfterMs: number;
+}
+
 /**
  * For clients of a limited service: true for the error of a request that was denied, as it came
  * over the wire. `retryAfterMsOf` says after how long to come back, on every transport.
  */
-export function isRateLimitError(error: unknown): error is RateLimitedBody | GrpcRateLimitError {
+export function isRateLimitError(
+  error: unknown,
+): error is RateLimitedBody | LimitedUnansweredBody | GrpcRateLimitError {
   if (typeof error !== 'object' || error === null) return false;
   const status = servedStatusOf(error);
-  if (status !== undefined) return isDenial(status.reason);
-  const { code, retryAfterMs } = error as Partial<RateLimitedBody>;
-  return isDenial(code) && typeof retryAfterMs === 'number' && retryAfterMs >= 0;
+  const { code, retryAfterMs } =
+    status === undefined
+      ? (error as Partial<RejectionBody>)
+      : { code: status.reason, retryAfterMs: status.retryAfterMs };
+  const isWait = typeof retryAfterMs === 'number' && retryAfterMs >= 0;
+  // Words of `@Degrade` have a wait only where the caller was over a limit.
+  if (isWait && code === 'DEGRADED') return true;
+  return (isWait || status !== undefined) && (code === 'RATE_LIMITED' || code === 'OVERLOADED');
 }
-
-const isDenial = (code: unknown): boolean => code === 'RATE_LIMITED' || code === 'OVERLOADED';
 
 const UNAVAILABLE: ReadonlySet<unknown> = new Set<UnavailableBody['code']>([
   ...(['PROTECTION_REJECTED', 'BULKHEAD_REJECTED', 'BREAKER_OPEN', 'DEADLINE_EXCEEDED'] as const),
