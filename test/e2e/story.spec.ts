@@ -67,6 +67,7 @@ const TOLD = [
   /^(error critical|warn warning) (errorRate|storeAway|nodeSilent|configBehind|breakerOpen|degraded\.level[1-4]|levelHeld|relapse|denialRise|slowCalls): /,
   /^warn "page" (is degraded|has failed again)/,
   /^warn Breaker of "db": /,
+  /^warn \d+ requests? without an answer \((BREAKER_OPEN|DEADLINE_EXCEEDED)\), the last one by resource "(db|cache)"/,
   /^warn (Slow call|\d+ more slow calls?) of "db"/,
   /^error (Resource "(db|cache)"|ShopController\.page) failed/,
   /^warn The store is lost: /,
@@ -119,13 +120,16 @@ describe('a shop of two processes', () => {
   });
 
   it('goes on without its cache', async () => {
+    // On a busy machine a call may be too slow for the breaker of the database, which opens for a moment.
+    const stockIs = (where: string): Promise<unknown> =>
+      until(async () => (await a.ask('/stock/7')).body['stock'] === where);
     await a.slow('cache', 500);
-    expect((await a.ask('/stock/7')).body).toEqual({ stock: 'from the database' });
+    await stockIs('from the database');
     await a.slow('database', 500);
-    expect((await a.ask('/stock/7')).body).toEqual({ stock: 'from the database' });
+    await stockIs('from the database');
     await a.slow('cache', 0);
     await a.slow('database', 0);
-    expect((await a.ask('/stock/7')).body).toEqual({ stock: 'from the cache' });
+    await stockIs('from the cache');
   });
 
   it('is warmed by command before the promotion', async () => {
