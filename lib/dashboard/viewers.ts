@@ -1,4 +1,5 @@
-import { type ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
+import { type Writable } from 'node:stream';
 import { type Cancel, type Clock } from '../common/clock.js';
 import { begin, Problem } from './answers.js';
 
@@ -9,6 +10,8 @@ const LONGEST_MICROS = 300_000_000;
 
 interface Viewer {
   readonly response: ServerResponse;
+  /** Where frames are written. */
+  readonly sink: Pick<Writable, 'write'>;
   readonly sinceMicros: number;
   /** The kernel's buffers and ours are full since then: frames are skipped, and none is kept. */
   fullSinceMicros: number | undefined;
@@ -58,6 +61,8 @@ export class Viewers {
       // A connection that is kept would hold up an application that closes: on Fastify for 72 s.
       connection: 'close',
     });
+    // The stream ends with its connection: there are no chunks to make of each frame.
+    response.removeHeader('transfer-encoding');
     // Headers leave with the first byte.
     response.write(': weir\n\n');
     this.stop ??= this.parts.eachSecond(() => void this.tick());
@@ -85,13 +90,14 @@ export class Viewers {
   }
 
   private enter(response: ServerResponse): Viewer {
+    const sink = sinkOf(response);
     const viewer: Viewer = {
-      response,
+      ...{ response, sink },
       sinceMicros: this.parts.clock.now(),
       fullSinceMicros: undefined,
     };
     this.viewers.add(viewer);
-    response.on('drain', () => (viewer.fullSinceMicros = undefined));
+    sink.on('drain', () => (viewer.fullSinceMicros = undefined));
     for (const event of ['close', 'error']) response.on(event, () => this.leave(viewer));
     return viewer;
   }
@@ -103,7 +109,7 @@ export class Viewers {
   }
 
   private write(viewer: Viewer, frame: Buffer): void {
-    const { response, sinceMicros, fullSinceMicros } = viewer;
+    const { response, sink, sinceMicros, fullSinceMicros } = viewer;
     const now = this.parts.clock.now();
     if (fullSinceMicros !== undefined) {
       this.skipped++;
@@ -113,9 +119,19 @@ export class Viewers {
       response.destroy();
       return;
     }
-    if (!response.write(frame)) viewer.fullSinceMicros = now;
+    if (!sink.write(frame)) viewer.fullSinceMicros = now;
     if (now - sinceMicros < LONGEST_MICROS) return;
     this.leave(viewer);
     response.end();
   }
+}
+
+/**
+ * The connection itself: a response holds every write back until the next turn, which is a third of what a viewer costs.
+ * HTTP/2 has no connection of its own, and a response whose `write` somebody has replaced wants to see what is written.
+ */
+function sinkOf(response: ServerResponse): ServerResponse | Writable {
+  const isPlain =
+    response instanceof ServerResponse && response.write === ServerResponse.prototype.write;
+  return (isPlain && response.socket) || response;
 }

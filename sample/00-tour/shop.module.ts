@@ -47,8 +47,9 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
     },
     quota: {
       clusterId: 'shop',
-      // Callers come in bunches where they share a loop or a busy machine with the nodes; half a second's worth may be taken at once.
-      cluster: { capacity: 500, burstRatio: 1.5 },
+      // Callers come in bunches where they share a loop or a busy machine with the nodes; a second's worth may be taken at once,
+      // and of a guarantee half a second's.
+      cluster: { capacity: 500, burstRatio: 2 },
       apps: {
         checkout: { guaranteed: 180, burst: 320, priority: 0 },
         search: { guaranteed: 100, burst: 200, priority: 2 },

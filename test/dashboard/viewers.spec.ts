@@ -14,6 +14,7 @@ class FakeResponse extends EventEmitter {
   isEnded = false;
 
   setHeader(): void {}
+  removeHeader(): void {}
   write(part: Buffer | string): boolean {
     this.written.push(part.toString());
     return this.isReading;
@@ -123,6 +124,47 @@ describe('viewers of the dashboard', () => {
     expect(all.every(({ isEnded }) => isEnded)).toBe(true);
     expect([viewers.count, tasks.size]).toEqual([0, 0]);
     await expect(enter()).rejects.toMatchObject({ status: 503 });
+  });
+});
+
+describe('frames on a real connection', () => {
+  const FRAMES = 3;
+  const stream = async (prepare: (response: ServerResponse) => void) => {
+    const viewers = new Viewers({
+      ...{ clock: new ManualClock(), most: 1, eachSecond: () => () => {} },
+      frame: () => Promise.resolve(Buffer.from('frame\n')),
+    });
+    const server = createServer((_, response) => {
+      prepare(response);
+      void viewers.add(response);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    while (viewers.count < 1) await nextTurn();
+    for (let n = 1; n < FRAMES; n++) await viewers.tick();
+    viewers.close();
+    const text = await answer.text();
+    server.close();
+    return text;
+  };
+  const EXPECTED = `: weir\n\n${'frame\n'.repeat(FRAMES)}`;
+
+  it('are the bytes of the stream, ended by its connection', async () => {
+    expect(await stream(() => {})).toBe(EXPECTED);
+  });
+
+  it('go through a response whose `write` somebody has replaced', async () => {
+    const seen: string[] = [];
+    const text = await stream((response) => {
+      const write = response.write.bind(response) as (part: Buffer | string) => boolean;
+      response.write = (part: Buffer | string) => {
+        seen.push(part.toString());
+        return write(part);
+      };
+    });
+    expect(seen.join('')).toBe(EXPECTED);
+    expect(text).toBe(EXPECTED);
   });
 });
 

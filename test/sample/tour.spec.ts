@@ -14,6 +14,9 @@ const WAYS = {
   'in three processes, on Redis': { args: ['--redis'], env: {} },
 } as const;
 
+/** The process waited for the machine: for longer than its callers make up for. */
+const HELD_UP_MS = 75;
+
 /** A visitor of the page, who presses its buttons and sees what becomes of it. */
 class Visitor {
   constructor(
@@ -87,9 +90,12 @@ describe('the tour', () => {
         visitor.sees('.verdict', /Search is limited/),
       ]);
       expect(lostMost(burst)).not.toBe('checkout');
-      // A process that has to wait for its turn finds its requests in a bunch, which may be larger than its lease.
+      // A process that has to wait for its turn finds its requests in a bunch, which may be larger than its lease. In one
+      // process all wait together, callers too, and the Redis in it is as late as the process was.
       const checkout = losses(burst).find(({ app }) => app === 'checkout')!;
-      if (args.length === 0) expect(checkout.part).toBeLessThan(0.03);
+      const lateMs = burst.state.series.find(({ name }) => name === 'store')?.p99Ms ?? Infinity;
+      const most = lateMs < HELD_UP_MS ? 0 : 0.03;
+      if (args.length === 0) expect(checkout.part).toBeLessThanOrEqual(most);
       await keepScreenshot(page, `tour-burst ${way}`);
 
       await visitor.press('Promo day', /Revision \d+ is written/);

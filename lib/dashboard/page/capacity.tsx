@@ -2,7 +2,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type CapacityReport, type CapacityRow } from '../../observability/report.js';
 import { type PageFrame } from '../frame.js';
-import { count, percent, plural, shown, time } from './format.js';
+import { count, percent, plural, shown, time, weekday } from './format.js';
 import { ask, histories, loadHistory, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
 import { useWidth } from './charts.js';
@@ -199,11 +199,7 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
   const days = new Map<string, (number | null)[]>();
   for (const { atMs, peak } of hours) {
     const date = new Date(atMs);
-    const name = date.toLocaleDateString('en-GB', {
-      weekday: 'short',
-      day: 'numeric',
-      month: 'short',
-    });
+    const name = weekday(atMs);
     const row = days.get(name) ?? (Array(24).fill(null) as (number | null)[]);
     row[date.getHours()] = peak;
     days.set(name, row);

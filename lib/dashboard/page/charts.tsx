@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Mark } from '../../observability/state.js';
-import { count, shown } from './format.js';
+import { clock, count, shown } from './format.js';
 
 /** Columns of one length; null is no data, which is another thing than 0. */
 export interface ChartData {
@@ -240,9 +240,8 @@ function Pointed({ data, index }: { data: ChartData; index: number }) {
     value === null || value === undefined ? 'no data' : `${count(value)}/s`;
   return (
     <p class="pointed" aria-hidden="true">
-      {new Date(data.at[index]! * 1000).toLocaleTimeString('en-GB')} · allowed{' '}
-      {text(data.allowed[index])} · degraded {text(data.degraded[index])} · denied{' '}
-      {text(data.denied[index])}
+      {clock(data.at[index]! * 1000)} · allowed {text(data.allowed[index])} · degraded{' '}
+      {text(data.degraded[index])} · denied {text(data.denied[index])}
     </p>
   );
 }

@@ -1,5 +1,5 @@
 import { type PageFrame } from '../frame.js';
-import { count, percent, plural, shown } from './format.js';
+import { byName, count, percent, plural, shown } from './format.js';
 
 const WIDTH = 920;
 const TANK = { left: 4, width: 134 };
@@ -58,7 +58,7 @@ export function takersOf({ state }: PageFrame): Taker[] {
 function placesOf({ nodes, state }: PageFrame): Place[] {
   const revision = state.config?.revision ?? 0;
   const all = [...nodes]
-    .sort((a, b) => a.node.localeCompare(b.node, 'en', { numeric: true }))
+    .sort((a, b) => byName(a.node, b.node))
     .map(({ node, rate, isSilent, storeIsUp, revision: own, apps = [] }) => ({
       name: shown(node),
       rate,
@@ -243,8 +243,8 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
   const capacity = quota?.capacity;
   const level =
     quota?.stock === undefined || !quota.depth ? undefined : Math.min(1, quota.stock / quota.depth);
-  // Never so high that it hides the figures: half of the tank is a full one.
-  const surface = height - 12 - (height - 24) * (0.04 + 0.4 * (level ?? 0.5));
+  // Never so high that it reaches the figures: a third of the tank is a full one.
+  const surface = height - 12 - (height - 24) * (0.04 + 0.28 * (level ?? 0.5));
   const wave = `M${left} ${surface}q16.75 -6 33.5 0t33.5 0t33.5 0t33.5 0`;
   const facts: [string, string, string?][] =
     capacity === undefined

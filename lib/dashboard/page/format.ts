@@ -1,23 +1,40 @@
+// Formats are made once: making one takes longer than a hundred numbers do.
+const upTo = (most: number, least = 0): Intl.NumberFormat =>
+  new Intl.NumberFormat('en', { maximumFractionDigits: most, minimumFractionDigits: least });
+const WHOLE = upTo(0);
+const TENTHS = upTo(1);
+const HUNDREDTHS = upTo(2);
+const ONE_DIGIT = upTo(1, 1);
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const HOURS = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
+const WEEKDAY = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+});
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+
+/** Names as people sort them: node-2 before node-10. */
+export const { compare: byName } = new Intl.Collator('en', { numeric: true });
+
+const digits = (value: number): string => (value < 10 ? TENTHS : WHOLE).format(value);
+
 /** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
 export function count(value: number): string {
-  if (value >= 999_950) return `${fixed(value / 1_000_000)}M`;
-  if (value >= 9999.5) return `${fixed(value / 1000)}k`;
-  return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+  if (value >= 999_950) return `${ONE_DIGIT.format(value / 1_000_000)}M`;
+  if (value >= 9999.5) return `${ONE_DIGIT.format(value / 1000)}k`;
+  return digits(value);
 }
-
-const fixed = (value: number): string =>
-  value.toLocaleString('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 export function percent(part: number): string {
   const value = part * 100;
   if (value > 0 && value < 0.01) return '< 0.01 %';
-  return `${value.toLocaleString('en', { maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0 })} %`;
+  return `${value < 1 ? HUNDREDTHS.format(value) : digits(value)} %`;
 }
 
 export function ms(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
-  if (value >= 1000) return `${fixed(value / 1000)} s`;
-  return `${value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })} ms`;
+  return value >= 1000 ? `${ONE_DIGIT.format(value / 1000)} s` : `${digits(value)} ms`;
 }
 
 const UNITS: readonly (readonly [ms: number, name: string])[] = [
@@ -40,11 +57,15 @@ export const ago = (durationMs: number): string =>
 
 /** `14:02`, by the clock of whoever looks; with the day where that is another. */
 export function time(atMs: number, nowMs = Date.now()): string {
-  const date = new Date(atMs);
-  const hours = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-  if (nowMs - atMs < 20 * 3_600_000) return hours;
-  return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${hours}`;
+  const hours = HOURS.format(atMs);
+  return nowMs - atMs < 20 * 3_600_000 ? hours : `${DAY.format(atMs)} ${hours}`;
 }
+
+/** `Wed 18 Nov`. */
+export const weekday = (atMs: number): string => WEEKDAY.format(atMs);
+
+/** `14:02:31`. */
+export const clock = (atMs: number): string => CLOCK.format(atMs);
 
 const WINDOWS: Readonly<Record<number, string>> = {
   1000: 's',

@@ -7,7 +7,19 @@ import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Share, Table } from './card.js';
 import { Spark } from './charts.js';
 import { Flow, FlowList, takersOf } from './flow.js';
-import { ago, count, limit, ms, percent, plural, shown, span, text, time } from './format.js';
+import {
+  ago,
+  byName,
+  count,
+  limit,
+  ms,
+  percent,
+  plural,
+  shown,
+  span,
+  text,
+  time,
+} from './format.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
 import { degradedOf, RateCharts, recent, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
@@ -526,11 +538,7 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">
         {[...nodes]
-          .sort(
-            (a, b) =>
-              Number(b.isSilent) - Number(a.isSilent) ||
-              a.node.localeCompare(b.node, 'en', { numeric: true }),
-          )
+          .sort((a, b) => Number(b.isSilent) - Number(a.isSilent) || byName(a.node, b.node))
           .slice(0, 12)
           .map((node) => (
             <li

@@ -3,7 +3,7 @@ import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { Empty, Table } from './card.js';
 import { Chart, type ChartData } from './charts.js';
-import { count, shown } from './format.js';
+import { clock, count, shown } from './format.js';
 import {
   frame as frameNow,
   histories,
@@ -172,7 +172,7 @@ function AsTable({ data }: { data: ChartData }) {
         <Table heads={['Time', { n: 'Allowed/s' }, { n: 'Degraded/s' }, { n: 'Denied/s' }]}>
           {rows.map((index) => (
             <tr key={index}>
-              <td>{new Date(data.at[index]! * 1000).toLocaleTimeString('en-GB')}</td>
+              <td>{clock(data.at[index]! * 1000)}</td>
               <td class="n">{text(data.allowed[index])}</td>
               <td class="n">{text(data.degraded[index])}</td>
               <td class="n">{text(data.denied[index])}</td>

@@ -82,7 +82,7 @@ export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
     <Card
       id="resources"
       title="Resources"
-      note="the level of their answers, and the way back"
+      note="level of answers, and the way back"
       side={<MoreButton to="resources" text="All resources" />}
     >
       {worst.length === 0 ? (

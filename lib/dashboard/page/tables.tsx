@@ -3,7 +3,7 @@ import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
-import { ago, count, limit, ms, percent, shown } from './format.js';
+import { ago, byName, count, limit, ms, percent, shown } from './format.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
@@ -73,9 +73,7 @@ function SortedTable<Row>({ title, rows, columns, keyOf, onOpen, empty }: TableP
     .sort((one, other) => {
       const [a, b] = [column.by(one), column.by(other)];
       const order =
-        typeof a === 'number' && typeof b === 'number'
-          ? a - b
-          : String(a).localeCompare(String(b), 'en', { numeric: true });
+        typeof a === 'number' && typeof b === 'number' ? a - b : byName(String(a), String(b));
       return isUp.value ? order : -order;
     });
   const isLong = found.length > WINDOW;
