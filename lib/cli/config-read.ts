@@ -172,7 +172,9 @@ function toRow({ revision, kind, by, atMs, diff, about, reason }: PastRevision) 
   const update = about && `update ${about.id} for ${isoTime(about.effectiveAtMs)}${why}`;
   const changes = diff === undefined ? '' : changedPaths(diff);
   const told = [update, changes].filter((text) => text !== undefined && text !== '').join('; ');
-  return [revision, kind, by, isoTime(atMs), told];
+  // The layer of another service, for one, that says the same.
+  const nothing = diff === undefined ? '' : 'no limit';
+  return [revision, kind, by, isoTime(atMs), told || nothing];
 }
 
 export function changedPaths({ added, removed, changed }: ConfigDiff): string {

@@ -312,7 +312,10 @@ export class Monitor extends RateLimitMonitor {
     return {
       cluster,
       store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
-      quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
+      quota: quotaOf({
+        ...{ stats: facts.limiter.quota, status, document, condition, series },
+        serving: (app) => merge.serving(app),
+      }),
       alerts: this.alerts(),
       marks: this.marks.all(),
     };

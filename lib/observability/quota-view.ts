@@ -16,6 +16,8 @@ export interface QuotaSeen {
   readonly document: QuotaDocument;
   readonly condition: Pick<JoinedCondition, 'modes' | 'overloaded'>;
   readonly series: readonly SeriesState[];
+  /** The nodes that serve an app; undefined where only this one is known. */
+  readonly serving?: (app: string) => number;
 }
 
 /** The quota as it is shown; undefined where there is none. */
@@ -25,6 +27,7 @@ export function quotaOf({
   document,
   condition,
   series,
+  serving,
 }: QuotaSeen): QuotaState | undefined {
   if (stats === undefined) return undefined;
   const apps = Object.entries(stats.apps).map(([app, { guaranteed, burst }]): AppState => {
@@ -33,7 +36,8 @@ export function quotaOf({
     return {
       ...{ app, guaranteed, burst, priority: document.apps?.[app]?.priority },
       ...{ used: seen?.used ?? 0, denied: seen?.denied ?? 0 },
-      ...{ demand: own?.demand, outstanding: own?.outstanding, nodes: own?.nodes },
+      ...{ demand: own?.demand, outstanding: own?.outstanding },
+      nodes: serving?.(app) ?? own?.nodes,
       modes: condition.modes.get(app) ?? {},
     };
   });

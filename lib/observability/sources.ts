@@ -242,10 +242,14 @@ function requestsOf({ normal, held, stages }: RecoveryStats): number {
  * policies would count a request several times; or the apps together, of which a request charges one.
  */
 function readTotal({ requests, responses, degradation }: Facts, { total, named }: Reading): void {
+  let handedOver = 0;
   for (const counts of requests.values()) {
     total.count += counts.requests;
-    total.denied += counts.denied + counts.handedOver;
+    total.denied += counts.denied;
+    handedOver += counts.handedOver;
   }
+  // A request over its limit that got another answer is degraded, and not denied as well.
+  total.denied += Math.min(handedOver, degradation?.fallbacks.unanswered.limited ?? handedOver);
   if (total.count === 0) {
     for (const row of named.app.values()) {
       total.count += row.count;

@@ -109,7 +109,7 @@ export interface AppState {
   readonly denied: number;
   readonly demand: number | undefined;
   readonly outstanding: number | undefined;
-  /** Nodes that asked for tokens of it lately. */
+  /** Nodes that have decided for it since they were started; of a process by itself, those that asked for tokens lately. */
   readonly nodes: number | undefined;
   /** How many nodes decide in which way. */
   readonly modes: Readonly<Partial<Record<NodeMode, number>>>;

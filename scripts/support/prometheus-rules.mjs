@@ -59,7 +59,7 @@ const seconds = (ms) => `${Math.round(ms / 1000)}s`;
 const sum = (of) => `sum by (job) (${of})`;
 const requests = (window, more = '') => sum(`rate(weir_requests_total[${window}]${more})`);
 const denied = (window, more = '') =>
-  sum(`rate(weir_requests_total{outcome=~"denied|degraded"}[${window}]${more})`);
+  sum(`rate(weir_requests_total{outcome="denied"}[${window}]${more})`);
 const errors = (window) => sum(`rate(weir_response_errors_total[${window}])`);
 const p99 = (window) =>
   `histogram_quantile(0.99, sum by (job, le) (rate(weir_response_seconds_bucket[${window}])))`;

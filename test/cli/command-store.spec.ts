@@ -2,6 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createRateLimiter } from 'nestjs-weir';
+import { SystemClock } from '../../lib/common/clock.js';
+import { connectRedis } from '../../lib/stores/redis/connection.js';
+import { RedisConfig } from '../../lib/stores/redis/redis-config.js';
 import { makeTempDir } from '../support/processes.js';
 import { withRedis } from '../support/index.js';
 import { until } from '../support/until.js';
@@ -55,6 +58,19 @@ it('changes nothing if the document would be wrong, or another one holds', async
     'the configuration is at revision 1, not 9; nothing was changed\n',
   ]);
   expect(await json('config', 'get')).toMatchObject({ revision: 1 });
+});
+
+it('says of a revision that changed no limit that it did not', async () => {
+  await weir('config', 'set', '--new', 'policies.api.rate', '5', '--by', 'ann');
+  const { client } = connectRedis({ url: stand.redis.url });
+  const store = new RedisConfig({ client, prefix: 'weir' }, new SystemClock());
+  const { revision: _, atMs: __, ...draft } = (await store.read()).current!;
+  const code = { other: { document: { policies: { api: { rate: 5 } } }, version: null } };
+  await store.write({ ...draft, id: 'another', kind: 'code', by: 'other', code }, 1);
+  await store.close();
+  client.disconnect();
+  const { out } = await weir('config', 'history');
+  expect(out).toMatch(/2 +code +other +\S+ +no limit\n/);
 });
 
 it('lists, compares and rolls back', async () => {

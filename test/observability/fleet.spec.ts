@@ -175,6 +175,20 @@ describe('FleetMerge', () => {
     expect(merge.missed('a', 602 * SECOND)).toBe(true);
   });
 
+  it('knows how many nodes serve an app, also while nobody asks for it', () => {
+    const merge = new FleetMerge(100);
+    const look = (second: number) => {
+      merge.add(snapshot('a', [series('app', 'shop', 5), series('app', 'idle', 0)]), second);
+      merge.add(snapshot('b', [series('app', 'shop', 1)]), second);
+      merge.add(snapshot('c', []), second);
+    };
+    look(0);
+    look(60 * SECOND);
+    expect(['shop', 'idle', 'other'].map((app) => merge.serving(app))).toEqual([2, 0, 0]);
+    merge.missed('b', 80 * SECOND);
+    expect(merge.serving('shop')).toBe(1);
+  });
+
   it('joins the states of its nodes: the worst of them is shown', () => {
     const merge = new FleetMerge(100);
     const db = { resource: 'db', percent: 100, falls: 0 };

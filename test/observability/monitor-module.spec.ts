@@ -111,6 +111,19 @@ describe('the monitor of an application', () => {
     await close();
   });
 
+  it('counts a request that got another answer as degraded, and not as denied too', async () => {
+    const clock = new ManualClock(0);
+    const { app, get, close } = await startShop('express', { clock });
+    for (const path of ['page', 'page', 'page', 'search']) await (await get(`/${path}`)).text();
+    clock.advance(1000);
+    const total = app
+      .get(RateLimitMonitor)
+      .state()
+      .series.find(({ name }) => name === 'total');
+    expect(total).toMatchObject({ rate: 4, denied: 0, degraded: [2, 0, 0, 0] });
+    await close();
+  });
+
   it.each([
     ['plain', [{ policy: 'search', key: '(all)', denied: 1 }]],
     ['off', []],

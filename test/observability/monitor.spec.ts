@@ -1,7 +1,8 @@
 import { MonitorOptions } from '../../lib/observability/monitor-options.js';
 import { Monitor } from '../../lib/observability/monitor.js';
-import { type Reading } from '../../lib/observability/series-table.js';
-import { type Sources } from '../../lib/observability/sources.js';
+import { FallbackCounts } from '../../lib/degradation/core/fallback-chain.js';
+import { Reading } from '../../lib/observability/series-table.js';
+import { Sources, type Facts, type MonitorParts } from '../../lib/observability/sources.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 import { TurningClock } from './turning-clock.js';
 
@@ -108,5 +109,26 @@ describe('Monitor', () => {
     monitor.start();
     clock.advance(2000);
     expect(failed).toHaveLength(2);
+  });
+});
+
+describe('Sources', () => {
+  it('count a request over its limit once: degraded, or denied if no level had an answer', () => {
+    const limiter = { on: () => () => {} };
+    const sources = new Sources({ limiter } as unknown as MonitorParts);
+    const fallbacks = new FallbackCounts();
+    for (let n = 0; n < 3; n++) fallbacks.answered(2, 'limited', undefined);
+    fallbacks.unansweredFor('limited');
+    fallbacks.unansweredFor('failed');
+    const into = new Reading();
+    sources.read(
+      {
+        requests: new Map([['http', { requests: 10, denied: 2, handedOver: 4 }]]),
+        ...{ limiter: { policies: {} }, protection: {}, calls: undefined },
+        degradation: { resources: [], fallbacks: fallbacks.stats() },
+      } as unknown as Facts,
+      into,
+    );
+    expect(into.total).toMatchObject({ count: 10, denied: 3, degraded2: 3 });
   });
 });

@@ -166,6 +166,13 @@ export class FleetMerge {
     return Array.from(this.known.values(), ({ shown }) => shown);
   }
 
+  /** How many nodes that speak have decided for an app since they were started. */
+  serving(app: string): number {
+    const has = ({ shown, counts }: KnownNode): boolean =>
+      !shown.isSilent && (counts.get(`app:${app}`)?.count ?? 0) > 0;
+    return [...this.known.values()].filter(has).length;
+  }
+
   /** The condition of all nodes that speak, together. */
   condition(): JoinedCondition {
     const speaking = [...this.known.values()].filter(({ shown }) => !shown.isSilent);
