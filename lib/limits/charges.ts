@@ -35,6 +35,9 @@ export const NOTHING_CHARGED: Charge = {
   startedAt: 0,
 };
 
+/** All handlers that a request meets. */
+const TOGETHER = '';
+
 /**
  * The payments and denials of a request, by policy and key or by app: several guards, or the fields
  * of one operation, charge the same request.
@@ -42,12 +45,25 @@ export const NOTHING_CHARGED: Charge = {
 export class Ledger {
   private readonly paid = new Map<string, number>();
   private readonly denials = new Map<string, Decision>();
+  /** Where in the operation each handler was called first. */
+  private readonly firstPlaces = new Map<string, string>();
   /** The last of the charges that wait for their turn; undefined if none waits. */
   tail: Promise<unknown> | undefined;
 
-  /** Tokens that were taken already. */
-  paidFor(request: AcquireRequest): number {
-    return this.paid.get(accountOf(request)) ?? 0;
+  /**
+   * Whose payments count for a handler. All fields of an operation pay a policy together; but one that is called
+   * again, under another alias, pays by itself, or aliases would be as many calls as a caller likes for one token.
+   */
+  payerOf(handler: string, place: string | undefined): string {
+    if (place === undefined) return TOGETHER;
+    const first = this.firstPlaces.get(handler);
+    if (first === undefined) this.firstPlaces.set(handler, place);
+    return first === undefined || first === place ? TOGETHER : `${handler} ${place} `;
+  }
+
+  /** Gives the tokens that were taken already. */
+  forPayer(payer = TOGETHER): (request: AcquireRequest) => number {
+    return (request) => this.paid.get(payer + accountOf(request)) ?? 0;
   }
 
   denialOf(request: AcquireRequest): Decision | undefined {
@@ -55,12 +71,17 @@ export class Ledger {
   }
 
   /** `costOf` gives the tokens of a request that names no cost. */
-  note(asked: Acquire, decision: Decision, costOf: (request: AcquireRequest) => number): void {
+  note(
+    asked: Acquire,
+    decision: Decision,
+    costOf: (request: AcquireRequest) => number,
+    payer = TOGETHER,
+  ): void {
     const requests = listOf(asked);
     // All or nothing: a denied charge has taken nothing, and its other parts may be charged again.
     if (!decision.allowed) return this.noteDenials(requests, decision);
     for (const request of requests) {
-      const account = accountOf(request);
+      const account = payer + accountOf(request);
       this.paid.set(account, (this.paid.get(account) ?? 0) + costOf(request));
     }
   }
@@ -152,10 +173,10 @@ function partsOf(decision: Decision): readonly Decision[] {
 }
 
 /** Names of policies have no colon, and so none can be taken for a key or an app. */
-function accountOf(request: AcquireRequest): string {
-  return request.policy === undefined
-    ? `app:${request.app}`
-    : `policy:${request.policy}:${request.key}`;
+function accountOf({ policy, key, app }: AcquireRequest): string {
+  if (policy !== undefined) return `policy:${policy}:${key}`;
+  // The limiter refuses what is no text, and to write 10,000 levels as one takes more than the stack.
+  return typeof app === 'string' ? `app:${app}` : 'app';
 }
 
 function nameOf({ tier, policy }: Decision): string {

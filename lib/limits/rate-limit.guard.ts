@@ -130,7 +130,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     transport: Transport,
   ): boolean | Promise<boolean> {
     const subject = subjectOf(context);
-    const charge = chargeOf(subject);
+    const charge = chargeOf(subject) ?? begunCharge(subject, transport);
     if (charge !== undefined) return this.afterCharge(plan, context, transport, subject, charge);
     return this.ask(plan, context, transport, subject, undefined);
   }
@@ -187,7 +187,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       if (single !== undefined && before === undefined) {
         request = builder.single(single, plan, context, transport);
       } else {
-        const all = builder.all(plan, context, transport, before?.ledger);
+        const paidFor = before?.ledger?.forPayer(payerOf(before.ledger, plan, context, transport));
+        const all = builder.all(plan, context, transport, paidFor);
         if (all.length === 0 || before?.handedOver !== undefined) {
           builder.awaited.forget(context);
           return true;
@@ -238,7 +239,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   ): boolean | Promise<boolean> {
     const isFirst = before?.decision === undefined;
     const startedAt = isFirst ? transport.counts.begin() : before.startedAt;
-    const charge = this.chargeAfter(decision, request, before, startedAt);
+    const payer = payerOf(before?.ledger, plan, context, transport);
+    const charge = this.chargeAfter(decision, request, before, startedAt, payer);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
@@ -298,7 +300,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
     const charge = { ...before, ledger };
-    keepCharge(subject, this.chargeAfter(decision, request, charge, before.startedAt));
+    const payer = payerOf(ledger, plan, context, transport);
+    keepCharge(subject, this.chargeAfter(decision, request, charge, before.startedAt, payer));
     if (decision.allowed) return true;
     this.countDenied(denied, false, plan, context, transport);
     throw this.rejectionOf(denied, plan, context, transport);
@@ -309,13 +312,14 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     asked: Acquire,
     before: Charge | undefined,
     startedAt: number,
+    payer: string | undefined,
   ): Charge {
     const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
     if (ledger === undefined) {
       return { decision: joined, asked, ledger, pending: undefined, startedAt };
     }
-    ledger.note(asked, decision, this.builder.costOf);
+    ledger.note(asked, decision, this.builder.costOf, payer);
     return { decision: joined, asked: undefined, ledger, pending: undefined, startedAt };
   }
 
@@ -380,6 +384,23 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       return undefined;
     }
   }
+}
+
+/** A request that may call a handler several times has a ledger from the beginning. */
+function begunCharge(subject: object, { placeOf }: Transport): Charge | undefined {
+  if (placeOf === undefined) return undefined;
+  const charge = { ...NOTHING_CHARGED, ledger: new Ledger() };
+  keepCharge(subject, charge);
+  return charge;
+}
+
+function payerOf(
+  ledger: Ledger | undefined,
+  { id }: RoutePlan,
+  context: ExecutionContext,
+  transport: Transport,
+): string | undefined {
+  return ledger?.payerOf(id, transport.placeOf?.(context));
 }
 
 /** Refused by the line, and here for the answer that `@Degrade` has kept; nothing is charged for that. */

@@ -5,7 +5,6 @@ import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { NotYet, type AwaitedValues } from './awaited-values.js';
-import { type Ledger } from './charges.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
 import { type RoutePolicies } from './route-policies.js';
 import { UnknownLimit } from '../requests/rejections.js';
@@ -22,6 +21,9 @@ export interface FaultListener {
   promised(policy: string, what: string, then: string): void;
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
 }
+
+/** The tokens that were taken already. */
+type PaidFor = (request: AcquireRequest) => number;
 
 /** How many policies and keys one choice may name. */
 const MOST_CHOSEN = 1000;
@@ -53,21 +55,21 @@ export class RequestBuilder {
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    ledger: Ledger | undefined,
+    paidFor: PaidFor | undefined,
   ): AcquireRequest[] {
     const requests: AcquireRequest[] = [];
     for (const policy of plan.policies) {
       if (this.isSkipped(policy, context)) continue;
       const cost = this.costFor(policy, plan, context);
       if (cost === 0) continue;
-      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, ledger);
+      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, paidFor);
     }
     for (const choice of plan.choices) {
       for (const use of this.chosenBy(choice, context)) {
-        this.add(requests, this.chosen(use, plan, context, reader), ledger);
+        this.add(requests, this.chosen(use, plan, context, reader), paidFor);
       }
     }
-    if (plan.usesQuota) this.addQuota(plan, context, reader, ledger, requests);
+    if (plan.usesQuota) this.addQuota(plan, context, reader, paidFor, requests);
     return requests;
   }
 
@@ -95,11 +97,11 @@ export class RequestBuilder {
   private add(
     requests: AcquireRequest[],
     request: AcquireRequest,
-    ledger: Ledger | undefined,
+    paidFor: PaidFor | undefined,
   ): void {
     if (request.cost === 0) return;
     const twin = requests.findIndex((one) => isSame(one, request));
-    const paid = ledger?.paidFor(request) ?? 0;
+    const paid = paidFor?.(request) ?? 0;
     const due = paid === 0 ? request : { ...request, cost: this.costOf(request) - paid };
     if (paid > 0 && due.cost! <= 0) return;
     if (twin === -1) requests.push(due);
@@ -145,7 +147,7 @@ export class RequestBuilder {
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    ledger: Ledger | undefined,
+    paidFor: PaidFor | undefined,
     requests: AcquireRequest[],
   ): void {
     const cost = this.computed(plan.cost, plan.id, context);
@@ -153,7 +155,7 @@ export class RequestBuilder {
     this.add(
       requests,
       { app: this.appOf(context), cost, method: reader.methodOf(context) },
-      ledger,
+      paidFor,
     );
   }
 
