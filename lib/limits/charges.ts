@@ -173,8 +173,9 @@ function partsOf(decision: Decision): readonly Decision[] {
 }
 
 /** Names of policies have no colon, and so none can be taken for a key or an app. */
-function accountOf({ policy, key, app }: AcquireRequest): string {
-  if (policy !== undefined) return `policy:${policy}:${key}`;
+function accountOf(request: AcquireRequest): string {
+  if (request.policy !== undefined) return `policy:${request.policy}:${request.key}`;
+  const { app } = request;
   // The limiter refuses what is no text, and to write 10,000 levels as one takes more than the stack.
   return typeof app === 'string' ? `app:${app}` : 'app';
 }
