@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { boundedKey, digestOf, newNodeId, spread } from '../../lib/common/ids.js';
+import { boundedKey, digestOf, newNodeId, ownText, spread } from '../../lib/common/ids.js';
 
 describe('a key as it is stored', () => {
   it.each(['k', 'user:42', ' ', 'a#b', '{slot}', 'x'.repeat(128), 'ключ', '\ud800'])(
@@ -62,5 +62,20 @@ describe('the name of a node', () => {
   it('says the process, and is new each time', () => {
     expect(newNodeId()).toContain(`:${process.pid}:`);
     expect(newNodeId()).not.toBe(newNodeId());
+  });
+});
+
+describe('a text in memory of its own', () => {
+  it('is the same text, whatever its length and wherever a pair of surrogates is cut', () => {
+    const texts = fc.oneof(
+      fc.string({ maxLength: 60, unit: 'binary' }),
+      fc.string({ minLength: 10, maxLength: 16 }).map((text) => `\u{1f600}${text}\ud83d`),
+    );
+    fc.assert(
+      fc.property(texts, fc.nat({ max: 20 }), (text, from) => {
+        const piece = text.slice(from);
+        expect(ownText(piece)).toBe(piece);
+      }),
+    );
   });
 });
