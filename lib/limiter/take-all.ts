@@ -1,4 +1,3 @@
-import { Outcome } from '../algorithms/algorithm.js';
 import { EPOCH_CLOCK, type Clock } from '../common/clock.js';
 import { type BucketTable } from '../stores/memory/bucket-table.js';
 import {
@@ -24,7 +23,9 @@ import {
   OUTCOME,
   payOwed,
   rememberDenial,
+  takeAt,
   takeOne,
+  type TakeClock,
 } from './take.js';
 
 /** Longer lists are rare, and each one is compared with those before it. */
@@ -35,7 +36,28 @@ const LIMITS: BoundLimit[] = [];
 const KEYS: string[] = [];
 const COSTS: number[] = [];
 const PLACES: number[] = [];
-const OUTCOMES = Array.from({ length: MOST_HERE }, () => new Outcome());
+const PASSES: boolean[] = [];
+
+/** A clock that stands: the buckets of a list are asked, and then taken, at one instant. */
+class Instant implements TakeClock {
+  private micros = 0;
+  private wallMs = 0;
+
+  read(clock: TakeClock): void {
+    this.micros = clock.now();
+    this.wallMs = clock.epochMs(this.micros);
+  }
+
+  now(): number {
+    return this.micros;
+  }
+
+  epochMs(): number {
+    return this.wallMs;
+  }
+}
+
+const INSTANT = new Instant();
 
 /** Takes lists of requests, in any mixture of policies and quotas: all or none of them. */
 export class TakeAll {
@@ -145,22 +167,20 @@ export function takeListHere(
     COSTS[index] = limit.costOf(request?.cost);
     PLACES[index] = place;
   }
-  const now = clock.now();
+  INSTANT.read(clock);
+  OUTCOME.nowMicros = INSTANT.now();
   let isAllowed = true;
   for (let index = 0; index < length; index++) {
-    const outcome = OUTCOMES[index]!;
-    outcome.nowMicros = now;
-    LIMITS[index]!.here!.measureAt(PLACES[index]!, COSTS[index]!, outcome);
-    if (!outcome.allowed) isAllowed = false;
+    LIMITS[index]!.here!.measureAt(PLACES[index]!, COSTS[index]!, OUTCOME);
+    PASSES[index] = OUTCOME.allowed;
+    if (!OUTCOME.allowed) isAllowed = false;
   }
   const decisions: Decision[] = [];
   for (let index = 0; index < length; index++) {
-    const limit = LIMITS[index]!;
-    const outcome = OUTCOMES[index]!;
-    if (isAllowed) limit.here!.commitAt(PLACES[index]!, COSTS[index]!, outcome);
     // A check that would have passed is no reason for the denial.
-    else if (outcome.allowed) continue;
-    decisions.push(limit.decide(KEYS[index]!, limit.figures, outcome, clock, 'local'));
+    if (PASSES[index] !== isAllowed) continue;
+    const limit = LIMITS[index]!;
+    decisions.push(takeAt(limit, PLACES[index]!, KEYS[index]!, COSTS[index]!, INSTANT));
   }
   return decisive(decisions);
 }

@@ -84,15 +84,10 @@ export class BucketTable {
     return (place & (PAGE_KEYS - 1)) * this.width;
   }
 
-  /** The two halves of a take, for whoever takes from several tables or from none. */
+  /** Says whether the bucket has `cost`, for whoever takes from several tables or from none. */
   measureAt(place: number, cost: number, outcome: Outcome): void {
     const { algorithm, limit } = this;
     algorithm.measure(limit, this.pageOf(place), this.offsetOf(place), cost, outcome);
-  }
-
-  commitAt(place: number, cost: number, outcome: Outcome): void {
-    const { algorithm, limit } = this;
-    algorithm.commit(limit, this.pageOf(place), this.offsetOf(place), cost, outcome);
   }
 
   peek(key: string, cost: number, outcome: Outcome): void {
