@@ -1,11 +1,12 @@
 -- Settles a batch of takes, peeks, refunds and leases in one go; a take of several buckets is all or nothing.
 --
--- KEYS     one per bucket
+-- KEYS     one per bucket, and for a debt when the bucket was reset (forget-bucket.lua)
 -- ARGV[1]  now in microseconds, or '' for the server's clock (tests inject time, nodes never do)
 -- ARGV[2]  the plan, a JSON array of whole numbers. A take of one bucket, which most are, is the number of
---          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund, 4 late refund,
---          5 debt), the number of its checks, for a late refund the instant of the take, and then the
---          same pair for each of them; but for a lease -4, the number of its key, the tokens wanted, a
+--          its key and the cost. Any other call is -1 - kind (0 take, 1 peek, 2 refund, 4 late refund),
+--          the number of its checks, for a late refund the instant of the take, and then the same pair
+--          for each of them; but for a debt -6, the number of the key of its reset, the age in
+--          microseconds and the pair, and for a lease -4, the number of its key, the tokens wanted, a
 --          generation, and the tokens used and returned of that one and of the one before it. The number
 --          of the batch ends it
 -- ARGV[3]  the number of each key's limit, a JSON array, or '' if there is only one limit
@@ -543,6 +544,8 @@ local function open_revisions(batch)
       elseif head == -1 - batch.LEASE then
         revisions.tell(reply, check + 1, second)
         at, check = at + 6, check + 3
+      elseif head == -1 - batch.DEBT then
+        at, check = at + 3, check + 1
       else
         if head == -1 - batch.LATE_REFUND then at = at + 1 end
         for i = at, at + 2 * second - 1, 2 do
@@ -583,6 +586,7 @@ for key = 1, #KEYS do
         LEASE = LEASE,
         REFUND = REFUND,
         LATE_REFUND = LATE_REFUND,
+        DEBT = DEBT,
       })
       limit, raw, is_new = revisions.settle(key, limit, raw, bytes, revision)
     end
@@ -649,9 +653,7 @@ local function ask_each(kind, at, count, taken)
     if kind < REFUND then
       answer(measure(key, cost))
     else
-      if kind == DEBT then
-        owe(key, cost)
-      elseif kind == REFUND then
+      if kind == REFUND then
         if is_known then change(key, -cost) end
       elseif is_known and not (revisions and revisions.is_behind(key)) then
         refund_late(key, cost, taken)
@@ -686,6 +688,12 @@ while at < last do
       answer(granted, 0)
       answer(generation, 0)
       at = at + 6
+    elseif kind == DEBT then
+      -- A reset forgives what was used before it. One in the future is of a clock that has stepped back since.
+      local reset = tonumber(stored[second])
+      if not reset or reset > now or reset <= now - plan[at] then owe(plan[at + 1], plan[at + 2]) end
+      answer(0, 0)
+      at = at + 3
     else
       local taken = kind == LATE_REFUND and plan[at]
       if taken then at = at + 1 end

@@ -31,6 +31,10 @@ export interface BoundCheck extends RemoteCheck {
   readonly limit: BoundLimit;
 }
 
+interface DebtCheck extends BoundCheck {
+  readonly usedAtMicros: number;
+}
+
 /** Tokens are scarce where less than this part of them is left. */
 export const SCARCE = 0.2;
 
@@ -307,8 +311,8 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** Tokens of a key have passed by share, and the store does not know. */
-  owe(key: string, tokens: number, now: number): void {
-    (this.owed ??= new OwedTokens(this.maxKeys)).add(key, tokens, now);
+  owe(key: string, tokens: number, usedAtMicros: number): void {
+    (this.owed ??= new OwedTokens(this.maxKeys)).add(key, tokens, usedAtMicros);
   }
 
   /** The report of tokens of a key that the store does not know of; from then on none is owed. */
@@ -316,22 +320,27 @@ export class BoundLimit implements SharedLimit {
     const limit = this.latest();
     // Every answer of the store comes by here, and next to none finds anything owed.
     if (limit.owed === undefined || limit.owed.isEmpty) return undefined;
-    const now = clock.now();
-    const cost = limit.takeOwed(key, now);
-    return cost > 0 ? new OwedDebt({ limit, key, cost }, now) : undefined;
+    const checks = limit.takeOwed(key, clock.now());
+    return checks.length > 0 ? new OwedDebt(checks) : undefined;
   }
 
   /**
    * Once the store's bucket has had the time to become full, its further refill was lost, and tokens that the share
    * got back since were used for good.
    */
-  private takeOwed(key: string, now: number): number {
+  private takeOwed(key: string, now: number): DebtCheck[] {
     const owed = this.owed?.take(key);
-    if (owed === undefined) return 0;
+    if (owed === undefined) return [];
     const { figures, fallback } = this;
     const isLong = now - owed.sinceMicros >= windowMsOf(figures) * 1000;
-    const most = isLong ? (fallback?.missing(key, now) ?? 0) : figures.capacity;
-    return Math.min(owed.tokens, most);
+    let most = isLong ? (fallback?.missing(key, now) ?? 0) : figures.capacity;
+    const checks: DebtCheck[] = [];
+    for (const { tokens, usedAtMicros } of owed.used.reverse()) {
+      const cost = Math.min(tokens, most);
+      if (cost > 0) checks.push({ limit: this, key, cost, usedAtMicros });
+      most -= cost;
+    }
+    return checks;
   }
 
   /** Forgets denials and debts that are over, of keys without further requests. */
@@ -438,16 +447,14 @@ export class BoundLimit implements SharedLimit {
 
 /** A debt that stays one if it gets lost on its way. */
 class OwedDebt extends Debt {
-  constructor(
-    private readonly check: BoundCheck,
-    private readonly sinceMicros: number,
-  ) {
-    super([check]);
+  constructor(private readonly owed: readonly DebtCheck[]) {
+    super(owed);
   }
 
   unanswered(): void {
-    const { limit, key, cost } = this.check;
-    limit.latest().owe(key, cost, this.sinceMicros);
+    for (const { limit, key, cost, usedAtMicros } of this.owed) {
+      limit.latest().owe(key, cost, usedAtMicros);
+    }
   }
 }
 

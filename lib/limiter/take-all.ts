@@ -200,6 +200,7 @@ class MultiTake implements RemoteCall {
   private readonly leased: BoundCheck[] = [];
   /** Checks of the store that passed by the share of this process instead. */
   private readonly byShare: RemoteCheck[] = [];
+  private byShareAtMicros = 0;
   private readonly decisions: Decision[] = [];
   private readonly deciders: BoundCheck[] = [];
   private readonly passed: boolean[] = [];
@@ -265,16 +266,18 @@ class MultiTake implements RemoteCall {
       const unused = checks.filter((check) => !this.hasPassed(check as BoundCheck));
       if (unused.length > 0) this.store?.submit(new GiveBackLate(unused, answers[0]!.nowMicros));
     } else {
+      const usedAtMicros = this.byShareAtMicros;
       const owed = checks.filter((check) => this.byShare.includes(check));
-      if (owed.length > 0) this.store?.submit(new Debt(owed));
+      const debts = owed.map((check) => ({ ...check, usedAtMicros }));
+      if (debts.length > 0) this.store?.submit(new Debt(debts));
     }
   }
 
   /** Checks that passed by share are reported when the store answers again. */
   unanswered(checks: readonly RemoteCheck[]): void {
-    const now = this.clock.now();
     for (const check of checks as readonly BoundCheck[]) {
-      if (this.byShare.includes(check)) check.limit.latest().owe(check.key, check.cost, now);
+      if (!this.byShare.includes(check)) continue;
+      check.limit.latest().owe(check.key, check.cost, this.byShareAtMicros);
     }
   }
 
@@ -380,7 +383,7 @@ class MultiTake implements RemoteCall {
     const closed = this.checks.filter(({ limit }) => limit.failureMode === 'closed');
     const open = this.checks.filter(({ limit }) => limit.failureMode === 'open');
     const byShare = this.checks.filter(({ limit }) => limit.failureMode === 'local');
-    OUTCOME.nowMicros = this.clock.now();
+    this.byShareAtMicros = OUTCOME.nowMicros = this.clock.now();
     for (const check of closed) this.noteFallback(check, 'closed');
     const nodes = this.store?.nodes ?? 1;
     const isDenied = this.decisions.slice(taken).some((decision) => !decision.allowed);

@@ -217,9 +217,9 @@ class SingleTake implements RemoteCall {
   private decision: Decision | undefined;
   private resolve: ((decision: Decision) => void) | undefined;
   private generation = 0;
-  /** The request passed while the store could not answer; if by share, the share was charged. */
+  /** The request passed while the store could not answer; if by share, the share was charged at that instant. */
   private hasPassed = false;
-  private isByShare = false;
+  private byShareAtMicros: number | undefined;
 
   constructor(
     check: BoundCheck,
@@ -270,24 +270,25 @@ class SingleTake implements RemoteCall {
     // A bucket is made for a key only when a request passes.
     table.peek(key, cost, OUTCOME);
     if (OUTCOME.allowed || limit.shadow) table.take(key, cost, OUTCOME);
-    this.isByShare = OUTCOME.allowed;
+    if (OUTCOME.allowed) this.byShareAtMicros = OUTCOME.nowMicros;
     this.hasPassed = OUTCOME.allowed;
     this.finish(limit.decide(key, table.limit, OUTCOME, clock, 'fallback'));
   }
 
   /** As for several checks (take-all). */
   settledLate([answer]: readonly RemoteAnswer[]): void {
-    const { checks, store } = this;
+    const { checks, store, byShareAtMicros: usedAtMicros } = this;
     if (answer!.allowed) {
       if (!this.hasPassed) store.submit(new GiveBackLate(checks, answer!.nowMicros));
-    } else if (this.isByShare) {
-      store.submit(new Debt(checks));
+    } else if (usedAtMicros !== undefined) {
+      store.submit(new Debt([{ ...checks[0], usedAtMicros }]));
     }
   }
 
   unanswered(): void {
     const [{ limit, key, cost }] = this.checks;
-    if (this.isByShare) limit.latest().owe(key, cost, this.clock.now());
+    const { byShareAtMicros } = this;
+    if (byShareAtMicros !== undefined) limit.latest().owe(key, cost, byShareAtMicros);
   }
 
   private finish(decision: Decision): void {

@@ -1,10 +1,20 @@
 import { ownText } from '../common/ids.js';
 
-interface Owed {
+/** Tokens that passed at about the same time; the instant is that of the last of them. */
+export interface Used {
   tokens: number;
+  usedAtMicros: number;
+}
+
+interface Owed {
   /** When the first of them passed. */
   readonly sinceMicros: number;
+  /** In the order of time. */
+  readonly used: Used[];
 }
+
+/** A reset forgives what passed before it, so the instants are kept apart as far as these reach. */
+const MOST_INSTANTS = 4;
 
 /**
  * Tokens that passed by the share of this process, by key, until a debt has reported them to the store. The
@@ -21,23 +31,36 @@ export class OwedTokens {
   }
 
   /** Keys beyond the room for them are not reported later: that is an outage as any other. */
-  add(key: string, tokens: number, sinceMicros: number): void {
-    const owed = this.byKey.get(key);
-    if (owed !== undefined) owed.tokens += tokens;
-    else if (this.byKey.size < this.maxKeys) this.byKey.set(ownText(key), { tokens, sinceMicros });
+  add(key: string, tokens: number, usedAtMicros: number): void {
+    const used = this.byKey.get(key)?.used;
+    if (used !== undefined) {
+      const before = used.findLastIndex((one) => one.usedAtMicros <= usedAtMicros);
+      used.splice(before + 1, 0, { tokens, usedAtMicros });
+      if (used.length > MOST_INSTANTS) joinNearest(used);
+    } else if (this.byKey.size < this.maxKeys) {
+      this.byKey.set(ownText(key), { sinceMicros: usedAtMicros, used: [{ tokens, usedAtMicros }] });
+    }
   }
 
   /** Tokens that were not used after all. */
   putBack(key: string, tokens: number): void {
-    const owed = this.byKey.get(key);
-    if (owed === undefined) return;
-    owed.tokens -= tokens;
-    if (owed.tokens <= 0) this.byKey.delete(key);
+    const used = this.byKey.get(key)?.used;
+    if (used === undefined) return;
+    for (let left = tokens; left > 0 && used.length > 0;) {
+      const last = used.at(-1)!;
+      const back = Math.min(left, last.tokens);
+      last.tokens -= back;
+      left -= back;
+      if (last.tokens === 0) used.pop();
+    }
+    if (used.length === 0) this.byKey.delete(key);
   }
 
   /** Under another limit they are the same part of a bucket, as the tokens in it are. */
   rescale(factor: number): void {
-    for (const owed of this.byKey.values()) owed.tokens = Math.ceil(owed.tokens * factor);
+    for (const { used } of this.byKey.values()) {
+      for (const one of used) one.tokens = Math.ceil(one.tokens * factor);
+    }
   }
 
   take(key: string): Owed | undefined {
@@ -50,4 +73,12 @@ export class OwedTokens {
   sweep(isOver: (key: string, owed: Owed) => boolean): void {
     for (const [key, owed] of this.byKey) if (isOver(key, owed)) this.byKey.delete(key);
   }
+}
+
+function joinNearest(used: Used[]): void {
+  const gap = (i: number): number => used[i]!.usedAtMicros - used[i - 1]!.usedAtMicros;
+  let nearest = 1;
+  for (let i = 2; i < used.length; i++) if (gap(i) < gap(nearest)) nearest = i;
+  used[nearest]!.tokens += used[nearest - 1]!.tokens;
+  used.splice(nearest - 1, 1);
 }

@@ -16,6 +16,8 @@ export interface RemoteCheck {
   readonly limit: SharedLimit;
   readonly key: string;
   readonly cost: number;
+  /** Of a debt: when the tokens were used, on the clock of this process. A reset since then has forgiven them. */
+  readonly usedAtMicros?: number;
 }
 
 /** The store's answer for one check, on its own clock. */

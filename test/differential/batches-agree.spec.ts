@@ -79,6 +79,7 @@ const turn: fc.Arbitrary<Turn> = fc.record({
 describe('a batch of calls for several limits', () => {
   let redis: RedisProcess;
   let store: RedisStore;
+  const clock = new SystemClock();
   let now = START_MICROS;
   let histories = 0;
 
@@ -94,7 +95,7 @@ describe('a batch of calls for several limits', () => {
         onSwitch: () => {},
         scriptNow: () => now,
       },
-      new SystemClock(),
+      clock,
     );
     await store.ready(5000);
   });
@@ -189,6 +190,37 @@ describe('a batch of calls for several limits', () => {
     const [level, expiry] = [state!.readDoubleLE(0), state!.readDoubleLE(24)];
     expect(level).toBe(-limit.full);
     expect(expiry - now).toBeGreaterThanOrEqual((2 * limit.full) / limit.perMicro);
+  });
+
+  it.each([
+    ['a bucket', AlgorithmCode.TokenBucket],
+    ['a window', AlgorithmCode.SlidingWindow],
+  ])('of %s that was reset, books only debts from after that', async (_what, algorithm) => {
+    const figures = { rate: 6, periodMs: 3_600_000, burst: 6, maxDelayMs: Infinity, subWindows: 2 };
+    const limit = {
+      ...{ id: `reset:${algorithm}:x`, figures: compileLimit({ algorithm, ...figures }) },
+      revision: 0,
+    };
+    const check = { limit, key: 'k', cost: 1 };
+    const left = async (): Promise<number> => {
+      const [answer] = await askRedis(CallKind.Peek, [check]);
+      return answer!.level / limit.figures.perToken + 1;
+    };
+    const owe = (agesMicros: number[]) => {
+      const usedAt = agesMicros.map((age) => ({ ...check, usedAtMicros: clock.now() - age }));
+      return askRedis(CallKind.Debt, usedAt);
+    };
+    await owe([0, 0]);
+    expect(await left()).toBe(4);
+    await store.reset(limit, 'k');
+    expect(await left()).toBe(6);
+    now += 1_000_000;
+    await owe([500_000, 60_000_000, 0, 60_000_000]);
+    expect(await left()).toBe(4);
+    // A clock that has stepped back since knows nothing of when that was.
+    now -= 10_000_000;
+    await owe([60_000_000]);
+    expect(await left()).toBe(3);
   });
 
   it('counts leased tokens of an earlier limit as the part of the bucket that they are', async () => {

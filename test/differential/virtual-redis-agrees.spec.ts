@@ -44,6 +44,7 @@ async function exchangesOf(seed: number): Promise<Exchange[]> {
 function withInstant({ command, args }: ServerCall, now: number): Exchange['args'] {
   const copy = [...args];
   if (command === 'weirLease') copy[6] = String(now);
+  if (command === 'weirForgetBucket') copy.splice(2, 2, String(now), NEVER_MS);
   if (command !== 'weirBuckets') return copy;
   const first = 1 + Number(args[0]);
   copy[first] = String(now);
@@ -77,7 +78,8 @@ describe('the virtual Redis', () => {
             const own = args.slice(0, -1) as Buffer[];
             expect(await scripts.seedLimits(own)).toEqual([written, revision, names]);
           } else if (command === 'weirForgetBucket') {
-            await scripts.forgetBucket(String(args[0]));
+            const [bucket, reset, now] = args.map(String) as [string, string, string];
+            await scripts.forgetBucket(bucket, reset, now, NEVER_MS);
           }
         }
       }

@@ -46,6 +46,19 @@ describe('tokens that passed by share while the store was away', () => {
     expect(await stand.inStore('p', rate)).toBe(left);
   });
 
+  it('are forgiven if the key was reset after them, and not if they passed after that', async () => {
+    const stand = new Stand({ rate: 100, period: '1d', sync: 'exact' });
+    await stand.pass(100);
+    stand.cutOff();
+    expect(await stand.ask(40)).toMatchObject({ allowed: true, source: 'fallback' });
+    await stand.reset('p', 100);
+    expect(await stand.ask(5)).toMatchObject({ allowed: true, source: 'fallback' });
+    await stand.comeBack();
+    await stand.pass(2000);
+    expect(await stand.ask()).toMatchObject({ allowed: true, source: 'store' });
+    expect(await stand.inStore('p', 100)).toBe(94);
+  });
+
   it('are told also if it is asked for leases only', async () => {
     const stand = new Stand({ rate: 100, period: '1d', sync: 'leased' });
     await stand.pass(100);

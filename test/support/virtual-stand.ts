@@ -1,4 +1,4 @@
-import { createRateLimiter } from 'nestjs-weir';
+import { createRateLimiter, type RateLimiter } from 'nestjs-weir';
 import { Machine } from '../../lib/cli/simulator/engine/machine.js';
 import { Network } from '../../lib/cli/simulator/engine/network.js';
 import { seededRandom } from '../../lib/cli/simulator/engine/seeded-random.js';
@@ -49,6 +49,11 @@ export class VirtualStand {
     await this.pass(BACK_MS);
   }
 
+  /** Nothing comes through on the connection of the process, and nobody is told; it finds out within a second or so. */
+  cutOff(): void {
+    for (const connection of this.links.of('n1')) connection.isDeaf = true;
+  }
+
   /** Does something in the process, and lets time pass until it is done. */
   async run<T>(task: () => T | Promise<T>): Promise<T> {
     const settled: T[] = [];
@@ -64,15 +69,29 @@ export class VirtualStand {
 
   /** Tokens in the bucket k of a policy of so many a day, as another process sees it. */
   async inStore(policy: string, perDay: number): Promise<number> {
-    const other = new Machine('n2', this.time, seededRandom(3));
+    const found = await this.elsewhere(policy, perDay, (other) => other.peek({ policy, key: 'k' }));
+    return found.remaining;
+  }
+
+  /** Another process has it start anew. */
+  async reset(policy: string, perDay: number): Promise<void> {
+    await this.elsewhere(policy, perDay, (other) => other.reset({ policy, key: 'k' }));
+  }
+
+  private async elsewhere<T>(
+    policy: string,
+    perDay: number,
+    task: (other: RateLimiter) => T | Promise<T>,
+  ): Promise<T> {
+    const machine = new Machine('n2', this.time, seededRandom(3));
     const policies = { [policy]: { rate: perDay, period: '1d', sync: 'exact' } as const };
-    const looker = createRateLimiter({
-      ...{ policies, clock: other.clock, nodeId: 'n2', store: this.storeOf(other) },
+    const other = createRateLimiter({
+      ...{ policies, clock: machine.clock, nodeId: 'n2', store: this.storeOf(machine) },
     });
     await this.pass(50);
-    const { remaining } = await this.run(() => looker.peek({ policy, key: 'k' }));
-    other.isAlive = false;
-    return remaining;
+    const done = await this.run(() => task(other));
+    machine.isAlive = false;
+    return done;
   }
 
   private storeOf(machine: Machine) {

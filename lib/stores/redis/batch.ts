@@ -56,11 +56,23 @@ export class Batch {
   private addChecks(call: RemoteCall): void {
     const { plan } = this;
     this.calls.push(call);
+    if (call.kind === CallKind.Debt) return this.addDebts(call.checks);
     const isPlain = call.kind === CallKind.Take && call.checks.length === 1;
     if (!isPlain) plan.push(-1 - call.kind, call.checks.length);
     if (call.kind === CallKind.LateRefund) plan.push(call.takenAtMicros!);
     for (const { limit, key, cost } of call.checks) {
-      plan.push(this.keyNumber(limit, key), cost);
+      plan.push(this.keyNumber(limit, this.names.bucket(limit, key)), cost);
+      this.checks++;
+    }
+  }
+
+  /** The clock of the store is another one, so a debt travels with its age. */
+  private addDebts(checks: readonly RemoteCheck[]): void {
+    for (const { limit, key, cost, usedAtMicros = this.begunAt } of checks) {
+      const reset = this.keyNumber(limit, this.names.reset(limit, key));
+      const age = Math.max(0, Math.floor(this.begunAt - usedAtMicros));
+      const bucket = this.keyNumber(limit, this.names.bucket(limit, key));
+      this.plan.push(-1 - CallKind.Debt, reset, age, bucket, cost);
       this.checks++;
     }
   }
@@ -68,7 +80,7 @@ export class Batch {
   /** Number of keys, the keys, then the script's arguments. `now` is '' for Redis' own clock. */
   toArguments(now: string): (string | number)[] {
     for (const lease of this.leases) {
-      const number = this.keyNumber(lease.limit, lease.key);
+      const number = this.keyNumber(lease.limit, this.names.bucket(lease.limit, lease.key));
       const { want, report } = this.inLimitOf(number, lease);
       const { generation, used, returned, olderUsed, olderReturned } = report;
       this.plan.push(-1 - CallKind.Lease, number, want);
@@ -84,8 +96,7 @@ export class Batch {
     return args;
   }
 
-  private keyNumber(limit: SharedLimit, key: string): number {
-    const name = this.names.bucket(limit, key);
+  private keyNumber(limit: SharedLimit, name: string): number {
     let number = this.keyNumbers.get(name);
     if (number === undefined) {
       number = this.keys.push(name);

@@ -69,6 +69,11 @@ export class RedisKeys {
     return `${this.heads[this.shardOf(key)]!}${limit.id}:${storable(key)}`;
   }
 
+  /** When a bucket was last reset; in its slot, and with a name that no policy can have. */
+  reset(limit: SharedLimit, key: string): string {
+    return `${this.heads[this.shardOf(key)]!}:${limit.id}:${storable(key)}`;
+  }
+
   /** Written to find out whether a shard takes writes. */
   probe(shard: number): string {
     return `${this.heads[shard]!}probe`;

@@ -148,7 +148,9 @@ export class RedisStore implements RemoteStore, LaneLink {
     if (this.state() !== 'ready') throw new StoreUnavailableError('no connection');
     // Calls that were submitted before go before.
     this.flush();
-    const forgotten = this.scripts.forgetBucket(this.names.bucket(limit, key));
+    const { names } = this;
+    const [bucket, reset] = [names.bucket(limit, key), names.reset(limit, key)];
+    const forgotten = this.scripts.forgetBucket(bucket, reset, this.now(), limit.figures.ttlMs);
     await withTimeout(forgotten, this.timeoutMs, this.clock);
   }
 
@@ -198,9 +200,14 @@ export class RedisStore implements RemoteStore, LaneLink {
 
   send(batch: Batch): Promise<readonly number[]> {
     this.registry.beatIfDue();
-    const now = this.settings.scriptNow;
-    const args = batch.toArguments(now === undefined ? '' : String(now()));
+    const args = batch.toArguments(this.now());
     return this.scripts.buckets(args, (reply) => batch.isAnsweredBy(reply));
+  }
+
+  /** For scripts: '' stands for Redis' own clock. */
+  private now(): string {
+    const { scriptNow } = this.settings;
+    return scriptNow === undefined ? '' : String(scriptNow());
   }
 
   /** Does what decisions need: a script, and a write. A ping alone would prove nothing to them. */

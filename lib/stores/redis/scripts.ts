@@ -21,7 +21,8 @@ export interface Scripts {
     args: Argument[],
     isAnswer: (reply: readonly number[]) => boolean,
   ): Promise<readonly number[]>;
-  forgetBucket(bucketKey: string): Promise<void>;
+  /** `now` is '' for Redis' own clock; the time to live is that of the bucket. */
+  forgetBucket(bucketKey: string, resetKey: string, now: string, ttlMs: number): Promise<void>;
   /** The node is in the first `own` of the sets; counts the nodes in all of them. */
   heartbeat(
     sets: readonly string[],
@@ -52,7 +53,7 @@ export interface Scripts {
  */
 export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirBuckets', { lua: scriptSource('buckets') });
-  client.defineCommand('weirForgetBucket', { lua: scriptSource('forget-bucket'), numberOfKeys: 1 });
+  client.defineCommand('weirForgetBucket', { lua: scriptSource('forget-bucket'), numberOfKeys: 2 });
   client.defineCommand('weirHeartbeat', { lua: scriptSource('heartbeat') });
   client.defineCommand('weirLease', { lua: scriptSource('lease'), numberOfKeys: 4 });
   client.defineCommand('weirSeedLimits', { lua: scriptSource('seed-limits'), numberOfKeys: 1 });
@@ -80,8 +81,8 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       if (isAnswer(reply)) return reply;
       throw wire.stray('buckets');
     },
-    forgetBucket: async (bucketKey) => {
-      await wire.call('forget-bucket', (call) => commands.weirForgetBucket([bucketKey, call]));
+    forgetBucket: async (...args) => {
+      await wire.call('forget-bucket', (call) => commands.weirForgetBucket([...args, call]));
     },
     heartbeat: async (sets, nodeId, ttlMs, own, isLeaving) => {
       const args = [sets.length, ...sets, nodeId, ttlMs, own, isLeaving ? 1 : 0];

@@ -22,8 +22,7 @@ export interface QuietRun {
 /** After the last fault the fleet is back within this. */
 const BACK_MS = 3000;
 const WAITER_MS = 1000;
-/** Whoever was cut off is back by then. */
-const RESET_MS = 2000;
+const RESET_MS = 1500;
 /** How long the rate is then watched, and by how much more than it is asked for. */
 const WATCH_MS = 1000;
 const STEP_MS = 10;
@@ -79,8 +78,6 @@ export class Liveness {
       if (ms < RESET_MS) continue;
       for (const limit of unreset) {
         if (policies[limit]!.kind !== 'rare') unreset.delete(limit);
-        // What a process let through while it was cut off it tells with its next call, and a reset does not forgive that.
-        else if (ms === RESET_MS) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
         else run.reset(0, limit, RARE_KEY, () => unreset.delete(limit));
       }
     }
@@ -107,7 +104,9 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (let limit = 0; limit < limits; limit++) {
         if (plan.policies[limit]?.kind === 'rare') {
-          if (ms === WATCH_MS / 2) for (const slot of run.slots) slot?.ask([limit], RARE_KEY, 1, 1);
+          // What the processes owe the store hears with their first call, and would deny the second.
+          const asking = ms === 0 ? run.slots : run.slots.slice(0, ms === WATCH_MS / 2 ? 1 : 0);
+          for (const slot of asking) slot?.ask([limit], RARE_KEY, 1, 1);
           continue;
         }
         const unit = this.unitOf(limit);
@@ -136,7 +135,7 @@ export class Liveness {
       const got = this.admitted.get(limit) ?? 0;
       const isRare = plan.policies[limit]?.kind === 'rare';
       const least = isRare
-        ? run.slots.length
+        ? run.slots.length + 1
         : this.rateOf(limit) * LEAST_PART - 2 * this.unitOf(limit);
       if (got < least) {
         const name = plan.policies[limit]?.kind ?? run.appOf(limit);

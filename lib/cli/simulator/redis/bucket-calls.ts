@@ -1,5 +1,6 @@
 import { AlgorithmCode, type Limit } from '../../../algorithms/limit.js';
 import { CallKind } from '../../../stores/remote-store.js';
+import { type PlainKeys } from './plain-keys.js';
 import { RevisedTwin, type Caller, type Verdict } from './revised-buckets.js';
 
 type Argument = string | number | Buffer;
@@ -35,7 +36,13 @@ export class BucketCalls {
     this.plain.forget(key);
   }
 
-  settle(args: readonly Argument[], serverNow: number, moved: TokensMoved): number[] {
+  /** `kept` has when buckets were reset. */
+  settle(
+    args: readonly Argument[],
+    serverNow: number,
+    kept: Pick<PlainKeys, 'get'>,
+    moved: TokensMoved,
+  ): number[] {
     const call = this.decode(args, serverNow);
     const levels: number[] = [];
     const waits: number[] = [];
@@ -52,6 +59,10 @@ export class BucketCalls {
       } else if (head === -1 - CallKind.Lease) {
         levels.push(...this.lease(call, at + 1, moved));
         at += 8;
+      } else if (head === -1 - CallKind.Debt) {
+        this.owe(call, at + 1, kept);
+        levels.push(0);
+        at += 5;
       } else {
         const kind: CallKind = -1 - head;
         const count = plan[at + 1]!;
@@ -94,11 +105,19 @@ export class BucketCalls {
         return twin.refund(caller, key, cost, call.now);
       case CallKind.LateRefund:
         return twin.refundLate(caller, key, cost, call.now, takenAt);
-      case CallKind.Debt:
-        return twin.owe(caller, key, cost, call.now);
       default:
         return twin.take(caller, key, cost, call.now, true);
     }
+  }
+
+  /** A reset forgives what was used before it. */
+  private owe(call: Call, at: number, kept: Pick<PlainKeys, 'get'>): void {
+    const { keys, now, plan } = call;
+    const [reset, age, number, cost] = plan.slice(at, at + 4) as [number, number, number, number];
+    const resetAt = Number(kept.get(keys[reset - 1]!) ?? 0);
+    if (resetAt <= now && resetAt > now - age) return;
+    const [key, caller, twin] = this.bucket(call, number);
+    twin.owe(caller, key, cost, now);
   }
 
   /** All checks are measured before any is taken; one that would have passed says what it found. */

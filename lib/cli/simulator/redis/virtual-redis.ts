@@ -135,11 +135,11 @@ export class VirtualRedis {
 
   private execute(call: ServerCall): Reply {
     const { from, command, args } = call;
-    const { buckets } = this.data;
+    const { buckets, keys } = this.data;
     const now = this.now();
     switch (command) {
       case 'weirBuckets':
-        return buckets.settle(args, now, (key, tokens, isRefund) => {
+        return buckets.settle(args, now, keys, (key, tokens, isRefund) => {
           this.watch.bucket(from, key, tokens, isRefund);
         });
       case 'weirLease':
@@ -150,7 +150,8 @@ export class VirtualRedis {
         return this.beat(args, now, from);
       case 'weirForgetBucket':
         buckets.forget(String(args[0]));
-        return [1, String(args[1])];
+        keys.set(String(args[1]), String(args[2] || now), Number(args[3]));
+        return [1, String(args[4])];
       case 'info':
         return 'redis_version:simulated';
       case 'subscribe':
