@@ -69,10 +69,10 @@ describe('any quota', () => {
     expect(large.filter(isOutside).length).toBeLessThanOrEqual(15);
   });
 
-  it('has bars for nine in ten of small capacities, but for those of a few requests a second', () => {
+  it('and for all but one in twenty of small capacities, from ten a second on', () => {
     const small = seeds.filter((seed) => capacityOf(seed) < 5000 && capacityOf(seed) >= 10);
     expect(small.length).toBeGreaterThan(200);
-    expect(small.filter(isOutside).length).toBeLessThanOrEqual(small.length / 10);
+    expect(small.filter(isOutside).length).toBeLessThanOrEqual(small.length / 20);
   });
 });
 
@@ -120,6 +120,21 @@ describe('quotas that missed a bar once', () => {
   // Of some thirty requests the local ones were fewer by chance.
   it.each([341, 419, 579, 949])('of a small capacity, seed %d', async (seed) => {
     const { rows } = await runOnRandomQuota(seed, LOAD_SHAPES[seed % LOAD_SHAPES.length]!);
+    expect(missed(rows)).toEqual([]);
+  });
+});
+
+describe('one app on one node with a few requests a second', () => {
+  // Of some twenty tokens one or two more or less are a tenth.
+  it.each([
+    ['churn', 827],
+    ['churn', 2063],
+    ['skew-overload', 1509],
+    ['low-limit', 1509],
+    ['hotspot', 4101],
+  ])('uses what there is: %s, seed %d', async (name, seed) => {
+    const { rows } = await runOnRandomQuota(seed, named(name));
+    expect(rows.some(({ figure, bar }) => figure === 'utilisation' && bar !== undefined)).toBe(true);
     expect(missed(rows)).toEqual([]);
   });
 });

@@ -28,7 +28,9 @@ export function utilisationBar(ground: Ground, bar: number): number | undefined 
   const small = rates.filter((rate) => perHorizon(ground, rate) < REQUESTS_FOR_USE);
   if (ground.isOwn) return bar;
   const lost = LOST_ON_ANY_FIGURES + (LOST_WHERE_SMALL * sum(small)) / sum(rates);
-  return bar - lost;
+  // Of so few tokens the one that is in stock when the run ends counts, and the one that the bar would cut.
+  const isFew = ratePerPlace(ground) < REQUESTS_PER_NODE_AND_APP;
+  return bar - lost - (isFew ? 2 / (sum(rates) * RUN_SECONDS) : 0);
 }
 
 /**
@@ -88,9 +90,10 @@ export function notPromised(ground: Ground, of = ''): string[] {
 }
 
 function reasonAgainstUtilisation(ground: Ground): string | undefined {
-  const { nodes, capacity, depth, paceSeconds, figures } = ground;
-  const rate = sum(ground.requestRates()) / (nodes * figures.apps.length);
-  if (rate < REQUESTS_PER_NODE_AND_APP) {
+  const { capacity, depth, paceSeconds } = ground;
+  const rate = ratePerPlace(ground);
+  // Where there is only one place for tokens, none lies idle in another.
+  if (rate < REQUESTS_PER_NODE_AND_APP && placesOf(ground) > 1) {
     return `an app has only ${short(rate)} requests per second on a node, of ${REQUESTS_PER_NODE_AND_APP} that it takes`;
   }
   const paces = depth / (capacity * paceSeconds);
@@ -99,6 +102,16 @@ function reasonAgainstUtilisation(ground: Ground): string | undefined {
     return `the burst is what flows in during ${short(paces)} paces, of ${PACES_IN_BURST} that it takes`;
   }
   return undefined;
+}
+
+/** Every app has a stock on every node. */
+function placesOf({ nodes, figures }: Ground): number {
+  return nodes * figures.apps.length;
+}
+
+/** Requests per second of an app on a node. */
+function ratePerPlace(ground: Ground): number {
+  return sum(ground.requestRates()) / placesOf(ground);
 }
 
 /** Requests that one node has of an app within a horizon. */
