@@ -134,7 +134,9 @@ describe('one app on one node with a few requests a second', () => {
     ['hotspot', 4101],
   ])('uses what there is: %s, seed %d', async (name, seed) => {
     const { rows } = await runOnRandomQuota(seed, named(name));
-    expect(rows.some(({ figure, bar }) => figure === 'utilisation' && bar !== undefined)).toBe(true);
+    expect(rows.some(({ figure, bar }) => figure === 'utilisation' && bar !== undefined)).toBe(
+      true,
+    );
     expect(missed(rows)).toEqual([]);
   });
 });
