@@ -9,6 +9,8 @@ export interface Charge {
   readonly decision: Decision | undefined;
   /** The first charge; the ledger has all of them as soon as there is another. */
   readonly asked: Acquire | undefined;
+  /** The call of a handler that it was made for: all guards of a call have one context. */
+  readonly call: object | undefined;
   readonly ledger: Ledger | undefined;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
@@ -30,6 +32,7 @@ export interface HandOver {
 export const NOTHING_CHARGED: Charge = {
   decision: undefined,
   asked: undefined,
+  call: undefined,
   ledger: undefined,
   pending: undefined,
   startedAt: 0,
@@ -37,6 +40,15 @@ export const NOTHING_CHARGED: Charge = {
 
 /** All handlers that a request meets. */
 const TOGETHER = '';
+
+type CostOf = (request: AcquireRequest) => number;
+
+/** A charge that has taken tokens. */
+export interface Payment {
+  readonly asked: Acquire;
+  readonly decision: Decision;
+  readonly payer?: string;
+}
 
 /**
  * The payments and denials of a request, by policy and key or by app: several guards, or the fields
@@ -47,6 +59,9 @@ export class Ledger {
   private readonly denials = new Map<string, Decision>();
   /** Where in the operation each handler was called first. */
   private readonly firstPlaces = new Map<string, string>();
+  private call: object | undefined;
+  /** Those of the call that is being charged: they go back if one of its later guards denies. */
+  private payments: Payment[] = [];
   /** The last of the charges that wait for their turn; undefined if none waits. */
   tail: Promise<unknown> | undefined;
 
@@ -70,16 +85,43 @@ export class Ledger {
     return this.denials.get(accountOf(request));
   }
 
+  /**
+   * The guards of a call ask what was paid. Another call may run because of what it finds, a field of the same
+   * operation for one; so what was paid before stays paid. So do early limits: they are there for the guards behind.
+   */
+  enter(call: object | undefined): void {
+    if (this.call === call) return;
+    this.call = call;
+    this.payments = [];
+  }
+
+  /** The payments of the call, which count no more. */
+  giveBack(costOf: CostOf): readonly Payment[] {
+    const { payments } = this;
+    this.payments = [];
+    for (const { asked, payer = TOGETHER } of payments) {
+      this.book(listOf(asked), (request) => -costOf(request), payer);
+    }
+    return payments;
+  }
+
   /** `costOf` gives the tokens of a request that names no cost. */
   note(
+    call: object | undefined,
     asked: Acquire,
     decision: Decision,
-    costOf: (request: AcquireRequest) => number,
+    costOf: CostOf,
     payer = TOGETHER,
   ): void {
     const requests = listOf(asked);
     // All or nothing: a denied charge has taken nothing, and its other parts may be charged again.
     if (!decision.allowed) return this.noteDenials(requests, decision);
+    this.enter(call);
+    this.payments.push({ asked, decision, payer });
+    this.book(requests, costOf, payer);
+  }
+
+  private book(requests: readonly AcquireRequest[], costOf: CostOf, payer: string): void {
     for (const request of requests) {
       const account = payer + accountOf(request);
       this.paid.set(account, (this.paid.get(account) ?? 0) + costOf(request));

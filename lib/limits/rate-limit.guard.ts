@@ -162,11 +162,11 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 
   /** Most requests are charged once, and need none. */
   private ledgerOf(subject: object, charge: Charge): Ledger {
-    const { asked, decision } = charge;
+    const { asked, call, decision } = charge;
     if (charge.ledger !== undefined) return charge.ledger;
     const ledger = new Ledger();
     if (asked !== undefined && decision !== undefined) {
-      ledger.note(asked, decision, this.builder.costOf);
+      ledger.note(call, asked, decision, this.builder.costOf);
     }
     keepCharge(subject, { ...charge, ledger });
     return ledger;
@@ -187,6 +187,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       if (single !== undefined && before === undefined) {
         request = builder.single(single, plan, context, transport);
       } else {
+        before?.ledger?.enter(context);
         const paidFor = before?.ledger?.forPayer(payerOf(before.ledger, plan, context, transport));
         const all = builder.all(plan, context, transport, paidFor);
         if (all.length === 0 || before?.handedOver !== undefined) {
@@ -240,7 +241,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const isFirst = before?.decision === undefined;
     const startedAt = isFirst ? transport.counts.begin() : before.startedAt;
     const payer = payerOf(before?.ledger, plan, context, transport);
-    const charge = this.chargeAfter(decision, request, before, startedAt, payer);
+    const charge = this.chargeAfter(decision, request, context, before, startedAt, payer);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
@@ -254,7 +255,10 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (waitPolicy !== undefined && decision.delayMs > waitPolicy.maxWaitMs) {
       const { delayMs: retryAfterMs } = decision;
       const denied = { ...decision, allowed: false, delayMs: 0, retryAfterMs };
-      return this.waiting.giveBack(request, decision).then(() => {
+      const payments = charge.ledger?.giveBack(this.builder.costOf) ?? [
+        { asked: request, decision },
+      ];
+      return this.waiting.giveBack(payments).then(() => {
         this.countDenied(denied, false, plan, context, transport);
         throw this.rejectionOf(denied, plan, context, transport);
       });
@@ -278,6 +282,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   ): true {
     const rejection = (): Error => this.rejectionOf(decision, plan, context, transport);
     const isHandedOver = plan.handsOver && isReplaceable(transport, context);
+    this.giveBackEarlier(charge.ledger);
     this.countDenied(decision, isHandedOver, plan, context, transport);
     if (!isHandedOver) throw rejection();
     keepCharge(subject, { ...charge, handedOver: { decision, rejection } });
@@ -301,15 +306,27 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const { ledger } = chargeOf(subject)!;
     const charge = { ...before, ledger };
     const payer = payerOf(ledger, plan, context, transport);
-    keepCharge(subject, this.chargeAfter(decision, request, charge, before.startedAt, payer));
+    const { startedAt } = before;
+    keepCharge(subject, this.chargeAfter(decision, request, context, charge, startedAt, payer));
     if (decision.allowed) return true;
+    this.giveBackEarlier(ledger);
     this.countDenied(denied, false, plan, context, transport);
     throw this.rejectionOf(denied, plan, context, transport);
+  }
+
+  /**
+   * All or nothing: what guards before this one have taken for the call goes back. The answer does not wait for it:
+   * later requests of this process come behind it in the store as well.
+   */
+  private giveBackEarlier(ledger: Ledger | undefined): void {
+    const payments = ledger?.giveBack(this.builder.costOf);
+    if (payments !== undefined && payments.length > 0) void this.waiting.giveBack(payments);
   }
 
   private chargeAfter(
     decision: Decision,
     asked: Acquire,
+    call: object,
     before: Charge | undefined,
     startedAt: number,
     payer: string | undefined,
@@ -317,10 +334,17 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
     if (ledger === undefined) {
-      return { decision: joined, asked, ledger, pending: undefined, startedAt };
+      return { decision: joined, asked, call, ledger, pending: undefined, startedAt };
     }
-    ledger.note(asked, decision, this.builder.costOf, payer);
-    return { decision: joined, asked: undefined, ledger, pending: undefined, startedAt };
+    ledger.note(call, asked, decision, this.builder.costOf, payer);
+    return {
+      decision: joined,
+      asked: undefined,
+      call: undefined,
+      ledger,
+      pending: undefined,
+      startedAt,
+    };
   }
 
   /** A listener of the application that fails changes nothing for the caller. */
@@ -429,7 +453,8 @@ const NO_MODULE: Pick<RouteTable, 'planOf'> = {
 
 // Guards of the application run before those of a class, and these before those of a method. The caller
 // may become known in between: until then, each guard leaves policies by user to the guard that they
-// stand at. Once it is known, all are charged together, and it is all or nothing again.
+// stand at. Once it is known, all are charged together. It is all or nothing either way: what an outer guard took
+// goes back if an inner one denies.
 
 /** The guard of a class. */
 @Injectable()

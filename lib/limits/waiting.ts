@@ -4,6 +4,7 @@ import { RateLimitError } from '../common/errors.js';
 import { type Decision } from '../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../limiter/rate-limiter.js';
 import { type Transport, type WaitPolicy } from '../requests/transport.js';
+import { type Payment } from './charges.js';
 
 const KEEP_ALIVE_MS = 1000;
 
@@ -38,12 +39,15 @@ export class Waiting {
   }
 
   /** The limiter may be closed by now, or the limit smaller than what was taken under it. */
-  async giveBack(request: Acquire, decision: Decision): Promise<void> {
-    try {
-      await this.limiter.refund(request, decision);
-    } catch (error) {
-      if (!(error instanceof RateLimitError)) throw error;
-    }
+  async giveBack(payments: readonly Payment[]): Promise<void> {
+    const refund = async ({ asked, decision }: Payment): Promise<void> => {
+      try {
+        await this.limiter.refund(asked, decision);
+      } catch (error) {
+        if (!(error instanceof RateLimitError)) throw error;
+      }
+    };
+    await Promise.all(payments.map(refund));
   }
 
   /** For requests of a shaper. Resolves when the request may go; false if its caller is gone, and then its tokens go back. */
@@ -69,7 +73,7 @@ export class Waiting {
       const cancel = this.clock.after(decision.delayMs, () => end(() => resolve(true)));
       stopListening = transport.whenAborted(context, () =>
         end(() => {
-          void this.giveBack(request, decision).finally(() => resolve(false));
+          void this.giveBack([{ asked: request, decision }]).finally(() => resolve(false));
         }),
       );
       // A transport may call back at once for a caller that has left before.

@@ -1,8 +1,10 @@
-import { chargeOf, keepCharge, type Charge } from '../../lib/limits/charges.js';
+import { type Decision } from '../../lib/limiter/decision.js';
+import { chargeOf, keepCharge, Ledger, type Charge } from '../../lib/limits/charges.js';
 
 const charge = (name: string): Charge => ({
   decision: undefined,
   asked: { policy: name, key: 'k' },
+  call: undefined,
   ledger: undefined,
   pending: undefined,
   startedAt: 0,
@@ -22,5 +24,35 @@ describe('a charge', () => {
     expect(chargeOf(subject)).toEqual(charge('b'));
     expect(chargeOf({})).toBeUndefined();
     expect(Object.keys(subject)).not.toContain('weir:charge');
+  });
+});
+
+describe('a ledger', () => {
+  const [first, second] = [{ field: 'a' }, { field: 'b' }];
+  const costOf = (): number => 1;
+  const allowed = { allowed: true, policy: 'default', tier: 'policy' } as Decision;
+  const asked = { policy: 'default', key: 'k' };
+
+  it('gives back what guards of one call have paid, once', () => {
+    const ledger = new Ledger();
+    ledger.note(first, asked, allowed, costOf);
+    ledger.note(first, { ...asked, policy: 'other' }, allowed, costOf);
+    ledger.enter(first);
+    expect(ledger.giveBack(costOf).map((one) => one.asked)).toMatchObject([
+      { policy: 'default' },
+      { policy: 'other' },
+    ]);
+    expect(ledger.forPayer()(asked)).toBe(0);
+    expect(ledger.giveBack(costOf)).toEqual([]);
+  });
+
+  it('keeps what another field of the operation relies on', () => {
+    const ledger = new Ledger();
+    ledger.note(first, asked, allowed, costOf);
+    // The other field finds the limit paid, and runs.
+    ledger.enter(second);
+    ledger.enter(first);
+    expect(ledger.giveBack(costOf)).toEqual([]);
+    expect(ledger.forPayer()(asked)).toBe(1);
   });
 });

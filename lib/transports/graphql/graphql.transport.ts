@@ -1,7 +1,7 @@
 import { type TierQuestion } from '../../requests/tier.js';
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../../limiter/decision.js';
-import { keepCharge } from '../../limits/charges.js';
+import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
 import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RefusedException,
@@ -91,8 +91,7 @@ export class GraphqlTransport implements Transport {
 
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void {
     const { context: operation } = callOf(context);
-    const charge = { asked: undefined, ledger: undefined, pending: undefined, startedAt: 0 };
-    keepCharge(operation, { decision, ...charge });
+    keepCharge(operation, { ...NOTHING_CHARGED, decision });
     const response = responseOf(operation);
     if (response !== undefined) this.headers.write(response, decision, route);
   }
