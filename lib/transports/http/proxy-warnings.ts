@@ -22,9 +22,8 @@ export class ProxyWarnings {
   }
 
   private lookAtForwardedFor(request: HttpRequest): void {
-    const { app, ips } = request;
-    // Fastify does not say whom it trusts, but who came through a trusted proxy has several `ips`.
-    const trust = app === undefined ? (ips?.length ?? 0) > 1 && 'some' : app.get?.('trust proxy');
+    const { app } = request;
+    const trust = app === undefined ? trustOfFastify(request) : app.get?.('trust proxy');
     if (trust === false) this.once(UNEXPECTED);
     else if (trust === true) this.once(PERMISSIVE);
   }
@@ -36,6 +35,24 @@ export class ProxyWarnings {
   }
 }
 
+/** Addresses of documentation, which nobody has: whoever trusts them trusts everybody. */
+const MADE_UP = {
+  socket: { remoteAddress: '192.0.2.1' },
+  headers: { 'x-forwarded-for': '203.0.113.1, 198.51.100.1' },
+};
+
+/** Fastify does not say whom it trusts, but who came through a trusted proxy has several `ips`. */
+function trustOfFastify(request: HttpRequest): boolean | 'some' {
+  if ((request.ips?.length ?? 0) <= 1) return false;
+  try {
+    const kind = Object.getPrototypeOf(request) as object;
+    const madeUp = Object.create(kind, { raw: { value: MADE_UP } }) as HttpRequest;
+    return madeUp.ips?.length === 3 || 'some';
+  } catch {
+    return 'some';
+  }
+}
+
 const UNEXPECTED =
   'A request has X-Forwarded-For, but it came from no proxy that is trusted: behind a proxy all callers then have its ' +
   "address and one bucket. Say which to trust: app.set('trust proxy', 1) on Express, " +
@@ -43,8 +60,9 @@ const UNEXPECTED =
   'Without a proxy, somebody made the header up, and it was ignored.';
 
 const PERMISSIVE =
-  "'trust proxy' is true: callers can then choose their address by X-Forwarded-For, and with it a " +
-  "new bucket for each request. Say how many proxies there are: app.set('trust proxy', 1).";
+  "'trust proxy' is true, or trustProxy of Fastify: callers can then choose their address by X-Forwarded-For, and with " +
+  "it a new bucket for each request. Say which to trust: app.set('trust proxy', 1) on Express, " +
+  "new FastifyAdapter({ trustProxy: '10.0.0.0/8' }) on Fastify.";
 
 const FORWARDED =
   'A request has the header Forwarded, which neither Express nor Fastify looks at: if it comes from ' +
