@@ -254,13 +254,13 @@ export const providers: Provider[] = [
     (
       found: HandlerExplorer,
       routes: RouteTable,
-      { apply }: RateLimitModuleOptions,
+      { apply, tier }: RateLimitModuleOptions,
       adapter: HttpAdapterHost | undefined,
       guard: AppRateLimitGuard,
       modules: ModulesContainer,
     ) => {
       const reach = apply && new GuardReach(guard, modules.getRpcTargetRegistry());
-      return new RateLimitExplorer(found, routes, apply, adapter, reach);
+      return new RateLimitExplorer(found, routes, apply, adapter, reach, tier !== undefined);
     },
   ),
   provide(

@@ -32,6 +32,8 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly apply: readonly string[] | 'quota' | undefined,
     private readonly adapterHost: HttpAdapterHost | undefined,
     private readonly reach: GuardReach | undefined,
+    /** The module has a `tier` for all policies. */
+    private readonly hasTier: boolean,
   ) {}
 
   private get appliesToAll(): boolean {
@@ -41,9 +43,11 @@ export class RateLimitExplorer implements OnModuleInit {
   onModuleInit(): void {
     this.routes.checkApplied();
     const unnamed = new Set<string>();
+    const plans: RoutePlan[] = [];
     for (const found of this.found.handlers()) {
       const { type, handler, name } = found;
       const plan = this.planOf(found);
+      if (plan !== undefined) plans.push(plan);
       if (plan?.isEmpty || (plan !== undefined && this.hasDecorator(found))) continue;
       if (Reflect.hasMetadata(MESSAGE_PATTERN, handler)) unnamed.add(`${type.name}.${name}`);
     }
@@ -52,6 +56,7 @@ export class RateLimitExplorer implements OnModuleInit {
     if (!this.appliesToAll) unmet.warnOfIdleGuards(this.logger);
     this.routes.checkOverrides();
     if (this.reach?.reachesAll() === false) this.warnOfHybrid(this.apply!, [...unnamed]);
+    if (!this.hasTier) this.warnOfIdleTiers(plans);
   }
 
   /** The plans of all handlers that serve requests of HTTP. */
@@ -75,6 +80,18 @@ export class RateLimitExplorer implements OnModuleInit {
 
   private hasDecorator({ type, handler }: FoundHandler): boolean {
     return entriesOf(type).length + entriesOf(handler).length > 0;
+  }
+
+  /** On routes; the limiter may be asked for a tier by name, and a choice may name one. */
+  private warnOfIdleTiers(plans: readonly RoutePlan[]): void {
+    const policies = new Set(plans.flatMap((plan) => plan.policies));
+    for (const { name, tier, tiers } of policies) {
+      if (tier !== undefined || tiers.size === 0) continue;
+      this.logger.warn(
+        `Policy '${name}': it has tiers (${[...tiers].join(', ')}), but nothing says which of them a request has, ` +
+          "so all have the default tier. Give the policy a 'tier', or the module.",
+      );
+    }
   }
 
   /** A global guard does not reach a microservice that was connected without its configuration. */

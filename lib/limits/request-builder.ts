@@ -20,6 +20,7 @@ export interface FaultListener {
   beforeAuthentication(policy: string): void;
   promised(policy: string, what: string, then: string): void;
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
+  unknownTier(policy: string, tier: string, tiers: ReadonlySet<string>): void;
 }
 
 /** The tokens that were taken already. */
@@ -136,6 +137,7 @@ export class RequestBuilder {
     const whose =
       key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
     const figures = limit === undefined ? undefined : this.checked(name, limit, plan);
+    if (tier !== undefined) this.checkTier(policy, tier);
     const chosen = figures ?? tier ?? this.tierOf(policy, plan, context, reader);
     return {
       ...requestOf(name, whose, chosen),
@@ -213,13 +215,14 @@ export class RequestBuilder {
 
   /** A caller without a tier has the default one. */
   private tierOf(
-    { name, tier, hasTiers }: AppliedPolicy,
+    policy: AppliedPolicy,
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
   ): string | LimitInput | undefined {
+    const { name, tier, tiers } = policy;
     if (typeof tier !== 'function') {
-      if (tier !== undefined || !hasTiers || this.tierOfAll === undefined) return tier;
+      if (tier !== undefined || tiers.size === 0 || this.tierOfAll === undefined) return tier;
       return this.tierOfAll(reader.questionOf(context));
     }
     let value: Tier | null;
@@ -230,9 +233,15 @@ export class RequestBuilder {
       this.faults.failed(name, 'tier', error, DEFAULT_TIER);
       return undefined;
     }
+    if (typeof value === 'string') this.checkTier(policy, value);
     return value === undefined || typeof value === 'string'
       ? value
       : this.checked(name, value, plan);
+  }
+
+  /** A name that is no tier means the policy's own figures, and may be a slip. */
+  private checkTier({ name, tiers }: AppliedPolicy, tier: string): void {
+    if (!tiers.has(tier) && tier !== 'default') this.faults.unknownTier(name, tier, tiers);
   }
 
   /** Figures that can be a limit of the policy; undefined, and counted, if they cannot. */

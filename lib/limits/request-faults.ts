@@ -1,7 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
-import { quotedError } from '../common/quoted.js';
+import { quoted, quotedError } from '../common/quoted.js';
 import { Tally } from '../common/tally.js';
+
+/** Names of tiers that a log has of each policy. */
+const MOST_UNKNOWN = 3;
 
 /**
  * Counts requests with a fault: no key, an impossible cost, an unknown app, a function of the
@@ -13,6 +16,7 @@ export class RequestFaults {
   private readonly logger = new Logger('RateLimitModule');
   /** Mistakes of the application, which the next request will show again. */
   private readonly told = new Set<string>();
+  private readonly unknownTiers = new Map<string, Set<unknown>>();
 
   /** @internal */
   constructor(clock: Pick<Clock, 'now'>) {
@@ -59,6 +63,19 @@ export class RequestFaults {
         ? [`${what}: failed`, `The option '${what}' failed`]
         : [`${policy}: ${what} failed`, `Policy '${policy}': its ${what} failed`];
     this.add(name, `${where} (${quotedError(cause)}). ${then}`);
+  }
+
+  /** @internal Callers may have a say in the name: the first few of a policy are told, once each. */
+  unknownTier(policy: string, tier: string, tiers: ReadonlySet<string>): void {
+    let told = this.unknownTiers.get(policy);
+    if (told === undefined) this.unknownTiers.set(policy, (told = new Set()));
+    if (told.size >= MOST_UNKNOWN || told.has(tier)) return;
+    told.add(tier);
+    const known = tiers.size === 0 ? 'it has none' : [...tiers].join(', ');
+    this.logger.warn(
+      `Policy '${policy}': tier ${quoted(String(tier))} is none of its tiers (${known}). ` +
+        'Such requests have the default tier; where that is meant, let it be undefined.',
+    );
   }
 
   /** @internal The request was for the impossible, and was denied. */

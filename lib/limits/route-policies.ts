@@ -243,7 +243,7 @@ function neutralName(policy: string): string {
 }
 
 /** The options of a policy about requests that a document may change; the rest are figures. */
-const APPLICATION = ['key', 'anonymous', 'tier', 'cost', 'early'] as const;
+const APPLICATION = ['key', 'anonymous', 'tier', 'tiers', 'cost', 'early'] as const;
 
 /** An unchanged list is the same object, so lists need not be looked into. */
 function isAppliedAlike(before: RouteFields, given: RouteFields): boolean {

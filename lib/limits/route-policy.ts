@@ -76,8 +76,8 @@ export interface AppliedPolicy {
   readonly keyOf: KeyReader;
   readonly keyText: string;
   readonly tier: RouteOptions['tier'];
-  /** There are tiers for the module's `tier` to choose from. */
-  readonly hasTiers: boolean;
+  /** The names that it may have; `default` is the policy's own figures. */
+  readonly tiers: ReadonlySet<string>;
   /** Only if it depends on the request; a plain number is the limiter's own affair. */
   readonly cost: ((context: ExecutionContext) => number) | undefined;
   /** If it does not. */
@@ -150,7 +150,7 @@ export function splitPolicy(
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
     keyText: keyInWords(options.key),
     tier: options.tier,
-    hasTiers: Object.keys(input.tiers ?? {}).length > 0,
+    tiers: new Set(Object.keys(input.tiers ?? {})),
     cost: typeof cost === 'function' ? cost : undefined,
     fixedCost: typeof cost === 'number' ? cost : undefined,
     skipIf: options.skipIf,

@@ -192,6 +192,7 @@ describe('a request without a key', () => {
       beforeAuthentication: (policy: string) => warned.push(`${policy}: before authentication`),
       promised: (policy: string, what: string) => warned.push(`${policy}: ${what} promised`),
       failed: (policy: string | undefined, what: string) => warned.push(`${policy}: ${what}`),
+      unknownTier: (policy: string, tier: string) => warned.push(`${policy}: tier ${tier}`),
     };
     const awaited = new AwaitedValues(() => undefined);
     const questions = new RequestBuilder(catalog, undefined, faults, awaited);
