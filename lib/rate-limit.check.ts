@@ -120,12 +120,14 @@ function checkHeaders(input: Partial<HeaderOptions>): HeaderOptions {
 }
 
 function checkApp({ app, quota }: RateLimitModuleOptions): void {
+  const known = Object.keys(quota?.apps ?? {});
   if ((quota === undefined) !== (app === undefined)) {
-    const [has, lacks] = app === undefined ? ['quota', 'app'] : ['app', 'quota'];
-    throw new InvalidArgumentError(lacks, undefined, `to be there beside '${has}'`);
+    const whose = `one of ${known.join(', ')}, or a function that says so for each request`;
+    throw app === undefined
+      ? new InvalidArgumentError('app', app, `to be there beside 'quota': ${whose}`)
+      : new InvalidArgumentError('quota', quota, "to be there beside 'app'");
   }
   if (quota === undefined || typeof app === 'function') return;
-  const known = Object.keys(quota.apps ?? {});
   if (!known.includes(app!)) throw new UnknownAppError(app, known);
 }
 

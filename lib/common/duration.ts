@@ -48,7 +48,7 @@ const LONGEST_MS = 365 * 86_400_000;
 
 /** What a rate has to look like, for messages. */
 export const A_RATE =
-  "a number or a text like '100/s' or '1000/5m', with the unit ms, s, min, h or d";
+  "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m or min, h, d";
 
 function parse(text: string): number {
   const match = NUMBER_AND_UNIT.exec(text);

@@ -18,7 +18,7 @@ export class InvalidArgumentError extends RateLimitError {
     readonly field: string,
     readonly value: unknown,
     readonly expectation: string,
-    message = `${field}: expected ${expectation}, got ${describe(value)}`,
+    message = `${field}: expected ${expectation}${value === undefined ? '' : `, got ${describe(value)}`}`,
   ) {
     super(message);
   }
@@ -61,7 +61,8 @@ export class ModuleMissingError extends RateLimitError {
   constructor(who: string) {
     super(
       `${who} needs RateLimitModule, which this application does not import: ` +
-        'add RateLimitModule.forRoot({ … }) to the imports of its root module',
+        'add RateLimitModule.forRoot({ … }) to the imports of its root module, or RateLimitTestingModule of ' +
+        "'nestjs-weir/testing' to those of a test",
     );
   }
 }

@@ -79,7 +79,7 @@ export function clashes({ code }: ConfigLayers, service: string): string[] {
       return differing.map(
         (name) =>
           `the services ${service} and ${other} share this store and do not agree on the policy ` +
-          `'${name}': that of ${holds} holds; give one of them another name`,
+          `'${name}': that of ${holds} holds; give one of the policies another name, or this service another store.prefix`,
       );
     });
 }
@@ -129,6 +129,6 @@ function sameVersion(name: LayerName, version: number): string {
 function replaces(name: LayerName): string {
   return (
     `the ${name} layer of this process replaces another one of the fleet, as the last to start; ` +
-    `set ${WHERE[name]} to decide which one holds`
+    `set ${WHERE[name]} to decide which one holds, or, if that is another service, give this one another store.prefix`
   );
 }

@@ -99,8 +99,9 @@ export class NoopRateLimiter extends RateLimiter {
     return this.known.on(name, listener);
   }
 
+  /** An application with a quota asks for it when it starts, also one that has been given a limiter without. */
   get quota(): ClusterQuota {
-    return this.known.quota;
+    return { status: async () => this.known.quota.status() };
   }
 
   stats(): RateLimiterStats {

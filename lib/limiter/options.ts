@@ -82,6 +82,11 @@ const KNOWN_REDIS = [
 ];
 
 export function checkStore(input: StoreInput = 'memory'): MemoryStoreOptions | RedisStoreOptions {
+  if (typeof input === 'string' && /^rediss?:/.test(input)) {
+    // Its value is not repeated: it may have a password.
+    const expectation = "an object, { type: 'redis', url: 'redis://…' }";
+    throw new InvalidArgumentError('store', undefined, expectation);
+  }
   // Redis by its name alone would still have to be found.
   const isName = typeof input === 'string' && (input as string) !== 'redis';
   const given = (isName ? { type: input } : input) as Exclude<StoreInput, string>;

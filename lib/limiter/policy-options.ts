@@ -138,6 +138,7 @@ export interface CheckedPolicy {
   readonly tierOfValue: ReadonlyMap<string, string>;
 }
 
+const NO_BURST = "no burst for a sliding window: leave it out, or use 'token-bucket'";
 /** The tier whose figures stand in the policy itself. */
 const BASE_TIER = 'default';
 /** Exceptions are looked up in memory, by every request. */
@@ -323,7 +324,7 @@ const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, 
     ({ algorithm }) => algorithm === 'sliding-window',
     "algorithm: 'sliding-window' beside it",
   ],
-  ['burst', ({ algorithm }) => algorithm !== 'sliding-window', 'no burst for a sliding window'],
+  ['burst', ({ algorithm }) => algorithm !== 'sliding-window', NO_BURST],
   [
     'hot',
     ({ hot, algorithm, mode }) =>
@@ -405,7 +406,7 @@ export function checkLimit(at: string, figures: LimitOptions, policy: PolicyOpti
   const isWindow = policy.algorithm === 'sliding-window';
   if (isWindow) wholeAbove0(`${at}.rate`, rate);
   if (isWindow && figures.burst !== undefined) {
-    throw new InvalidArgumentError(`${at}.burst`, figures.burst, 'no burst for a sliding window');
+    throw new InvalidArgumentError(`${at}.burst`, figures.burst, NO_BURST);
   }
   const burst = figures.burst === undefined ? Math.max(1, Math.floor(rate)) : figures.burst;
   wholeAbove0(`${at}.burst`, burst);

@@ -80,7 +80,10 @@ export class UnknownResourceError extends InvalidArgumentError {
   /** `where` is the place that names it. */
   constructor(resource: string, known: readonly string[], where?: string) {
     const names = known.length > 0 ? known.map((name) => `"${name}"`).join(', ') : '(none)';
-    const hint = didYouMean(resource, known);
+    const hint =
+      known.length > 0
+        ? didYouMean(resource, known)
+        : ` describe it: forRoot({ protection: { ${/^\w+$/.test(resource) ? resource : `'${resource}'`}: 'database' } });`;
     const message = `unknown resource "${resource}";${hint} there is ${names}`;
     super('resource', resource, names, where === undefined ? message : `${where}: ${message}`);
   }

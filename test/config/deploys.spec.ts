@@ -33,7 +33,10 @@ describe('processes with different layers of their own', () => {
     await start('abc', old);
     await start('de', young);
     expect([rates(), revisions()]).toEqual([['200/s'], [2]]);
-    expect(warnings()).toEqual([expect.stringContaining('replaces another one of the fleet')]);
+    expect(warnings()).toEqual([
+      'the code layer of this process replaces another one of the fleet, as the last to start; set configVersion ' +
+        'to decide which one holds, or, if that is another service, give this one another store.prefix',
+    ]);
     await nothingMoves();
   });
 
@@ -219,7 +222,9 @@ describe('processes with different layers of their own', () => {
       await fleet.settle();
       expect(fleet.nodes[1]!.config.current().document).toEqual(policy('api', 1));
       expect(warnings()).toEqual([
-        expect.stringMatching(/search and shop .* 'api': that of shop holds/),
+        expect.stringMatching(
+          /search and shop .* 'api': that of shop holds; give one of the policies another name, or this service another store\.prefix$/,
+        ),
       ]);
     });
   });

@@ -121,7 +121,7 @@ describe('a configuration that changes while it is in use', () => {
     });
 
     it.each([
-      ['nothing at all', undefined, {}, 'patch: expected an object, got undefined'],
+      ['nothing at all', undefined, {}, 'patch: expected an object'],
       ['null', null, {}, 'patch: expected an object, got null'],
       ['no options', {}, null, 'options: expected an object, got null'],
       ['a misspelt option', {}, { expectedRevison: 1 }, 'options.expectedRevison: no such option'],

@@ -113,7 +113,9 @@ describe('an answer on Redis', () => {
     const store = { type: 'redis', client } as const;
     await expect(start({ controllers }, { store })).rejects.toMatchObject({
       field: 'service',
-      message: expect.stringMatching(/@Degrade on Users\.list.*option 'service'/s) as string,
+      message: expect.stringMatching(
+        /@Degrade on Users\.list.*option 'service'.*shared cache$/s,
+      ) as string,
     });
     const quota = { apps: { a: { guaranteed: 1, burst: 1 } } };
     const byRequest = { store, quota, app: () => 'a' };

@@ -206,7 +206,13 @@ describe('at start', () => {
     ['legacy in words', { headers: { legacy: 'y' } } as never, InvalidArgumentError, /legacy/],
     ['an IPv6 prefix of 0', { ipv6Prefix: 0 }, InvalidArgumentError, /ipv6Prefix/],
     ['a user by name', { user: 'ann' } as never, InvalidArgumentError, /^user: .*function/],
-    ['an app without a quota', { app: 'shop' }, InvalidArgumentError, /^quota: .*'app'/],
+    ['an app without a quota', { app: 'shop' }, InvalidArgumentError, /^quota: .*'app'$/],
+    [
+      'a quota without an app',
+      { quota: { apps: { shop: { guaranteed: 1 }, mail: { guaranteed: 1 } } } },
+      InvalidArgumentError,
+      /^app: expected to be there beside 'quota': one of shop, mail, or a function that says so for each request$/,
+    ],
     [
       'an app that the quota lacks',
       { app: 'shop', quota: { apps: { mail: { guaranteed: 1 } } } },

@@ -67,7 +67,8 @@ class HelloController {
 
 const MISSING =
   '@RateLimit needs RateLimitModule, which this application does not import: ' +
-  'add RateLimitModule.forRoot({ … }) to the imports of its root module';
+  'add RateLimitModule.forRoot({ … }) to the imports of its root module, or RateLimitTestingModule of ' +
+  "'nestjs-weir/testing' to those of a test";
 
 describe('a module that is missing, or there too often', () => {
   it('none at all', async () => {
@@ -343,14 +344,14 @@ describe('a name that is misspelt', () => {
 });
 
 describe('figures', () => {
-  const RATE = "a number or a text like '100/s' or '1000/5m', with the unit ms, s, min, h or d";
+  const RATE = "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m or min, h, d";
 
   it.each([
     ['10 per minute', `${RATE}, got "10 per minute"`],
     ['10/fortnight', `${RATE}, got "10/fortnight"`],
     ['100', `${RATE}, got "100"`],
     [NaN, 'a finite number above 0, got NaN'],
-    [undefined, "a rate, or a 'defaultTier', got undefined"],
+    [undefined, "a rate, or a 'defaultTier'"],
   ])('a rate of %s', async (rate, message) => {
     const failed = await failure(root({ policies: { hello: { rate } } }));
     expect(failed).toBe(`policies.hello.rate: expected ${message}`);
@@ -359,7 +360,7 @@ describe('figures', () => {
   it('a window with a burst', async () => {
     const hello = { algorithm: 'sliding-window', rate: 1, burst: 3 };
     expect(await failure(root({ policies: { hello } }))).toBe(
-      'policies.hello.burst: expected no burst for a sliding window, got 3',
+      "policies.hello.burst: expected no burst for a sliding window: leave it out, or use 'token-bucket', got 3",
     );
   });
 });
@@ -367,6 +368,7 @@ describe('figures', () => {
 describe('a store', () => {
   it.each([
     ['redis', `'memory', or an object like { type: 'redis', url: 'redis://…' }, got "redis"`],
+    ['redis://user:secret@host', "an object, { type: 'redis', url: 'redis://…' }"],
     [{ type: 'redis' }, 'exactly one of client, cluster, or url and/or options, got none of them'],
     [
       { type: 'redis', url: 'redis://h', cluster: { nodes: [] } },

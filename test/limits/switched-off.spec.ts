@@ -140,6 +140,18 @@ describe('NoopRateLimiter', () => {
     await module.close();
   });
 
+  it('takes its place where the application has a quota', async () => {
+    const quota = { apps: { shop: { guaranteed: 1 } } };
+    const imports = [RateLimitModule.forRoot({ quota, app: 'shop', apply: 'quota' })];
+    const builder = Test.createTestingModule({ imports });
+    builder.overrideProvider(RateLimiter).useValue(new NoopRateLimiter());
+    const module = await builder.compile();
+    await module.init();
+    const ask = async () => (await module.get(RateLimiter).tryAcquire({ app: 'shop' })).allowed;
+    expect([await ask(), await ask()]).toEqual([true, true]);
+    await module.close();
+  });
+
   it('lets everything pass, whatever it is asked', async () => {
     const limiter = new NoopRateLimiter({ policies: { few: { rate: '1/h' } } });
     const request = { policy: 'few', key: 'k', cost: 5 } as const;

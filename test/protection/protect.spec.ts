@@ -250,7 +250,9 @@ describe('at the start', () => {
   it('a resource that nobody describes is an error', async () => {
     await expect(start([Products])).rejects.toMatchObject({
       code: 'UNKNOWN_RESOURCE',
-      message: '@Protect on Products.find: unknown resource "db"; there is (none)',
+      message:
+        '@Protect on Products.find: unknown resource "db"; describe it: ' +
+        "forRoot({ protection: { db: 'database' } }); there is (none)",
     });
   });
 
