@@ -1,5 +1,5 @@
 import { plain } from '../observability/alerts/alert.js';
-import { type FleetState, type SeriesState } from '../observability/state.js';
+import { leftOut, type FleetState, type SeriesState } from '../observability/state.js';
 import { figure, percent, verdict } from '../observability/verdict.js';
 
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
@@ -84,6 +84,8 @@ function headLines(state: TopState): Line[] {
     lines.push(line(`! last heard ${Math.round(ageS)} s ago${why}`, 'warning'));
   }
   lines.push(line(`${mark} ${text}`, level === 'good' ? 'good' : level));
+  const missing = leftOut(fleet);
+  if (missing !== '') lines.push(line(`! figures ${missing}`, 'warning'));
   if (quota !== undefined) lines.push(quotaLine(quota));
   lines.push(decisionsLine(fleet, state.rates));
   return lines;

@@ -20,6 +20,8 @@ export interface PageFrame {
   readonly state: WatchedState;
   /** Of the fleet, the busiest first; the process itself where it is alone. */
   readonly nodes: readonly FleetNode[];
+  /** Those of the fleet that the figures are without, in words; empty where they are of all. */
+  readonly leftOut: string;
   /** The part of all decisions of this process in the last minute that were made without a call; null without any. */
   readonly inProcess: number | null;
   readonly policies: readonly ShownPolicy[];

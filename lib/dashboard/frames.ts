@@ -7,6 +7,7 @@ import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../observability/library-version.js';
 import {
+  leftOut,
   type FleetNode,
   type FleetState,
   type MonitorState,
@@ -93,6 +94,7 @@ export class Frames {
       verdict: verdict(state),
       state: shown(state),
       nodes: fleet?.nodes ?? [alone(own)],
+      leftOut: fleet === undefined ? '' : leftOut(fleet),
       inProcess: this.inProcess(stats),
       policies: policiesOf(limiter, snapshot),
       resources: this.resources(),

@@ -171,6 +171,18 @@ export interface FleetState extends WatchedState {
   readonly otherVersions: number;
 }
 
+/** The nodes that are not in the figures, in words; empty where all of them are. */
+export function leftOut({
+  damaged,
+  otherVersions,
+}: Pick<FleetState, 'damaged' | 'otherVersions'>): string {
+  const kinds = [
+    otherVersions > 0 ? `${otherVersions} of another version` : '',
+    damaged > 0 ? `${damaged} whose figures cannot be read` : '',
+  ].filter(Boolean);
+  return kinds.length === 0 ? '' : `without ${kinds.join(' and ')}`;
+}
+
 /** One node of the fleet, as it was seen last. */
 export interface FleetNode {
   readonly node: string;

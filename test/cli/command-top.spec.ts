@@ -76,6 +76,16 @@ describe('the screen of weir top', () => {
     ]);
   });
 
+  it('says which figures are not in it', () => {
+    const lines = (damaged: number, otherVersions: number): string[] =>
+      topText(shown({ fleet: { ...FLEET, damaged, otherVersions } })).split('\n');
+    expect(lines(1, 3)[2]).toBe(
+      '! figures without 3 of another version and 1 whose figures cannot be read',
+    );
+    expect(lines(2, 0)[2]).toBe('! figures without 2 whose figures cannot be read');
+    expect(lines(0, 0).join()).not.toContain('without');
+  });
+
   it.each(VIEWS.map((view) => [view] as const))('fits 80 × 24 and 40 × 8: %s', (view) => {
     for (const [columns, rows] of [
       [80, 24],

@@ -159,7 +159,7 @@ describe('the page, in a browser', () => {
       ...{ fingerprint: rule, nodeId: 'api-1', cluster: 'shop' },
     });
     const forged: PageFrame = {
-      ...{ ...frame, scope: 'process', seenFrom: 'api-1' },
+      ...{ ...frame, scope: 'process', seenFrom: 'api-1', leftOut: 'without 2 of another version' },
       resources: frame.resources.map((one) => ({ ...one, cause: 'relapse' })),
       state: {
         ...frame.state,
@@ -175,6 +175,7 @@ describe('the page, in a browser', () => {
       ...['allowed 186/s', 'degraded 12/s', 'denied 11/s', 'now of this node alone'],
       ...['api-1 decides by itself, with its share', 'other nodes cannot be seen from here'],
       ...['degraded: the last try failed', 'And 2 more: Node is silent, Cluster is overloaded.'],
+      'without 2 of another version',
     ]) {
       await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();
     }

@@ -533,7 +533,10 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const silent = nodes.filter(({ isSilent }) => isSilent);
   const most = Math.max(1, ...nodes.map(({ rate }) => rate));
   const onIt = nodes.length - behind.length - silent.length;
-  const note = `${plural(state.nodeCount, 'node')}${revision > 0 ? `, ${onIt} on revision ${revision}` : ''}`;
+  const onRevision = revision > 0 ? `${onIt} on revision ${revision}` : '';
+  const note = [plural(state.nodeCount, 'node'), onRevision, frame.leftOut]
+    .filter(Boolean)
+    .join(', ');
   return (
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">

@@ -244,7 +244,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       title="Fleet"
       note={
         frame.scope === 'fleet'
-          ? `${frame.state.nodeCount} nodes; figures of all, merged by one of them`
+          ? `${frame.state.nodeCount} nodes; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
           : 'this process alone'
       }
     >
