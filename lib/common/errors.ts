@@ -1,10 +1,15 @@
 import { nearest } from './nearest.js';
 
+/** `ErrorOptions`, which compilers that aim at ES2017 do not know. */
+interface Cause {
+  readonly cause?: unknown;
+}
+
 /** Every error of this library is one of these; `code` is stable and safe to switch on. */
 export abstract class RateLimitError extends Error {
   abstract readonly code: string;
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: Cause) {
     super(message, options);
     this.name = new.target.name;
   }
@@ -167,7 +172,7 @@ export class LimiterClosedError extends RateLimitError {
 export class StoreUnavailableError extends RateLimitError {
   readonly code: string = 'STORE_UNAVAILABLE';
 
-  constructor(reason: string, options?: ErrorOptions) {
+  constructor(reason: string, options?: Cause) {
     super(`store unavailable: ${reason}`, options);
   }
 }
@@ -207,7 +212,7 @@ export class StrayReplyError extends StoreUnavailableError {
 export class MissingPackageError extends RateLimitError {
   readonly code = 'MISSING_PACKAGE';
 
-  constructor(packageName: string, purpose: string, options?: ErrorOptions) {
+  constructor(packageName: string, purpose: string, options?: Cause) {
     super(`${purpose} needs the package "${packageName}": npm install ${packageName}`, options);
   }
 }

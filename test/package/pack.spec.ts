@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type ts from 'typescript';
+import ts from 'typescript';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../setup/run-to-end.js';
 import { startRedis, stopAll, until, withRedis } from '../support/index.js';
@@ -340,6 +340,7 @@ describe('the types', () => {
     [12, 'node16', 'without', { exactOptionalPropertyTypes: true }],
     [12, 'bundler', 'with', { exactOptionalPropertyTypes: true }],
     [12, 'node10', 'without', {}],
+    [12, 'node10', 'without', { target: ts.ScriptTarget.ES2017, lib: ['lib.es2017.d.ts'] }],
     [11, 'node16', 'with', {}],
     [11, 'bundler', 'without', { exactOptionalPropertyTypes: true }],
     [11, 'node10', 'with', { exactOptionalPropertyTypes: true }],
