@@ -166,6 +166,7 @@ const checked = remembered((input: PolicyFields, name: string): CheckedPolicy =>
   plainObject(at, input, 'an object with at least a rate');
   rejectUnknown(at, input, POLICY_OPTIONS);
   const options = withDefaults(at, input);
+  rejectLostPeriod(at, input);
   rejectIdle(at, input, options);
   rejectUnleasable(at, options);
   rejectAdaptiveFleet(at, options);
@@ -306,6 +307,14 @@ function withDefaults(at: string, input: PolicyFields): PolicyOptions {
     options[option] = value;
   }
   return options;
+}
+
+/** `{ rate: 100, period: config.get('TTL') }` without such a setting would be 100 a second where 100 a minute was meant. */
+function rejectLostPeriod(at: string, input: PolicyFields): void {
+  const isLost = 'period' in input && input.period === undefined;
+  if (!isLost || typeof input.rate !== 'number') return;
+  const expected = 'a duration, or no such field for one second';
+  throw new InvalidArgumentError(`${at}.period`, undefined, expected);
 }
 
 const USES: readonly [keyof PolicyOptions, (options: PolicyOptions) => boolean, string][] = [

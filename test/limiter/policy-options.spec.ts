@@ -325,8 +325,17 @@ describe('a policy', () => {
   });
 
   it('reads undefined options as not given', () => {
-    const bench = new Bench({ rate: 4, burst: undefined, period: undefined, tiers: undefined });
+    const bench = new Bench({ rate: 4, burst: undefined, tiers: undefined });
     expect(bench.take()).toMatchObject({ limit: 4, remaining: 3, resetMs: 250 });
+    const inText = new Bench({ rate: '4/s', period: undefined });
+    expect(inText.take()).toMatchObject({ limit: 4, remaining: 3, resetMs: 250 });
+  });
+
+  it('does not take a period that came out as undefined for one second', () => {
+    const period = process.env.A_PERIOD_THAT_NOBODY_SET as undefined;
+    expect(() => new Bench({ rate: 100, period })).toThrow(
+      'period: expected a duration, or no such field for one second, got undefined',
+    );
   });
 
   it('may have less than one token per period', () => {
