@@ -2,11 +2,12 @@ import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
 import { latencyMs } from '../support/http/latency.js';
-import { CPU, serverContest } from '../support/http/server-contest.js';
+import { type Meter } from '../support/http/meter.js';
+import { meterOf, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
 import { compare, median } from '../support/statistics.js';
 import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
-import { apartIn } from '../support/twins.js';
+import { apartIn, twinNotes } from '../support/twins.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const NOTHING = 'no-op interceptor';
@@ -34,18 +35,18 @@ export const degradation: Suite = {
 
   async run(context) {
     const redis = await startRedis();
+    const meter = meterOf();
     try {
       const series: Series[] = [];
       const load = { variants: VARIANTS, baseline: NOTHING, warmUps: 3 };
       for (const platform of PLATFORMS) {
-        series.push(...(await serverContest(platform, load, redis.url, context)));
+        series.push(...(await serverContest(platform, load, meter, redis.url, context)));
       }
-      const notes = series.flatMap(intervalOf);
       const waits = await latencies(redis.url, context);
       return {
         series: [...series, ...waits],
-        bars: [...barsOf(series), ...waitBars(waits)],
-        notes,
+        bars: [...barsOf(series, meter), ...waitBars(waits)],
+        notes: [...twinNotes(series), meter.note],
       };
     } finally {
       await stopAll();
@@ -53,7 +54,7 @@ export const degradation: Suite = {
   },
 };
 
-/** New servers in each round, as above. */
+/** New servers in each round. */
 async function latencies(redisUrl: string, context: SuiteContext): Promise<Series[]> {
   const values = new Map(ANSWERS.map(([label]) => [label, [] as number[]]));
   for (let round = 0; round < context.rounds; round++) {
@@ -83,25 +84,19 @@ function waitBars(series: readonly Series[]): Bar[] {
     );
 }
 
-function barsOf(series: readonly Series[]): Bar[] {
+function barsOf(series: readonly Series[], meter: Meter): Bar[] {
   return (
     series
       // On Redis the limiter is at work as well, which the one without does not have.
       .filter(({ contender }) => contender === '@Degrade')
       .map(({ case: platform, contender, values, baseline }) =>
         atMost(
-          `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${CPU}`,
+          `${platform}: ${contender} ≤ ${BOUND} × ${NOTHING}, ${meter.metric}`,
           compare(values, baseline!).ratio,
           BOUND,
-          apartIn(series, platform, CPU),
+          apartIn(series, platform, meter.metric),
+          meter.mostApart,
         ),
       )
   );
-}
-
-/** One line for each ratio: where it lies nineteen times out of twenty. */
-function intervalOf({ case: platform, contender, values, baseline }: Series): string[] {
-  if (contender === NOTHING) return [];
-  const { low, high } = compare(values, baseline!);
-  return [`${platform}, ${contender}: ratio within ${low.toFixed(3)}…${high.toFixed(3)}.`];
 }

@@ -1,11 +1,12 @@
 import { startRedis } from '../../test/support/redis-server.js';
 import { stopAll } from '../../test/support/processes.js';
 import { atMost } from '../support/bars.js';
-import { CPU, serverContest } from '../support/http/server-contest.js';
+import { type Meter } from '../support/http/meter.js';
+import { meterOf, serverContest } from '../support/http/server-contest.js';
 import { type Platform, type Variant } from '../support/http/server.js';
 import { compare } from '../support/statistics.js';
 import { type Bar, type Series, type Suite } from '../support/suite.js';
-import { apartIn } from '../support/twins.js';
+import { apartIn, twinNotes } from '../support/twins.js';
 
 const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const VARIANTS: readonly [label: string, variant: Variant][] = [
@@ -16,6 +17,8 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['hand-written again', 'hand-written'],
   ['weir', 'weir'],
   ['weir, answers not timed', 'weir, answers not timed'],
+  // Of a request that passes the line. `weir` is of an application without one.
+  ['weir with overload', 'weir with overload'],
   // Any client of Redis has its price, because its sockets make others of the process polymorphic.
   ['weir, a Redis client beside it', 'weir, a Redis client beside it'],
   ['weir on redis', 'weir on redis'],
@@ -28,18 +31,20 @@ export const http: Suite = {
 
   async run(context) {
     const redis = await startRedis();
+    const meter = meterOf();
     try {
       const series: Series[] = [];
       const load = { variants: VARIANTS, baseline: 'hand-written' };
       for (const platform of PLATFORMS) {
-        series.push(...(await serverContest(platform, load, redis.url, context)));
+        series.push(...(await serverContest(platform, load, meter, redis.url, context)));
       }
       return {
         series,
-        bars: PLATFORMS.flatMap((platform) => barsOf(platform, series)),
+        bars: PLATFORMS.flatMap((platform) => barsOf(platform, series, meter)),
         notes: [
-          ...PLATFORMS.flatMap((platform) => intervalsOf(platform, series)),
-          'CPU time of the server process alone. The throttler is given a period of 10 ms, because it walks all hits of its period.',
+          ...twinNotes(series),
+          meter.note,
+          'The throttler is given a period of 10 ms, because it walks all hits of its period.',
         ],
       };
     } finally {
@@ -57,31 +62,18 @@ const BARS: readonly (readonly [one: string, other: string, bound: number])[] = 
   ['weir', 'ThrottlerGuard', 0.75],
 ];
 
-function comparisons(series: readonly Series[], platform: Platform) {
+function barsOf(platform: Platform, series: readonly Series[], meter: Meter): Bar[] {
   const valuesOf = (contender: string): readonly number[] =>
     series.find((one) => one.case === platform && one.contender === contender)!.values;
-  return (one: string, other: string) => compare(valuesOf(one), valuesOf(other));
-}
-
-function barsOf(platform: Platform, series: readonly Series[]): Bar[] {
-  const of = comparisons(series, platform);
-  const apart = apartIn(series, platform, CPU);
+  const apart = apartIn(series, platform, meter.metric);
   return (
     BARS
       // On Express the throttler is a small part of what a request costs.
       .filter(([, other]) => platform === 'fastify' || other !== 'ThrottlerGuard')
       .map(([one, other, bound]) => {
-        const promise = `${platform}: ${one} ≤ ${bound} × ${other}, ${CPU}`;
-        return atMost(promise, of(one, other).ratio, bound, apart);
+        const promise = `${platform}: ${one} ≤ ${bound} × ${other}, ${meter.metric}`;
+        const { ratio } = compare(valuesOf(one), valuesOf(other));
+        return atMost(promise, ratio, bound, apart, meter.mostApart);
       })
   );
-}
-
-function intervalsOf(platform: Platform, series: readonly Series[]): string[] {
-  const of = comparisons(series, platform);
-  const control = ['hand-written again', 'hand-written'] as const;
-  return [control, ...BARS].map(([one, other]) => {
-    const { low, high } = of(one, other);
-    return `${platform}, ${one} to ${other}: ratio within ${low.toFixed(3)}…${high.toFixed(3)}.`;
-  });
 }

@@ -35,3 +35,12 @@ export function apartIn(series: readonly Series[], caseName: string, metric: str
   const those = series.filter((one) => one.case === caseName && one.metric === metric);
   return apart(new Map(those.map((one) => [one.contender, one])));
 }
+
+/** How far to trust the ratios of each case. */
+export function twinNotes(series: readonly Series[]): string[] {
+  const cases = new Map(series.map(({ case: name, metric }) => [name, metric]));
+  return Array.from(cases, ([name, metric]) => {
+    const percent = 100 * apartIn(series, name, metric);
+    return `${name}: twins are ${percent.toFixed(2)} % apart.`;
+  });
+}

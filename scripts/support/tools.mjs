@@ -71,6 +71,27 @@ export const ensurePrometheus = () =>
     },
   });
 
+/** Beside it is vgdb, by which what it counts is read. */
+export const ensureValgrind = () =>
+  ensureTool({
+    name: 'valgrind',
+    variable: 'VALGRIND_BIN',
+    programs: ['valgrind'],
+    versionPattern: /^valgrind-/,
+    packages: [['valgrind']],
+    advice: 'install it (apt-get install valgrind)',
+    wrap(tree, script) {
+      const tool = filesBelow(tree).find((file) => /\/callgrind-\w+-linux$/.test(file));
+      writeStartScript(
+        tree,
+        script,
+        `export VALGRIND_LIB="$here/${dirname(tool)}"`,
+        'exec "$here/root/usr/bin/valgrind" "$@"',
+      );
+      writeStartScript(tree, join(tree, 'vgdb'), 'exec "$here/root/usr/bin/vgdb" "$@"');
+    },
+  });
+
 /** The fonts of the fetched tree, and those that this machine has: without any, a page has no letters. */
 const FONTS = `<?xml version="1.0"?>
 <fontconfig>

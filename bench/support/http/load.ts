@@ -34,19 +34,20 @@ export class Load {
   private sendOn(socket: Socket, requests: number): Promise<void> {
     return new Promise((resolve, reject) => {
       let left = requests;
+      const onClose = (): void => reject(new Error('the server closed a connection'));
+      const end = (): void => void socket.off('data', onData).off('close', onClose);
       const onData = (chunk: Buffer): void => {
         const text = chunk.toString('latin1');
         // Answers are small and come alone, since the next request is sent when one is here.
         if (!text.startsWith(`${STATUS}${this.status}`)) {
-          socket.off('data', onData);
+          end();
           return reject(new Error(`unexpected answer: ${text.slice(0, 100)}`));
         }
         if (--left > 0) return void socket.write(this.request);
-        socket.off('data', onData);
+        end();
         resolve();
       };
-      socket.once('close', () => reject(new Error('the server closed a connection')));
-      socket.on('data', onData);
+      socket.on('close', onClose).on('data', onData);
       socket.write(this.request);
     });
   }

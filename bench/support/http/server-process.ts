@@ -6,29 +6,38 @@ import { type ServerOptions } from './server.js';
 
 const MAIN = fileURLToPath(new URL('./server-main.js', import.meta.url));
 
-/**
- * What V8 does beside the program it does in its turn: threads that share a collection also wait for
- * each other, and on a machine with few cores that is most of what two runs differ by.
- */
-const ONE_THREAD = ['--single-threaded-gc', '--no-concurrent-recompilation'];
+/** What a server runs on. */
+export interface Launch {
+  /** Node, or a program that runs it. */
+  readonly execPath?: string;
+  readonly execArgv?: readonly string[];
+  /** How many times slower its clocks are than those of the machine. */
+  readonly slower?: number;
+}
 
-/** A server in a process of its own, so that its CPU time is nobody else's. */
+/** A server in a process of its own, so that what it uses is nobody else's. */
 export class ServerProcess {
   private constructor(
     private readonly child: ChildProcess,
     public url: string,
   ) {}
 
-  static async start(options: ServerOptions): Promise<ServerProcess> {
+  static async start(options: ServerOptions, launch: Launch = {}): Promise<ServerProcess> {
+    const { execPath = process.execPath, execArgv = [], slower = 1 } = launch;
     const child = fork(MAIN, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      execArgv: ONE_THREAD,
+      execPath,
+      execArgv: [...execArgv],
     });
     const server = new ServerProcess(child, '');
-    const reply = await server.ask({ serve: options });
+    const reply = await server.ask({ serve: options, slower });
     if (!('url' in reply)) throw new Error(`${options.variant}: ${JSON.stringify(reply)}`);
     server.url = reply.url;
     return server;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
   }
 
   /** CPU time used so far. Nothing is collected first: V8 would throw its optimised code away. */
@@ -37,9 +46,10 @@ export class ServerProcess {
     return 'cpuMicros' in reply ? reply.cpuMicros : NaN;
   }
 
+  /** Gently: valgrind has pipes to take away. */
   async stop(): Promise<void> {
     const exited = once(this.child, 'exit');
-    this.child.kill('SIGKILL');
+    this.child.kill('SIGTERM');
     await exited;
   }
 

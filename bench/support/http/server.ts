@@ -30,6 +30,7 @@ export type Variant =
   | 'weir on redis'
   | 'weir, route without limits'
   | 'weir, answers not timed'
+  | 'weir with overload'
   | 'no-op interceptor'
   | 'degrade'
   | 'degrade on redis'
@@ -97,6 +98,11 @@ function partsOf({ variant, redisUrl }: ServerOptions): Parts {
     case 'weir, answers not timed': {
       const monitor = { responses: false };
       const metadata = { imports: [RateLimitModule.forRoot({ policies, monitor })] };
+      return { metadata, decorate: RateLimit('api') };
+    }
+    case 'weir with overload': {
+      const overload = { enabled: true };
+      const metadata = { imports: [RateLimitModule.forRoot({ policies, overload })] };
       return { metadata, decorate: RateLimit('api') };
     }
     case 'weir, route without limits':
