@@ -25,6 +25,7 @@ import {
   type Charge,
   type HandOver,
 } from './charges.js';
+import { ownGuards } from './guard-order.js';
 import { RequestBuilder } from './request-builder.js';
 import { RequestFaults } from './request-faults.js';
 import { handsOver } from './route-metadata.js';
@@ -471,3 +472,5 @@ export class AppRateLimitGuard extends RateLimitGuard {
     return this.checkPart(this.planOf(context), 'ofApp', context);
   }
 }
+
+for (const guard of [RateLimitGuard, ClassRateLimitGuard, AppRateLimitGuard]) ownGuards.add(guard);

@@ -5,6 +5,7 @@ import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { NotYet, type AwaitedValues } from './awaited-values.js';
+import { orderHint } from './guard-order.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
 import { type RoutePolicies } from './route-policies.js';
 import { UnknownLimit } from '../requests/rejections.js';
@@ -17,7 +18,8 @@ import { type AppliedPolicy, type Tier } from './route-policy.js';
 /** Called for requests with a fault; the limit holds all the same. `RequestFaults` counts them. */
 export interface FaultListener {
   missing(policy: string, cause: unknown, keyText: string): void;
-  beforeAuthentication(policy: string): void;
+  /** The hint says how to have the caller known by then. */
+  beforeAuthentication(policy: string, hint: () => string): void;
   promised(policy: string, what: string, then: string): void;
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
   unknownTier(policy: string, tier: string, tiers: ReadonlySet<string>): void;
@@ -264,7 +266,8 @@ export class RequestBuilder {
     let cause: unknown;
     try {
       const key = policy.keyOf(context, reader, plan.id);
-      if (policy.needsUser && key?.includes(ANONYMOUS)) this.lookForUser(policy, context, reader);
+      if (policy.needsUser && key?.includes(ANONYMOUS))
+        this.lookForUser(policy, plan, context, reader);
       if (key !== undefined) return key;
     } catch (error) {
       if (error instanceof NotYet || error instanceof CallerGone) throw error;
@@ -286,12 +289,13 @@ export class RequestBuilder {
 
   private lookForUser(
     { name }: AppliedPolicy,
+    { id }: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
   ): void {
     this.routePolicies.countAnonymous(name);
     if (reader.headerOf(context, 'authorization') === undefined) return;
-    this.faults.beforeAuthentication(name);
+    this.faults.beforeAuthentication(name, () => orderHint(name, id, context));
   }
 }
 

@@ -42,10 +42,12 @@ export class RequestFaults {
   }
 
   /** @internal The caller has credentials, but no name yet. */
-  beforeAuthentication(policy: string): void {
-    this.once(
-      `Policy '${policy}': a request with credentials has no user: it was limited before authentication, by its ` +
-        "address. Guards of a method run from the last decorator to the first, so write @RateLimit above @UseGuards; or name the user with the option 'user'.",
+  beforeAuthentication(policy: string, hint: () => string): void {
+    const fault = `Policy '${policy}': a request with credentials has no user`;
+    if (this.told.has(fault)) return;
+    this.told.add(fault);
+    this.logger.warn(
+      `${fault}: it was limited before authentication, by its address. ${hint()}; or name the user with the option 'user'.`,
     );
   }
 

@@ -133,6 +133,37 @@ class LimitedController {
 
 const SILENT = { log: () => {}, error: () => {}, warn: () => {} };
 
+const BY_USER = { rate: 1, period: '1m', key: 'user' } as const;
+
+@Controller()
+@RateLimit(BY_USER)
+class OnClass {
+  @Get('on-class')
+  @UseGuards(FakeAuth)
+  get(): string {
+    return 'ok';
+  }
+}
+
+@Controller()
+@UseGuards(FakeAuth)
+@RateLimit(BY_USER)
+class OnClassAbove {
+  @Get('on-class-above')
+  get(): string {
+    return 'ok';
+  }
+}
+
+@Controller()
+class Unguarded {
+  @Get('unguarded')
+  @RateLimit(BY_USER)
+  get(): string {
+    return 'ok';
+  }
+}
+
 describe.each(PLATFORMS)('on %s', (platform) => {
   let http: HttpApp;
   const clock = new ManualClock();
@@ -149,7 +180,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
           },
         }),
       ],
-      controllers: [ItemsController, LimitedController],
+      controllers: [ItemsController, LimitedController, OnClass, OnClassAbove, Unguarded],
     });
   });
 
@@ -223,7 +254,23 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     }
     Logger.overrideLogger(false);
     expect(statuses).toEqual([200, 429]);
-    expect(warned).toEqual([expect.stringMatching(/'per-user'.*before authentication/)]);
+    expect(warned).toEqual([
+      expect.stringMatching(
+        /'per-user'.*before authentication.*write @RateLimit above @UseGuards;/,
+      ),
+    ]);
+  });
+
+  it.each([
+    ['on-class', /@RateLimit stands on the class, .*: put it on the method, or authenticate/],
+    ['on-class-above', /write @RateLimit above @UseGuards;/],
+    ['unguarded', /No guard stands there/],
+  ])('says what to do where the decorator stands: %s', async (path, hint) => {
+    const warned: string[] = [];
+    Logger.overrideLogger({ ...SILENT, warn: (text: string) => warned.push(text) });
+    await http.get(`/${path}`, { 'x-user': 'ann', authorization: 'Bearer x' });
+    Logger.overrideLogger(false);
+    expect(warned).toEqual([expect.stringMatching(hint)]);
   });
 
   it('takes what a request costs, and nothing from one that is free', async () => {
