@@ -87,7 +87,7 @@ export class CostExceedsLimitError extends InvalidArgumentError {
     readonly policy: string,
     cost: number,
     readonly limit: number,
-    why = `which is all that policy "${policy}" ever holds`,
+    why = `which is all that policy "${policy}" ever holds; raise its burst, or lower the cost`,
   ) {
     super('cost', cost, `at most ${limit}, ${why}`);
   }

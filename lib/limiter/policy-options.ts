@@ -180,7 +180,11 @@ const checked = remembered((input: PolicyFields, name: string): CheckedPolicy =>
   }
   for (const limit of limits.values()) {
     if (options.cost > limit.capacity) {
-      throw new InvalidArgumentError(`${at}.cost`, options.cost, `at most ${limit.capacity}`);
+      throw new InvalidArgumentError(
+        `${at}.cost`,
+        options.cost,
+        `at most ${limit.capacity}, which is all that the limit ever holds; raise its burst`,
+      );
     }
   }
   const tierOfValue = valuesOf(at, options, limits);

@@ -226,7 +226,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     if (error instanceof CallerGone) return false;
     const body = refusalOf(error);
     if (body === undefined) throw error;
-    this.faults.refused(plan.id, body.statusCode, error);
+    this.faults.refused(plan.id, body, error);
     throw transport.refusal(context, body, plan);
   }
 

@@ -208,11 +208,15 @@ export class RequestBuilder {
       value = cost(context);
     } catch (error) {
       this.faults.failed(name, 'cost', error, 'Such requests are denied.');
-      return NaN;
+      value = NaN;
     }
-    if (!isStrayPromise(value)) return value as number;
-    this.faults.promised(name, 'cost', 'Such requests pay as if they had none.');
-    return undefined;
+    if (value === undefined || value === null) return undefined;
+    if (isStrayPromise(value)) {
+      this.faults.promised(name, 'cost', 'Such requests pay as if they had none.');
+      return undefined;
+    }
+    if (Number.isInteger(value) && (value as number) >= 0) return value as number;
+    throw new InvalidArgumentError('cost', value, 'a whole number, or 0 for a free request');
   }
 
   /** A caller without a tier has the default one. */

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
 import { quoted, quotedError } from '../common/quoted.js';
+import { type RefusedBody } from '../requests/rejections.js';
 import { Tally } from '../common/tally.js';
 
 /** Names of tiers that a log has of each policy. */
@@ -80,9 +81,9 @@ export class RequestFaults {
     );
   }
 
-  /** @internal The request was for the impossible, and was denied. */
-  refused(route: string, status: number, cause: unknown): void {
-    this.add(`${route}: ${status}`, `${route}: denied with ${status} (${quotedError(cause)}).`);
+  /** @internal The request was for the impossible, and was refused. */
+  refused(route: string, { statusCode, code }: RefusedBody, cause: unknown): void {
+    this.add(`${route}: ${statusCode}`, `${route}: refused with ${code} (${quotedError(cause)}).`);
   }
 
   private add(cause: string, text: string): void {

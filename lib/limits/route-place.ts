@@ -2,6 +2,7 @@ import { RequestMethod } from '@nestjs/common';
 import {
   type Class,
   type Handler,
+  GATEWAY_MESSAGE,
   GATEWAY_OPTIONS,
   GATEWAY_PORT,
   HOST,
@@ -65,27 +66,53 @@ export function routePlaceOf(
   };
 }
 
-/** How values of a request are named, where they have names and no places. */
+/** How values of a request are named. */
 export interface ParamNames {
   /** What a path looks like. */
   readonly such: string;
-  /** What has the names. */
-  readonly of: string;
-  /** A name alone is none that a caller has sent: `id` of Fastify is the number of the request. */
-  readonly areDeep: boolean;
+  /** What has names, and no places. */
+  readonly of?: string;
+  /** The spelling in the place of one that means nothing here; undefined if it means something. */
+  meantBy(path: string): string | undefined;
 }
 
+const HTTP: ParamNames = {
+  such: "'query.id', 'params.id' or 'body.id'",
+  of: 'requests of HTTP',
+  // A name alone is none that a caller has sent: `id` of Fastify is the number of the request.
+  meantBy: (path) => (path.includes('.') ? undefined : wholePath(HTTP)),
+};
+const RESOLVER: ParamNames = {
+  such: "'args.id'",
+  of: 'arguments of GraphQL',
+  meantBy: (path) =>
+    /^(args|variables|context|req)\./.test(path) ? undefined : wholePath(RESOLVER),
+};
+const SOCKET: ParamNames = {
+  such: "'data.id', 'client.id' or 'handshake.query.id'",
+  meantBy: (path) => (/^(data|client|handshake)\b/.test(path) ? undefined : wholePath(SOCKET)),
+};
+const CALLS: ParamNames = {
+  such: "'id'",
+  of: 'messages of gRPC',
+  // As other transports spell it.
+  meantBy: (path) =>
+    /^(args|body|params|query)\./.test(path)
+      ? `by the name of a field on this route: '${path.slice(path.indexOf('.') + 1)}', or 'request.${path}' where ` +
+        'there is such a field'
+      : undefined,
+};
+
+const wholePath = ({ such }: ParamNames): string => `by its whole path on this route: ${such}`;
+
+/** Undefined where payloads may be anything: messages, and other frameworks. */
 export function paramNamesOf(handler: Handler): ParamNames | undefined {
-  if (Reflect.hasMetadata(PATH, handler)) {
-    const such = "'query.id', 'params.id' or 'body.id'";
-    return { such, of: 'requests of HTTP', areDeep: true };
-  }
-  if (Reflect.hasMetadata(RESOLVER_TYPE, handler)) {
-    return { such: "'args.id'", of: 'arguments of GraphQL', areDeep: true };
-  }
+  if (Reflect.hasMetadata(PATH, handler)) return HTTP;
+  if (Reflect.hasMetadata(RESOLVER_TYPE, handler)) return RESOLVER;
+  if (Reflect.hasMetadata(GATEWAY_MESSAGE, handler)) return SOCKET;
   const patterns = listOf(Reflect.getMetadata(MESSAGE_PATTERN, handler));
   const isGrpc = patterns.some((pattern) => Object.hasOwn(Object(pattern) as object, 'rpc'));
-  return isGrpc ? { such: "'id'", of: 'messages of gRPC', areDeep: false } : undefined;
+  return isGrpc ? CALLS : undefined;
 }
 
 /** The field of a schema that a resolver is for. */

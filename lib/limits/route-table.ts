@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../common/errors.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { ByHandler, methodNameOf, type NamedHandler } from '../requests/by-handler.js';
-import { type Class, type Handler } from '../requests/nest-metadata.js';
+import { PATH, type Class, type Handler } from '../requests/nest-metadata.js';
 import { paramsOf } from './key-resolver.js';
 import {
   costOf,
@@ -41,8 +41,8 @@ export class RouteTable {
   /** All of them, and what parts each. */
   private readonly figureListeners: (() => void)[] = [];
   private readonly all = new Map<RoutePlan, () => void>();
-  /** Of those whose requests have names, and no places. */
-  private readonly named = new Map<RoutePlan, ParamNames>();
+  /** Of those whose values are known to have names, and the policies that decorators ask for there. */
+  private readonly named = new Map<RoutePlan, { names: ParamNames; asked: AppliedPolicy[] }>();
   private readonly ids = new Set<string>();
   private namesakes: ReadonlyMap<string, readonly NamedHandler[]> | undefined;
   private maxCost: number;
@@ -84,8 +84,8 @@ export class RouteTable {
 
   /** Throws if the key of a policy would mean nothing on a route that has it. */
   checkKeys(keyOf: (policy: string) => unknown): void {
-    for (const [plan, names] of this.named) {
-      for (const { name } of plan.policies) checkParams(plan, name, paramsOf(keyOf(name)), names);
+    for (const [plan, { names, asked }] of this.named) {
+      for (const { name } of asked) checkParams(plan, name, paramsOf(keyOf(name)), names);
     }
   }
 
@@ -129,8 +129,11 @@ export class RouteTable {
     checkCosts(plan, this.maxCost, (name) => policies.get(name)?.fixedCost);
     const names = paramNamesOf(handler);
     if (names !== undefined) {
-      for (const { name, params } of all) checkParams(plan, name, params, names);
-      this.named.set(plan, names);
+      // What `apply` names is for all handlers: a value that some of them do not have is no mistake there.
+      const isHttp = Reflect.hasMetadata(PATH, handler);
+      const asked = all.filter(({ name }) => isHttp || ofClass!.has(name) || ofMethod!.has(name));
+      for (const { name, params } of asked) checkParams(plan, name, params, names);
+      this.named.set(plan, { names, asked });
     }
     this.checkCapacities(plan);
     const part = (): void => plan.part(ofClass!, ofMethod!);
@@ -146,7 +149,7 @@ export class RouteTable {
       const { base, tiers } = this.limiter.policy(name)!;
       const most = Math.max(base.capacity, ...[...tiers.values()].map((one) => one.capacity));
       if (cost <= most) continue;
-      const expected = `at most ${most}, which is all that policy "${name}" ever holds`;
+      const expected = `at most ${most}, which is all that policy "${name}" ever holds; raise its burst`;
       throw new InvalidArgumentError(`@RateLimitCost on ${id}`, cost, expected);
     }
   }
@@ -239,22 +242,18 @@ function checkParams(
   { id }: RoutePlan,
   policy: string,
   params: readonly (string | number)[],
-  { such, of, areDeep }: ParamNames,
+  { such, of, meantBy }: ParamNames,
 ): void {
-  const isUnfit = (param: string | number): boolean =>
-    typeof param === 'number' || (areDeep && !param.includes('.'));
-  const param = params.find(isUnfit);
-  if (param === undefined) return;
-  const where = policy === id ? `@RateLimit on ${id}` : `policies.${policy}, asked for by ${id}`;
-  const [expectation, got] =
-    typeof param === 'number'
-      ? [
-          `a { param } by name on this route, such as ${such}: ${of} have names, not places`,
-          'a place',
-        ]
-      : [`a { param } by its whole path on this route: ${such}`, `'${param}'`];
-  const message = `${where}: expected ${expectation}, got ${got}`;
-  throw new InvalidArgumentError(`policies.${policy}.key`, param, expectation, message);
+  const byName = of && `by name on this route, such as ${such}: ${of} have names, not places`;
+  for (const param of params) {
+    const meant = typeof param === 'number' ? byName : meantBy(param);
+    if (meant === undefined) continue;
+    const where = policy === id ? `@RateLimit on ${id}` : `policies.${policy}, asked for by ${id}`;
+    const expectation = `a { param } ${meant}`;
+    const got = typeof param === 'number' ? 'a place' : `'${param}'`;
+    const message = `${where}: expected ${expectation}, got ${got}`;
+    throw new InvalidArgumentError(`policies.${policy}.key`, param, expectation, message);
+  }
 }
 
 /** Of each stage, from the outermost on, what none further in stands in the place of. */

@@ -1,5 +1,5 @@
 import { HttpException } from '@nestjs/common';
-import { InvalidArgumentError, UnknownAppError } from '../common/errors.js';
+import { CostExceedsLimitError, InvalidArgumentError, UnknownAppError } from '../common/errors.js';
 import { type Decision } from '../limiter/decision.js';
 
 /** The answer to a request that ends without one, on any transport. */
@@ -115,7 +115,12 @@ export function refusalOf(error: unknown): RefusedBody | undefined {
     return body(400, 'UNKNOWN_LIMIT', 'It cannot be told which limits hold for this request');
   }
   if (error instanceof InvalidArgumentError && error.field === 'cost') {
-    return body(413, 'COST_OUT_OF_RANGE', 'The request costs what no request may cost');
+    // Without the figure: that of a quota is none of a caller's business.
+    const isTooMuch = error instanceof CostExceedsLimitError;
+    const message = isTooMuch
+      ? 'This request costs more than the limit ever allows'
+      : 'It cannot be told what this request costs';
+    return body(413, 'COST_OUT_OF_RANGE', message);
   }
   return undefined;
 }

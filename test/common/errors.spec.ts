@@ -34,7 +34,7 @@ describe('an error of this library', () => {
       new CostExceedsLimitError('login', 6, 5),
       'CostExceedsLimitError',
       'COST_EXCEEDS_LIMIT',
-      /^cost: expected at most 5, .* policy "login" ever holds, got 6$/,
+      /^cost: expected at most 5, .* policy "login" ever holds; raise its burst, or lower the cost, got 6$/,
     ],
     [
       new UnknownPolicyError('logn', ['login', 'search']),

@@ -81,9 +81,16 @@ describe.each(PLATFORMS)('callers of %s', (platform) => {
     const denied = await server.http.get('/cost', { 'x-cost': '-1' });
     expect(denied.headers.get('content-type')).toMatch('application/problem+json');
     expect(denied.headers.get('retry-after')).toBeNull();
-    expect(await denied.json()).toMatchObject({ status: 413, code: 'COST_OUT_OF_RANGE' });
+    expect(await denied.json()).toMatchObject({
+      ...{ status: 413, code: 'COST_OUT_OF_RANGE' },
+      message: 'It cannot be told what this request costs',
+    });
     expect(server.faults()).toMatchObject({ 'Routes.cost: 413': names.length + 1 });
-    expect(server.log.warnings.filter((text) => text.includes('413'))).toHaveLength(1);
+    expect(server.log.warnings.filter((text) => text.includes('refused with'))).toEqual([
+      expect.stringMatching(
+        /^Routes\.cost: refused with COST_OUT_OF_RANGE .*a whole number, or 0 for a free request/,
+      ),
+    ]);
   });
 
   it('neither is one above maxCost, nor an app that nobody knows', async () => {
@@ -92,6 +99,9 @@ describe.each(PLATFORMS)('callers of %s', (platform) => {
     expect(await server.statuses('/quota', { 'x-cost': '5' }, ...bad)).toEqual([
       200, 413, 413, 413, 413,
     ]);
+    const denied = await server.http.get('/quota', { 'x-cost': '6' });
+    const { message } = (await denied.json()) as { message: string };
+    expect(message).toBe('This request costs more than the limit ever allows');
     const apps = ['nobody', '__proto__', ''].map((app) => ({ 'x-app': app }));
     expect(await server.statuses('/quota', ...apps)).toEqual([400, 400, 400]);
     expect(await server.remaining('many', '127.0.0.1')).toBe(before - 5);
@@ -221,7 +231,8 @@ describe('at start', () => {
     const policies = { ten: { rate: 10 }, tiered: { rate: 10, tiers: { vip: { rate: 20 } } } };
     const imports = [RateLimitModule.forRoot({ policies })];
     const started = startHttp('express', { imports, controllers: [Costly] });
-    const told = /@RateLimitCost on Costly.costly: expected at most 10, .*ever holds, got 11/;
+    const told =
+      /@RateLimitCost on Costly.costly: expected at most 10, .*ever holds; raise its burst, got 11/;
     if (isRefused) await expect(started).rejects.toThrow(told);
     else await (await started).close();
   });

@@ -418,11 +418,15 @@ describe('at start', () => {
     },
   );
 
-  it.each<[decorate: MethodDecorator, such: string]>([
-    [Get(), "such as 'query.id', 'params.id' or 'body.id': requests of HTTP have names"],
-    [SetMetadata('graphql:resolver_type', 'Query'), "such as 'args.id': arguments of GraphQL"],
-    [SetMetadata('microservices:pattern', [{ service: 'S', rpc: 'r' }]), "such as 'id': messages"],
-  ])('says what to write where a place has no meaning', (decorate, such) => {
+  const query = SetMetadata('graphql:resolver_type', 'Query');
+  const call = SetMetadata('microservices:pattern', [{ service: 'S', rpc: 'r' }]);
+  const socketMessage = SetMetadata('websockets:message_mapping', true);
+
+  it.each<[decorate: MethodDecorator, such: string, fine: string]>([
+    [Get(), "such as 'query.id', 'params.id' or 'body.id': requests of HTTP have names", 'body.id'],
+    [query, "such as 'args.id': arguments of GraphQL", 'args.id'],
+    [call, "such as 'id': messages", 'id'],
+  ])('says what to write where a place has no meaning', (decorate, such, fine) => {
     class Named {
       @RateLimit({ rate: 1, key: ['ip', { param: 0 }] })
       inline(): void {}
@@ -440,7 +444,7 @@ describe('at start', () => {
     // Also if a document brings the key.
     const table = tableOf();
     table.planOf(Named, handlerOf(Named, 'later'));
-    table.checkKeys(() => ({ param: 'body.id' }));
+    table.checkKeys(() => ({ param: fine }));
     expect(() => table.checkKeys((name) => (name === 'a' ? { param: 0 } : 'ip'))).toThrow(
       `policies.a, asked for by Named.later: expected a { param } by name on this route, ${such}`,
     );
@@ -449,7 +453,8 @@ describe('at start', () => {
   // On Fastify `id` would be the number of the request: a bucket for each, and no limit at all.
   it.each<[decorate: MethodDecorator, such: string]>([
     [Get(), "'query.id', 'params.id' or 'body.id', got 'id'"],
-    [SetMetadata('graphql:resolver_type', 'Query'), "'args.id', got 'id'"],
+    [query, "'args.id', got 'id'"],
+    [socketMessage, "'data.id', 'client.id' or 'handshake.query.id', got 'id'"],
   ])('says what to write for a name alone where values lie deeper', (decorate, such) => {
     class Bare {
       @RateLimit({ rate: 1, key: ['ip', { param: 'id' }] })
@@ -474,6 +479,32 @@ describe('at start', () => {
     expect(() => table.checkKeys((name) => (name === 'a' ? { param: 'id' } : 'ip'))).toThrow(
       `policies.a, asked for by Bare.later: expected a { param } by its whole path on this route: ${such}`,
     );
+  });
+
+  it.each(['args.sku', 'body.sku', 'params.sku'])('says what to write for %s of gRPC', (param) => {
+    class Calls {
+      @call
+      @RateLimit({ rate: 1, key: { param } })
+      get(): void {}
+    }
+    expect(() => planOf(Calls, 'get')).toThrow(
+      "@RateLimit on Calls.get: expected a { param } by the name of a field on this route: 'sku', " +
+        `or 'request.${param}' where there is such a field, got '${param}'`,
+    );
+  });
+
+  it.each([
+    [call, 'request.body.sku'],
+    [socketMessage, 'data'],
+    [socketMessage, 'client.data.tenant'],
+    [query, 'variables.id'],
+  ])('takes other paths that there are', (decorate, param) => {
+    class Calls {
+      @decorate
+      @RateLimit({ rate: 1, key: { param } })
+      get(): void {}
+    }
+    expect(namesOf(planOf(Calls, 'get'))).toEqual(['Calls.get']);
   });
 
   it('takes a name alone where messages have fields', () => {
