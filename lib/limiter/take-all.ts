@@ -37,6 +37,7 @@ const KEYS: string[] = [];
 const COSTS: number[] = [];
 const PLACES: number[] = [];
 const PASSES: boolean[] = [];
+const LEVELS = new Float64Array(MOST_HERE);
 
 /** A clock that stands: the buckets of a list are asked, and then taken, at one instant. */
 class Instant implements TakeClock {
@@ -151,6 +152,7 @@ export function takeListHere(
 ): Decision | undefined {
   const { length } = requests;
   if (length < 2 || length > MOST_HERE) return undefined;
+  let areTokens = true;
   for (let index = 0; index < length; index++) {
     const request = requests[index];
     if (request?.app !== undefined || request?.limit !== undefined) return undefined;
@@ -162,11 +164,80 @@ export function takeListHere(
     const key = keyOf(request as PolicyRequest);
     const place = here.placeOf(key);
     if (place === undefined) return undefined;
+    if (limit.tokens === undefined) areTokens = false;
     LIMITS[index] = limit;
     KEYS[index] = key;
     COSTS[index] = limit.costOf(request?.cost);
     PLACES[index] = place;
   }
+  return (areTokens ? takeTokensOfList(length, clock) : undefined) ?? takeList(length, clock);
+}
+
+/**
+ * The most frequent list, whole, for the same cause as `takeTokens`: buckets of tokens only. Undefined, and nothing is
+ * taken, if the clock stands still or has stepped back.
+ */
+function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
+  const now = clock.now();
+  const timestampMs = clock.epochMs(now);
+  let allowed = true;
+  for (let index = 0; index < length; index++) {
+    const { figures, tokens } = LIMITS[index]!;
+    const place = PLACES[index]!;
+    const page = tokens!.pageOf(place);
+    const at = tokens!.offsetOf(place);
+    const elapsed = now - page[at + 1]!;
+    if (!(elapsed > 0)) return undefined;
+    let level = page[at]! + elapsed * figures.perMicro;
+    if (level > figures.full) level = figures.full;
+    LEVELS[index] = level;
+    if (!(level - COSTS[index]! * figures.perToken >= 0)) allowed = false;
+  }
+  const decisions: Decision[] = [];
+  for (let index = 0; index < length; index++) {
+    const limit = LIMITS[index]!;
+    const { figures, counters } = limit;
+    const { full, perToken, capacity } = figures;
+    let level = LEVELS[index]!;
+    const left = level - COSTS[index]! * perToken;
+    let waitMs = 0;
+    if (allowed) {
+      const place = PLACES[index]!;
+      const page = limit.tokens!.pageOf(place);
+      const at = limit.tokens!.offsetOf(place);
+      level = left;
+      page[at] = left;
+      page[at + 1] = now;
+      counters.allowedLocal++;
+    } else {
+      // A check that would have passed is no reason for the denial.
+      if (left >= 0) continue;
+      if (level < 0) level = 0;
+      waitMs = Math.ceil(Math.ceil(-left / figures.perMicro) / 1000);
+      counters.deniedLocal++;
+      if (--limit.deniedKeys.left <= 0) limit.deniedKeys.note(limit.policy, KEYS[index]!);
+    }
+    const remaining = level < perToken ? 0 : Math.floor(level / perToken);
+    if (allowed && remaining < capacity * SCARCE) counters.scarce++;
+    const resetMs = Math.ceil((full - level) / figures.perMs);
+    decisions.push({
+      allowed,
+      remaining,
+      limit: capacity,
+      delayMs: 0,
+      retryAfterMs: waitMs,
+      resetMs: waitMs > resetMs ? waitMs : resetMs,
+      timestampMs,
+      policy: limit.policy,
+      tier: 'policy',
+      source: 'local',
+    });
+  }
+  return decisive(decisions);
+}
+
+/** The same for buckets of any kind. */
+function takeList(length: number, clock: Clock): Decision {
   INSTANT.read(clock);
   OUTCOME.nowMicros = INSTANT.now();
   let isAllowed = true;

@@ -68,6 +68,7 @@ describe('several policies at once', () => {
     // Lists in which one only watches, or of which a bucket is elsewhere, go another way through the limiter.
     const enforced: Record<string, PolicyInput> = {
       bucket: { rate: '5/10s', burst: 8 },
+      other: { rate: '7/s', burst: 9 },
       shaper: { algorithm: 'leaky-bucket', rate: '3/s', burst: 4, mode: 'shaper' },
       window: { algorithm: 'sliding-window', rate: '12/10s' },
     };
