@@ -39,6 +39,8 @@ export interface OpenStore {
 }
 
 const TIMEOUT_MS = 5000;
+/** Whoever waits at a terminal learns soon that nobody is there; a Redis that is there may take its time. */
+const CONNECT_TIMEOUT_MS = 2000;
 
 /** Opens the store, does the work and closes it again, whatever comes of it. */
 export async function withStore<T>(
@@ -53,7 +55,8 @@ export async function withStore<T>(
   const { client } = connection;
   let config: RedisConfig | undefined;
   try {
-    config = new RedisConfig({ client, prefix, timeoutMs: TIMEOUT_MS }, clock);
+    const timeouts = { timeoutMs: TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS };
+    config = new RedisConfig({ client, prefix, ...timeouts }, clock);
     return await work({ connection, prefix, config, clock });
   } catch (error) {
     throw error instanceof StoreUnavailableError ? unreachable(url, connection, error) : error;

@@ -88,8 +88,12 @@ export class AppliedConfig {
     this.refusal = refusal;
     if (isKnown) return;
     const { applied } = this;
-    const then = applied ? `, revision ${applied.revision} stays in use` : ' and is left out';
-    this.report.error(`revision ${revision} is ${kind}${then}: ${reason}`);
+    const kept = applied && `revision ${applied.revision} stays in use`;
+    this.report.error(
+      kind === 'lost'
+        ? `revision ${revision} is lost, as ${reason}: ${kept ? `${kept} and` : 'it'} is written to it again`
+        : `revision ${revision} is ${kind}${kept ? `, ${kept}` : ' and is left out'}: ${reason}`,
+    );
     this.refusals.next(refusal);
   }
 

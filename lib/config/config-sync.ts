@@ -200,7 +200,8 @@ export class ConfigSync {
 
   private restoring({ revision }: StoredConfig): Intent {
     const newest = this.newest!;
-    const reason = `the store is at revision ${revision}; what is in use is written to it again`;
+    const reason =
+      revision === 0 ? 'the store came back empty' : `the store is at revision ${revision}`;
     this.applied.refuse({ revision: newest.revision, kind: 'lost', reason });
     const used = this.applied.record ?? newest;
     return { draft: this.draft(used, 'restore', used.hash) };

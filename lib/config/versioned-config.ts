@@ -306,7 +306,9 @@ export class VersionedConfig extends RateLimitConfig {
     const { revision } = this.current();
     const kept = revision === 0 ? 'what this process brings along' : `revision ${revision}`;
     this.settings.report.warn(
-      `the configuration cannot be read, ${kept} stays in use: ${errorText(error)}`,
+      `the configuration cannot be read from Redis, ${kept} stays in use: ${errorText(error)}` +
+        // The first line about it where Redis is away at the start; later the limiter has one, too.
+        (revision === 0 ? '. Without Redis each policy goes by its failureMode' : ''),
     );
   }
 

@@ -8,6 +8,7 @@ export interface StartFacts {
   /** Undefined where the store is in memory. */
   readonly store: string | undefined;
   readonly nodeId: string;
+  /** As far as they have been counted: a process counts others with its first call. */
   readonly nodes: number;
   readonly revision: number;
   readonly policies: number;
@@ -21,7 +22,7 @@ export function startLine(facts: StartFacts): string {
   const { version, store, nodeId, nodes, revision, policies, apps, dashboard } = facts;
   const parts = [
     store ?? 'store in memory, this process only',
-    `node ${plain(nodeId)}${store === undefined ? '' : ` of ${nodes}`}`,
+    `node ${plain(nodeId)}${nodes > 1 ? ` of ${nodes}` : ''}`,
     ...(revision > 0 ? [`revision ${revision}`] : []),
     counted(policies, 'policy', 'policies'),
     ...(apps > 0 ? [counted(apps, 'app', 'apps')] : []),

@@ -21,7 +21,7 @@ describe('a configuration whose store fails', () => {
     expect([b.revision, b.rate]).toEqual([0, '100/s']);
     await fleet.poll();
     expect(b.warnings).toEqual([
-      expect.stringContaining('cannot be read, what this process brings along stays'),
+      expect.stringContaining('cannot be read from Redis, what this process brings along stays'),
     ]);
     b.wire.isDown = false;
     await fleet.poll();
@@ -81,6 +81,9 @@ describe('a configuration whose store fails', () => {
     expect(current).toMatchObject({ revision: 3, kind: 'restore', ...{ patch: limitOf(200) } });
     const told = [...a.refusals, ...b.refusals];
     expect(told[0]).toMatchObject({ revision: 2, kind: 'lost' });
+    expect([...a.errors, ...b.errors]).toContain(
+      'revision 2 is lost, as the store came back empty: revision 2 stays in use and is written to it again',
+    );
     expect(a.refusals.length).toBeLessThanOrEqual(1);
     expect(b.refusals.length).toBeLessThanOrEqual(1);
     // And on.

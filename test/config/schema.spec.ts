@@ -115,6 +115,16 @@ describe('a document that is wrong', () => {
       ],
     ],
     [
+      'the quota as the options of the module have it',
+      { quota: { apps: { reports: { burst: 6000 } } }, policies: { api } },
+      ["quota: no such field; did you mean 'apps.reports.burst'?"],
+    ],
+    [
+      'the same in a profile',
+      { policies: { api }, profiles: { sale: { quota: { cluster: { capacity: 5, id: 'a' } } } } },
+      ["profiles.sale.quota: no such field; did you mean 'profiles.sale.cluster'?"],
+    ],
+    [
       'a field that is like none',
       { apps: { a: { guaranteed: 1, colour: 'red' } } },
       [

@@ -116,9 +116,13 @@ describe('the line at the start', () => {
       'weir 0.1.0: redis 7.0.15 at 127.0.0.1:6379 (prefix weir), node api-3 of 12, revision 42, ' +
         '14 policies, 4 apps, dashboard /api/ops/limits/',
     );
-    expect(startLine({ ...facts, revision: 0, policies: 1, apps: 0, store: undefined })).toBe(
-      'weir 0.1.0: store in memory, this process only, node api-3, 1 policy',
+    // Nobody has been counted yet.
+    expect(startLine({ ...facts, nodes: 1, store: 'redis at h:6379 (prefix weir)' })).toContain(
+      '(prefix weir), node api-3, revision',
     );
+    expect(
+      startLine({ ...facts, nodes: 1, revision: 0, policies: 1, apps: 0, store: undefined }),
+    ).toBe('weir 0.1.0: store in memory, this process only, node api-3, 1 policy');
   });
 
   it('is one line of the log, once the application is there', async () => {

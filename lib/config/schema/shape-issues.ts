@@ -11,7 +11,7 @@ import {
   type Shape,
 } from '../../common/schema.js';
 import { isPlanned, notAvailable } from '../../common/not-available.js';
-import { isObject, own, type PathSegment } from '../document/json.js';
+import { isObject, own, pathText, type PathSegment } from '../document/json.js';
 import { documentSchema } from './document.schema.js';
 import { issue } from './issue.js';
 
@@ -33,7 +33,7 @@ export function shapeIssues(document: unknown): LocatedIssue[] {
 function located(fault: Fault, base: Path, document: unknown): LocatedIssue[] {
   const at = [...base, ...fault.at];
   if (fault.kind === 'unknown') {
-    return fault.names.map((name) => unknownField([...at, name], fieldsAt(at)));
+    return fault.names.map((name) => unknownField([...at, name], fieldsAt(at), document));
   }
   const value = fault.kind === 'name' ? at.at(-1) : valueAt(document, at);
   const form = fault.kind === 'form' ? closest(fault.forms, value) : undefined;
@@ -56,15 +56,28 @@ function closest(
 const isInside = ({ kind, at }: Fault): boolean => at.length > 0 || kind === 'unknown';
 
 /** The value is not repeated: it may be a secret in a wrong place. */
-function unknownField(at: Path, known: readonly string[]): LocatedIssue {
+function unknownField(at: Path, known: readonly string[], document: unknown): LocatedIssue {
   if (isSection(at) && isPlanned(at.at(-1))) return notThere(at);
-  const name = nearest(String(at.at(-1)), known);
+  const name = withoutQuota(at, known, document) ?? nearest(String(at.at(-1)), known);
   const hint = name === undefined ? '' : `; did you mean '${name}'?`;
   const expected = name === undefined ? `one of ${known.join(', ')}` : `'${name}'`;
   const list = `${known.slice(0, -1).join(', ')} or ${known.at(-1)}`;
   const { path, ...rest } = issue(at, undefined, expected);
   const message = `${path}: no such field${hint || `; there are ${list.replace(' or ', ' and ')}`}`;
   return { at, issue: { ...rest, path, message } };
+}
+
+/** `quota` is a group of the module's options; in a document its parts stand by themselves. */
+function withoutQuota(at: Path, known: readonly string[], document: unknown): string | undefined {
+  if (!isSection(at) || at.at(-1) !== 'quota') return undefined;
+  const path: PathSegment[] = [];
+  let value = valueAt(document, at);
+  while (isObject(value) && Object.keys(value).length === 1) {
+    const [name] = Object.keys(value);
+    path.push(name!);
+    value = own(value, name!);
+  }
+  return known.includes(String(path[0])) ? pathText([...at.slice(0, -1), ...path]) : undefined;
 }
 
 function notThere(at: Path): LocatedIssue {

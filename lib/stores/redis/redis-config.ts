@@ -34,6 +34,8 @@ export interface RedisConfigSettings {
   readonly prefix: string;
   /** Nobody's request waits for it, so it is longer than that of a decision. Default: 2 s. */
   readonly timeoutMs?: number;
+  /** For its connection. Default: the same. */
+  readonly connectTimeoutMs?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 2000;
@@ -160,6 +162,7 @@ export class RedisConfig implements ConfigStore {
   /** Nothing is sent without a connection: it would be carried out later, unknown to the caller. */
   private async run<T>(command: () => Promise<T>): Promise<T> {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.settings;
+    const { connectTimeoutMs = timeoutMs } = this.settings;
     if (this.closed) throw new StoreUnavailableError('it was closed');
     if (client.status !== 'ready') {
       if (this.isLeaving || client.status === 'end') {
@@ -167,7 +170,7 @@ export class RedisConfig implements ConfigStore {
       }
       const connected = Promise.race([this.wait.whenReady(), this.left]);
       if (client.status === 'wait') client.connect().catch(() => {});
-      await withTimeout(connected, timeoutMs, this.clock, () => this.wait.lastError);
+      await withTimeout(connected, connectTimeoutMs, this.clock, () => this.wait.lastError);
     }
     const { calls } = wireOf(client);
     return calls.take('config', this.clock, () => withTimeout(command(), timeoutMs, this.clock));
