@@ -304,11 +304,12 @@ export class VersionedConfig extends RateLimitConfig {
 
   private tellAway(error: unknown): void {
     const { revision } = this.current();
-    const kept = revision === 0 ? 'what this process brings along' : `revision ${revision}`;
+    const kept =
+      revision === 0
+        ? 'what this process brings along stays in use, and without Redis each policy goes by its failureMode'
+        : `revision ${revision} stays in use`;
     this.settings.report.warn(
-      `the configuration cannot be read from Redis, ${kept} stays in use: ${errorText(error)}` +
-        // The first line about it where Redis is away at the start; later the limiter has one, too.
-        (revision === 0 ? '. Without Redis each policy goes by its failureMode' : ''),
+      `the configuration cannot be read from Redis, ${kept}: ${errorText(error)}`,
     );
   }
 

@@ -73,9 +73,9 @@ describe('in one line each, an application says', () => {
   it('why Redis cannot be asked', async () => {
     await start({ store: { type: 'redis', url: 'redis://127.0.0.1:1' } });
     expect(lines).toEqual([
-      'the configuration cannot be read from Redis, what this process brings along stays in use: ' +
-        'store unavailable: no answer within 1000 ms (connect ECONNREFUSED 127.0.0.1:1). ' +
-        'Without Redis each policy goes by its failureMode',
+      'the configuration cannot be read from Redis, what this process brings along stays in use, and without Redis ' +
+        'each policy goes by its failureMode: ' +
+        'store unavailable: no answer within 1000 ms (connect ECONNREFUSED 127.0.0.1:1)',
     ]);
   });
 });

@@ -117,9 +117,9 @@ describe('the line at the start', () => {
         '14 policies, 4 apps, dashboard /api/ops/limits/',
     );
     // Nobody has been counted yet.
-    expect(startLine({ ...facts, nodes: 1, store: 'redis at h:6379 (prefix weir)' })).toContain(
-      '(prefix weir), node api-3, revision',
-    );
+    expect(
+      startLine({ ...facts, nodes: 1, apps: 0, store: 'redis at h:6379 (prefix weir)' }),
+    ).toContain('(prefix weir), node api-3, revision');
     expect(
       startLine({ ...facts, nodes: 1, revision: 0, policies: 1, apps: 0, store: undefined }),
     ).toBe('weir 0.1.0: store in memory, this process only, node api-3, 1 policy');

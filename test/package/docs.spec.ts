@@ -273,7 +273,8 @@ describe('log lines', () => {
   /** In files that also write to the log: messages of errors, and words of the page. */
   const NOT_LOGGED = [
     ...['to be imported in the place of', 'stands beside RateLimitModule.forRoot'],
-    ...['import one of them only, or switch the limits', 'to be called once, in the root module'],
+    ...['import one of them only, or switch the limits', 'overrideRateLimits(builder'],
+    'to be called once, in the root module',
     ...[
       'RateLimitModule.forRoot was called',
       'times in this application, and each',
