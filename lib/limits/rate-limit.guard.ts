@@ -412,8 +412,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 }
 
 /** A request that may call a handler several times has a ledger from the beginning. */
-function begunCharge(subject: object, { placeOf }: Transport): Charge | undefined {
-  if (placeOf === undefined) return undefined;
+function begunCharge(subject: object, transport: Transport): Charge | undefined {
+  if (transport.placeOf === undefined) return undefined;
   const charge = { ...NOTHING_CHARGED, ledger: new Ledger() };
   keepCharge(subject, charge);
   return charge;

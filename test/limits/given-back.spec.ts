@@ -5,8 +5,15 @@ import {
   UseGuards,
   type CanActivate,
   type ExecutionContext,
+  type Type,
 } from '@nestjs/common';
-import { Degrade, RateLimit, RateLimitModule, type RateLimitModuleInput } from 'nestjs-weir';
+import {
+  Degrade,
+  RateLimit,
+  RateLimitModule,
+  SkipRateLimit,
+  type RateLimitModuleInput,
+} from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
 import { startRedis, stopAll, type RedisProcess } from '../support/index.js';
@@ -47,6 +54,15 @@ class ShopController {
   }
 }
 
+@Controller()
+class InsideController {
+  @Get('inside')
+  @SkipRateLimit('door')
+  inside(): string {
+    return 'ok';
+  }
+}
+
 const ALL = 10;
 const ada = { 'x-user': 'ada' };
 const DEFAULT = { rate: `${ALL}/h`, key: 'global' } as const;
@@ -57,9 +73,12 @@ afterAll(stopAll);
 
 describe.each(PLATFORMS)('tokens of a request that a later guard denies, on %s', (platform) => {
   let http: HttpApp;
-  const start = async (options: RateLimitModuleInput): Promise<void> => {
+  const start = async (
+    options: RateLimitModuleInput,
+    controllers = [ShopController] as Type[],
+  ): Promise<void> => {
     const module = RateLimitModule.forRoot({ service: 'shop', apply: ['default'], ...options });
-    http = await startHttp(platform, { imports: [module], controllers: [ShopController] });
+    http = await startHttp(platform, { imports: [module], controllers });
   };
   const get = async (path: string, count: number, headers = {}): Promise<number[]> => {
     const all: number[] = [];
@@ -118,12 +137,11 @@ describe.each(PLATFORMS)('tokens of a request that a later guard denies, on %s',
   });
 
   it('stay taken from an early limit, which is there for the guards behind it', async () => {
-    await start({
-      clock: new ManualClock(),
-      policies: { default: DEFAULT, door: { ...DEFAULT, early: true } },
-      apply: ['default', 'door'],
-    });
+    const policies = { default: DEFAULT, door: { ...DEFAULT, early: true } };
+    const limits = { clock: new ManualClock(), policies, apply: ['default', 'door'] };
+    await start(limits, [ShopController, InsideController]);
     expect(await get('/orders', ALL, ada)).toEqual([200, 200, ...many(8, 429)]);
     expect(await get('/other', 1)).toEqual([429]);
+    expect(await get('/inside', ALL)).toEqual([...many(ALL - 2, 200), 429, 429]);
   });
 });
