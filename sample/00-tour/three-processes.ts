@@ -10,6 +10,12 @@ import { Traffic } from './traffic.js';
 
 const NODE = fileURLToPath(new URL('./node-process.js', import.meta.url));
 
+/**
+ * Three on one machine: collected more often, compiled for size and with fewer threads and arenas, each holds 97 MB where it
+ * would hold 130. Half of that is Node itself, whose pages the three share; most of the rest is code.
+ */
+const SMALL = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=1'];
+
 /** What a node tells this process: where it listens, once, and then what its buttons want. */
 export type Told = { readonly address: string | undefined } | StageCall;
 
@@ -37,11 +43,15 @@ export async function startThreeProcesses(port: number): Promise<Shop | undefine
   };
   const addresses = await Promise.all(
     NODES.map((nodeId, index) => {
-      const env = { ...process.env, NODE_ID: nodeId, REDIS_URL: between.url };
+      const env = {
+        ...process.env,
+        NODE_ID: nodeId,
+        REDIS_URL: between.url,
+        MALLOC_ARENA_MAX: '1',
+      };
       const child = fork(NODE, {
         env: { ...env, PORT: index === 0 ? String(port) : '0' },
-        // A little more often collected, each of the three holds a third less memory.
-        execArgv: [...process.execArgv, '--max-semi-space-size=2'],
+        execArgv: [...process.execArgv, ...SMALL],
       });
       children.push(child);
       return addressOf(child, stage);
