@@ -3,6 +3,8 @@ import { byName, count, percent, plural, shown } from './format.js';
 
 const WIDTH = 920;
 const TANK = { left: 4, width: 134 };
+/** Of the tank: below it is the water. */
+const UNDER_FIGURES = 258;
 const APP = { left: 300, width: 226 };
 const NODE = { left: 702, width: 214 };
 const MOST_APPS = 12;
@@ -63,7 +65,7 @@ function placesOf({ nodes, state }: PageFrame): Place[] {
       name: shown(node),
       rate,
       isOff: isSilent || !storeIsUp,
-      note: isSilent ? 'silent' : !storeIsUp ? 'offline' : own < revision ? `revision ${own}` : '',
+      note: isSilent ? 'silent' : !storeIsUp ? 'offline' : own < revision ? `rev ${own}` : '',
       byApp: new Map(apps.map(({ app, used }) => [shown(app), used])),
     }));
   return folded(all, MOST_NODES, (rest) => ({
@@ -92,7 +94,9 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
   const total = series.find(({ name }) => name === 'total');
   const used = sum(takers, (one) => one.used);
   const denied = sum(takers, (one) => one.denied);
-  const asked = quota?.demand ?? used + denied;
+  // While Redis is away, what all asked for was before that.
+  const isAway = frame.state.store?.isUp === false;
+  const asked = isAway ? used + denied : (quota?.demand ?? used + denied);
   const scale = FULL_BAND / Math.max(quota?.capacity ?? 0, asked, 1);
   const isTight = takers.length > 5;
   const boxHeight = isTight ? 50 : 80;
@@ -241,10 +245,11 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
   const { quota } = frame.state;
   const { left, width } = TANK;
   const capacity = quota?.capacity;
+  const isOver = quota?.overloaded === true && frame.state.store?.isUp !== false;
   const level =
     quota?.stock === undefined || !quota.depth ? undefined : Math.min(1, quota.stock / quota.depth);
-  // Never so high that it reaches the figures: a third of the tank is a full one.
-  const surface = height - 12 - (height - 24) * (0.04 + 0.28 * (level ?? 0.5));
+  // A full one reaches up to the figures, and no level crosses them.
+  const surface = height - 12 - (height - 12 - UNDER_FIGURES) * (0.1 + 0.9 * (level ?? 0.5));
   const wave = `M${left} ${surface}q16.75 -6 33.5 0t33.5 0t33.5 0t33.5 0`;
   const facts: [string, string, string?][] =
     capacity === undefined
@@ -254,7 +259,7 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
         ]
       : [
           ['capacity', `${count(capacity)}/s`],
-          ['asked for', `${count(asked)}/s`, loadText(asked / capacity, quota?.overloaded)],
+          ['asked for', `${count(asked)}/s`, loadText(asked / capacity, isOver)],
           [
             'granted',
             `${count(used)}/s`,
@@ -275,17 +280,14 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
             {value}
           </text>
           {note !== undefined && (
-            <text
-              class={quota?.overloaded === true && name === 'asked for' ? 't-deny' : 't-small'}
-              y="40"
-            >
+            <text class={isOver && name === 'asked for' ? 't-deny' : 't-small'} y="40">
               {note}
             </text>
           )}
         </g>
       ))}
       {quota?.stock !== undefined && quota.depth !== undefined && (
-        <g transform={`translate(${left + 16} ${height - 46})`}>
+        <g transform={`translate(${left + 16} ${UNDER_FIGURES - 32})`}>
           <text class="t-small">in stock</text>
           <text class="t-bold" y="18">
             {count(quota.stock)} of {count(quota.depth)}
@@ -296,8 +298,8 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
   );
 }
 
-const loadText = (part: number, overloaded: boolean | undefined): string =>
-  `${percent(part)}${overloaded === true ? ' · overload' : ' of it'}`;
+const loadText = (part: number, isOver: boolean): string =>
+  `${percent(part)}${isOver ? ' · overload' : ' of it'}`;
 
 interface BoxProps {
   readonly taker: Taker;
@@ -383,6 +385,7 @@ function Spill({ taker, top, height }: { taker: Taker; top: number; height: numb
 function Node({ place, top, height }: { place: Place; top: number; height: number }) {
   const { name, rate, note, isOff } = place;
   const baseline = top + height / 2 + 4;
+  const most = note === '' ? 16 : 12;
   return (
     <g>
       <rect
@@ -394,9 +397,13 @@ function Node({ place, top, height }: { place: Place; top: number; height: numbe
         class={isOff ? 'box off' : 'box'}
       />
       <text x={NODE.left + 10} y={baseline}>
-        {name.length > 16 ? `${name.slice(0, 15)}…` : name}
+        {name.length > most ? `${name.slice(0, most - 1)}…` : name}
       </text>
-      <text x={NODE.left + 130} y={baseline} class={isOff ? 't-deny' : 't-small'}>
+      <text
+        x={NODE.left + NODE.width - 64}
+        y={baseline}
+        class={isOff ? 't-deny t-end' : 't-small t-end'}
+      >
         {note}
       </text>
       <text x={NODE.left + NODE.width - 9} y={baseline} class="t-end">

@@ -43,7 +43,8 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
         {LEVELS[verdict.level]}
       </span>
       <div class="say">
-        <strong>{text(verdict.text)}</strong>
+        {/* A number and its sign stay on one line. */}
+        <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
         {verdict.why !== undefined && <span>{sentence(text(verdict.why))}</span>}
         {verdict.why === undefined && <span>{secondSentence(frame)}</span>}
       </div>
@@ -533,10 +534,9 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const silent = nodes.filter(({ isSilent }) => isSilent);
   const most = Math.max(1, ...nodes.map(({ rate }) => rate));
   const onIt = nodes.length - behind.length - silent.length;
+  const seen = frame.scope === 'fleet' ? state.nodeCount : nodes.length;
   const onRevision = revision > 0 ? `${onIt} on revision ${revision}` : '';
-  const note = [plural(state.nodeCount, 'node'), onRevision, frame.leftOut]
-    .filter(Boolean)
-    .join(', ');
+  const note = [plural(seen, 'node'), onRevision, frame.leftOut].filter(Boolean).join(', ');
   return (
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">
