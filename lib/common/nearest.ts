@@ -5,7 +5,8 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   // A third of the letters may be wrong; beyond that a hint would be a guess.
   let fewest = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const one of known) {
-    const edits = distance(wanted, one.toLowerCase());
+    const isPlural = wanted.endsWith('y') && one === `${wanted.slice(0, -1)}ies`;
+    const edits = isPlural ? 1 : distance(wanted, one.toLowerCase());
     if (edits < fewest) [best, fewest] = [one, edits];
   }
   return best;

@@ -143,7 +143,8 @@ function functionReader(at: string, key: KeyFunction): KeyReader {
   };
 }
 
-const A_VALUE = '{ header: name }, { param: path }, or of messages { param: place } counted from 0';
+const A_VALUE =
+  '{ header: name } (metadata of gRPC, too), { param: path }, or of messages { param: place } counted from 0';
 
 function valueReader(at: string, key: object): KeyReader {
   const { header, param, ...others } = key as { header?: unknown; param?: unknown };

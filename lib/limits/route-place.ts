@@ -73,7 +73,7 @@ export interface ParamNames {
   /** What has names, and no places. */
   readonly of?: string;
   /** The spelling in the place of one that means nothing here; undefined if it means something. */
-  meantBy(path: string): string | undefined;
+  readonly meantBy: (path: string) => string | undefined;
 }
 
 const HTTP: ParamNames = {

@@ -10,6 +10,7 @@ import { NotYet } from './awaited-values.js';
 import { callerOf, type KeySettings } from './key-resolver.js';
 import { type RequestReader } from '../requests/transport.js';
 import {
+  checkInlineNames,
   checkNames,
   checkTier,
   splitPolicy,
@@ -67,6 +68,7 @@ export class RoutePolicies {
       const expectation = 'up to 64 letters, digits and _ . -';
       throw new InvalidArgumentError(`name of @RateLimit on ${name}`, publicName, expectation);
     }
+    checkInlineNames(`@RateLimit on ${name}`, policy);
     this.define({ [name]: policy });
     this.inline.add(name);
     this.publicNames.set(name, publicName);

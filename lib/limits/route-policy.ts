@@ -107,11 +107,16 @@ const ROUTE_OPTIONS: readonly (keyof RouteOptions)[] = [
 const KNOWN = [...POLICY_OPTIONS, ...ROUTE_OPTIONS.filter((option) => option !== 'name')];
 
 /** No option that does not exist, nor those of others. */
-export function checkNames(at: string, input: RouteFields): void {
+export function checkNames(at: string, input: RouteFields, known: readonly string[] = KNOWN): void {
   rejectThrottlerPolicy(at, input);
   plainObject(at, input, 'an object with at least a rate');
   const { name: _, ...options } = input;
-  rejectUnknown(at, options, KNOWN);
+  rejectUnknown(at, options, known);
+}
+
+/** The same of one that stands in a decorator, and may be given a name for callers. */
+export function checkInlineNames(at: string, input: RouteFields): void {
+  checkNames(at, input, [...KNOWN, 'name']);
 }
 
 /** A tier that all requests have must be one; later a document may take it away, and they have the default one. */

@@ -2,7 +2,9 @@ import { InvalidArgumentError } from '../common/errors.js';
 
 // Options of @nestjs/throttler, whose users are likely to try them here first.
 
-const PAGE = 'docs/migrating-from-throttler.md has it word by word';
+/** By its address: the package has no docs. */
+const PAGE =
+  'https://github.com/nestjs-weir/nestjs-weir/blob/main/docs/migrating-from-throttler.md has it word by word';
 
 /** `forRoot([{ ttl, limit }])` and `forRoot({ throttlers: […] })`. */
 export function rejectThrottlerOptions(at: string, options: unknown): void {

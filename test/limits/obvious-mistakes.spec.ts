@@ -70,6 +70,13 @@ const MISSING =
   'add RateLimitModule.forRoot({ … }) to the imports of its root module, or RateLimitTestingModule of ' +
   "'nestjs-weir/testing' to those of a test";
 
+describe('an option that there is not', () => {
+  it('of the module is told with its plural', async () => {
+    const module = RateLimitModule.forRoot({ policy: {} } as never);
+    expect(await failure(HelloController, module)).toMatch(/did you mean 'policies'\?/);
+  });
+});
+
 describe('a module that is missing, or there too often', () => {
   it('none at all', async () => {
     expect(await failure(HelloController)).toBe(MISSING);
@@ -301,7 +308,7 @@ describe('a name that is misspelt', () => {
       }
     }
     expect(await failure(root({}), Inline)).toBe(
-      `policies.Inline.get.brust: no such option; did you mean 'burst'? expected one of ${POLICY_OPTIONS}`,
+      `@RateLimit on Inline.get.brust: no such option; did you mean 'burst'? expected one of ${POLICY_OPTIONS}, name`,
     );
   });
 
@@ -395,7 +402,7 @@ describe("@nestjs/throttler's words", () => {
   const ours = (rate: unknown, period: unknown): string =>
     `{ algorithm: 'sliding-window', rate: ${String(rate)}, period: ${String(period)} }`;
   const page =
-    "in the place of @nestjs/throttler's ttl and limit; docs/migrating-from-throttler.md has it word by word";
+    "in the place of @nestjs/throttler's ttl and limit; https://github.com/nestjs-weir/nestjs-weir/blob/main/docs/migrating-from-throttler.md has it word by word";
 
   it.each([
     ['an array', [{ ttl: 60000, limit: 10 }]],
