@@ -8,7 +8,7 @@ import { ServerProcess } from './server-process.js';
 import { type Platform, type ServerOptions } from './server.js';
 
 const METRIC = 'server instructions/request';
-/** Twins on Fastify were less than a thousandth apart, on a machine that others kept busy. */
+/** Twins were 0.1 % apart on Fastify and 0.4 % on Express, on a machine that others kept busy. */
 const MOST_APART = 0.01;
 
 /** Enough for V8 to have optimised all that it is going to: a request on Express has eight times the instructions. */
