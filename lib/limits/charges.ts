@@ -38,16 +38,12 @@ export const NOTHING_CHARGED: Charge = {
   startedAt: 0,
 };
 
-/** All handlers that a request meets. */
-const TOGETHER = '';
-
 type CostOf = (request: AcquireRequest) => number;
 
 /** A charge that has taken tokens. */
 export interface Payment {
   readonly asked: Acquire;
   readonly decision: Decision;
-  readonly payer?: string;
 }
 
 /**
@@ -57,28 +53,15 @@ export interface Payment {
 export class Ledger {
   private readonly paid = new Map<string, number>();
   private readonly denials = new Map<string, Decision>();
-  /** Where in the operation each handler was called first. */
-  private readonly firstPlaces = new Map<string, string>();
   private call: object | undefined;
   /** Those of the call that is being charged: they go back if one of its later guards denies. */
   private payments: Payment[] = [];
   /** The last of the charges that wait for their turn; undefined if none waits. */
   tail: Promise<unknown> | undefined;
 
-  /**
-   * Whose payments count for a handler. All fields of an operation pay a policy together; but one that is called
-   * again, under another alias, pays by itself, or aliases would be as many calls as a caller likes for one token.
-   */
-  payerOf(handler: string, place: string | undefined): string {
-    if (place === undefined) return TOGETHER;
-    const first = this.firstPlaces.get(handler);
-    if (first === undefined) this.firstPlaces.set(handler, place);
-    return first === undefined || first === place ? TOGETHER : `${handler} ${place} `;
-  }
-
-  /** Gives the tokens that were taken already. */
-  forPayer(payer = TOGETHER): (request: AcquireRequest) => number {
-    return (request) => this.paid.get(payer + accountOf(request)) ?? 0;
+  /** Tokens that were taken already. */
+  paidFor(request: AcquireRequest): number {
+    return this.paid.get(accountOf(request)) ?? 0;
   }
 
   denialOf(request: AcquireRequest): Decision | undefined {
@@ -99,31 +82,23 @@ export class Ledger {
   giveBack(costOf: CostOf): readonly Payment[] {
     const { payments } = this;
     this.payments = [];
-    for (const { asked, payer = TOGETHER } of payments) {
-      this.book(listOf(asked), (request) => -costOf(request), payer);
-    }
+    for (const { asked } of payments) this.book(listOf(asked), (request) => -costOf(request));
     return payments;
   }
 
   /** `costOf` gives the tokens of a request that names no cost. */
-  note(
-    call: object | undefined,
-    asked: Acquire,
-    decision: Decision,
-    costOf: CostOf,
-    payer = TOGETHER,
-  ): void {
+  note(call: object | undefined, asked: Acquire, decision: Decision, costOf: CostOf): void {
     const requests = listOf(asked);
     // All or nothing: a denied charge has taken nothing, and its other parts may be charged again.
     if (!decision.allowed) return this.noteDenials(requests, decision);
     this.enter(call);
-    this.payments.push({ asked, decision, payer });
-    this.book(requests, costOf, payer);
+    this.payments.push({ asked, decision });
+    this.book(requests, costOf);
   }
 
-  private book(requests: readonly AcquireRequest[], costOf: CostOf, payer: string): void {
+  private book(requests: readonly AcquireRequest[], costOf: CostOf): void {
     for (const request of requests) {
-      const account = payer + accountOf(request);
+      const account = accountOf(request);
       this.paid.set(account, (this.paid.get(account) ?? 0) + costOf(request));
     }
   }

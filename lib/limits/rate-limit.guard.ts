@@ -131,7 +131,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     transport: Transport,
   ): boolean | Promise<boolean> {
     const subject = subjectOf(context);
-    const charge = chargeOf(subject) ?? begunCharge(subject, transport);
+    const charge = chargeOf(subject);
     if (charge !== undefined) return this.afterCharge(plan, context, transport, subject, charge);
     return this.ask(plan, context, transport, subject, undefined);
   }
@@ -189,8 +189,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
         request = builder.single(single, plan, context, transport);
       } else {
         before?.ledger?.enter(context);
-        const paidFor = before?.ledger?.forPayer(payerOf(before.ledger, plan, context, transport));
-        const all = builder.all(plan, context, transport, paidFor);
+        const all = builder.all(plan, context, transport, before?.ledger);
         if (all.length === 0 || before?.handedOver !== undefined) {
           builder.awaited.forget(context);
           return true;
@@ -241,8 +240,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
   ): boolean | Promise<boolean> {
     const isFirst = before?.decision === undefined;
     const startedAt = isFirst ? transport.counts.begin() : before.startedAt;
-    const payer = payerOf(before?.ledger, plan, context, transport);
-    const charge = this.chargeAfter(decision, request, context, before, startedAt, payer);
+    const charge = this.chargeAfter(decision, request, context, before, startedAt);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
@@ -306,9 +304,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
     const charge = { ...before, ledger };
-    const payer = payerOf(ledger, plan, context, transport);
     const { startedAt } = before;
-    keepCharge(subject, this.chargeAfter(decision, request, context, charge, startedAt, payer));
+    keepCharge(subject, this.chargeAfter(decision, request, context, charge, startedAt));
     if (decision.allowed) return true;
     this.giveBackEarlier(ledger);
     this.countDenied(denied, false, plan, context, transport);
@@ -330,22 +327,14 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     call: object,
     before: Charge | undefined,
     startedAt: number,
-    payer: string | undefined,
   ): Charge {
     const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
     if (ledger === undefined) {
       return { decision: joined, asked, call, ledger, pending: undefined, startedAt };
     }
-    ledger.note(call, asked, decision, this.builder.costOf, payer);
-    return {
-      decision: joined,
-      asked: undefined,
-      call: undefined,
-      ledger,
-      pending: undefined,
-      startedAt,
-    };
+    ledger.note(call, asked, decision, this.builder.costOf);
+    return { ...NOTHING_CHARGED, decision: joined, ledger, startedAt };
   }
 
   /** A listener of the application that fails changes nothing for the caller. */
@@ -409,23 +398,6 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       return undefined;
     }
   }
-}
-
-/** A request that may call a handler several times has a ledger from the beginning. */
-function begunCharge(subject: object, transport: Transport): Charge | undefined {
-  if (transport.placeOf === undefined) return undefined;
-  const charge = { ...NOTHING_CHARGED, ledger: new Ledger() };
-  keepCharge(subject, charge);
-  return charge;
-}
-
-function payerOf(
-  ledger: Ledger | undefined,
-  { id }: RoutePlan,
-  context: ExecutionContext,
-  transport: Transport,
-): string | undefined {
-  return ledger?.payerOf(id, transport.placeOf?.(context));
 }
 
 /** Refused by the line, and here for the answer that `@Degrade` has kept; nothing is charged for that. */

@@ -5,6 +5,7 @@ import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
 import { type AcquireRequest, type PolicyRequest } from '../limiter/rate-limiter.js';
 import { NotYet, type AwaitedValues } from './awaited-values.js';
+import { type Ledger } from './charges.js';
 import { orderHint } from './guard-order.js';
 import { ANONYMOUS, NO_KEY, textOf, type PerRequest } from './key-resolver.js';
 import { type RoutePolicies } from './route-policies.js';
@@ -24,9 +25,6 @@ export interface FaultListener {
   failed(policy: string | undefined, what: string, cause: unknown, then: string): void;
   unknownTier(policy: string, tier: string, tiers: ReadonlySet<string>): void;
 }
-
-/** The tokens that were taken already. */
-type PaidFor = (request: AcquireRequest) => number;
 
 /** How many policies and keys one choice may name. */
 const MOST_CHOSEN = 1000;
@@ -58,21 +56,21 @@ export class RequestBuilder {
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    paidFor: PaidFor | undefined,
+    ledger: Ledger | undefined,
   ): AcquireRequest[] {
     const requests: AcquireRequest[] = [];
     for (const policy of plan.policies) {
       if (this.isSkipped(policy, context)) continue;
       const cost = this.costFor(policy, plan, context);
       if (cost === 0) continue;
-      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, paidFor);
+      this.add(requests, { ...this.single(policy, plan, context, reader), cost }, ledger);
     }
     for (const choice of plan.choices) {
       for (const use of this.chosenBy(choice, context)) {
-        this.add(requests, this.chosen(use, plan, context, reader), paidFor);
+        this.add(requests, this.chosen(use, plan, context, reader), ledger);
       }
     }
-    if (plan.usesQuota) this.addQuota(plan, context, reader, paidFor, requests);
+    if (plan.usesQuota) this.addQuota(plan, context, reader, ledger, requests);
     return requests;
   }
 
@@ -100,11 +98,11 @@ export class RequestBuilder {
   private add(
     requests: AcquireRequest[],
     request: AcquireRequest,
-    paidFor: PaidFor | undefined,
+    ledger: Ledger | undefined,
   ): void {
     if (request.cost === 0) return;
     const twin = requests.findIndex((one) => isSame(one, request));
-    const paid = paidFor?.(request) ?? 0;
+    const paid = ledger?.paidFor(request) ?? 0;
     const due = paid === 0 ? request : { ...request, cost: this.costOf(request) - paid };
     if (paid > 0 && due.cost! <= 0) return;
     if (twin === -1) requests.push(due);
@@ -151,7 +149,7 @@ export class RequestBuilder {
     plan: RoutePlan,
     context: ExecutionContext,
     reader: RequestReader,
-    paidFor: PaidFor | undefined,
+    ledger: Ledger | undefined,
     requests: AcquireRequest[],
   ): void {
     const cost = this.computed(plan.cost, plan.id, context);
@@ -159,7 +157,7 @@ export class RequestBuilder {
     this.add(
       requests,
       { app: this.appOf(context), cost, method: reader.methodOf(context) },
-      paidFor,
+      ledger,
     );
   }
 

@@ -43,8 +43,6 @@ export interface RequestReader {
   placeAt?(context: ExecutionContext, place: number): unknown;
   /** The HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
-  /** Where in the request its handler is called; only of transports whose requests call several, and one again. */
-  placeOf?(context: ExecutionContext): string | undefined;
   /** The request as the module's `tier` sees it. */
   questionOf(context: ExecutionContext): TierQuestion;
 }

@@ -42,7 +42,7 @@ describe('a ledger', () => {
       { policy: 'default' },
       { policy: 'other' },
     ]);
-    expect(ledger.forPayer()(asked)).toBe(0);
+    expect(ledger.paidFor(asked)).toBe(0);
     expect(ledger.giveBack(costOf)).toEqual([]);
   });
 
@@ -53,6 +53,6 @@ describe('a ledger', () => {
     ledger.enter(second);
     ledger.enter(first);
     expect(ledger.giveBack(costOf)).toEqual([]);
-    expect(ledger.forPayer()(asked)).toBe(1);
+    expect(ledger.paidFor(asked)).toBe(1);
   });
 });

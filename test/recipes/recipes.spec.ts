@@ -62,7 +62,7 @@ async function statuses(
 
 describe('the pages of recipes', () => {
   const folder = new URL('./', import.meta.url);
-  const pages = PAGES.filter((page) => page.includes('recipes-'))
+  const pages = PAGES.filter((page) => /recipes-|graphql/.test(page))
     .map(readPage)
     .join('\n');
   const files = readdirSync(folder).filter((name) => !name.endsWith('.spec.ts'));

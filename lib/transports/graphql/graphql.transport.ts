@@ -68,15 +68,6 @@ export class GraphqlTransport implements Transport {
     return `${info?.parentType?.name}.${info?.fieldName}`;
   }
 
-  /** By its aliases. The elements of a list are one place: how many there are is not the caller's choice. */
-  placeOf(context: ExecutionContext): string {
-    let place = '';
-    for (let at = callOf(context).info?.path; at !== undefined; at = at.prev) {
-      if (typeof at.key === 'string') place = `${at.key}.${place}`;
-    }
-    return place;
-  }
-
   questionOf(context: ExecutionContext): TierQuestion {
     const field = this.methodOf(context);
     const request = requestOf(callOf(context).context);
@@ -154,13 +145,6 @@ export interface ResolveInfo {
   readonly parentType?: { readonly name?: string };
   readonly fieldName?: string;
   readonly variableValues?: object;
-  readonly path?: ResponsePath;
-}
-
-/** The aliases and places in lists that lead to a field, from the inside. */
-interface ResponsePath {
-  readonly key: string | number;
-  readonly prev: ResponsePath | undefined;
 }
 
 /** The arguments of a resolver by name; those of federation references have no `args`. */
