@@ -1,15 +1,11 @@
 import { nearest } from './nearest.js';
 
-/** `ErrorOptions`, which compilers that aim at ES2017 do not know. */
-interface Cause {
-  readonly cause?: unknown;
-}
-
 /** Every error of this library is one of these; `code` is stable and safe to switch on. */
 export abstract class RateLimitError extends Error {
   abstract readonly code: string;
 
-  constructor(message: string, options?: Cause) {
+  // Not `ErrorOptions`: compilers that aim at ES2017 do not know it.
+  constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;
   }
@@ -172,7 +168,7 @@ export class LimiterClosedError extends RateLimitError {
 export class StoreUnavailableError extends RateLimitError {
   readonly code: string = 'STORE_UNAVAILABLE';
 
-  constructor(reason: string, options?: Cause) {
+  constructor(reason: string, options?: { readonly cause?: unknown }) {
     super(`store unavailable: ${reason}`, options);
   }
 }
@@ -212,7 +208,7 @@ export class StrayReplyError extends StoreUnavailableError {
 export class MissingPackageError extends RateLimitError {
   readonly code = 'MISSING_PACKAGE';
 
-  constructor(packageName: string, purpose: string, options?: Cause) {
+  constructor(packageName: string, purpose: string, options?: { readonly cause?: unknown }) {
     super(`${purpose} needs the package "${packageName}": npm install ${packageName}`, options);
   }
 }
