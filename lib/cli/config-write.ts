@@ -12,8 +12,8 @@ export const configSet: Command = {
   options: [
     '--patch FILE      lay all that stands in this file over what holds',
     '--at TIME         from when on it holds, on the clock of Redis (default: at once)',
-    '--new             policies that are not there yet are meant',
-    '--base            fields that the profile in force also sets are meant as they are without it',
+    '--new             allow policies that do not exist yet',
+    '--base            change the base value although the profile in force overrides it',
     '--allow-empty     even if nothing is left configured',
     ...WRITE_HELP,
   ],

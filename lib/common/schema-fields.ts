@@ -17,7 +17,7 @@ export function between(least: number, most: number) {
   return schema.number(`a number from ${least} to ${most}`, { minimum: least, maximum: most });
 }
 
-/** A part of a whole, and some of it; `most` above 1 is out of reach. */
+/** A fraction above 0. A `most` above 1 lets a threshold be set that is never reached. */
 export function part(expected: string, most = 1) {
   return schema.number(expected, { exclusiveMinimum: 0, maximum: most });
 }

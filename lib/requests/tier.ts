@@ -1,6 +1,8 @@
+import { type TransportName } from './request-counts.js';
+
 /** A request as the tier's resolver sees it: raw, and the same on all transports. */
 export interface TierQuestion {
-  readonly transport: 'http' | 'grpc' | 'rpc' | 'ws' | 'graphql';
+  readonly transport: TransportName;
   /** The HTTP verb, the gRPC method, the pattern of a message or event. */
   readonly method: string;
   /** Of HTTP the path without its query, of gRPC the path of the call; of others the pattern. */
