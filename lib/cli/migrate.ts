@@ -4,9 +4,10 @@ import { libraryVersion } from '../observability/library-version.js';
 import { readArguments } from './arguments.js';
 import { CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
 import { lineDiff } from './migrate/line-diff.js';
-import { moveFile } from './migrate/move-file.js';
+import { movableConsts, moveFile } from './migrate/move-file.js';
 import { type Finding } from './migrate/moved-source.js';
 import { movedPackage, Project, type ProjectFile } from './migrate/project.js';
+import { optionConsts } from './migrate/option-consts.js';
 import { survey } from './migrate/survey.js';
 
 const PAGE = 'docs/migrating-from-throttler.md';
@@ -46,36 +47,44 @@ const OPTIONS = {
 function move(args: readonly string[], output: Output): number {
   const { values, words } = readArguments(args, OPTIONS, [0, 1]);
   const project = new Project(words[0] ?? '.');
-  const plan = planFor(project);
+  const plan = planFor(project, values.write === true);
+  const isWritten = plan.changes.length > 0 && values.write === true;
+  if (isWritten && !values.force) refuseUnsaved(project, plan);
   if (values.json) output.log(JSON.stringify(asData(plan), null, 2));
   else show(plan, output);
-  if (plan.changes.length > 0 && values.write) {
-    if (!values.force) refuseUnsaved(project, plan);
-    write(project, plan);
-  }
+  if (isWritten) write(project, plan);
   if (!values.json) close(plan, values.write === true, output);
   return plan.findings.length === 0 ? DONE : FAILED;
 }
 
-function planFor(project: Project): Plan {
+/** Lines of findings are those of the new files if these are written, so that they can be gone to. */
+function planFor(project: Project, isWritten: boolean): Plan {
   const files = project.files();
   const isPackage = ({ file }: ProjectFile): boolean => /(^|\/)package\.json$/.test(file);
   const sources = files.filter((one) => !isPackage(one));
   const packages = files.filter(isPackage);
   if (sources.length === 0 && packages.length === 0) return { changes: [], findings: [] };
   const ts = project.typescript();
-  const seen = survey(ts, sources, packages.some(countsSeconds), project.readsHeaders);
+  const seen = survey(
+    ts,
+    sources,
+    packages.some(countsSeconds),
+    project.readsHeaders,
+    optionConsts(ts, sources),
+  );
+  const known = { ...seen, consts: movableConsts(ts, sources, seen) };
   const changes: Plan['changes'][number][] = [];
   const findings: Plan['findings'][number][] = [];
   const keeps = new Set<string>();
   for (const { file, text } of sources) {
-    const moved = moveFile(ts, file, text, seen);
+    const moved = moveFile(ts, file, text, known);
     for (const name of moved.keeps) keeps.add(name);
-    findings.push(...moved.findings.map((finding) => ({ ...finding, file })));
+    const told = isWritten ? moved.findingsAfter : moved.findings;
+    findings.push(...told.map((finding) => ({ ...finding, file })));
     if (moved.text !== text) changes.push({ file, before: text, after: moved.text });
   }
   for (const { file, text } of packages) {
-    const after = packageAfter(file, text, keeps);
+    const after = seen.keptBy === undefined ? packageAfter(file, text, keeps) : text;
     if (after !== text) changes.push({ file, before: text, after });
     const nest = versionOf(text, '@nestjs/core');
     if (nest !== undefined && nest < 11) {
@@ -125,7 +134,7 @@ function close({ changes, findings }: Plan, isWritten: boolean, output: Output):
   const count = `${changes.length} ${changes.length === 1 ? 'file' : 'files'}`;
   output.log(
     isWritten
-      ? `\nWritten: ${count}. Next: npm install, then your tests.`
+      ? `\nWritten: ${count}. Next: npm install, your formatter, and your tests.`
       : `\n${count} would change. Nothing was written: run it again with --write.`,
   );
 }

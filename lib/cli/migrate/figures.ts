@@ -1,6 +1,6 @@
 import type ts from 'typescript';
-import { NOT_BLOCKED, type MovedSource } from './moved-source.js';
-import { fieldOf, figureOf, helperOf, ttlOf, unwrap } from './survey.js';
+import { NOT_BLOCKED, UNKNOWN, WORDS, type MovedSource } from './moved-source.js';
+import { agentsOf, fieldOf, figureOf, helperOf, ttlOf, unwrap } from './survey.js';
 
 const UNITS = [
   ['d', 86_400_000],
@@ -11,6 +11,18 @@ const UNITS = [
 
 const BLOCKED =
   'blockDuration is gone: a caller comes back as soon as there is room, and Retry-After says when';
+
+const NO_NUMBER =
+  'a figure that is no number stops the start, where the throttler limited nothing: see what is in there';
+
+/** Fields of a throttler that have a counterpart, or a finding of their own. */
+const KNOWN = new Set(['name', 'limit', 'ttl', 'blockDuration', 'skipIf', 'ignoreUserAgents']);
+/** Fields that only a person can write anew, and what they become. */
+const BY_HAND: Readonly<Record<string, string>> = {
+  getTracker: "key, such as ['user', 'route'] or (context) => …",
+  generateKey: "key, with 'route' in it if each route counts by itself",
+  setHeaders: 'headers, of the module',
+};
 
 /** The figures of a throttler, wherever they stand: in the module or in a decorator. */
 export class Figures {
@@ -42,28 +54,66 @@ export class Figures {
       return [`rate: ${this.moved.quoted(rateText(count, ms))}`];
     if (ttl === undefined && ms === undefined) return undefined;
     const period = ms ?? this.periodText(ttl as ts.Expression);
-    return [`rate: ${limit.getText()}`, `period: ${period}`];
+    return [`rate: ${this.numberText(limit as ts.Expression)}`, `period: ${period}`];
   }
 
   private periodText(ttl: ts.Expression): string {
     const { ts, names, project } = this.moved;
     const helped = helperOf(ts, unwrap(ts, ttl), names);
-    if (helped !== undefined) return `(${helped.argument.getText()}) * ${helped.unitMs}`;
-    return project.countsSeconds ? `(${ttl.getText()}) * 1000` : ttl.getText();
+    if (helped !== undefined) {
+      this.moved.find(ttl, NO_NUMBER, UNKNOWN, 'period: ');
+      return `(${this.moved.textOf(helped.argument)}) * ${helped.unitMs}`;
+    }
+    const text = this.numberText(ttl);
+    return project.countsSeconds ? `${text} * 1000` : text;
   }
 
-  /** Fields that no figure can say. */
-  tellFields(object: ts.ObjectLiteralExpression): void {
+  /** Settings are texts, which the throttler reckons with and this library refuses. */
+  private numberText(value: ts.Expression): string {
+    const { ts, names } = this.moved;
+    const text = this.moved.textOf(value);
+    const inner = unwrap(ts, value);
+    const stated = ts.isIdentifier(inner) ? this.constOf(inner) : inner;
+    if (stated !== undefined && figureOf(ts, stated, names) !== undefined) return text;
+    this.moved.find(value, NO_NUMBER, UNKNOWN, text);
+    return /^(Number|parseInt|parseFloat|Math\.\w+)\(.*\)$|^\+/s.test(text)
+      ? text
+      : `Number(${text})`;
+  }
+
+  /** What a const of this file is. */
+  private constOf({ text }: ts.Identifier): ts.Expression | undefined {
+    const { ts, source } = this.moved;
+    const declared = source.statements.flatMap((statement) =>
+      ts.isVariableStatement(statement) ? [...statement.declarationList.declarations] : [],
+    );
+    return declared.find(({ name }) => name.getText() === text)?.initializer;
+  }
+
+  /** Fields that no figure can say: comments with what a person has to write anew. */
+  leftOf(object: ts.ObjectLiteralExpression): string[] {
     const { ts } = this.moved;
     const blocks = fieldOf(ts, object, 'blockDuration');
     if (blocks !== undefined) this.moved.find(blocks, BLOCKED, NOT_BLOCKED);
-    const tracker = fieldOf(ts, object, 'getTracker') ?? fieldOf(ts, object, 'generateKey');
-    if (tracker !== undefined) {
-      this.moved.find(tracker, "what callers are told apart by becomes key, with 'route' in it");
-    }
-    const agents = fieldOf(ts, object, 'ignoreUserAgents');
-    if (agents !== undefined)
-      this.moved.find(agents, 'ignoreUserAgents becomes skipIf of each policy');
+    return object.properties.flatMap((property) => {
+      const name = property.name?.getText() ?? '';
+      const agents = name === 'ignoreUserAgents' ? fieldOf(ts, object, name) : undefined;
+      const isMoved = agents === undefined ? KNOWN.has(name) : agentsOf(ts, agents) !== undefined;
+      const byHand = agents === undefined ? BY_HAND[name] : 'skipIf of each policy';
+      if (isMoved || byHand === undefined) return [];
+      const comment = this.moved.keep(property);
+      const text = `${name} is a comment now: write it as ${byHand}`;
+      this.moved.find(property, text, WORDS, comment);
+      return [comment];
+    });
+  }
+
+  /** Whether every field of it is known: what is spread in, or of another version, would be lost. */
+  isKnown(object: ts.ObjectLiteralExpression, more: readonly string[] = []): boolean {
+    return object.properties.every((property) => {
+      const name = property.name?.getText() ?? '';
+      return KNOWN.has(name) || BY_HAND[name] !== undefined || more.includes(name);
+    });
   }
 }
 

@@ -1,13 +1,15 @@
 import type ts from 'typescript';
 import { rateText, type Figures } from './figures.js';
-import { ADD_UP, type MovedSource } from './moved-source.js';
-import { indentAt } from './source-edits.js';
+import { ADD_UP, OWN_GUARD, type MovedSource } from './moved-source.js';
+import { indentAt, indented } from './source-edits.js';
 import { figureOf, ttlOf, unwrap, type Ts } from './survey.js';
 
 /** The decorators of a class or of a method that concern limits. */
 interface Decorated {
   readonly throttle: ts.Decorator | undefined;
   readonly throttled: ReadonlyMap<string, string> | undefined;
+  /** Comments with what has no counterpart. */
+  readonly left: readonly string[];
   readonly guards: ts.Decorator | undefined;
   readonly skip: ts.Decorator | undefined;
 }
@@ -64,8 +66,8 @@ export class DecoratorMove {
     this.moved.find(
       node,
       isPlain
-        ? 'this guard is needed no more: GraphQL, WebSocket and addresses behind proxies are understood without it. Delete it'
-        : 'this guard has no counterpart: what it overrides becomes key, skipIf and rejection; then delete it and its provider',
+        ? 'this guard is needed no more: GraphQL, WebSocket and addresses behind proxies are understood without it. Delete it; what else it does becomes key, skipIf or rejection'
+        : OWN_GUARD,
     );
   }
 
@@ -82,7 +84,8 @@ export class DecoratorMove {
     const isOf = (one: ts.Decorator, name: string): boolean =>
       ts.isCallExpression(one.expression) && this.moved.isOf(one.expression.expression, name);
     const throttle = decorators.find((one) => isOf(one, 'Throttle'));
-    const throttled = throttle === undefined ? undefined : this.throttledBy(throttle);
+    const left: string[] = [];
+    const throttled = throttle === undefined ? undefined : this.throttledBy(throttle, left);
     const guards = decorators.find(({ expression }) => {
       const isUse =
         ts.isCallExpression(expression) && expression.expression.getText() === 'UseGuards';
@@ -91,13 +94,17 @@ export class DecoratorMove {
     return {
       throttle,
       throttled,
+      left,
       guards,
       skip: decorators.find((one) => isOf(one, 'SkipThrottle')),
     };
   }
 
   /** The figures of a `@Throttle`, by the name of the throttler; undefined, and told, if they are not written out. */
-  private throttledBy({ expression }: ts.Decorator): Map<string, string> | undefined {
+  private throttledBy(
+    { expression }: ts.Decorator,
+    left: string[],
+  ): Map<string, string> | undefined {
     const { ts, names, project } = this.moved;
     const [first, second] = (expression as ts.CallExpression).arguments;
     const throttled = new Map<string, string>();
@@ -114,12 +121,13 @@ export class DecoratorMove {
       const value = ts.isPropertyAssignment(property)
         ? unwrap(ts, property.initializer)
         : undefined;
-      const isWritten = value !== undefined && ts.isObjectLiteralExpression(value);
+      const isWritten =
+        value !== undefined && ts.isObjectLiteralExpression(value) && this.figures.isKnown(value);
       const name = property.name === undefined ? '' : property.name.getText().replace(/['"`]/g, '');
       const figures = isWritten ? this.figures.of(value, name) : undefined;
       if (figures === undefined) break;
-      this.figures.tellFields(value as ts.ObjectLiteralExpression);
-      throttled.set(name, figures.join(', '));
+      left.push(...this.figures.leftOf(value as ts.ObjectLiteralExpression));
+      throttled.set(name, [...figures, ...this.restOf(name, property)].join(', '));
     }
     const isWhole = isObject && throttled.size === given.properties.length && throttled.size > 0;
     if (isWhole) return throttled;
@@ -128,12 +136,23 @@ export class DecoratorMove {
     return undefined;
   }
 
+  /** A policy in a decorator takes nothing over from the one whose place it has. */
+  private restOf(name: string, place: ts.Node): string[] {
+    const { agents, fields = [] } = this.moved.project.rest.get(name) ?? {};
+    if (fields.length > 0) {
+      const text = `${name} has ${fields.join(' and ')}, which a policy in a decorator has to repeat`;
+      this.moved.find(place, text, ADD_UP);
+    }
+    const isAlone = agents !== undefined && !fields.includes('skipIf');
+    return isAlone ? [`skipIf: (context) => ${agents}`] : [];
+  }
+
   /**
    * `outer` names what would hold beside a limit of that name, and `named` the limits here that others have to name.
    * `isGuarded` says that a guard further out asks already, `covered` which names a decorator there has limits for.
    */
   private writeLimits(
-    { throttle, throttled, guards, skip }: Decorated,
+    { throttle, throttled, left, guards, skip }: Decorated,
     outer: (name: string) => string | undefined,
     named: ReadonlyMap<string, string>,
     isGuarded: boolean,
@@ -150,7 +169,7 @@ export class DecoratorMove {
         const policy = `{ ${called}algorithm: ${this.moved.quoted('sliding-window')}, ${figures} }`;
         return `@${this.moved.need('RateLimit')}(${policy}${replaces})`;
       });
-      this.writeDecorators(throttle, lines);
+      this.writeDecorators(throttle, [...left, ...lines]);
     }
     if (guards !== undefined) {
       const { arguments: all } = guards.expression as ts.CallExpression;
@@ -158,7 +177,6 @@ export class DecoratorMove {
       const names = [...this.moved.project.throttlers.keys()].filter(
         (name) => throttled?.has(name) !== true && !covered.includes(name),
       );
-      this.moved.orphan('UseGuards');
       this.writeDecorators(guards, [
         ...(others.length === 0
           ? []
@@ -208,7 +226,8 @@ export class DecoratorMove {
   private writeDecorators(decorator: ts.Decorator, lines: readonly string[]): void {
     const [start, end] = [decorator.getStart(), decorator.getEnd()];
     if (lines.length === 0) return this.moved.edits.remove(start, end);
-    this.moved.edits.replace(start, end, lines.join(`\n${indentAt(this.moved.text, start)}`));
+    const indent = indentAt(this.moved.text, start);
+    this.moved.edits.replace(start, end, indented(lines, indent).join('\n').slice(indent.length));
   }
 }
 

@@ -3,11 +3,16 @@ import { Figures } from './figures.js';
 import { DecoratorMove } from './move-decorators.js';
 import { withImports } from './move-imports.js';
 import { ModuleMove } from './move-module.js';
-import { ANSWERS, HEADERS, MovedSource, WORDS, type Finding } from './moved-source.js';
+import { ANSWERS, HEADERS, MovedSource, OWN_GUARD, WORDS, type Finding } from './moved-source.js';
+import { type ProjectFile } from './project.js';
 import {
+  constKey,
   helperOf,
   isGuardOfApp,
+  lineOf,
+  mentionsGuard,
   parse,
+  SPEC,
   syntaxErrorOf,
   throttlerPackage,
   type Survey,
@@ -17,6 +22,8 @@ import {
 export interface MovedFile {
   readonly text: string;
   readonly findings: readonly Finding[];
+  /** The same, with the lines that they have in the new text. */
+  readonly findingsAfter: readonly Finding[];
   /** Packages of the throttler that the file still imports. */
   readonly keeps: readonly string[];
 }
@@ -34,19 +41,46 @@ export function moveFile(ts: Ts, file: string, text: string, project: Survey): M
   const broken = syntaxErrorOf(source);
   if (broken !== undefined) {
     const told = `cannot be read (${broken.text}), so it was left alone`;
-    return { text, findings: [{ line: broken.line, text: told, page: WORDS }], keeps: [] };
+    const findings = [{ line: broken.line, text: told, page: WORDS }];
+    return { text, findings, findingsAfter: findings, keeps: [] };
   }
   const move = new FileMove(new MovedSource(ts, source, text, project));
-  const written = move.run();
-  const { findings } = move.moved;
-  const wrong = written === text ? undefined : syntaxErrorOf(parse(ts, file, written));
-  if (wrong === undefined) return { text: written, findings, keeps: move.keeps(written) };
-  const finding = 'was not understood well enough to be changed, so it was left alone';
-  return {
-    text,
-    findings: [...findings, { line: 1, text: finding, page: WORDS }],
-    keeps: move.keeps(text),
-  };
+  const { text: written, placeAfter } = move.run();
+  const findings = move.moved.findings.map(asFinding);
+  const after = written === text ? source : parse(ts, file, written);
+  if (syntaxErrorOf(after) === undefined) {
+    const findingsAfter = move.moved.findings.map(({ position, mark, ...rest }) => ({
+      ...asFinding(rest),
+      line: lineOf(after, placeAfter(position, mark)),
+    }));
+    return { text: written, findings, findingsAfter, keeps: move.keeps(written) };
+  }
+  const wrong = 'was not understood well enough to be changed, so it was left alone';
+  findings.push({ line: 1, text: wrong, page: WORDS });
+  return { text, findings, findingsAfter: findings, keeps: move.keeps(text) };
+}
+
+const asFinding = ({ line, text, page }: Finding): Finding => ({ line, text, page });
+
+/** Those of the consts of a survey whose options are written out, so that they can be moved. */
+export function movableConsts(
+  ts: Ts,
+  files: readonly ProjectFile[],
+  seen: Survey,
+): ReadonlySet<string> {
+  const movable = new Set<string>();
+  for (const { file, text } of files) {
+    const moved = new MovedSource(ts, parse(ts, file, text), text, seen);
+    const module = new ModuleMove(moved, new Figures(moved));
+    for (const statement of moved.source.statements) {
+      if (!ts.isVariableStatement(statement)) continue;
+      for (const declared of statement.declarationList.declarations) {
+        const key = constKey(declared);
+        if (seen.consts.has(key) && module.moveDeclared(declared)) movable.add(key);
+      }
+    }
+  }
+  return movable;
 }
 
 /** Goes over a source once, and hands modules and classes to those who know them. */
@@ -60,12 +94,42 @@ class FileMove {
     this.decorators = new DecoratorMove(moved, figures);
   }
 
-  run(): string {
+  run(): { text: string; placeAfter: (position: number, mark?: string) => number } {
     const { source, edits, text } = this.moved;
+    if (this.isKept()) {
+      this.tellKept(source);
+      return { text, placeAfter: (position) => position };
+    }
     this.visit(source);
+    this.moveTypes(source);
     this.moved.closeLists();
     this.visitLeftovers(source);
-    return edits.isEmpty ? text : withImports(this.moved, edits.apply());
+    if (edits.isEmpty) return { text, placeAfter: (position) => position };
+    const imports = withImports(this.moved, edits.apply());
+    return {
+      text: imports.apply(),
+      placeAfter: (position, mark) => imports.placeAfter(edits.placeAfter(position, mark)),
+    };
+  }
+
+  /** A guard that is left needs the module that is there for it, and that its decorators. */
+  private isKept(): boolean {
+    const { ts, source, project } = this.moved;
+    if (project.keptBy !== undefined) return true;
+    const isMentioned = (node: ts.Node): boolean =>
+      mentionsGuard(ts, node, project.ownGuards) || ts.forEachChild(node, isMentioned) === true;
+    return SPEC.test(source.fileName) && isMentioned(source);
+  }
+
+  private tellKept(node: ts.Node): void {
+    const { ts, project } = this.moved;
+    if (mentionsGuard(ts, node, project.ownGuards)) {
+      const text = `${node.text} is a guard of the throttler, so its module and decorators stay: ${SPEC.test(this.moved.source.fileName) ? 'this test goes with it' : 'put ThrottlerGuard in its place, run this again, and write what it overrides as key, skipIf and rejection'}`;
+      this.moved.find(node, text);
+    }
+    const isOwn = ts.isClassDeclaration(node) && project.ownGuards.has(node.name?.text ?? '');
+    if (isOwn) this.moved.find(node, OWN_GUARD);
+    ts.forEachChild(node, (child) => this.tellKept(child));
   }
 
   keeps(text: string): string[] {
@@ -90,13 +154,11 @@ class FileMove {
     }
     if (ts.isClassDeclaration(node)) this.decorators.moveClass(node);
     if (ts.isMethodDeclaration(node)) this.module.moveFactory(node);
+    if (ts.isVariableDeclaration(node)) this.module.moveConst(node);
     if (ts.isCallExpression(node)) this.visitCall(node);
     const isProvider =
       ts.isObjectLiteralExpression(node) && isGuardOfApp(ts, node, this.moved.isPlainGuard);
-    if (isProvider && ts.isArrayLiteralExpression(node.parent)) {
-      this.moved.orphan('APP_GUARD');
-      this.moved.removeElement(node);
-    }
+    if (isProvider && ts.isArrayLiteralExpression(node.parent)) this.moved.removeElement(node);
     if (ts.isIdentifier(node)) this.moveIdentifier(node);
     ts.forEachChild(node, (child) => this.visit(child));
   }
@@ -164,7 +226,6 @@ class FileMove {
     if (!ts.isVariableStatement(list.parent)) return;
     if (list.parent.declarationList.declarations.length > 1) return;
     edits.remove(list.parent.getStart(), list.parent.getEnd());
-    if (declared.type !== undefined) this.moved.orphan(declared.type.getText());
   }
 
   private moveIdentifier(node: ts.Identifier): void {
@@ -172,11 +233,6 @@ class FileMove {
     const name = this.moved.names.get(node.text);
     if (name === undefined) return;
     const { parent } = node;
-    const type = TYPES[name];
-    const isType = ts.isTypeReferenceNode(parent) || ts.isExpressionWithTypeArguments(parent);
-    if (type !== undefined && isType) {
-      this.moved.edits.replace(node.getStart(), node.getEnd(), this.moved.need(type));
-    }
     const isList = ts.isArrayLiteralExpression(parent);
     if (name === 'ThrottlerModule' && isList) this.moved.removeElement(node);
     if (name !== 'ThrottlerException') return;
@@ -192,6 +248,24 @@ class FileMove {
     );
   }
 
+  /** Types of options that have been moved. Those of others would not fit any more. */
+  private moveTypes(node: ts.Node): void {
+    const { ts, movedOwners, edits } = this.moved;
+    if (ts.isIdentifier(node)) {
+      const type = TYPES[this.moved.names.get(node.text) ?? ''];
+      const isType =
+        ts.isTypeReferenceNode(node.parent) || ts.isExpressionWithTypeArguments(node.parent);
+      const isOwner = (at: ts.Node): boolean =>
+        ts.isFunctionLike(at) || ts.isVariableDeclaration(at) || ts.isClassLike(at);
+      let owner: ts.Node = node;
+      while (!isOwner(owner) && !ts.isSourceFile(owner)) owner = owner.parent;
+      if (type !== undefined && isType && movedOwners.has(owner)) {
+        edits.replace(node.getStart(), node.getEnd(), this.moved.need(type));
+      }
+    }
+    ts.forEachChild(node, (child) => this.moveTypes(child));
+  }
+
   /** Every name of the throttler that nothing has dealt with. */
   private visitLeftovers(node: ts.Node): void {
     const { ts } = this.moved;
@@ -205,15 +279,16 @@ class FileMove {
         this.moved.find(node, LEFT[name] ?? this.leftOf(name));
       }
     }
-    if (ts.isStringLiteralLike(node)) this.tellText(node);
+    if (ts.isStringLiteralLike(node)) this.tellText(node, node.text);
+    if (ts.isRegularExpressionLiteral(node)) this.tellText(node, node.text.slice(1));
     ts.forEachChild(node, (child) => this.visitLeftovers(child));
   }
 
   /** Words of the throttler's answers, which tests look for. */
-  private tellText(node: ts.StringLiteralLike): void {
-    if (/^ThrottlerException/.test(node.text))
+  private tellText(node: ts.Node, text: string): void {
+    if (/^\^?ThrottlerException/.test(text))
       this.moved.find(node, 'the body of a 429 has other words', ANSWERS);
-    else if (/^x-ratelimit-\w+-/i.test(node.text))
+    else if (/^\^?(x-ratelimit-\w+|retry-after)-/i.test(text))
       this.moved.find(node, 'headers by the name of a policy are those of the draft', HEADERS);
   }
 
@@ -224,8 +299,12 @@ class FileMove {
   }
 }
 
+const NO_TYPE = (ours: string) =>
+  `options of this type are not moved here: those of nestjs-weir are a ${ours}`;
+
 /** The throttler's names without a counterpart, and what to do about each. */
 const LEFT: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(TYPES).map(([name, ours]) => [name, NO_TYPE(ours)])),
   ThrottlerGuard:
     'the guard is needed no more where @RateLimit or apply stands: say here what is limited',
   ThrottlerModule: 'only forRoot and forRootAsync are moved: say here what is meant',

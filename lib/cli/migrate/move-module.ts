@@ -1,11 +1,12 @@
 import type ts from 'typescript';
 import { type Figures } from './figures.js';
-import { ANSWERS, HEADERS, type MovedSource } from './moved-source.js';
-import { indentAt } from './source-edits.js';
-import { fieldOf, unwrap } from './survey.js';
+import { ANSWERS, HEADERS, WORDS, type MovedSource } from './moved-source.js';
+import { commentsIn } from './source-comments.js';
+import { indentAt, indented, SourceEdits } from './source-edits.js';
+import { agentsOf, constKey, fieldOf, SPEC, unwrap } from './survey.js';
 
 const LONGEST_LINE = 90;
-const SPEC = /[.-](spec|test)\.[cm]?tsx?$/;
+const OF_MODULE = ['throttlers', 'storage', 'errorMessage', 'setHeaders'];
 
 /** Moves `ThrottlerModule.forRoot`, `forRootAsync` and classes that make their options. */
 export class ModuleMove {
@@ -23,14 +24,11 @@ export class ModuleMove {
     if (!ts.isIdentifier(owner) || this.moved.names.get(owner.text) !== 'ThrottlerModule') return;
     const [options] = call.arguments;
     const name = expression.name.text;
-    const places =
-      options === undefined || (name !== 'forRoot' && name !== 'forRootAsync')
-        ? undefined
-        : name === 'forRoot'
-          ? [options]
-          : this.madeBy(options);
-    const moved = places?.map((place) => [place, this.optionsOf(place)] as const);
-    if (moved === undefined || moved.some(([, text]) => text === undefined)) {
+    const isKnown = options !== undefined && (name === 'forRoot' || name === 'forRootAsync');
+    const isMoved =
+      isKnown &&
+      (this.moved.isMovedConst(options) || this.moveOptions(options, name === 'forRootAsync'));
+    if (!isMoved) {
       this.moved.find(
         call,
         `the options of ${name} are not written out here: say them as policies`,
@@ -39,7 +37,38 @@ export class ModuleMove {
       return;
     }
     edits.replace(owner.getStart(), owner.getEnd(), this.moved.need('RateLimitModule'));
-    for (const [place, text] of moved) edits.replace(place.getStart(), place.getEnd(), text!);
+  }
+
+  /** A const with options that the module is given, here or in another file. */
+  moveConst(declared: ts.VariableDeclaration): void {
+    if (!this.moved.project.consts.has(constKey(declared))) return;
+    this.moveDeclared(declared);
+  }
+
+  /** Whether they could be moved. */
+  moveDeclared(declared: ts.VariableDeclaration): boolean {
+    const { ts } = this.moved;
+    if (declared.initializer === undefined) return false;
+    const options = unwrap(ts, declared.initializer);
+    const isAsync =
+      ts.isObjectLiteralExpression(options) &&
+      ['useFactory', 'useClass', 'useExisting'].some((name) => fieldOf(ts, options, name));
+    const isMoved = this.moveOptions(options, isAsync);
+    if (isMoved) this.moved.movedOwners.add(declared);
+    return isMoved;
+  }
+
+  private moveOptions(options: ts.Expression, isAsync: boolean): boolean {
+    return this.movePlaces(isAsync ? this.madeBy(options) : [options]);
+  }
+
+  private movePlaces(places: readonly ts.Expression[] | undefined): boolean {
+    const moved = places?.map((place) => [place, this.optionsOf(place)] as const);
+    if (moved === undefined || moved.some(([, text]) => text === undefined)) return false;
+    for (const [place, text] of moved) {
+      this.moved.edits.replace(place.getStart(), place.getEnd(), text!);
+    }
+    return true;
   }
 
   /** The options that a factory returns; none of a class, which is moved where it stands. */
@@ -63,6 +92,7 @@ export class ModuleMove {
     }
     const { body } = made;
     if (body === undefined) return undefined;
+    this.moved.movedOwners.add(made);
     if (!ts.isBlock(body)) return [unwrap(ts, body)];
     const returned: ts.Expression[] = [];
     const visit = (node: ts.Node): void => {
@@ -80,18 +110,17 @@ export class ModuleMove {
     const { ts } = this.moved;
     const isFactory = ts.isIdentifier(method.name) && method.name.text === 'createThrottlerOptions';
     if (!isFactory || this.moved.names.size === 0) return;
-    const moved = this.returnsOf(method)?.map((place) => [place, this.optionsOf(place)] as const);
-    if (moved === undefined || moved.some(([, text]) => text === undefined)) {
+    if (!this.movePlaces(this.returnsOf(method))) {
+      this.moved.movedOwners.delete(method);
       this.moved.find(method, 'what it returns is not written out here: say it as policies');
       return;
     }
+    this.moved.movedOwners.add(method.parent);
     this.moved.edits.replace(
       method.name.getStart(),
       method.name.getEnd(),
       'createRateLimitOptions',
     );
-    for (const [place, text] of moved)
-      this.moved.edits.replace(place.getStart(), place.getEnd(), text!);
   }
 
   /** Options of the throttler as options of this module; undefined if they are not written out. */
@@ -103,26 +132,34 @@ export class ModuleMove {
     const isOld =
       listed === undefined && object !== undefined && fieldOf(ts, object, 'ttl') !== undefined;
     if (!isOld && (listed === undefined || !ts.isArrayLiteralExpression(listed))) return undefined;
-    const throttlers = isOld ? [object] : [...(listed as ts.ArrayLiteralExpression).elements];
+    if (object !== undefined && !this.figures.isKnown(object, OF_MODULE)) return undefined;
+    const list = isOld ? undefined : (listed as ts.ArrayLiteralExpression).elements;
+    const throttlers: readonly ts.Expression[] = list ?? [object!];
     if (throttlers.length === 0) return '{ enabled: false }';
-    const policies: (readonly [name: string, text: string])[] = [];
+    const policies: (readonly [name: string, lines: readonly string[]])[] = [];
+    const comments = list === undefined ? undefined : commentsIn(ts, this.moved.text, list);
     for (const throttler of throttlers) {
       const policy = this.policyOf(throttler, isOld ? undefined : object);
       if (policy === undefined) return undefined;
-      policies.push(policy);
+      policies.push([policy[0], [...(comments?.of.get(throttler) ?? []), ...policy[1]]]);
     }
     const indent = indentAt(this.moved.text, expression.getStart());
+    const { indent: step } = this.moved;
+    const ofModule = isOld || object === undefined ? [] : [...object.properties];
+    const around = commentsIn(ts, this.moved.text, isOld ? undefined : object?.properties);
     const lines = [
+      ...ofModule.flatMap((property) => around.of.get(property) ?? []),
       'policies: {',
-      ...policies.flatMap(([, policy]) => `${policy},`.split('\n').map((line) => `  ${line}`)),
+      ...indented([...policies.flatMap(([, policy]) => policy), ...(comments?.rest ?? [])], step),
       '},',
       ...(this.isForAll()
         ? [`apply: [${this.moved.namesOf(policies.map(([name]) => name))}],`]
         : []),
       ...this.headerLines(object, expression, policies.length),
       ...(object === undefined ? [] : this.moduleLines(object)),
+      ...around.rest,
     ];
-    const text = `{\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}}`;
+    const text = ['{', ...indented(lines, indent + step), `${indent}}`].join('\n');
     // Without them it would be the body of the function.
     return ts.isArrowFunction(expression.parent) ? `(${text})` : text;
   }
@@ -139,25 +176,28 @@ export class ModuleMove {
     const storage = fieldOf(ts, object, 'storage');
     if (storage !== undefined) {
       const store = ts.isMethodDeclaration(storage) ? undefined : this.storeOf(unwrap(ts, storage));
-      if (store === undefined)
-        this.moved.find(storage, 'this storage has no counterpart: name a store');
-      else lines.push(`store: ${store},`);
+      if (store === undefined) {
+        const kept = this.moved.keep(storage.parent);
+        const text = 'this storage has no counterpart and is a comment now: name a store';
+        this.moved.find(storage, text, WORDS, kept);
+        lines.push(kept);
+      } else lines.push(`store: ${store},`);
     }
     const message = fieldOf(ts, object, 'errorMessage');
-    if (
-      message !== undefined &&
-      !ts.isMethodDeclaration(message) &&
-      ts.isStringLiteralLike(message)
-    ) {
-      const made = `new ${this.moved.need('HttpException', '@nestjs/common')}(${message.getText()}, 429)`;
-      lines.push(`rejection: () => ${made},`);
-    } else if (message !== undefined) {
-      this.moved.find(
-        message,
-        'errorMessage as a function becomes rejection: (decision, context) => …',
-        ANSWERS,
-      );
+    if (message === undefined) return lines;
+    const exception = this.moved.need('HttpException', '@nestjs/common');
+    const isText = !ts.isMethodDeclaration(message) && ts.isStringLiteralLike(message);
+    const made = isText ? message.getText() : messageOf(this.moved, message, object);
+    if (made !== undefined) {
+      const given = isText ? '()' : '(decision, context)';
+      lines.push(`rejection: ${given} => new ${exception}(${made}, 429),`);
+      return lines;
     }
+    const kept = this.moved.keep(ts.isMethodDeclaration(message) ? message : message.parent);
+    const text =
+      'errorMessage is a comment now: write rejection: (decision, context) => new HttpException(<the text>, 429)';
+    this.moved.find(message, text, ANSWERS, kept);
+    lines.push(kept);
     return lines;
   }
 
@@ -191,7 +231,7 @@ export class ModuleMove {
     const type = `type: ${this.moved.quoted('redis')}`;
     if (given === undefined)
       return `{ ${type}, url: ${this.moved.quoted('redis://127.0.0.1:6379')} }`;
-    const text = given.getText();
+    const text = this.moved.textOf(given);
     if (ts.isObjectLiteralExpression(given)) return `{ ${type}, options: ${text} }`;
     if (ts.isNewExpression(given)) return `{ ${type}, client: ${text} }`;
     const isText = ts.isStringLiteralLike(given) || ts.isTemplateExpression(given);
@@ -203,32 +243,88 @@ export class ModuleMove {
     return `{ ${type}, client: ${text} }`;
   }
 
-  /** `name: { … }` of one throttler. `around` has what holds for all of them. */
+  /** `name: { … }` of one throttler, with the comments for it. `around` has what holds for all of them. */
   private policyOf(
     throttler: ts.Expression,
     around: ts.ObjectLiteralExpression | undefined,
-  ): readonly [name: string, text: string] | undefined {
+  ): readonly [name: string, lines: readonly string[]] | undefined {
     const { ts } = this.moved;
     const object = unwrap(ts, throttler);
     if (!ts.isObjectLiteralExpression(object)) return undefined;
-    const figures = this.figures.of(object, 'default');
+    // Before version 5 the options of the module were those of its one throttler.
+    if (!this.figures.isKnown(object, around === undefined ? OF_MODULE : [])) return undefined;
     const name = fieldOf(ts, object, 'name');
-    if (figures === undefined) return undefined;
     if (name !== undefined && !ts.isStringLiteralLike(name)) return undefined;
+    const figures = this.figures.of(object, 'default');
+    if (figures === undefined) return undefined;
     const fields = [`algorithm: ${this.moved.quoted('sliding-window')}`, ...figures];
     fields.push(`key: [${this.moved.quoted('ip')}, ${this.moved.quoted('route')}]`);
-    for (const place of [object, around]) {
-      if (place === undefined) continue;
-      const skipIf = fieldOf(ts, place, 'skipIf');
-      if (skipIf !== undefined && !ts.isMethodDeclaration(skipIf)) {
-        fields.push(`skipIf: ${skipIf.getText()}`);
-      }
-      this.figures.tellFields(place);
-    }
+    const places = around === undefined ? [object] : [object, around];
+    fields.push(...this.skipOf(places));
+    const comments = commentsIn(ts, this.moved.text, object.properties);
+    const above = [
+      ...object.properties.flatMap((property) => comments.of.get(property) ?? []),
+      ...comments.rest,
+      ...places.flatMap((place) => this.figures.leftOf(place)),
+    ];
     const key = name === undefined ? 'default' : name.text;
     const own = /^[a-z_$][\w$]*$/i.test(key) ? key : this.moved.quoted(key);
-    const line = `${own}: { ${fields.join(', ')} }`;
-    const isLong = line.length > LONGEST_LINE;
-    return [key, isLong ? `${own}: {\n  ${fields.join(',\n  ')},\n}` : line];
+    const line = `${own}: { ${fields.join(', ')} },`;
+    if (line.length <= LONGEST_LINE && !line.includes('\n')) return [key, [...above, line]];
+    const inner = indented(
+      fields.map((field) => `${field},`),
+      this.moved.indent,
+    );
+    return [key, [...above, `${own}: {`, ...inner, '},']];
   }
+
+  /** `skipIf`, for whoever was skipped and for user agents that were ignored. */
+  private skipOf(places: readonly ts.ObjectLiteralExpression[]): string[] {
+    const { ts } = this.moved;
+    const given = (name: string) => places.map((place) => fieldOf(ts, place, name)).find(Boolean);
+    const skipIf = given('skipIf');
+    const agents = agentsOf(ts, given('ignoreUserAgents'));
+    if (skipIf === undefined) return agents === undefined ? [] : [`skipIf: (context) => ${agents}`];
+    const text = this.moved.textOf(skipIf);
+    if (ts.isMethodDeclaration(skipIf)) return [text];
+    return [
+      `skipIf: ${agents === undefined ? text : `(context) => (${text})(context) || ${agents}`}`,
+    ];
+  }
+}
+
+/** What `errorMessage` was told of and a denial can say as well. */
+const OF_DETAIL: Readonly<Record<string, string>> = {
+  limit: 'decision.limit',
+  totalHits: '(decision.limit - decision.remaining + 1)',
+  tracker: 'context.switchToHttp().getRequest().ip',
+};
+
+/** The text of an `errorMessage`, in terms of `decision` and `context`; undefined if that cannot be said. */
+function messageOf(
+  { ts, text }: MovedSource,
+  made: ts.Node,
+  module: ts.ObjectLiteralExpression,
+): string | undefined {
+  if (!ts.isArrowFunction(made) || ts.isBlock(made.body)) return undefined;
+  const [context, detail] = made.parameters.map(({ name }) => name.getText());
+  const isOther = context !== undefined && context !== 'context';
+  // By a tracker of its own the caller is not its address.
+  const isTracked = module.getText().includes('getTracker');
+  if (isOther || isTracked) return undefined;
+  const edits = new SourceEdits(text);
+  let isSaid = true;
+  const visit = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && node.text === detail) {
+      const { parent } = node;
+      const said = ts.isPropertyAccessExpression(parent) ? OF_DETAIL[parent.name.text] : undefined;
+      if (said === undefined) isSaid = false;
+      else edits.replace(parent.getStart(), parent.getEnd(), said);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(made.body);
+  if (!isSaid) return undefined;
+  const [start, end] = [made.body.getStart(), made.body.getEnd()];
+  return edits.apply().slice(edits.placeAfter(start), edits.placeAfter(end));
 }

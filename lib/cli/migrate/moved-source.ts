@@ -1,5 +1,6 @@
 import type ts from 'typescript';
-import { SourceEdits } from './source-edits.js';
+import { constNames } from './option-consts.js';
+import { dedent, indentAt, indentOf, SourceEdits } from './source-edits.js';
 import { lineOf, throttlerNames, type Survey, type Ts } from './survey.js';
 
 /** A place that only a person can move over. */
@@ -10,26 +11,40 @@ export interface Finding {
   readonly page: string;
 }
 
+/** The same with its place in the source; `mark` stands beside it in what was written in its stead. */
+interface Found extends Finding {
+  readonly position: number;
+  readonly mark: string | undefined;
+}
+
 /** Where each word of the throttler has its counterpart. */
 export const WORDS = 'docs/migrating-from-throttler.md#word-by-word';
+export const UNKNOWN = 'docs/throttler-differences.md#figures';
 export const ADD_UP = 'docs/throttler-differences.md#decorators-add-up';
 export const NOT_BLOCKED = 'docs/throttler-differences.md#nobody-is-blocked';
 export const ANSWERS = 'docs/throttler-differences.md#answers';
 export const HEADERS = 'docs/throttler-differences.md#headers';
 
+export const OWN_GUARD =
+  'this guard has no counterpart: what it overrides becomes key, skipIf and rejection; then delete it and its provider';
+
 /** A source that is being moved over: what is known of it, what is to change, and what a person is told. */
 export class MovedSource {
-  readonly findings: Finding[] = [];
+  readonly findings: Found[] = [];
   readonly names: ReadonlyMap<string, string>;
   readonly edits: SourceEdits;
   /** Names to import, by package. */
   readonly needs = new Map<string, Set<string>>();
-  /** Names of Nest that may have lost their last use. */
-  readonly orphans = new Set<string>();
+  /** Code that a person has to write anew, and that stays as a comment until then. */
+  keptCode = '';
+  /** Functions, classes and variables whose options have been moved: their types are ours now. */
+  readonly movedOwners = new Set<ts.Node>();
   /** Elements to be taken out of their lists. */
   private readonly removed = new Map<readonly ts.Node[], Set<ts.Node>>();
   /** Nodes that a finding has told of already. */
   readonly told = new Set<ts.Node>();
+  /** What the file indents by. */
+  readonly indent: string;
   private readonly quote: string;
 
   constructor(
@@ -40,7 +55,8 @@ export class MovedSource {
   ) {
     this.names = throttlerNames(ts, source);
     this.edits = new SourceEdits(text);
-    this.quote = /from\s+"@nestjs/.test(text) ? '"' : "'";
+    this.indent = indentOf(text);
+    this.quote = /from\s+"/.test(text) ? '"' : "'";
   }
 
   readonly isPlainGuard = (node: ts.Node | undefined): boolean =>
@@ -48,10 +64,12 @@ export class MovedSource {
     this.ts.isIdentifier(node) &&
     (this.names.get(node.text) === 'ThrottlerGuard' || this.project.plainGuards.has(node.text));
 
-  /** A guard is gone from here, and with it this name of Nest, perhaps. */
-  orphan(name: string): void {
-    this.orphans.add(name);
-    for (const guard of this.project.plainGuards) this.orphans.add(guard);
+  /** Whether it names options that are moved where they stand. */
+  isMovedConst(node: ts.Node): boolean {
+    const { ts, source, project } = this;
+    if (!ts.isIdentifier(node) || project.consts.size === 0) return false;
+    const files = new Set([...project.consts].map((key) => key.slice(0, key.lastIndexOf('#'))));
+    return project.consts.has(constNames(ts, source, files).get(node.text) ?? '');
   }
 
   isOf(node: ts.Node, name: string): boolean {
@@ -73,10 +91,24 @@ export class MovedSource {
   }
 
   /** Tells a person of a node, once. */
-  find(node: ts.Node, text: string, page = WORDS): void {
-    const line = lineOf(this.source, node.getStart(this.source));
+  find(node: ts.Node, text: string, page = WORDS, mark?: string): void {
+    const position = node.getStart(this.source);
+    const line = lineOf(this.source, position);
     if (this.findings.some((one) => one.line === line && one.text === text)) return;
-    this.findings.push({ line, text, page });
+    // Only its first line is there as it was, without an indent.
+    this.findings.push({ line, text, page, position, mark: mark?.split('\n')[0] });
+  }
+
+  /** A node as it stands, as if its line had no indent. */
+  textOf(node: ts.Node): string {
+    return dedent(node.getText(), indentAt(this.text, node.getStart()));
+  }
+
+  /** Code that has no counterpart, as a comment for the person who writes it anew. */
+  keep(node: ts.Node): string {
+    const text = this.textOf(node);
+    this.keptCode += `${text}\n`;
+    return `// weir: ${text.replaceAll('\n', '\n// ')}`;
   }
 
   /** An element of a list, with its comma; the last of `providers: […]` with the field. */

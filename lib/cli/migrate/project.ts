@@ -9,6 +9,11 @@ const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage', 'out', 't
 const SOURCE = /\.(ts|mts|cts|tsx)$/;
 const DECLARATIONS = /\.d\.(ts|mts|cts)$/;
 
+const SECTIONS = ['dependencies', 'devDependencies', 'peerDependencies'];
+
+/** The throttler's names, or headers that only it writes. */
+const SPEAKS = /throttl|['"`/^](x-ratelimit-\w+|retry-after)-\w/i;
+
 export const PACKAGES = [
   '@nestjs/throttler',
   '@nest-lab/throttler-storage-redis',
@@ -50,7 +55,7 @@ export class Project {
         if (!entry.isFile() || (!isSource && entry.name !== 'package.json')) continue;
         const text = readFileSync(path, 'utf8');
         this.readsHeaders ||= /['"`]x-ratelimit-/i.test(text);
-        if (!/throttl/i.test(text)) continue;
+        if (!SPEAKS.test(text)) continue;
         found.push({ file: relative(this.root, path).split(sep).join('/'), text });
       }
     };
@@ -79,25 +84,55 @@ export class Project {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'ignore'],
       });
-      return out.split('\n').flatMap((line) => (line === '' ? [] : [line.slice(3)]));
+      const unsaved = out.split('\n').flatMap((line) => (line === '' ? [] : [line.slice(3)]));
+      return unsaved.filter((file) => !this.isInstallOnly(file));
     } catch {
       return files;
     }
   }
+
+  /** Whether a package.json differs from what git has by nothing but this library, as `npm install` has put it there. */
+  private isInstallOnly(file: string): boolean {
+    if (!/(^|\/)package\.json$/.test(file)) return false;
+    const git = (...args: string[]) =>
+      execFileSync('git', args, { cwd: this.root, encoding: 'utf8', stdio: 'pipe' });
+    try {
+      // git tells paths from the top of its tree.
+      const path = join(git('rev-parse', '--show-toplevel').trim(), file);
+      const saved = git('show', `HEAD:${file}`);
+      return withoutWeir(readFileSync(path, 'utf8')) === withoutWeir(saved);
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** What a package.json says beside this library, in whatever order its packages are. */
+function withoutWeir(text: string): string {
+  const json = JSON.parse(text) as Record<string, Record<string, string> | undefined>;
+  for (const section of SECTIONS) {
+    const entries = Object.entries(json[section] ?? {}).filter(([name]) => name !== 'nestjs-weir');
+    json[section] = Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+  return JSON.stringify(json);
 }
 
 /** The package.json with the one package in the place of the other. `keeps` are those that something still needs. */
 export function movedPackage(text: string, keeps: ReadonlySet<string>, version: string): string {
   const json = JSON.parse(text) as Record<string, unknown>;
+  const sectionOf = (name: string) => json[name] as Record<string, string> | undefined;
+  // One that is there already is as somebody wanted it.
+  const isThere = SECTIONS.some((section) => sectionOf(section)?.['nestjs-weir'] !== undefined);
   let isChanged = false;
-  for (const section of ['dependencies', 'devDependencies', 'peerDependencies']) {
-    const packages = json[section] as Record<string, string> | undefined;
+  for (const section of SECTIONS) {
+    const packages = sectionOf(section);
     if (packages?.['@nestjs/throttler'] === undefined) continue;
-    isChanged = true;
     const moved = Object.entries(packages).filter(
       ([name]) => !(PACKAGES as readonly string[]).includes(name) || keeps.has(name),
     );
-    moved.push(['nestjs-weir', `^${version}`]);
+    if (!isThere) moved.push(['nestjs-weir', `^${version}`]);
+    if (isThere && moved.length === Object.keys(packages).length) continue;
+    isChanged = true;
     json[section] = Object.fromEntries(moved.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
   if (!isChanged) return text;

@@ -35,16 +35,37 @@ export class SourceEdits {
     return this.edits.some(({ start, end }) => position >= start && position < end);
   }
 
-  /** Of two changes of the same place the outer one holds. */
   apply(): string {
-    const inOrder = [...this.edits].sort((a, b) => a.start - b.start || b.end - a.end);
     let [text, at] = ['', 0];
-    for (const { start, end, text: added } of inOrder) {
-      if (start < at) continue;
+    for (const { start, end, text: added } of this.outermost()) {
       text += this.source.slice(at, start) + added;
       at = end;
     }
     return text + this.source.slice(at);
+  }
+
+  /** Where a place of the source is afterwards. Of one that was replaced, where `mark` is in its stead, or the beginning. */
+  placeAfter(position: number, mark?: string): number {
+    let moved = 0;
+    for (const { start, end, text } of this.outermost()) {
+      if (end > position && start <= position) {
+        return start + moved + Math.max(0, mark === undefined ? 0 : text.indexOf(mark));
+      }
+      if (start > position) break;
+      moved += text.length - (end - start);
+    }
+    return position + moved;
+  }
+
+  /** Of two changes of the same place the outer one holds. */
+  private outermost(): Edit[] {
+    const inOrder = [...this.edits].sort((a, b) => a.start - b.start || b.end - a.end);
+    let at = 0;
+    return inOrder.filter(({ start, end }) => {
+      if (start < at) return false;
+      at = end;
+      return true;
+    });
   }
 }
 
@@ -52,6 +73,23 @@ export class SourceEdits {
 export function indentAt(source: string, position: number): string {
   const lineStart = source.lastIndexOf('\n', position - 1) + 1;
   return /^[ \t]*/.exec(source.slice(lineStart, position))![0];
+}
+
+/** What the source indents by, as its first indented line has it. */
+export function indentOf(source: string): string {
+  return /^(\t| {2,8})(?=[^\s*])/m.exec(source)?.[1] ?? '  ';
+}
+
+/** A text that began on a line with this indent, as it would stand without one. What is quoted over lines stays. */
+export function dedent(text: string, indent: string): string {
+  return /`[^`]*\n/.test(text) ? text : text.replaceAll(`\n${indent}`, '\n');
+}
+
+/** Lines, and what stands in one of them over several, each with this indent. */
+export function indented(lines: readonly string[], indent: string): string[] {
+  return lines.flatMap((line) =>
+    /`[^`]*\n/.test(line) ? [indent + line] : line.split('\n').map((one) => indent + one),
+  );
 }
 
 function skipSpaces(source: string, position: number): number {

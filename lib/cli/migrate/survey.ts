@@ -15,11 +15,26 @@ export interface Survey {
   readonly plainGuards: ReadonlySet<string>;
   /** All other classes that extend it. */
   readonly ownGuards: ReadonlySet<string>;
+  /** A guard of these that the application mounts: it needs the throttler's module, and that its decorators. */
+  readonly keptBy: string | undefined;
+  /** Beside the figures, by the name of the throttler: what a `@Throttle` goes on with. */
+  readonly rest: ReadonlyMap<string, ThrottlerRest>;
+  /** Consts with options that are given to the module and to nothing else, as `file#name`. */
+  readonly consts: ReadonlySet<string>;
   /** Before version 5 a `ttl` was in seconds. */
   readonly countsSeconds: boolean;
   /** Something reads the headers that the throttler writes. */
   readonly readsHeaders: boolean;
 }
+
+export interface ThrottlerRest {
+  /** `skipIf` for the user agents that it ignores. */
+  readonly agents: string | undefined;
+  /** Other fields, which only a person can repeat. */
+  readonly fields: readonly string[];
+}
+
+export const SPEC = /[.-](spec|test)\.[cm]?tsx?$/;
 
 /** Nothing is left of these when the module itself understands GraphQL and WebSocket. */
 const NEEDLESS = new Set(['getRequestResponse']);
@@ -149,17 +164,30 @@ export function ttlOf(
   return figure === undefined ? undefined : figure * (countsSeconds && !isHelped ? 1000 : 1);
 }
 
+/** `ignoreUserAgents` as an expression of `context`, if all of them are written out. */
+export function agentsOf(ts: Ts, given: ts.Node | undefined): string | undefined {
+  const isList = given !== undefined && ts.isArrayLiteralExpression(given);
+  if (!isList || !given.elements.every((one) => ts.isRegularExpressionLiteral(one)))
+    return undefined;
+  const agent = "context.switchToHttp().getRequest().headers['user-agent'] ?? ''";
+  const tests = given.elements.map((one) => `${one.getText()}.test(${agent})`);
+  return tests.length === 0 ? undefined : tests.join(' || ');
+}
+
 /** Reads the project once, before anything is changed. */
 export function survey(
   ts: Ts,
   files: readonly ProjectFile[],
   countsSeconds: boolean,
   readsHeaders: boolean,
+  consts: ReadonlySet<string>,
 ): Survey {
   const sources = files.map(({ file, text }) => parse(ts, file, text));
   const [plainGuards, ownGuards] = guardsOf(ts, sources);
   const throttlers = new Map<string, number | undefined>();
+  const rest = new Map<string, ThrottlerRest>();
   const globals = new Set<string>();
+  let keptBy: string | undefined;
   for (const source of sources) {
     const names = throttlerNames(ts, source);
     const isGuard = (node: ts.Node | undefined): boolean =>
@@ -172,13 +200,15 @@ export function survey(
       if (ts.isObjectLiteralExpression(node)) {
         if (isGuardOfApp(ts, node, isGuard)) globals.add(source.fileName);
         const [limit, ttl] = [fieldOf(ts, node, 'limit'), fieldOf(ts, node, 'ttl')];
-        if (limit !== undefined && ttl !== undefined && isOfModule(ts, node, names)) {
+        if (limit !== undefined && ttl !== undefined && isOfModule(ts, node, names, consts)) {
           const name = fieldOf(ts, node, 'name');
           const isNamed = name !== undefined && ts.isStringLiteralLike(name);
           const ms = ts.isMethodDeclaration(ttl) ? undefined : ttlOf(ts, ttl, names, countsSeconds);
           throttlers.set(isNamed ? name.text : 'default', ms);
+          rest.set(isNamed ? name.text : 'default', restOf(ts, node));
         }
       }
+      if (mentionsGuard(ts, node, ownGuards) && !SPEC.test(source.fileName)) keptBy ??= node.text;
       const isCall = ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression);
       if (isCall && node.expression.name.text === 'useGlobalGuards') {
         const mentions = (part: ts.Node): boolean =>
@@ -191,7 +221,8 @@ export function survey(
   }
   if (throttlers.size === 0) throttlers.set('default', undefined);
   return {
-    ...{ throttlers, globals, plainGuards, ownGuards, countsSeconds, readsHeaders },
+    ...{ throttlers, rest, consts, globals, plainGuards, ownGuards, keptBy },
+    ...{ countsSeconds, readsHeaders },
     isGlobal: globals.size > 0,
   };
 }
@@ -211,9 +242,19 @@ export function isGuardOfApp(
   );
 }
 
+/** A const of the project, as `file#name`. */
+export const constKey = (declared: ts.VariableDeclaration): string =>
+  `${declared.getSourceFile().fileName}#${declared.name.getText()}`;
+
 /** Whether an object stands in the options of the module: those of decorators are others. */
-function isOfModule(ts: Ts, node: ts.Node, names: ReadonlyMap<string, string>): boolean {
+function isOfModule(
+  ts: Ts,
+  node: ts.Node,
+  names: ReadonlyMap<string, string>,
+  consts: ReadonlySet<string>,
+): boolean {
   for (let at = node.parent; at !== undefined; at = at.parent) {
+    if (ts.isVariableDeclaration(at) && consts.has(constKey(at))) return true;
     if (ts.isMethodDeclaration(at) && ts.isIdentifier(at.name)) {
       if (at.name.text === 'createThrottlerOptions') return true;
     }
@@ -225,23 +266,49 @@ function isOfModule(ts: Ts, node: ts.Node, names: ReadonlyMap<string, string>): 
   return false;
 }
 
+/** What holds for one throttler beside its figures, its own and that of the list it stands in. */
+function restOf(ts: Ts, throttler: ts.ObjectLiteralExpression): ThrottlerRest {
+  const around = throttler.parent.parent?.parent;
+  const places = [throttler, ...(around && ts.isObjectLiteralExpression(around) ? [around] : [])];
+  const given = (name: string) => places.map((place) => fieldOf(ts, place, name)).find(Boolean);
+  const agents = agentsOf(ts, given('ignoreUserAgents'));
+  const names = ['skipIf', 'getTracker', 'generateKey', ...(agents ? [] : ['ignoreUserAgents'])];
+  return { agents, fields: names.filter((name) => given(name) !== undefined) };
+}
+
+/** A guard where it is used: neither imported nor declared there. */
+export function mentionsGuard(
+  ts: Ts,
+  node: ts.Node,
+  guards: ReadonlySet<string>,
+): node is ts.Identifier {
+  if (!ts.isIdentifier(node) || !guards.has(node.text)) return false;
+  const { parent } = node;
+  const isNamed = ts.isImportSpecifier(parent) || ts.isExportSpecifier(parent);
+  return !isNamed && !ts.isClassDeclaration(parent) && !ts.isExpressionWithTypeArguments(parent);
+}
+
+/** Classes that extend the throttler's guard, or one another: those that are not missed, and the others. */
 function guardsOf(ts: Ts, sources: readonly ts.SourceFile[]): [Set<string>, Set<string>] {
   const [plain, own] = [new Set<string>(), new Set<string>()];
-  for (const source of sources) {
-    const names = throttlerNames(ts, source);
+  let known = -1;
+  const visitIn = (source: ts.SourceFile, names: ReadonlyMap<string, string>): void => {
     const visit = (node: ts.Node): void => {
       if (ts.isClassDeclaration(node) && node.name !== undefined) {
         const parent = node.heritageClauses?.flatMap(({ types }) => [...types])[0]?.expression;
-        const isGuard =
-          parent !== undefined &&
-          ts.isIdentifier(parent) &&
-          names.get(parent.text) === 'ThrottlerGuard';
+        const name = parent !== undefined && ts.isIdentifier(parent) ? parent.text : '';
         const isPlain = node.members.every((member) => isNeedless(ts, member, source));
-        if (isGuard) (isPlain ? plain : own).add(node.name.text);
+        if (own.has(name)) own.add(node.name.text);
+        else if (names.get(name) === 'ThrottlerGuard' || plain.has(name))
+          (isPlain ? plain : own).add(node.name.text);
       }
       ts.forEachChild(node, visit);
     };
     visit(source);
+  };
+  while (known < plain.size + own.size) {
+    known = plain.size + own.size;
+    for (const source of sources) visitIn(source, throttlerNames(ts, source));
   }
   return [plain, own];
 }
@@ -250,6 +317,8 @@ function isNeedless(ts: Ts, member: ts.ClassElement, source: ts.SourceFile): boo
   if (ts.isConstructorDeclaration(member)) return true;
   if (!ts.isMethodDeclaration(member) || !ts.isIdentifier(member.name)) return false;
   if (NEEDLESS.has(member.name.text)) return true;
+  // As the throttler's README has it for gateways.
+  if (member.name.text === 'handleRequest') return member.getText(source).includes('switchToWs');
   const body = member.body?.statements[0]?.getText(source).replace(/\/\/.*|\s/g, '') ?? '';
   const isSingle = member.body?.statements.length === 1;
   return member.name.text === 'getTracker' && isSingle && ADDRESS.test(body);
