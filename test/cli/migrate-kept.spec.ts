@@ -61,7 +61,7 @@ describe('weir migrate, of code that has no counterpart,', () => {
           limit: 2,
           getTracker: () => 'shared',
           generateKey: (context, tracker) => {
-            return md5(tracker);
+            return md5(\`\${tracker}\`);
           },
           ignoreUserAgents: AGENTS,
         },
@@ -74,7 +74,7 @@ describe('weir migrate, of code that has no counterpart,', () => {
     const text = written(dir, 'src/a.ts');
     for (const kept of [
       "        // weir: getTracker: () => 'shared'\n",
-      '        // weir: generateKey: (context, tracker) => {\n        //   return md5(tracker);\n        // }\n',
+      '        // weir: generateKey: (context, tracker) => {\n        //   return md5(`${tracker}`);\n        // }\n',
       '        // weir: ignoreUserAgents: AGENTS\n',
       '      // weir: errorMessage: (context, detail) => words(detail)\n',
       '      // weir: storage: new MyStorage()\n',
@@ -111,21 +111,31 @@ export class A {
   });
 
   it('says again in decorators which user agents are ignored, and tells of what else a throttler has', async () => {
-    const dir = project({
-      'src/app.ts': APP('[{ ttl: 1000, limit: 1, ignoreUserAgents: [/bot/i, /probe/g] }]'),
-      'src/a.ts': `
+    const decorated = `
 import { Throttle } from '@nestjs/throttler';
 export class A {
   @Throttle({ default: { limit: 3, ttl: 1000 } })
   one() {}
 }
-`,
+`;
+    const dir = project({
+      'src/app.ts': APP('[{ ttl: 1000, limit: 1, ignoreUserAgents: [/bot/i, /probe/g] }]'),
+      'src/a.ts': decorated,
     });
     expect((await migrate(dir, '--write')).code).toBe(0);
     const agent = "context.switchToHttp().getRequest().headers['user-agent'] ?? ''";
     const skipIf = `skipIf: (context) => /bot/i.test(${agent}) || /probe/g.test(${agent})`;
     expect(written(dir, 'src/app.ts')).toContain(skipIf);
     expect(written(dir, 'src/a.ts')).toContain(`rate: '3/s', ${skipIf} }, { instead: 'default' })`);
+    const another = project({
+      'one/app.ts': APP('[{ ttl: 1000, limit: 1, ignoreUserAgents: [/bot/] }]'),
+      'two/app.ts': APP('[{ ttl: 1000, limit: 1 }]'),
+      'two/a.ts': decorated,
+      'one/controllers/a.ts': decorated,
+    });
+    await migrate(another, '--write');
+    expect(written(another, 'one/controllers/a.ts')).toContain('/bot/');
+    expect(written(another, 'two/a.ts')).not.toContain('/bot/');
     const other = project({
       'src/app.ts': APP('[{ ttl: 1000, limit: 1, skipIf: isNight, ignoreUserAgents: [/bot/] }]'),
       'src/a.ts':

@@ -54,7 +54,7 @@ export class Figures {
       return [`rate: ${this.moved.quoted(rateText(count, ms))}`];
     if (ttl === undefined && ms === undefined) return undefined;
     const period = ms ?? this.periodText(ttl as ts.Expression);
-    return [`rate: ${this.numberText(limit as ts.Expression)}`, `period: ${period}`];
+    return [`rate: ${this.numberText(limit as ts.Expression, 'rate: ')}`, `period: ${period}`];
   }
 
   private periodText(ttl: ts.Expression): string {
@@ -64,18 +64,18 @@ export class Figures {
       this.moved.find(ttl, NO_NUMBER, UNKNOWN, 'period: ');
       return `(${this.moved.textOf(helped.argument)}) * ${helped.unitMs}`;
     }
-    const text = this.numberText(ttl);
+    const text = this.numberText(ttl, 'period: ');
     return project.countsSeconds ? `${text} * 1000` : text;
   }
 
   /** Settings are texts, which the throttler reckons with and this library refuses. */
-  private numberText(value: ts.Expression): string {
+  private numberText(value: ts.Expression, field: string): string {
     const { ts, names } = this.moved;
     const text = this.moved.textOf(value);
     const inner = unwrap(ts, value);
     const stated = ts.isIdentifier(inner) ? this.constOf(inner) : inner;
     if (stated !== undefined && figureOf(ts, stated, names) !== undefined) return text;
-    this.moved.find(value, NO_NUMBER, UNKNOWN, text);
+    this.moved.find(value, NO_NUMBER, UNKNOWN, field);
     return /^(Number|parseInt|parseFloat|Math\.\w+)\(.*\)$|^\+/s.test(text)
       ? text
       : `Number(${text})`;

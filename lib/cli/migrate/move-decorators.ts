@@ -2,7 +2,7 @@ import type ts from 'typescript';
 import { rateText, type Figures } from './figures.js';
 import { ADD_UP, OWN_GUARD, type MovedSource } from './moved-source.js';
 import { indentAt, indented } from './source-edits.js';
-import { figureOf, ttlOf, unwrap, type Ts } from './survey.js';
+import { figureOf, restFor, ttlOf, unwrap, type Ts } from './survey.js';
 
 /** The decorators of a class or of a method that concern limits. */
 interface Decorated {
@@ -138,7 +138,8 @@ export class DecoratorMove {
 
   /** A policy in a decorator takes nothing over from the one whose place it has. */
   private restOf(name: string, place: ts.Node): string[] {
-    const { agents, fields = [] } = this.moved.project.rest.get(name) ?? {};
+    const { project, source } = this.moved;
+    const { agents, fields = [] } = restFor(project, name, source.fileName) ?? {};
     if (fields.length > 0) {
       const text = `${name} has ${fields.join(' and ')}, which a policy in a decorator has to repeat`;
       this.moved.find(place, text, ADD_UP);

@@ -82,15 +82,18 @@ export function indentOf(source: string): string {
 
 /** A text that began on a line with this indent, as it would stand without one. What is quoted over lines stays. */
 export function dedent(text: string, indent: string): string {
-  return /`[^`]*\n/.test(text) ? text : text.replaceAll(`\n${indent}`, '\n');
+  return isQuotedOverLines(text) ? text : text.replaceAll(`\n${indent}`, '\n');
 }
 
 /** Lines, and what stands in one of them over several, each with this indent. */
 export function indented(lines: readonly string[], indent: string): string[] {
   return lines.flatMap((line) =>
-    /`[^`]*\n/.test(line) ? [indent + line] : line.split('\n').map((one) => indent + one),
+    isQuotedOverLines(line) ? [indent + line] : line.split('\n').map((one) => indent + one),
   );
 }
+
+/** Spaces at the beginning of its lines may be part of a text. */
+const isQuotedOverLines = (text: string): boolean => text.replace(/`[^`\n]*`/g, '').includes('`');
 
 function skipSpaces(source: string, position: number): number {
   let at = position;

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type ts from 'typescript';
 import { PACKAGES, type ProjectFile } from './project.js';
 
@@ -17,8 +18,8 @@ export interface Survey {
   readonly ownGuards: ReadonlySet<string>;
   /** A guard of these that the application mounts: it needs the throttler's module, and that its decorators. */
   readonly keptBy: string | undefined;
-  /** Beside the figures, by the name of the throttler: what a `@Throttle` goes on with. */
-  readonly rest: ReadonlyMap<string, ThrottlerRest>;
+  /** Beside the figures of each throttler: what a `@Throttle` goes on with. */
+  readonly rest: readonly ThrottlerRest[];
   /** Consts with options that are given to the module and to nothing else, as `file#name`. */
   readonly consts: ReadonlySet<string>;
   /** Before version 5 a `ttl` was in seconds. */
@@ -28,6 +29,8 @@ export interface Survey {
 }
 
 export interface ThrottlerRest {
+  readonly name: string;
+  readonly file: string;
   /** `skipIf` for the user agents that it ignores. */
   readonly agents: string | undefined;
   /** Other fields, which only a person can repeat. */
@@ -185,7 +188,7 @@ export function survey(
   const sources = files.map(({ file, text }) => parse(ts, file, text));
   const [plainGuards, ownGuards] = guardsOf(ts, sources);
   const throttlers = new Map<string, number | undefined>();
-  const rest = new Map<string, ThrottlerRest>();
+  const rest: ThrottlerRest[] = [];
   const globals = new Set<string>();
   let keptBy: string | undefined;
   for (const source of sources) {
@@ -204,8 +207,9 @@ export function survey(
           const name = fieldOf(ts, node, 'name');
           const isNamed = name !== undefined && ts.isStringLiteralLike(name);
           const ms = ts.isMethodDeclaration(ttl) ? undefined : ttlOf(ts, ttl, names, countsSeconds);
-          throttlers.set(isNamed ? name.text : 'default', ms);
-          rest.set(isNamed ? name.text : 'default', restOf(ts, node));
+          const own = isNamed ? name.text : 'default';
+          throttlers.set(own, ms);
+          rest.push({ name: own, file: source.fileName, ...restOf(ts, node) });
         }
       }
       if (mentionsGuard(ts, node, ownGuards) && !SPEC.test(source.fileName)) keptBy ??= node.text;
@@ -267,13 +271,26 @@ function isOfModule(
 }
 
 /** What holds for one throttler beside its figures, its own and that of the list it stands in. */
-function restOf(ts: Ts, throttler: ts.ObjectLiteralExpression): ThrottlerRest {
+function restOf(
+  ts: Ts,
+  throttler: ts.ObjectLiteralExpression,
+): Pick<ThrottlerRest, 'agents' | 'fields'> {
   const around = throttler.parent.parent?.parent;
   const places = [throttler, ...(around && ts.isObjectLiteralExpression(around) ? [around] : [])];
   const given = (name: string) => places.map((place) => fieldOf(ts, place, name)).find(Boolean);
   const agents = agentsOf(ts, given('ignoreUserAgents'));
   const names = ['skipIf', 'getTracker', 'generateKey', ...(agents ? [] : ['ignoreUserAgents'])];
   return { agents, fields: names.filter((name) => given(name) !== undefined) };
+}
+
+/** Of several applications with a throttler of that name, the one in the nearest folder. */
+export function restFor({ rest }: Survey, name: string, file: string): ThrottlerRest | undefined {
+  const shared = (other: string): number => {
+    const folders = posix.dirname(file).split('/');
+    const differs = folders.findIndex((folder, at) => folder !== other.split('/')[at]);
+    return differs === -1 ? folders.length : differs;
+  };
+  return rest.filter((one) => one.name === name).sort((a, b) => shared(b.file) - shared(a.file))[0];
 }
 
 /** A guard where it is used: neither imported nor declared there. */
