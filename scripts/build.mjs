@@ -151,7 +151,11 @@ async function writeTypes() {
   const bundle = await rollup({
     input: inModules(FILES, '.d.ts'),
     external: isPackage,
-    plugins: [dts(), { name: 'import-nest', renderChunk: importNest }],
+    plugins: [
+      dts(),
+      { name: 'import-nest', renderChunk: importNest },
+      { name: 'half-indents', renderChunk: halfIndents },
+    ],
     // Types that exported members name and no entry exports; the types are right all the same.
     onwarn: ({ message }) => console.warn(message),
   });
@@ -176,6 +180,11 @@ function importNest(types) {
   // Imports for their effects are left over from the bundling: types have none.
   const named = types.replace(/^import '[^']*';\n/gm, '');
   return named.replace(imports, "import type $1 from '$2' with { 'resolution-mode': 'import' };");
+}
+
+/** The compiler indents by four spaces, which are a sixteenth of the types. */
+function halfIndents(types) {
+  return types.replace(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2));
 }
 
 function inModules(entries, ext) {

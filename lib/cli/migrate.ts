@@ -80,7 +80,8 @@ function planFor(project: Project, isWritten: boolean): Plan {
     const moved = moveFile(ts, file, text, known);
     for (const name of moved.keeps) keeps.add(name);
     const told = isWritten ? moved.findingsAfter : moved.findings;
-    findings.push(...told.map((finding) => ({ ...finding, file })));
+    const inOrder = [...told].sort((a, b) => a.line - b.line);
+    findings.push(...inOrder.map((finding) => ({ ...finding, file })));
     if (moved.text !== text) changes.push({ file, before: text, after: moved.text });
   }
   for (const { file, text } of packages) {

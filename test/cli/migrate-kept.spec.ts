@@ -150,6 +150,17 @@ export class A {
     );
   });
 
+  it('does not say of a decorator that it has left that it holds now', async () => {
+    const { out } = await migrate(
+      project({
+        'src/a.ts':
+          "import { Throttle } from '@nestjs/throttler';\n@Throttle(FIGURES)\nexport class A {}\n",
+      }),
+    );
+    expect(out).toContain('src/a.ts:2  the figures are not written out here');
+    expect(out).not.toContain('now it holds');
+  });
+
   it('makes a rejection of a message that says nothing else than a decision can', async () => {
     const options = (message: string) =>
       `{ errorMessage: ${message}, throttlers: [{ ttl: 1000, limit: 2 }] }`;

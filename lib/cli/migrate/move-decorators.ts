@@ -48,16 +48,17 @@ export class DecoratorMove {
       const covered = [...(own.throttled?.keys() ?? [])];
       this.writeLimits(method, outer, new Map(), isGuarded, covered);
       const isEffective = isGuarded || method.guards !== undefined;
-      if (method.throttle !== undefined && !isEffective) this.tellUnguarded(method.throttle);
+      if (!isEffective) this.tellUnguarded(method);
     }
     const hasGuard = isGuarded || ofMethods.some(({ guards }) => guards !== undefined);
-    if (own.throttle !== undefined && !hasGuard) this.tellUnguarded(own.throttle);
+    if (!hasGuard) this.tellUnguarded(own);
   }
 
-  private tellUnguarded(decorator: ts.Decorator): void {
+  private tellUnguarded({ throttle, throttled }: Decorated): void {
+    if (throttle === undefined || throttled === undefined) return;
     const text =
       'no guard of the throttler was found for it: now it holds, for @RateLimit brings its own';
-    this.moved.find(decorator, text, ADD_UP);
+    this.moved.find(throttle, text, ADD_UP);
   }
 
   private tellGuard(node: ts.ClassDeclaration, parent: ts.Expression): void {
