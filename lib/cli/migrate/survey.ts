@@ -334,7 +334,7 @@ function isNeedless(ts: Ts, member: ts.ClassElement, source: ts.SourceFile): boo
   if (ts.isConstructorDeclaration(member)) return true;
   if (!ts.isMethodDeclaration(member) || !ts.isIdentifier(member.name)) return false;
   if (NEEDLESS.has(member.name.text)) return true;
-  // As the throttler's README has it for gateways.
+  // As the throttler advises for gateways.
   if (member.name.text === 'handleRequest') return member.getText(source).includes('switchToWs');
   const body = member.body?.statements[0]?.getText(source).replace(/\/\/.*|\s/g, '') ?? '';
   const isSingle = member.body?.statements.length === 1;
