@@ -317,7 +317,7 @@ function withDefaults(at: string, input: PolicyFields): PolicyOptions {
 function rejectLostPeriod(at: string, input: PolicyFields): void {
   const isLost = 'period' in input && input.period === undefined;
   if (!isLost || typeof input.rate !== 'number') return;
-  const expected = 'a duration, or no such field for one second';
+  const expected = 'a duration, not undefined; without the field it is one second';
   throw new InvalidArgumentError(`${at}.period`, undefined, expected);
 }
 

@@ -334,7 +334,7 @@ describe('a policy', () => {
   it('does not take a period that came out as undefined for one second', () => {
     const period = process.env.A_PERIOD_THAT_NOBODY_SET as undefined;
     expect(() => new Bench({ rate: 100, period })).toThrow(
-      'period: expected a duration, or no such field for one second, got undefined',
+      'period: expected a duration, not undefined; without the field it is one second',
     );
   });
 
