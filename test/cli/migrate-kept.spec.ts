@@ -267,16 +267,26 @@ export class Gateway {}
     expect(text).toContain("@RateLimit('default')\nexport class Gateway");
   });
 
-  it('removes imports that only what was moved had a use for', async () => {
+  it('removes imports that only what was moved had a use for, and no others', async () => {
     const text = await moved(
       APP(
-        '[{ ttl: TTL, limit: LIMIT }]',
-        "import type { A, B } from './types';\nimport assert = require('assert');\nimport unused from 'unused';\n",
+        '[{ ttl: 1000, limit: 1, blockDuration: long ? BLOCK : days(1) + hours(1) }]',
+        `import type { A } from './types';
+import { BLOCK, long } from './figures';
+import days from './days';
+import hours = require('hours');
+import unused from 'unused';
+export type B = A | typeof long;`,
       ).replace('APP_GUARD } from', 'APP_FILTER, APP_GUARD } from'),
     );
-    expect(text).toContain("import { APP_FILTER } from '@nestjs/core';");
-    expect(text).toContain("import type { A, B } from './types';");
-    expect(text).toContain("import unused from 'unused';");
+    expect(text).toContain(`
+import { Module } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { RateLimitModule } from 'nestjs-weir';
+import type { A } from './types';
+import { long } from './figures';
+import unused from 'unused';
+export type B`);
   });
 });
 
