@@ -183,7 +183,7 @@ const checked = remembered((input: PolicyFields, name: string): CheckedPolicy =>
       throw new InvalidArgumentError(
         `${at}.cost`,
         options.cost,
-        `at most ${limit.capacity}, which is all that the limit ever holds; raise its burst`,
+        `at most ${limit.capacity}, all that the limit ever holds (raise its burst)`,
       );
     }
   }

@@ -180,7 +180,9 @@ describe('what a file would change', () => {
   it('is nothing if it could not be set', async () => {
     const { code, out, err } = await weir('config', 'diff', fileOf('policies: { a: { cost: 9 } }'));
     expect([code, out]).toEqual([1, '']);
-    expect(err).toContain('policies.a.cost: expected at most 5, got 9');
+    expect(err).toContain(
+      'policies.a.cost: expected at most 5, all that the limit ever holds (raise its burst), got 9',
+    );
   });
 });
 

@@ -49,7 +49,9 @@ it('changes nothing if the document would be wrong, or another one holds', async
   await weir('config', 'set', '--new', 'policies.api.rate', '5');
   const wrong = await weir('config', 'set', 'policies.api.cost', '9');
   expect(wrong.code).toBe(1);
-  expect(wrong.err).toContain('policies.api.cost: expected at most 5, got 9');
+  expect(wrong.err).toContain(
+    'policies.api.cost: expected at most 5, all that the limit ever holds (raise its burst), got 9',
+  );
   const misspelt = await weir('config', 'set', 'policies.api.rat', '9');
   expect(misspelt.err).toContain("policies.api.rat: no such field; did you mean 'rate'?");
   const late = await weir('config', 'set', 'policies.api.rate', '7', '--expected', '9');

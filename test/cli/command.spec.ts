@@ -50,7 +50,7 @@ const FAULTS: Record<string, string[]> = {
     `policies.api.period: expected ${A_DURATION}, got "5 parsecs"`,
     'policies.api.cost: expected a whole number from 1 to 1000000000000, got 0.5',
     'policies.search.mode: expected no mode without algorithm: \'leaky-bucket\', got "shaper"',
-    'policies.search.cost: expected at most 10, got 20',
+    'policies.search.cost: expected at most 10, all that the limit ever holds (raise its burst), got 20',
   ],
   'too-much.json': [
     'apps: expected guarantees of no more than 9000 in all (capacity 10000 less 0.1 of it), got 10000',
@@ -59,7 +59,7 @@ const FAULTS: Record<string, string[]> = {
     'apps.reports.priority: expected 0, 1, 2 or 3, got 7',
     'apps.checkout.burst: expected at least the guarantee of 4000, got 400',
     'profile: expected one of normal, promo, got "promi"; did you mean \'promo\'?',
-    'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
+    'profiles.promo: in force, policies.api.cost: expected at most 5, all that the limit ever holds (raise its burst), got 9',
   ],
   'names.json': [
     'policies.__proto__: no field may be called so; expected another name',

@@ -165,7 +165,7 @@ describe('a document that is wrong', () => {
         'policies.p.mode: expected no mode without algorithm: \'leaky-bucket\', got "shaper"',
         'policies.p.maxDelay: expected mode: \'shaper\' beside it, got "1s"',
         "policies.p.subWindows: expected algorithm: 'sliding-window' beside it, got 3",
-        'policies.p.cost: expected at most 5, got 9',
+        'policies.p.cost: expected at most 5, all that the limit ever holds (raise its burst), got 9',
       ],
     ],
     [
@@ -230,7 +230,7 @@ describe('a document that is wrong', () => {
       },
       [
         'profiles.sale.profile: no such field; there are cluster, apps, policies, degradation, protection, overload and alerts',
-        'profiles.promo: in force, policies.api.cost: expected at most 5, got 9',
+        'profiles.promo: in force, policies.api.cost: expected at most 5, all that the limit ever holds (raise its burst), got 9',
       ],
     ],
     [

@@ -1,6 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { Args, GqlExecutionContext, Mutation, Resolver } from '@nestjs/graphql';
-import { type GraphQLResolveInfo, type SelectionSetNode } from 'graphql';
+import { Kind, type GraphQLResolveInfo, type SelectionSetNode } from 'graphql';
 import { RateLimit } from 'nestjs-weir';
 
 export function callsOfField(context: ExecutionContext): number {
@@ -8,8 +8,8 @@ export function callsOfField(context: ExecutionContext): number {
   const [calls, followed] = [new Set<string>(), new Set<string>()];
   const count = ({ selections }: SelectionSetNode): void => {
     for (const one of selections) {
-      if (one.kind === 'InlineFragment') count(one.selectionSet);
-      else if (one.kind === 'Field') {
+      if (one.kind === Kind.INLINE_FRAGMENT) count(one.selectionSet);
+      else if (one.kind === Kind.FIELD) {
         if (one.name.value === info.fieldName) calls.add(one.alias?.value ?? one.name.value);
       } else if (!followed.has(one.name.value)) {
         followed.add(one.name.value);
