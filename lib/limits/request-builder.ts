@@ -243,9 +243,10 @@ export class RequestBuilder {
       : this.checked(name, value, plan);
   }
 
-  /** A name that is no tier means the policy's own figures, and may be a slip. */
+  /** A name that is no tier means the policy's own figures, and may be a slip, unless it says so. */
   private checkTier({ name, tiers }: AppliedPolicy, tier: string): void {
-    if (!tiers.has(tier) && tier !== 'default') this.faults.unknownTier(name, tier, tiers);
+    const isUsual = tier === 'default' || tier === 'normal';
+    if (!isUsual && !tiers.has(tier)) this.faults.unknownTier(name, tier, tiers);
   }
 
   /** Figures that can be a limit of the policy; undefined, and counted, if they cannot. */

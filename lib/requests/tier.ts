@@ -1,8 +1,6 @@
-import { type TransportName } from './request-counts.js';
-
 /** A request as the tier's resolver sees it: raw, and the same on all transports. */
 export interface TierQuestion {
-  readonly transport: TransportName;
+  readonly transport: 'http' | 'grpc' | 'rpc' | 'ws' | 'graphql';
   /** The HTTP verb, the gRPC method, the pattern of a message or event. */
   readonly method: string;
   /** Of HTTP the path without its query, of gRPC the path of the call; of others the pattern. */

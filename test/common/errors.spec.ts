@@ -142,7 +142,6 @@ describe('a value in a message', () => {
     ['', '""'],
     ['a"b', '"a\\"b"'],
     [null, 'null'],
-    [undefined, 'undefined'],
     [NaN, 'NaN'],
     [new Date(NaN), 'Invalid Date'],
     [10n, '10'],
@@ -156,6 +155,10 @@ describe('a value in a message', () => {
     [{ toJSON: () => undefined }, '[object Object]'],
   ])('%p is told as %s', (value: unknown, told) => {
     expect(new InvalidArgumentError('f', value, 'x').message).toBe(`f: expected x, got ${told}`);
+  });
+
+  it('that is missing is not told', () => {
+    expect(new InvalidArgumentError('f', undefined, 'x').message).toBe('f: expected x');
   });
 
   it('is cut short if it is long', () => {

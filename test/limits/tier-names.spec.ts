@@ -48,7 +48,7 @@ describe('the name of a tier', () => {
   it('that no tier has is told, once for each policy and name, and of a policy no more than three', async () => {
     const tier = () => name;
     await start({ policies: { orders: { ...TIERS, tier }, chosen: TIERS } });
-    for (const one of ['premium', 'premium', undefined, 'default', 'pro'])
+    for (const one of ['premium', 'premium', undefined, 'default', 'normal', 'pro'])
       await ask('/orders', one);
     expect(warnings.texts).toEqual([unknown('orders', 'premium')]);
     await ask('/chosen', 'premium');

@@ -124,10 +124,12 @@ describe('the quick start', () => {
     expect(wrong.output).toBe('PORT must be a number from 0 to 65535, and is "http".\n');
   });
 
-  it('ends when it is asked to, and wrote nothing but its welcome', async () => {
+  it('ends when it is asked to, and wrote nothing but its welcome and what an unknown tier means', async () => {
     app.kill('SIGTERM');
     await exited(app);
     expect(app.signalCode).toBe('SIGTERM');
-    expect(written.trim().split('\n')).toHaveLength(13);
+    const lines = written.trim().split('\n');
+    expect(lines.slice(13).join('')).toContain('tier "emperor" is none of its tiers (normal, vip)');
+    expect(lines).toHaveLength(15);
   });
 });

@@ -32,7 +32,7 @@ class Stand {
   /** Asks under a number, and notes the number that the reply has. */
   ask(number: number): void {
     const commands = this.client as unknown as Record<string, (...args: unknown[]) => Promise<[]>>;
-    commands.weirForgetBucket!('key', number).then(
+    commands.weirForgetBucket!('key', 'reset', '', 1000, number).then(
       (reply) => this.heard.push(`${number} got ${String(reply.at(-1))}`),
       () => this.heard.push(`${number} lost`),
     );
