@@ -4,6 +4,7 @@ import { dateOption, readArguments, wholeOption } from './arguments.js';
 import { patchAt, pathOf, readDocument } from './documents.js';
 import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
 import { mustBeMeant } from './meant.js';
+import { prefixOf } from './store-options.js';
 
 export const configSet: Command = {
   name: 'config set',
@@ -31,7 +32,8 @@ export const configSet: Command = {
     const effectiveAt = dateOption('--at', values.at);
     const allowEmpty = values['allow-empty'];
     return changeFleet(values, output, (config, said, stored) => {
-      mustBeMeant(patch, stored, effectiveAt, { isNew: values.new, isBase: values.base });
+      const { new: isNew, base: isBase } = values;
+      mustBeMeant(patch, stored, effectiveAt, { isNew, isBase, prefix: prefixOf(values) });
       return config.update(patch, { ...said, effectiveAt, allowEmpty });
     });
   },

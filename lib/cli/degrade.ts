@@ -13,6 +13,7 @@ import {
   type WriteValues,
 } from './fleet-change.js';
 import { mustBeMeant } from './meant.js';
+import { prefixOf } from './store-options.js';
 import { documentIn } from './stored-config.js';
 
 const OPTIONS = {
@@ -91,7 +92,9 @@ function change(resource: string, mode: Mode, values: Values, output: Output): P
   const make: Make = async (config, said, stored) => {
     if (!values.new) await mustBeKnown(resource, stored, config);
     const patch = patchFor(resource, mode);
-    mustBeMeant(patch, stored, undefined, { isNew: false, isBase: false });
+    mustBeMeant(patch, stored, undefined, {
+      ...{ isNew: false, isBase: false, prefix: prefixOf(values) },
+    });
     const { by } = said;
     for (const { id } of releasesOf(resource, stored)) await config.cancel(id, { by });
     if (until === undefined) return config.update(patch, said);

@@ -117,7 +117,7 @@ async function ofKey(
   return withStore(values as StoreValues, async (store) => {
     const record = await readStored(store.config);
     const document = documentIn(record);
-    const policy = policyIn(document, name);
+    const policy = policyIn(document, name, store.prefix);
     const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts);
     const limits = limitsAsked(policy, values.limit ?? []);
     const { client } = store.connection;
@@ -141,10 +141,10 @@ async function ofKey(
 
 const TIMEOUT = '5s';
 
-function policyIn(document: ConfigDocument, name: string): CheckedPolicy {
+function policyIn(document: ConfigDocument, name: string, prefix: string): CheckedPolicy {
   const { policies } = limitsOf(document);
   const known = Object.keys(policies);
-  if (!Object.hasOwn(policies, name)) throw unknownPolicy(document, name, known);
+  if (!Object.hasOwn(policies, name)) throw unknownPolicy(document, name, known, prefix);
   const policy = checkPolicy(name, policies[name]!);
   if (policy.options.scope !== 'node') return policy;
   throw new CommandFailedError(
@@ -156,13 +156,17 @@ function unknownPolicy(
   { apps = {} }: ConfigDocument,
   name: string,
   known: readonly string[],
+  prefix: string,
 ): CommandFailedError {
   if (Object.hasOwn(apps, name)) {
     const words = `'${name}' is an app: a quota has no keys; weir status shows what it holds`;
     return new CommandFailedError(words);
   }
   const meant = nearest(name, known);
-  const list = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
+  const list =
+    known.length === 0
+      ? `there are none under --prefix ${prefix}`
+      : `there are ${known.join(', ')}`;
   const hint = meant === undefined ? list : `did you mean '${meant}'?`;
   return new CommandFailedError(`there is no policy '${name}'; ${hint}`);
 }

@@ -14,6 +14,8 @@ interface Meant {
   readonly isNew: boolean | undefined;
   /** Nor are fields that the profile in force hides. */
   readonly isBase: boolean | undefined;
+  /** Where it was looked for them. */
+  readonly prefix: string;
 }
 
 /**
@@ -24,12 +26,12 @@ export function mustBeMeant(
   patch: ConfigLayer,
   stored: ConfigRecord | undefined,
   effectiveAt: Date | undefined,
-  { isNew = false, isBase = false }: Meant,
+  { isNew = false, isBase = false, prefix }: Meant,
 ): void {
   // Misspelt fields are reported first.
   checkLayer(patch, { allowEmpty: true, name: 'patch' });
   const holding = stored === undefined ? NO_LAYERS : holdingAt(stored, effectiveAt?.getTime());
-  if (!isNew) mustBeThere(patch, joined(holding));
+  if (!isNew) mustBeThere(patch, joined(holding), prefix);
   if (!isBase) mustBeSeen(patch, holding);
 }
 
@@ -42,24 +44,26 @@ function holdingAt(stored: ConfigRecord, atMs = 0): ConfigLayers {
   return all.at(-1)?.layers ?? stored;
 }
 
-function mustBeThere(patch: ConfigLayer, document: object): void {
+function mustBeThere(patch: ConfigLayer, document: object, prefix: string): void {
   const known = namesAt(document, ['policies']);
   const profiles = namesAt(patch, ['profiles']).map((profile) => ['profiles', profile, 'policies']);
   for (const path of [['policies'], ...profiles]) {
     const there = [...known, ...namesAt(document, path)];
     const added = namesAt(patch, path).filter((name) => atPath(patch, [...path, name]) !== null);
     const strange = added.find((name) => !there.includes(name));
-    if (strange !== undefined) throw noPolicy(strange, there);
+    if (strange !== undefined) throw noPolicy(strange, there, prefix);
   }
 }
 
 const namesAt = (document: object, path: readonly string[]): string[] =>
   Object.keys(fieldsOf(atPath(document, path)));
 
-function noPolicy(name: string, known: readonly string[]): CommandFailedError {
+function noPolicy(name: string, known: readonly string[], prefix: string): CommandFailedError {
   const meant = nearest(name, known);
   const list =
-    known.length === 0 ? 'there are none yet' : `there are ${[...new Set(known)].join(', ')}`;
+    known.length === 0
+      ? `there are none yet under --prefix ${prefix}`
+      : `there are ${[...new Set(known)].join(', ')}`;
   const hint = meant === undefined ? list : `did you mean '${meant}'?`;
   return new CommandFailedError(
     `there is no policy '${name}'; ${hint}\nnothing was written; add --new if it is to be a new one`,

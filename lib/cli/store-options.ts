@@ -38,6 +38,9 @@ export interface OpenStore {
   readonly clock: SystemClock;
 }
 
+export const prefixOf = ({ prefix }: StoreValues): string =>
+  prefix ?? new RedisStoreOptions().prefix;
+
 const TIMEOUT_MS = 5000;
 /** Whoever waits at a terminal learns soon that nobody is there; a Redis that is there may take its time. */
 const CONNECT_TIMEOUT_MS = 2000;
@@ -48,7 +51,7 @@ export async function withStore<T>(
   work: (store: OpenStore) => Promise<T>,
 ): Promise<T> {
   const url = values.url ?? process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
-  const prefix = values.prefix ?? new RedisStoreOptions().prefix;
+  const prefix = prefixOf(values);
   mustBeAddress(url);
   const connection = connect(url, values['redis-cluster'] ?? false);
   const clock = new SystemClock();

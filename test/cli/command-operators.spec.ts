@@ -165,6 +165,11 @@ describe('operators', () => {
 
   it.each([
     [['key', 'get', 'apo', 'x'], 1, "there is no policy 'apo'; did you mean 'api'?"],
+    [
+      ['key', 'get', 'api', 'x', '--prefix', 'shop'],
+      1,
+      "no policy 'api'; there are none under --prefix shop",
+    ],
     [['key', 'get', 'here', 'x'], 1, "is of scope 'node'"],
     [['key', 'get', 'pair', 'x'], 2, "The key of policy 'pair' is 2 words; got 1."],
     [['key', 'get', 'api'], 2, 'POLICY or KEY is missing.'],

@@ -102,6 +102,14 @@ describe('a policy that is not there yet', () => {
     expect((await weir('config', 'set', path, '10')).code).toBe(0);
   });
 
+  it('is told where it was looked for', async () => {
+    const { code, err } = await weir(
+      ...['config', 'set', 'policies.api.rate', '9', '--prefix', 'shop'],
+    );
+    expect(code).toBe(1);
+    expect(err).toContain("there is no policy 'api'; there are none yet under --prefix shop");
+  });
+
   it('may be there by then', async () => {
     const at = ['--at', LATER];
     expect((await weir('config', 'set', 'policies.more.rate', '9', '--new', ...at)).code).toBe(0);

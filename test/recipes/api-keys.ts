@@ -48,6 +48,7 @@ export class ApiKeyGuard implements CanActivate {
 @Controller()
 class ReportsController {
   @Get('reports')
+  @RateLimit('address') // before all guards
   @RateLimit('plan') // above the guard, which runs first
   @UseGuards(ApiKeyGuard)
   reports() {
@@ -59,6 +60,8 @@ class ReportsController {
   imports: [
     RateLimitModule.forRoot({
       policies: {
+        // Keys that nobody has: each would ask the database, without a limit.
+        address: { rate: '60/min', key: 'ip', early: true },
         plan: {
           rate: '1/min', // of a customer whose plan says nothing
           key: 'user', // customer.id, not the secret

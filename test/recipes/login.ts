@@ -6,6 +6,12 @@ interface Credentials {
   readonly password: string;
 }
 
+/** As the table of users compares names: else each spelling of a name has guesses of its own. */
+const nameIn = (body?: Partial<Credentials>): string =>
+  String(body?.name ?? '')
+    .trim()
+    .toLowerCase();
+
 @Controller()
 class LoginController {
   constructor(private readonly limiter: RateLimiter) {}
@@ -14,8 +20,9 @@ class LoginController {
   @HttpCode(200)
   @RateLimit('login-address')
   @RateLimit('login-name')
-  async login(@Body() { name, password }: Credentials) {
-    if (password !== 'right') throw new UnauthorizedException(); // your check
+  async login(@Body() credentials: Credentials) {
+    if (credentials.password !== 'right') throw new UnauthorizedException(); // your check
+    const name = nameIn(credentials);
     // Whoever knows the password has not been guessing.
     await this.limiter.reset({ policy: 'login-name', key: name });
     return { welcome: name };
@@ -29,7 +36,12 @@ class LoginController {
         // One address that tries many names.
         'login-address': { algorithm: 'sliding-window', rate: '20/h', key: 'ip' },
         // Many addresses that try one name. Requests without a name share one bucket.
-        'login-name': { algorithm: 'sliding-window', rate: '5/15m', key: { param: 'body.name' } },
+        'login-name': {
+          algorithm: 'sliding-window',
+          rate: '5/15m',
+          key: (context) =>
+            nameIn(context.switchToHttp().getRequest<{ body?: Credentials }>().body),
+        },
       },
     }),
   ],

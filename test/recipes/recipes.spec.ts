@@ -91,6 +91,8 @@ describe('login, by address and by name', () => {
     expect(await tries('ben', ['a', 'b', 'c', 'd', 'e', 'right'])).toEqual([
       ...[401, 401, 401, 401, 401, 429],
     ]);
+    // Another spelling is the same name.
+    expect(await tries(' BEN', ['right'])).toEqual([429]);
     // Twelve were allowed of this address, and eight are left for all other names.
     const names = Array.from({ length: 10 }, (_, i) => `name-${i}`);
     const seen: number[] = [];
@@ -121,6 +123,12 @@ describe('authentication', () => {
     expect(await statuses(ApiKeysModule, [...asked, [path, bolt]] as never)).toEqual([
       ...[401, 200, 200, 200, 429, 200, 429],
     ]);
+  });
+
+  it('by API keys ends guesses at keys, before the database is asked', async () => {
+    const guesses = Array.from({ length: 100 }, (_, i) => ['/reports', { 'x-api-key': `${i}` }]);
+    const seen = await statuses(ApiKeysModule, guesses as never);
+    expect([seen[0], seen.at(-1)]).toEqual([401, 429]);
   });
 
   it('of tenants keeps one user from using up what all have', async () => {
