@@ -349,6 +349,7 @@ interface LimitedRow {
   readonly policy: string;
   readonly why: string;
   readonly perMinute: number;
+  readonly denied: string;
 }
 
 export const limitOf = (policies: readonly ShownPolicy[], name: string): string => {
@@ -367,11 +368,14 @@ function limitedRows({ state, policies }: PageFrame): LimitedRow[] {
         : quota!.overloaded
           ? 'the cluster is full'
           : 'over its guarantee, nothing left to lend';
-      return { key: shown(app), isKey: false, policy: 'app quota', why, perMinute: denied * 60 };
+      // A burst may be seconds old: what it would come to in a minute was never denied.
+      const figures = { perMinute: denied * 60, denied: `${count(denied)}/s` };
+      return { key: shown(app), isKey: false, policy: 'app quota', why, ...figures };
     });
   const keys = deniedKeys.map(({ policy, key, denied }): LimitedRow => {
     const why = `more than ${limitOf(policies, policy)} by this key`;
-    return { key: shown(key), isKey: true, policy: shown(policy), why, perMinute: denied };
+    const figures = { perMinute: denied, denied: count(denied) };
+    return { key: shown(key), isKey: true, policy: shown(policy), why, ...figures };
   });
   return [...apps, ...keys].sort((one, other) => other.perMinute - one.perMinute).slice(0, 8);
 }
@@ -380,20 +384,24 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
   const rows = limitedRows(frame);
   const most = Math.max(1, ...rows.map(({ perMinute }) => perMinute));
   return (
-    <Card id="keys" title="Who is limited" note="denied in about the last minute; keys as hashes">
+    <Card
+      id="keys"
+      title="Who is limited"
+      note="apps by the second, keys (as hashes) in about the last minute"
+    >
       {rows.length === 0 ? (
         <Empty title="Nobody is turned away.">
-          When somebody is, the busiest ten are listed here, with the reason.
+          When somebody is, the busiest are listed here, with the reason.
         </Empty>
       ) : (
         <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
-          {rows.map(({ key, isKey, policy, why, perMinute }) => (
+          {rows.map(({ key, isKey, policy, why, perMinute, denied }) => (
             <tr key={`${policy} ${key}`}>
               <td>{isKey ? <code>{key.slice(0, 24)}</code> : <b>{key}</b>}</td>
               <td>{policy}</td>
               <td class="why">{why}</td>
               <td class="n heat">
-                {count(perMinute)}
+                {denied}
                 <i style={{ width: `${100 * Math.sqrt(perMinute / most)}%` }} />
               </td>
             </tr>
