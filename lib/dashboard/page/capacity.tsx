@@ -134,7 +134,7 @@ export function CapacityView({ frame }: { readonly frame: PageFrame }) {
       >
         <Heat hours={hours} />
       </Card>
-      <Card id="use" title="How full it gets" note="7 days; tokens or requests per second">
+      <Card id="fullness" title="How full it gets" note="7 days; tokens or requests per second">
         <ReportTable />
       </Card>
     </>
