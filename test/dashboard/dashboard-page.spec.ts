@@ -312,7 +312,7 @@ describe('the page, in a browser', () => {
     await page.keyboard.press('p');
     await heading(page, 'Policies').waitFor();
     await page.keyboard.press('/');
-    await page.waitForFunction("document.activeElement?.id === 'filter'");
+    await until(() => inPage(page, "document.activeElement?.id === 'filter'"));
     await page.keyboard.type('sea');
     await page.getByText('1 of 2').waitFor();
     expect(page.url()).toMatch(/#policies\?q=sea$/);
@@ -326,12 +326,12 @@ describe('the page, in a browser', () => {
     await keepScreenshot(page, 'sheet');
     await page.keyboard.press('Escape');
     await sheet.waitFor({ state: 'detached' });
-    await page.waitForFunction("document.activeElement?.textContent === 'search'");
+    await until(() => inPage(page, "document.activeElement?.textContent === 'search'"));
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('3');
-    await page.waitForFunction("location.hash.includes('h=hours')");
+    await until(() => inPage(page, "location.hash.includes('h=hours')"));
   });
 
   it('moves nothing for whoever does not want that', async () => {
