@@ -57,11 +57,12 @@ describe('the shared cache in Redis', () => {
   let server: RedisProcess;
   const nodes: Node[] = [];
 
-  const node = (url = server.url): Promise<Node> => {
+  const start = (url = server.url): Node => {
     const made = new Node(url);
     nodes.push(made);
-    return made.ready();
+    return made;
   };
+  const node = (url?: string): Promise<Node> => start(url).ready();
 
   beforeAll(async () => {
     server = await startRedis();
@@ -90,6 +91,23 @@ describe('the shared cache in Redis', () => {
       expect(ttlMs).toBeGreaterThan(0);
       expect(ttlMs).toBeLessThanOrEqual(30_000);
     });
+  });
+
+  it('waits for its first connection, to read and to write, as it has nothing else to answer with', async () => {
+    const [a, b] = [bound(start()), bound(start())];
+    expect(a.client.status).toBe('connecting');
+    await a.stored('k');
+    expect(await b.read('k')).toEqual(BODY);
+    expect([a.shared.stats().dropped, b.core.caches.stats().shared?.failed]).toEqual([0, 0]);
+  });
+
+  it('does not wait where nobody listens', async () => {
+    await server.kill();
+    const { core, shared, read } = bound(start());
+    expect(core.caches.store(LEVELS, 'k', BODY)).toBe(true);
+    expect(await read('k')).toBeUndefined();
+    await until(() => shared.stats().failedWrites === 1, { what: 'the end of the write' });
+    expect(core.caches.stats().shared?.failed).toBe(1);
   });
 
   it('takes a value of 1 MiB and not one byte more (V-E22)', async () => {

@@ -37,6 +37,8 @@ export class RedisSharedCache implements SharedCache {
   private readonly wire: Wire;
   private readonly maxWrites: number;
   private writing = 0;
+  /** Until the client is connected for the first time, or has failed to be. */
+  private opening: Promise<unknown> | undefined;
   private readonly stopWatch: Cancel | undefined;
   private readonly counts = {
     ...{ hits: 0, misses: 0, unreadable: 0 },
@@ -51,11 +53,11 @@ export class RedisSharedCache implements SharedCache {
     this.wire = wireOf(settings.client);
     if (settings.isOwned) this.stopWatch = watchSilence(settings.client, clock);
     this.maxWrites = settings.maxWrites ?? MOST_WRITES;
+    this.opening = firstConnection(settings.client)?.then(() => (this.opening = undefined));
   }
 
   async get(key: string, timeoutMs: number): Promise<Envelope | undefined> {
-    const { client } = this.settings;
-    if (client.status !== 'ready') throw new StoreUnavailableError('no connection');
+    if (this.isAway) throw new StoreUnavailableError('no connection');
     const text = await withTimeout(this.read(key), timeoutMs, this.clock);
     if (text === '') {
       this.counts.misses++;
@@ -71,15 +73,14 @@ export class RedisSharedCache implements SharedCache {
       this.counts.tooBig++;
       return false;
     }
-    const { client } = this.settings;
-    if (this.writing >= this.maxWrites || client.status !== 'ready') {
+    if (this.writing >= this.maxWrites || this.isAway) {
       this.counts.dropped++;
       return false;
     }
     this.writing++;
     const name = this.names.answer(key);
-    const written = client.set(name, markOf(name) + text, 'PX', Math.ceil(ttlMs));
-    return this.heed(written);
+    const write = () => this.settings.client.set(name, markOf(name) + text, 'PX', Math.ceil(ttlMs));
+    return this.heed(this.opening === undefined ? write() : this.opening.then(write));
   }
 
   stats(): SharedCacheStats {
@@ -89,6 +90,11 @@ export class RedisSharedCache implements SharedCache {
   close(): void {
     this.stopWatch?.();
     if (this.settings.isOwned) this.settings.client.disconnect();
+  }
+
+  /** Who is started into an outage has nothing else to answer with, so its first connection is waited for. */
+  private get isAway(): boolean {
+    return this.opening === undefined && this.settings.client.status !== 'ready';
   }
 
   private async heed(written: Promise<unknown>): Promise<boolean> {
@@ -116,6 +122,7 @@ export class RedisSharedCache implements SharedCache {
   private async read(key: string): Promise<string> {
     this.reading++;
     try {
+      await this.opening;
       const { client } = this.settings;
       const most = MARK_LENGTH + MOST_BYTES;
       const text: unknown = await client.getrange(this.names.answer(key), 0, most);
@@ -132,6 +139,13 @@ export class RedisSharedCache implements SharedCache {
 }
 
 const NO_ENVELOPE = 'null';
+
+function firstConnection(client: Redis | Cluster): Promise<unknown> | undefined {
+  if (client.status === 'ready') return undefined;
+  return new Promise((resolve) => {
+    for (const event of ['ready', 'close', 'end']) client.once(event, resolve);
+  });
+}
 
 function markOf(name: string): string {
   return digestOf(name).slice(0, MARK_LENGTH);
