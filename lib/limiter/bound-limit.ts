@@ -5,7 +5,7 @@ import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
-import { type KeyLeases, type LeasedKeys } from '../local/key-leases.js';
+import { type LeaseRegistry, type LimitLeases } from '../local/limit-leases.js';
 import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
@@ -97,7 +97,7 @@ export class BoundLimit implements SharedLimit {
   /** Values of the key that have another limit, for requests that name no tier. */
   private exceptions: ReadonlyMap<string, BoundLimit> | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
-  leases: LeasedKeys | undefined = undefined;
+  leases: LimitLeases | undefined = undefined;
   private readonly scope: PolicyOptions['scope'];
   private readonly sync: SyncMode;
   private readonly algorithm: Algorithm;
@@ -199,7 +199,7 @@ export class BoundLimit implements SharedLimit {
    * Takes the place of another limit on the same buckets, which may be the same figures with other
    * options. Used and owed tokens stay so; denials and leases under other figures end.
    */
-  takeOver(before: BoundLimit, keyLeases: KeyLeases | undefined, now: number): void {
+  takeOver(before: BoundLimit, leaseRegistry: LeaseRegistry | undefined, now: number): void {
     const { figures, table } = this;
     const isSame = figures === before.figures;
     this.successor = before.successor;
@@ -220,16 +220,16 @@ export class BoundLimit implements SharedLimit {
       this.leases = before.leases;
       this.leases?.serve(this);
     } else {
-      before.endLeases(keyLeases);
+      before.endLeases(leaseRegistry);
     }
   }
 
   /** The policy, the tier or its algorithm is gone, and with it the buckets of this process. */
-  retire(keyLeases: KeyLeases | undefined): void {
+  retire(leaseRegistry: LeaseRegistry | undefined): void {
     this.isRetired = true;
     this.freezeRevision();
     this.counters.overflowed += this.overflowed;
-    this.endLeases(keyLeases);
+    this.endLeases(leaseRegistry);
     for (const table of [this.table, this.fallback]) {
       if (table !== undefined) this.memory.drop(table);
     }
@@ -246,19 +246,19 @@ export class BoundLimit implements SharedLimit {
     return this.successor.latest;
   }
 
-  private endLeases(keyLeases: KeyLeases | undefined): void {
+  private endLeases(leaseRegistry: LeaseRegistry | undefined): void {
     const { leases, counters } = this;
     if (leases === undefined) return;
-    keyLeases?.retire(leases);
+    leaseRegistry?.retire(leases);
     counters.leased += leases.decided;
     counters.leaseCalls += leases.calls;
   }
 
   /** From now on keys in demand may be leased, if the policy and its algorithm have it so. */
-  leaseFrom(keyLeases: KeyLeases): void {
+  leaseFrom(leaseRegistry: LeaseRegistry): void {
     if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
     if (this.figures.algorithm !== AlgorithmCode.TokenBucket) return;
-    this.leases = keyLeases.open(this, this.sync);
+    this.leases = leaseRegistry.open(this, this.sync);
   }
 
   /** The cost of a request, which must be one that can ever be paid. */

@@ -1,5 +1,5 @@
 import { isSameLimit, type Limit } from '../algorithms/limit.js';
-import { type KeyLeases } from '../local/key-leases.js';
+import { type LeaseRegistry } from '../local/limit-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { BoundLimit, limitId, windowMsOf, type Load } from './bound-limit.js';
 import { type DeniedKeys } from './denied-keys.js';
@@ -32,7 +32,7 @@ export type OnIdleHot = (policy: string, limit: number, nodes: number) => void;
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
-  keyLeases: KeyLeases | undefined = undefined;
+  leaseRegistry: LeaseRegistry | undefined = undefined;
   /** Of this process; all its adaptive limits go by it. */
   readonly load: Load = { factor: 1 };
 
@@ -80,7 +80,7 @@ export class PolicyBinder {
     return new GivenLimits(
       policy,
       (tier, limit, old, now) => this.bindTier(policy, tier, limit, counters, old, now, true),
-      (limit) => limit.retire(this.keyLeases),
+      (limit) => limit.retire(this.leaseRegistry),
       this.room,
     );
   }
@@ -92,10 +92,10 @@ export class PolicyBinder {
     excess?: Excess,
   ): void {
     for (const [tier, limit] of policy.tiers) {
-      if (limit.latest() !== kept?.get(tier)) limit.retire(this.keyLeases);
+      if (limit.latest() !== kept?.get(tier)) limit.retire(this.leaseRegistry);
     }
     const past = policy.excess?.limit;
-    if (past !== undefined && past.latest() !== excess?.limit) past.retire(this.keyLeases);
+    if (past !== undefined && past.latest() !== excess?.limit) past.retire(this.leaseRegistry);
   }
 
   private excessOf(
@@ -132,8 +132,8 @@ export class PolicyBinder {
     const hot = isGiven ? undefined : this.gateOf(policy, figures, old);
     const around = { ...shared, overflowBuckets, tellsWindow: isGiven, hot, load: this.load };
     const bound = new BoundLimit(policy, tier, figures, table, around);
-    if (goesOn) bound.takeOver(old, this.keyLeases, now);
-    if (this.keyLeases !== undefined) bound.leaseFrom(this.keyLeases);
+    if (goesOn) bound.takeOver(old, this.leaseRegistry, now);
+    if (this.leaseRegistry !== undefined) bound.leaseFrom(this.leaseRegistry);
     return bound;
   }
 

@@ -3,7 +3,7 @@ import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type HotKey } from '../local/hot-values.js';
-import { type KeyLeases } from '../local/key-leases.js';
+import { type LeaseRegistry } from '../local/limit-leases.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
 import { type Decision } from './decision.js';
@@ -239,9 +239,9 @@ export class PolicyRegistry {
   }
 
   /** From now on hot keys may be leased, also those of policies that come later. */
-  leaseFrom(keyLeases: KeyLeases): void {
-    this.binder.keyLeases = keyLeases;
-    for (const limit of this.limits()) limit.leaseFrom(keyLeases);
+  leaseFrom(leaseRegistry: LeaseRegistry): void {
+    this.binder.leaseRegistry = leaseRegistry;
+    for (const limit of this.limits()) limit.leaseFrom(leaseRegistry);
   }
 
   /** Forgets denials and debts that are over, and figures that no request brings any more. */

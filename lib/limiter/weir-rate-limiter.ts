@@ -4,7 +4,7 @@ import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject, wholeAbove0 } from '../common/validate.js';
 import { MOST_NAMES, type HotKey } from '../local/hot-values.js';
-import { KeyLeases } from '../local/key-leases.js';
+import { LeaseRegistry } from '../local/limit-leases.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
 import { createQuota, createRemoteStore, StoreWatch } from './create-stores.js';
@@ -53,7 +53,7 @@ export class WeirRateLimiter extends RateLimiter {
   private readonly clock: Clock;
   private readonly memory: MemoryStore;
   private readonly remote: RedisStore | undefined;
-  private readonly keyLeases: KeyLeases | undefined;
+  private readonly leaseRegistry: LeaseRegistry | undefined;
   private readonly policies: PolicyRegistry;
   private readonly quotaRegistry: QuotaRegistry | undefined;
   private latestChange: CheckedChange | undefined = undefined;
@@ -96,8 +96,8 @@ export class WeirRateLimiter extends RateLimiter {
         onRevision: (revision) => this.seeRevision(revision),
       });
       this.remote = remote;
-      this.keyLeases = remote && new KeyLeases(remote, clock);
-      if (this.keyLeases !== undefined) this.policies.leaseFrom(this.keyLeases);
+      this.leaseRegistry = remote && new LeaseRegistry(remote, clock);
+      if (this.leaseRegistry !== undefined) this.policies.leaseFrom(this.leaseRegistry);
       this.quotaRegistry =
         quota && createQuota(quota, store, remote, nodeId, clock, this.events, watch);
     } catch (error) {
@@ -310,7 +310,7 @@ export class WeirRateLimiter extends RateLimiter {
     this.lines.close();
     this.closed = true;
     this.policies.close();
-    this.keyLeases?.close();
+    this.leaseRegistry?.close();
     const left = this.quotaRegistry?.leave();
     this.memory.close();
     await (this.remote === undefined ? left : this.remote.close(left));

@@ -3,7 +3,7 @@ import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 /*
  * The figures of both lease engines: that of the quota (app-tokens, stock-plan, lease-calls) and that
- * of hot keys (key-leases, lease-sizing). Their proofs differ, their proportions do not.
+ * of hot keys (limit-leases, lease-sizing). Their proofs differ, their proportions do not.
  */
 
 /** Stock is kept for a little more than the demand of the time that a call takes. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type Decision, type PolicyInput } from 'nestjs-weir';
-import { KeyLeases } from '../../lib/local/key-leases.js';
+import { LeaseRegistry } from '../../lib/local/limit-leases.js';
 import { PolicyRegistry, splitRequest } from '../../lib/limiter/policy-registry.js';
 import { TakeAll } from '../../lib/limiter/take-all.js';
 import { type Acquire } from '../../lib/limiter/rate-limiter.js';
@@ -19,7 +19,7 @@ class Node {
   readonly connection: LateConnection;
   readonly refunds: Refunds;
   private readonly lists: TakeAll;
-  private readonly keyLeases: KeyLeases;
+  private readonly leaseRegistry: LeaseRegistry;
 
   constructor(fleet: Fleet, policies: Record<string, PolicyInput>, nodes: number) {
     const { clock, store } = fleet;
@@ -29,8 +29,8 @@ class Node {
     const { deadlineMs } = fleet;
     this.connection = new LateConnection(store, clock, nodes, deadlineMs, replyTime, shardOf);
     this.policies = new PolicyRegistry(policies, memory, true, 1000, clock);
-    this.keyLeases = new KeyLeases(this.connection, clock);
-    this.policies.leaseFrom(this.keyLeases);
+    this.leaseRegistry = new LeaseRegistry(this.connection, clock);
+    this.policies.leaseFrom(this.leaseRegistry);
     const { connection } = this;
     this.refunds = new Refunds(undefined, connection, new WaitingLines(clock, true), clock);
     const noQuota = (): never => {

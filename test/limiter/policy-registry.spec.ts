@@ -4,7 +4,7 @@ import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
-import { KeyLeases } from '../../lib/local/key-leases.js';
+import { LeaseRegistry } from '../../lib/local/limit-leases.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -19,7 +19,7 @@ class Library {
   constructor(policies: Record<string, PolicyInput>) {
     this.policies = new PolicyRegistry(policies, this.memory, true, 100, this.clock);
     const store = { nodes: 1, submit: (call: StoreCall) => void this.calls.push(call) };
-    this.policies.leaseFrom(new KeyLeases(store, this.clock));
+    this.policies.leaseFrom(new LeaseRegistry(store, this.clock));
   }
 
   install(revision: number, policies: Record<string, PolicyInput>): ReadonlySet<string> {

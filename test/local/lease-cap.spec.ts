@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { KeyLeases, type LeasedKeys } from '../../lib/local/key-leases.js';
+import { LeaseRegistry, type LimitLeases } from '../../lib/local/limit-leases.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -86,8 +86,8 @@ class Fleet {
   worst = 0;
   leased = 0;
   private storeBehind = 0;
-  private readonly fleetLeases: KeyLeases[] = [];
-  private readonly members: LeasedKeys[] = [];
+  private readonly fleetLeases: LeaseRegistry[] = [];
+  private readonly members: LimitLeases[] = [];
   private lastCost = 0;
 
   constructor(readonly limit: Limit) {
@@ -129,14 +129,14 @@ class Fleet {
   /** A node of that number starts anew; whatever the one before it held nobody knows any more. */
   private join(index: number): void {
     const { store } = this;
-    const isAlive = (): boolean => this.fleetLeases[index] === keyLeases;
+    const isAlive = (): boolean => this.fleetLeases[index] === leaseRegistry;
     const link = {
       nodes: NODES,
       submit: (call: StoreCall) => (isAlive() ? store.submit(call) : undefined),
     };
-    const keyLeases: KeyLeases = new KeyLeases(link, this.time);
-    this.fleetLeases[index] = keyLeases;
-    this.members[index] = keyLeases.open(
+    const leaseRegistry: LeaseRegistry = new LeaseRegistry(link, this.time);
+    this.fleetLeases[index] = leaseRegistry;
+    this.members[index] = leaseRegistry.open(
       { id: 'p:default:1', figures: this.limit, revision: 0 },
       'leased',
     );

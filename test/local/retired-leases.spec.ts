@@ -1,6 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
-import { KeyLeases } from '../../lib/local/key-leases.js';
+import { LeaseRegistry } from '../../lib/local/limit-leases.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -15,25 +15,25 @@ function leasedNode() {
     subWindows: 1,
   });
   const store = new LeasedStore(limit, () => clock.now());
-  const keyLeases = new KeyLeases(store, clock);
-  const keys = keyLeases.open({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
+  const leaseRegistry = new LeaseRegistry(store, clock);
+  const keys = leaseRegistry.open({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
   const take = (cost: number): boolean => {
     const outcome = new Outcome();
     outcome.nowMicros = clock.now();
     return keys.take('k', cost, outcome);
   };
   for (let i = 0; i < 100; i++) keys.missed('k', 1, clock.now());
-  return { clock, store, keyLeases, keys, take };
+  return { clock, store, leaseRegistry, keys, take };
 }
 
 describe('leases of a limit that has changed', () => {
   it('go back at once, those that were spent as spent', () => {
-    const { clock, store, keyLeases, keys, take } = leasedNode();
+    const { clock, store, leaseRegistry, keys, take } = leasedNode();
     store.answerAll();
     const held = keys.tokensOf('k', clock.now());
     expect(held).toBeGreaterThan(0);
     expect(take(1)).toBe(true);
-    keyLeases.retire(keys);
+    leaseRegistry.retire(keys);
     expect(keys.tokensOf('k', clock.now())).toBe(0);
     expect(take(1)).toBe(false);
     store.answerAll();
@@ -42,17 +42,17 @@ describe('leases of a limit that has changed', () => {
   });
 
   it('go back also if they come later', () => {
-    const { store, keyLeases, keys, take } = leasedNode();
+    const { store, leaseRegistry, keys, take } = leasedNode();
     expect(store.underway).toHaveLength(1);
-    keyLeases.retire(keys);
+    leaseRegistry.retire(keys);
     store.answerAll();
     expect(take(1)).toBe(false);
     expect(store.look()).toEqual({ inStore: 1000, outstanding: 0 });
   });
 
   it('are not followed by others', () => {
-    const { clock, store, keyLeases, keys } = leasedNode();
-    keyLeases.retire(keys);
+    const { clock, store, leaseRegistry, keys } = leasedNode();
+    leaseRegistry.retire(keys);
     store.answerAll();
     const calls = store.calls.length;
     for (let i = 0; i < 100; i++) keys.missed('k', 1, clock.now());

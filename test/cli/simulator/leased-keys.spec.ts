@@ -1,6 +1,6 @@
 import { Outcome } from '../../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../../lib/algorithms/limit.js';
-import { KeyLeases, type LeasedKeys } from '../../../lib/local/key-leases.js';
+import { LeaseRegistry, type LimitLeases } from '../../../lib/local/limit-leases.js';
 import { type StoreCall } from '../../../lib/stores/remote-store.js';
 import { LeasedStore } from '../../support/leased-store.js';
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';
@@ -21,7 +21,7 @@ class LeasedFleet {
   readonly store: LeasedStore;
   private readonly ideal: LeasedStore;
   private readonly random: () => number;
-  readonly nodes: LeasedKeys[];
+  readonly nodes: LimitLeases[];
   asked = 0;
   local = 0;
   admitted = 0;
@@ -34,7 +34,7 @@ class LeasedFleet {
     this.ideal = new LeasedStore(limit, () => this.time.now());
     const link = { nodes: size, submit: (call: StoreCall) => this.send(call) };
     this.nodes = Array.from({ length: size }, () =>
-      new KeyLeases(link, this.time).open(
+      new LeaseRegistry(link, this.time).open(
         { id: 'p:default:1', figures: limit, revision: 0 },
         'auto',
       ),
@@ -65,7 +65,7 @@ class LeasedFleet {
     this.time.at(this.time.now() + 2 * ONE_WAY_MICROS, () => this.store.answer(index()));
   }
 
-  private ask(keys: LeasedKeys): void {
+  private ask(keys: LimitLeases): void {
     const outcome = new Outcome();
     outcome.nowMicros = this.time.now();
     this.asked++;

@@ -1,6 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { KeyLeases, type LeasedKeys } from '../../lib/local/key-leases.js';
+import { LeaseRegistry, type LimitLeases } from '../../lib/local/limit-leases.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -23,14 +23,14 @@ interface NodeOptions {
 class Node {
   readonly clock = new ManualClock(1_000_000_000);
   readonly store: LeasedStore;
-  readonly keyLeases: KeyLeases;
-  readonly keys: LeasedKeys;
+  readonly leaseRegistry: LeaseRegistry;
+  readonly keys: LimitLeases;
 
   constructor({ rate = 1000, burst = BURST, sync = 'auto', mostKeys = 10 }: NodeOptions = {}) {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
-    this.keyLeases = new KeyLeases(this.store, this.clock, mostKeys);
-    this.keys = this.keyLeases.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
+    this.leaseRegistry = new LeaseRegistry(this.store, this.clock, mostKeys);
+    this.keys = this.leaseRegistry.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
   }
 
   /** What the limiter does: its own tokens first, then the store. */
@@ -277,7 +277,7 @@ describe('leased tokens', () => {
     const sources = node.run(400);
     expect(before).toBeGreaterThan(0);
     expect(sources.filter((source) => source === 'denied')).toHaveLength(0);
-    node.keyLeases.close();
+    node.leaseRegistry.close();
     node.store.answerAll();
     expect(node.store.look().outstanding).toBe(0);
   });
@@ -310,13 +310,13 @@ describe('leased tokens', () => {
     node.askMany(4);
     node.store.answer();
     node.askMany(2);
-    node.keyLeases.close();
+    node.leaseRegistry.close();
     node.store.answerAll();
     expect(node.store.look()).toEqual({ inStore: BURST - 6, outstanding: 0 });
 
     const busy = new Node();
     busy.askMany(4);
-    busy.keyLeases.close();
+    busy.leaseRegistry.close();
     busy.store.answerAll();
     expect(busy.store.look()).toEqual({ inStore: BURST - 4, outstanding: 0 });
     expect(busy.clock.pending).toBe(0);

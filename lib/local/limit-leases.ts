@@ -26,8 +26,8 @@ const LEAST_SHARE = 10;
 const FRUITLESS_MICROS = 1_000_000;
 
 /** The leases of a limiter, by limit: they share the store, the room and one timer. */
-export class KeyLeases {
-  private readonly tables: LeasedKeys[] = [];
+export class LeaseRegistry {
+  private readonly tables: LimitLeases[] = [];
   private held = 0;
   private stopSweep: Cancel | undefined;
 
@@ -45,14 +45,14 @@ export class KeyLeases {
     return this.clock.now();
   }
 
-  open(limit: SharedLimit, sync: 'auto' | 'leased'): LeasedKeys {
-    const table = new LeasedKeys(limit, sync, this);
+  open(limit: SharedLimit, sync: 'auto' | 'leased'): LimitLeases {
+    const table = new LimitLeases(limit, sync, this);
     this.tables.push(table);
     return table;
   }
 
   /** The limit has changed or is gone: tokens leased under it go back. */
-  retire(table: LeasedKeys): void {
+  retire(table: LimitLeases): void {
     const index = this.tables.indexOf(table);
     if (index >= 0) this.tables.splice(index, 1);
     table.close(this.clock.now());
@@ -93,7 +93,7 @@ export class KeyLeases {
  * itself. Requests for a key go to the store until its demand earns a lease; when the store has too
  * few tokens to lease, they go there again.
  */
-export class LeasedKeys {
+export class LimitLeases {
   /** Requests that were allowed with leased tokens. */
   decided = 0;
   calls = 0;
@@ -106,7 +106,7 @@ export class LeasedKeys {
   constructor(
     private limit: SharedLimit,
     private readonly sync: 'auto' | 'leased',
-    private readonly registry: KeyLeases,
+    private readonly registry: LeaseRegistry,
   ) {
     this.sizing = new LeaseSizing(limit.figures, registry);
   }
@@ -281,7 +281,7 @@ class KeyCall implements LeaseCall {
   readonly kind = CallKind.Lease;
 
   constructor(
-    private readonly keys: LeasedKeys,
+    private readonly keys: LimitLeases,
     readonly limit: SharedLimit,
     readonly lease: KeyLease,
     readonly want: number,
