@@ -9,7 +9,7 @@ import {
   type SharedLimit,
   type StoreCall,
 } from '../stores/remote-store.js';
-import { HotKeys } from './hot-keys.js';
+import { MissCounts } from './miss-counts.js';
 import { KeyLease } from './key-lease.js';
 import { EARNING, KEY_PACE_MICROS, KEY_REFILL_PART } from './lease-figures.js';
 import { LeaseSizing } from './lease-sizing.js';
@@ -99,7 +99,7 @@ export class LimitLeases {
   calls = 0;
   private readonly leases = new Map<string, KeyLease>();
   /** Made for the first request: most policies of a large configuration see none. */
-  private hot: HotKeys | undefined = undefined;
+  private misses: MissCounts | undefined = undefined;
   private readonly sizing: LeaseSizing;
   private closed = false;
 
@@ -214,8 +214,8 @@ export class LimitLeases {
     const { sizing } = this;
     if (this.sync === 'leased') return sizing.most() >= 1;
     if (sizing.most() < LEAST_SHARE) return false;
-    this.hot ??= new HotKeys(sizing.horizonMicros);
-    return this.hot.add(key, now) >= EARNING;
+    this.misses ??= new MissCounts(sizing.horizonMicros);
+    return this.misses.add(key, now) >= EARNING;
   }
 
   private open(name: string, cost: number, now: number): void {

@@ -8,7 +8,7 @@ const ALL_HASHES = 2 ** 32;
  * than one hot one. Keys that meet in a cell count each other down, so that only one that comes
  * more often than all the others there gets ahead; a wrong count costs a lease that is not needed.
  */
-export class HotKeys {
+export class MissCounts {
   private readonly hashes = new Uint32Array(CELLS);
   private readonly counts = new Float32Array(CELLS);
   private readonly spans = new Float64Array(CELLS);
