@@ -88,9 +88,9 @@ export class BoundLimit implements SharedLimit {
   /** True if a request has more to look at than a bucket: values in demand, those with another tier, the load. */
   isSpecial: boolean;
   /** The table, if the limit is not special. */
-  here: BucketTable | undefined = undefined;
+  plainTable: BucketTable | undefined = undefined;
   /** The same if its buckets are those of tokens, and decisions say no more and nothing else than they. */
-  tokens: BucketTable | undefined = undefined;
+  tokenTable: BucketTable | undefined = undefined;
   readonly hot: HotGate | undefined;
   /** Only of an adaptive limit. */
   private readonly load: Load | undefined;
@@ -170,9 +170,9 @@ export class BoundLimit implements SharedLimit {
     this.exceptions = exceptions;
     const isPlain = this.hot === undefined && this.load === undefined;
     this.isSpecial = exceptions !== undefined || !isPlain;
-    this.here = this.isSpecial ? undefined : this.table;
+    this.plainTable = this.isSpecial ? undefined : this.table;
     const isOfTokens = this.figures.algorithm === AlgorithmCode.TokenBucket;
-    this.tokens = isOfTokens && !this.shadow && !this.tells ? this.here : undefined;
+    this.tokenTable = isOfTokens && !this.shadow && !this.tells ? this.plainTable : undefined;
   }
 
   /** The limit of a key, for a request that names no tier. */

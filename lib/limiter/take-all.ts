@@ -135,7 +135,7 @@ export class TakeAll {
   private begin(checks: readonly BoundCheck[], isList: boolean): Decision | Promise<Decision> {
     const [first] = checks;
     const { remote, clock } = this;
-    if (!isList && first!.limit.here === undefined) return takeOne(first!, remote, clock);
+    if (!isList && first!.limit.plainTable === undefined) return takeOne(first!, remote, clock);
     return new MultiTake(checks, isList, remote, clock).begin();
   }
 }
@@ -157,14 +157,14 @@ export function takeListHere(
     const request = requests[index];
     if (request?.app !== undefined || request?.limit !== undefined) return undefined;
     const limit = policies.limitFor(request as PolicyRequest);
-    const { here } = limit;
+    const { plainTable } = limit;
     // A policy that only watches has no part in the others' fate.
-    if (here === undefined || limit.shadow) return undefined;
+    if (plainTable === undefined || limit.shadow) return undefined;
     for (let other = 0; other < index; other++) if (LIMITS[other] === limit) return undefined;
     const key = keyOf(request as PolicyRequest);
-    const place = here.placeOf(key);
+    const place = plainTable.placeOf(key);
     if (place === undefined) return undefined;
-    if (limit.tokens === undefined) areTokens = false;
+    if (limit.tokenTable === undefined) areTokens = false;
     LIMITS[index] = limit;
     KEYS[index] = key;
     COSTS[index] = limit.costOf(request?.cost);
@@ -182,10 +182,10 @@ function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
   const timestampMs = clock.epochMs(now);
   let allowed = true;
   for (let index = 0; index < length; index++) {
-    const { figures, tokens } = LIMITS[index]!;
+    const { figures, tokenTable } = LIMITS[index]!;
     const place = PLACES[index]!;
-    const page = tokens!.pageOf(place);
-    const at = tokens!.offsetOf(place);
+    const page = tokenTable!.pageOf(place);
+    const at = tokenTable!.offsetOf(place);
     const elapsed = now - page[at + 1]!;
     if (!(elapsed > 0)) return undefined;
     let level = page[at]! + elapsed * figures.perMicro;
@@ -203,8 +203,8 @@ function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
     let waitMs = 0;
     if (allowed) {
       const place = PLACES[index]!;
-      const page = limit.tokens!.pageOf(place);
-      const at = limit.tokens!.offsetOf(place);
+      const page = limit.tokenTable!.pageOf(place);
+      const at = limit.tokenTable!.offsetOf(place);
       level = left;
       page[at] = left;
       page[at + 1] = now;
@@ -242,7 +242,7 @@ function takeList(length: number, clock: Clock): Decision {
   OUTCOME.nowMicros = INSTANT.now();
   let isAllowed = true;
   for (let index = 0; index < length; index++) {
-    LIMITS[index]!.here!.measureAt(PLACES[index]!, COSTS[index]!, OUTCOME);
+    LIMITS[index]!.plainTable!.measureAt(PLACES[index]!, COSTS[index]!, OUTCOME);
     PASSES[index] = OUTCOME.allowed;
     if (!OUTCOME.allowed) isAllowed = false;
   }

@@ -39,9 +39,16 @@ export function take(
   remote: RemoteStore | undefined,
   clock: Clock,
 ): Decision | Promise<Decision> {
-  const { tokens } = limit;
-  if (tokens === undefined) return takeElsewhere(limit, request, remote, clock);
-  return takeTokens(limit, tokens, undefined, keyOf(request), limit.costOf(request.cost), clock);
+  const { tokenTable } = limit;
+  if (tokenTable === undefined) return takeElsewhere(limit, request, remote, clock);
+  return takeTokens(
+    limit,
+    tokenTable,
+    undefined,
+    keyOf(request),
+    limit.costOf(request.cost),
+    clock,
+  );
 }
 
 /** Takes a bucket of this process whose place is known. */
@@ -52,9 +59,9 @@ export function takeAt(
   cost: number,
   clock: TakeClock,
 ): Decision {
-  const { tokens } = limit;
-  if (tokens === undefined) return takeFromTable(limit, limit.here!, key, cost, clock);
-  return takeTokens(limit, tokens, place, key, cost, clock);
+  const { tokenTable } = limit;
+  if (tokenTable === undefined) return takeFromTable(limit, limit.plainTable!, key, cost, clock);
+  return takeTokens(limit, tokenTable, place, key, cost, clock);
 }
 
 /**
@@ -137,9 +144,9 @@ function takeElsewhere(
   clock: Clock,
 ): Decision | Promise<Decision> {
   const key = keyOf(request);
-  const { here } = base;
-  if (here !== undefined) {
-    return takeFromTable(base, here, key, base.costOf(request.cost), clock);
+  const { plainTable } = base;
+  if (plainTable !== undefined) {
+    return takeFromTable(base, plainTable, key, base.costOf(request.cost), clock);
   }
   if (!base.isSpecial) return takeShared(base, key, base.costOf(request.cost), remote!, clock);
   const limit = request.tier === undefined ? base.ofValue(key) : base;
