@@ -12,7 +12,7 @@ import { wholeCost } from '../common/validate.js';
 import { AppTokens, type AppTokensSettings, type QuotaCounts } from '../local/app-tokens.js';
 import { type QuotaNodeEvents } from '../local/lease-calls.js';
 import { quotaHorizonMicros } from '../local/lease-figures.js';
-import { gatherMicrosOf } from '../local/offline-share.js';
+import { fillMicrosOf } from '../local/offline-share.js';
 import { QuotaNode, type NodeTuning, type QuotaOutcome } from '../local/quota-node.js';
 import {
   type QuotaLimitsStore,
@@ -43,7 +43,7 @@ const NOTHING: AppTokensSettings = {
   guaranteed: 0,
   burst: 0,
   maxCost: 0,
-  gatherMicros: 0,
+  fillMicros: 0,
 };
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
@@ -255,9 +255,9 @@ function costWithin({ name }: AppTokens, cost: number, maxCost: number): number 
 function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
-  const gatherMicros = gatherMicrosOf(limits);
+  const fillMicros = fillMicrosOf(limits);
   const apps = figures.apps.map(({ app, guaranteed, burst }) => {
-    return [app, { guaranteed, burst, maxCost, gatherMicros }] as const;
+    return [app, { guaranteed, burst, maxCost, fillMicros }] as const;
   });
   return {
     apps: new Map(apps),
@@ -278,6 +278,6 @@ function newApp(
   settings: AppTokensSettings,
   nodes: number,
 ): AppTokens {
-  const { guaranteed, burst, maxCost, gatherMicros } = settings;
-  return new AppTokens(index, name, guaranteed, burst, maxCost, gatherMicros, nodes);
+  const { guaranteed, burst, maxCost, fillMicros } = settings;
+  return new AppTokens(index, name, guaranteed, burst, maxCost, fillMicros, nodes);
 }

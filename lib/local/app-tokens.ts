@@ -7,7 +7,7 @@ import {
 } from '../algorithms/quota/quota-protocol.js';
 import { DemandEstimate } from './demand-estimate.js';
 import { EARNING, HEADROOM, THIN } from './lease-figures.js';
-import { GATHER_MICROS, OfflineShare, type ShareSettings } from './offline-share.js';
+import { FILL_MICROS, OfflineShare, type ShareSettings } from './offline-share.js';
 
 /** A request that waits for the store's answer. */
 export interface AppWaiter {
@@ -187,10 +187,10 @@ export class AppTokens {
     public guaranteed: number,
     public burst: number,
     maxCost: number,
-    gatherMicros = GATHER_MICROS,
+    fillMicros = FILL_MICROS,
     nodes = 1,
   ) {
-    this.shareSettings = { guaranteed, maxCost, gatherMicros };
+    this.shareSettings = { guaranteed, maxCost, fillMicros };
     this.registered = nodes;
     this.offline = new OfflineShare(this.shareSettings, nodes);
   }
@@ -224,7 +224,7 @@ export class AppTokens {
     this.isRetired = true;
     this.guaranteed = 0;
     this.burst = 0;
-    this.offline.lowerTo({ guaranteed: 0, maxCost: 0, gatherMicros: 0 }, now);
+    this.offline.lowerTo({ guaranteed: 0, maxCost: 0, fillMicros: 0 }, now);
   }
 
   /**
@@ -267,7 +267,7 @@ export class AppTokens {
     const { passedAway, passedAwaySince, shareSettings } = this;
     if (passedAway === 0) return 0;
     this.passedAway = 0;
-    const isLong = now - passedAwaySince >= shareSettings.gatherMicros;
+    const isLong = now - passedAwaySince >= shareSettings.fillMicros;
     return isLong ? Math.min(passedAway, this.offline.missing(now)) : passedAway;
   }
 

@@ -3,12 +3,12 @@ import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 /** The part of an app's guarantee that its nodes share while the store is away. */
 const PART = 0.9;
 
-/** For how long a share gathers where there is no cluster whose burst could be divided. */
-export const GATHER_MICROS = 1_000_000;
+/** How long an empty share takes to fill where there is no cluster whose burst could be divided. */
+export const FILL_MICROS = 1_000_000;
 
-/** For how long a share gathers: as long as the capacity takes to fill the cluster's bucket. */
-export function gatherMicrosOf({ capacity, depth }: QuotaLimits): number {
-  return capacity === 0 ? GATHER_MICROS : depth / capacity;
+/** How long an empty share takes to fill, which is its depth: as long as the capacity takes to fill the cluster's bucket. */
+export function fillMicrosOf({ capacity, depth }: QuotaLimits): number {
+  return capacity === 0 ? FILL_MICROS : depth / capacity;
 }
 
 /** The figures of an offline share. */
@@ -17,8 +17,8 @@ export interface ShareSettings {
   readonly guaranteed: number;
   /** The most that a request may cost: a share holds at least that. */
   readonly maxCost: number;
-  /** A share holds what flows in for so long. */
-  readonly gatherMicros: number;
+  /** The depth: a share holds the tokens of so long. */
+  readonly fillMicros: number;
 }
 
 /**
@@ -49,13 +49,13 @@ export class OfflineShare {
   }
 
   /** Lower figures hold from now on, higher ones only once the store has them. */
-  lowerTo({ guaranteed, maxCost, gatherMicros }: ShareSettings, now: number): void {
+  lowerTo({ guaranteed, maxCost, fillMicros }: ShareSettings, now: number): void {
     const { settings } = this;
     this.change(
       {
         guaranteed: Math.min(guaranteed, settings.guaranteed),
         maxCost: Math.min(maxCost, settings.maxCost),
-        gatherMicros: Math.min(gatherMicros, settings.gatherMicros),
+        fillMicros: Math.min(fillMicros, settings.fillMicros),
       },
       now,
     );
@@ -101,10 +101,10 @@ export class OfflineShare {
 
   /** A share that became smaller holds no more than it may; one that became larger has yet to fill. */
   private resize(): void {
-    const { guaranteed, maxCost, gatherMicros } = this.settings;
+    const { guaranteed, maxCost, fillMicros } = this.settings;
     const perSecond = (PART * guaranteed) / Math.max(1, this.nodes);
     this.perMicro = perSecond / 1_000_000;
-    this.depth = Math.max(maxCost, (perSecond * gatherMicros) / 1_000_000);
+    this.depth = Math.max(maxCost, (perSecond * fillMicros) / 1_000_000);
     this.level = Math.min(this.level, this.depth);
   }
 

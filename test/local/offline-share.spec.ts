@@ -3,7 +3,7 @@ import { OfflineShare } from '../../lib/local/offline-share.js';
 import { type Movement } from '../support/quota-books.js';
 import { mostBeyond } from '../support/quota-histories.js';
 
-const FIGURES = { guaranteed: 5000, maxCost: 1, gatherMicros: 200_000 };
+const FIGURES = { guaranteed: 5000, maxCost: 1, fillMicros: 200_000 };
 /** Nine tenths of the guarantee, and as many as flow in while the cluster's burst does. */
 const RATE = 4500;
 const DEPTH = 900;

@@ -18,7 +18,7 @@ const SAME = {
   guaranteed: 10_000,
   burst: 50_000,
   maxCost: 10,
-  gatherMicros: 1_000_000,
+  fillMicros: 1_000_000,
 };
 
 function figuresOf(apps: readonly string[], leaseTtlMs = 1000, burst = 50_000): QuotaFigures {

@@ -1,7 +1,7 @@
 import { compileQuota } from '../../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../../common/duration.js';
 import { AppTokens } from '../../../local/app-tokens.js';
-import { gatherMicrosOf } from '../../../local/offline-share.js';
+import { fillMicrosOf } from '../../../local/offline-share.js';
 import { QuotaNode, type QuotaOutcome } from '../../../local/quota-node.js';
 import { type Contender, type LimiterNode } from './contender.js';
 import { quotaHorizonMicros } from '../../../local/lease-figures.js';
@@ -22,9 +22,9 @@ class WeirNode implements LimiterNode {
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
-    const gatherMicros = gatherMicrosOf(compileQuota(figures));
+    const fillMicros = fillMicrosOf(compileQuota(figures));
     this.apps = figures.apps.map(({ app, guaranteed, burst }, index) => {
-      return new AppTokens(index, app, guaranteed, burst, figures.maxCost, gatherMicros);
+      return new AppTokens(index, app, guaranteed, burst, figures.maxCost, fillMicros);
     });
     const settings = {
       nodeId: host.nodeId,
