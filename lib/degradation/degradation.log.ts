@@ -5,7 +5,7 @@ import { levelLines, MinuteLog, type LevelLine, type MinuteLines } from '../comm
 import { quoted, quotedError } from '../common/quoted.js';
 import { StateLog } from '../common/state-log.js';
 import { type RecoveryChange } from './core/contract.js';
-import { type RefusalCause } from './route-answers.js';
+import { type NotKeptCause } from './route-answers.js';
 import { type WarmedResource } from './route-warming.js';
 
 /**
@@ -19,8 +19,8 @@ export class DegradationLog implements OnApplicationShutdown {
   private readonly hidden: HiddenErrors;
   /** Routes whose answers are not kept, since their callers have no name. */
   private readonly unnamed: MinuteLog<string>;
-  /** Routes with an answer that the caches did not take: they will not take the next one either. */
-  private readonly refusing = new Set<string>();
+  /** Routes with an answer that the caches did not keep: they will not keep the next one either. */
+  private readonly notKeeping = new Set<string>();
 
   constructor(clock: Pick<Clock, 'now' | 'every'>) {
     this.states = new StateLog(clock, this.logger);
@@ -71,11 +71,11 @@ export class DegradationLog implements OnApplicationShutdown {
   readonly unnamedCaller = (route: string): void => this.unnamed.add(route, route);
 
   /** Once for each route. */
-  readonly refused = (route: string, { vary, type }: RefusalCause = {}): void => {
-    if (this.refusing.has(route)) return;
-    this.refusing.add(route);
+  readonly notKept = (route: string, { vary, type }: NotKeptCause = {}): void => {
+    if (this.notKeeping.has(route)) return;
+    this.notKeeping.add(route);
     const why =
-      vary !== undefined ? variesBy(vary) : type !== undefined ? isOfType(type) : NOT_TAKEN;
+      vary !== undefined ? variesBy(vary) : type !== undefined ? isOfType(type) : NOT_KEPT;
     this.logger.warn(`${route}: its answers are not kept for levels 1 and 2. ${why}`);
   };
 
@@ -109,7 +109,7 @@ function unnamedLines(logger: Logger): MinuteLines<string> {
   };
 }
 
-const NOT_TAKEN =
+const NOT_KEPT =
   'They are over 1 MiB, no JSON, nested too deep, or instances of classes: for these say with ' +
   "'revive' how they are made of plain data, or return plain objects.";
 

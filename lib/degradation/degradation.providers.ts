@@ -142,7 +142,7 @@ export class DegradeParts implements OnApplicationShutdown {
       user: options.user,
       credentials: new CredentialHeaders(settings.credentialHeaders),
       unnamed: (route) => {
-        caches.refuseUnnamed();
+        caches.skipUnnamed();
         log.unnamedCaller(route);
       },
       pathsOf: (type, handler) => this.explorer.pathsOf(type, handler),
@@ -152,7 +152,7 @@ export class DegradeParts implements OnApplicationShutdown {
           .flatMap(({ type, handler }) => this.explorer.pathsOf(type, handler))
           .filter(({ method }) => method === RequestMethod.GET || method === RequestMethod.ALL),
       pathConfig: this.config,
-      refused: log.refused,
+      notKept: log.notKept,
       hidden: log.hiddenError,
     });
   }

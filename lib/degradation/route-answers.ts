@@ -9,13 +9,13 @@ import { type AnswerStore, type FallbackLevels } from './core/contract.js';
 
 export interface RouteAnswersParts {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
-  /** Called for a route with an answer that the caches do not take. */
-  readonly refused: (route: string, why?: RefusalCause) => void;
+  /** Called for a route with an answer that the caches do not keep. */
+  readonly notKept: (route: string, why?: NotKeptCause) => void;
   readonly kept: KeptQuestions;
 }
 
 /** The part of an answer that its copy would not have. */
-export interface RefusalCause {
+export interface NotKeptCause {
   /** The unknown header that it varies by. */
   readonly vary?: string;
   /** The type that its handler has set. */
@@ -57,15 +57,15 @@ export class RouteAnswers {
     context: ExecutionContext,
     transport: Substitutes,
   ): void {
-    const { caches, refused } = this.parts;
+    const { caches, notKept } = this.parts;
     if (value === undefined || !mayStore(facts)) return;
     const vary = foreignVary(facts, this.keys.vary);
-    if (vary !== undefined) return refused(this.route, { vary });
+    if (vary !== undefined) return notKept(this.route, { vary });
     const type = foreignType(facts, value);
-    if (type !== undefined) return refused(this.route, { type });
+    if (type !== undefined) return notKept(this.route, { type });
     const key = this.keys.keyOf(context, transport);
     if (key === undefined || !caches.isDue(this.levels, key)) return;
-    if (!caches.store(this.levels, key, value)) return refused(this.route);
+    if (!caches.store(this.levels, key, value)) return notKept(this.route);
     this.found(context, transport);
   }
 

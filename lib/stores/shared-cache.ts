@@ -41,7 +41,7 @@ export interface SharedCache {
    */
   get(key: string, timeoutMs: number): Promise<Envelope | undefined>;
   /**
-   * Stores; nobody has to wait for it, and it neither throws nor rejects. False if it was refused, a
+   * Stores; nobody has to wait for it, and it neither throws nor rejects. False if it is not kept, a
    * promise where it is known only later whether it is there.
    */
   set(key: string, sealed: SealedEnvelope, ttlMs: number): boolean | Promise<boolean>;

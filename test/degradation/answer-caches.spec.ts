@@ -42,7 +42,7 @@ describe('a normal answer', () => {
   });
 
   it.each<[string, FallbackLevels, unknown]>([
-    ['refused', LEVELS, new Map()],
+    ['not kept', LEVELS, new Map()],
     ['larger than all may be', LEVELS, 'x'.repeat(5000)],
     ['stored for others alone', { level2: false }, BODY],
   ])('is left alone for as long if it is %s, also after another one', (_, levels, body) => {
@@ -88,7 +88,7 @@ describe('a normal answer', () => {
     ['a big integer', { a: 1n }, 'notJson'],
     ['more than 1 MiB', 'x'.repeat(1_048_577), 'tooBig'],
     ['more than 1 MiB in bytes, not in signs', '品'.repeat(400_000), 'tooBig'],
-  ])('is refused if it is %s, counted, and not tried per request', (_name, body, why) => {
+  ])('is not kept if it is %s, counted, and not tried per request', (_name, body, why) => {
     const { core } = house();
     expect(core.caches.store(LEVELS, 'k', body)).toBe(false);
     expect(core.caches.stats().refused).toMatchObject({ [why]: 1 });
@@ -96,7 +96,7 @@ describe('a normal answer', () => {
     expect(core.caches.isDue(LEVELS, 'k')).toBe(false);
   });
 
-  it('that loops is refused as no JSON', () => {
+  it('that loops is not kept, as no JSON', () => {
     const { core } = house();
     const body: Record<string, unknown> = {};
     body.self = body;

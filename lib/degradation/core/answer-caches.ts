@@ -21,7 +21,7 @@ export interface Cached {
   readonly ttlMs: number;
 }
 
-/** What the caches of answers hold, and what they refused. */
+/** What the caches of answers hold, and what they did not keep. */
 export interface AnswerCacheStats {
   readonly shared: (SharedCacheStats & SharedLevelStats) | undefined;
   readonly process: {
@@ -61,10 +61,10 @@ const MOST_SKEW_MS = 5000;
 export class AnswerCaches implements AnswerStore {
   private readonly shared: SharedLevel | undefined;
   private readonly process: ProcessCache;
-  /** When a key was last refused, which it would be again, or stored where level 2 has nothing of it. */
+  /** When an answer to a key was last not kept, as it would be again, or stored where level 2 has nothing of it. */
   private written: Lru<number>;
   private stored = 0;
-  private readonly refused = { tooBig: 0, notJson: 0, classes: 0, credentials: 0 };
+  private readonly notKept = { tooBig: 0, notJson: 0, classes: 0, credentials: 0 };
   private readonly rejected = { version: 0, kind: 0, age: 0, body: 0 };
   private readonly local = { hits: 0, misses: 0 };
 
@@ -152,7 +152,7 @@ export class AnswerCaches implements AnswerStore {
       shared: shared && { ...shared.cache.stats(), ...shared.stats() },
       process: { entries: process.size, bytes: process.bytes, ...local },
       stored,
-      refused: { ...this.refused },
+      refused: { ...this.notKept },
       rejected: { ...this.rejected },
     };
   }
@@ -162,7 +162,7 @@ export class AnswerCaches implements AnswerStore {
     this.process.clear();
   }
 
-  /** Whether the shared cache has it as well, or will have; undefined if the answer was refused. */
+  /** Whether the shared cache has it as well, or will have; undefined if the answer is not kept. */
   private put(
     levels: FallbackLevels,
     key: string,
@@ -171,9 +171,9 @@ export class AnswerCaches implements AnswerStore {
     const now = this.clock.now();
     const { schemaVersion: v = DEFAULT_VERSION, kind = DEFAULT_KIND } = levels;
     const sealed = seal({ v, t: this.clock.epochMs(now), kind, body });
-    if (sealed === undefined) return this.refuse('notJson', key);
-    if (sealed.bytes > MOST_BYTES) return this.refuse('tooBig', key);
-    if (levels.revive === undefined && !isPlainData(body)) return this.refuse('classes', key);
+    if (sealed === undefined) return this.leaveOut('notJson', key);
+    if (sealed.bytes > MOST_BYTES) return this.leaveOut('tooBig', key);
+    if (levels.revive === undefined && !isPlainData(body)) return this.leaveOut('classes', key);
     this.stored++;
     // Named fields: of what is spread and added to, V8 gives each a shape of its own, of 260 bytes.
     const entry = { text: sealed.text, at: now };
@@ -224,12 +224,12 @@ export class AnswerCaches implements AnswerStore {
   }
 
   /** An answer that is not even looked at. */
-  refuseUnnamed(): void {
-    this.refused.credentials++;
+  skipUnnamed(): void {
+    this.notKept.credentials++;
   }
 
-  private refuse(why: keyof AnswerCacheStats['refused'], key: string): undefined {
-    this.refused[why]++;
+  private leaveOut(why: keyof AnswerCacheStats['refused'], key: string): undefined {
+    this.notKept[why]++;
     this.written.set(key, this.clock.now());
     return undefined;
   }

@@ -210,7 +210,7 @@ export interface WarmUpReport {
 export interface AnswerStore {
   /** Whether an answer is worth storing now: few are. To be called before `store`; allocates nothing. */
   isDue(levels: FallbackLevels, key: string): boolean;
-  /** Keeps a normal answer. False if it was refused; that is counted and never thrown. */
+  /** Keeps a normal answer. False if it is not kept; that is counted and never thrown. */
   store(levels: FallbackLevels, key: string, body: unknown): boolean;
   /** Fills the caches before they are needed, a few loads at a time. `failed` is called for errors. */
   warmUp(
