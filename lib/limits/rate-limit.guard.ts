@@ -12,7 +12,7 @@ import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
 import { RateLimiter, type Acquire, type AcquireRequest } from '../limiter/rate-limiter.js';
 import { Admission } from '../requests/admission.js';
-import { refusalByLine, refusalOf } from '../requests/rejections.js';
+import { badRequestOf, refusalByLine } from '../requests/rejections.js';
 import { subjectOf } from '../requests/subject.js';
 import { CallerGone, Transports, type Transport, type WaitPolicy } from '../requests/transport.js';
 import { NotYet } from './awaited-values.js';
@@ -223,10 +223,10 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     transport: Transport,
   ): false {
     if (error instanceof CallerGone) return false;
-    const body = refusalOf(error);
+    const body = badRequestOf(error);
     if (body === undefined) throw error;
-    this.faults.refused(plan.id, body, error);
-    throw transport.refusal(context, body, plan);
+    this.faults.badRequest(plan.id, body, error);
+    throw transport.badRequest(context, body, plan);
   }
 
   private settle(

@@ -194,7 +194,7 @@ export class RequestBuilder {
     return this.computed(plan.cost, name, context) ?? this.computed(cost, name, context);
   }
 
-  /** A cost that fails is none that a request may have; see `refusalOf`. */
+  /** A cost that fails is none that a request may have; see `badRequestOf`. */
   private computed(
     cost: PerRequest<number> | undefined,
     name: string,

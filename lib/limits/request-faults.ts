@@ -81,8 +81,8 @@ export class RequestFaults {
     );
   }
 
-  /** @internal The request was for the impossible, and was refused. */
-  refused(route: string, { statusCode, code }: RefusedBody, cause: unknown): void {
+  /** @internal The request was for the impossible. */
+  badRequest(route: string, { statusCode, code }: RefusedBody, cause: unknown): void {
     this.add(`${route}: ${statusCode}`, `${route}: refused with ${code} (${quotedError(cause)}).`);
   }
 

@@ -64,7 +64,7 @@ function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
       };
 }
 
-/** The decision of the line. No policy has refused, so none is asked how to say it. */
+/** The decision of the line. No policy has denied, so none is asked how to say it. */
 export function refusalByLine(retryAfterMs: number): Decision {
   return {
     ...{ allowed: false, remaining: 0, limit: 0, delayMs: 0, retryAfterMs, resetMs: retryAfterMs },
@@ -89,7 +89,7 @@ export interface RefusedBody extends RejectionBody {
   readonly code: 'COST_OUT_OF_RANGE' | 'UNKNOWN_APP' | 'UNKNOWN_LIMIT';
 }
 
-/** A request was refused, not because there were too many. The filter answers it in the form of its transport. */
+/** A request asks for the impossible. The filter answers it in the form of its transport. */
 export class RefusedException extends HttpException {
   constructor(readonly body: RefusedBody) {
     super(body, body.statusCode, { description: body.message });
@@ -104,8 +104,8 @@ export class UnknownLimit extends Error {
   }
 }
 
-/** The refusal of an error that a caller can have brought about; undefined for every other error. */
-export function refusalOf(error: unknown): RefusedBody | undefined {
+/** The answer to an error that a caller can have brought about; undefined for every other error. */
+export function badRequestOf(error: unknown): RefusedBody | undefined {
   if (error instanceof UnknownAppError) {
     return body(400, 'UNKNOWN_APP', 'The application is not known');
   }

@@ -52,10 +52,10 @@ export interface DecisionWriter {
   /** Headers of an answer that goes on; nothing where there are none. */
   decided(context: ExecutionContext, decision: Decision, route: RouteFacts): void;
   /** The error of a request that asks for the impossible. */
-  refusal(context: ExecutionContext, body: RefusedBody, route: RouteFacts): Error;
+  badRequest(context: ExecutionContext, body: RefusedBody, route: RouteFacts): Error;
   /** The error of a denied request. */
   rejection(context: ExecutionContext, decision: Decision, route: RouteFacts): RateLimitedException;
-  /** Answers a denied or refused request; an exception filter returns the result. */
+  /** Answers a denied or a bad request; an exception filter returns the result. */
   answer(exception: RateLimitedException | RefusedException, host: ArgumentsHost): unknown;
   /** Answers a request that protection did not let through; `error` is not for callers to see. */
   turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): unknown;

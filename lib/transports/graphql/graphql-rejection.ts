@@ -38,7 +38,7 @@ export class GraphqlRejection extends RateLimitedException {
   }
 }
 
-/** A field was refused. */
+/** A field asks for the impossible. */
 export class GraphqlRefusal extends RefusedException {
   readonly extensions: GraphqlRejectionExtensions;
 

@@ -91,7 +91,7 @@ export class GraphqlTransport implements Transport {
     return new GraphqlRejection(decision);
   }
 
-  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+  badRequest(_context: ExecutionContext, body: RefusedBody): Error {
     return new GraphqlRefusal(body);
   }
 

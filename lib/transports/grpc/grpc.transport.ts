@@ -110,7 +110,7 @@ export class GrpcTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+  badRequest(_context: ExecutionContext, body: RefusedBody): Error {
     return new RefusedException(body);
   }
 

@@ -17,7 +17,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
-import { RateLimitedException, refusalOf, type RefusedBody } from '../../requests/rejections.js';
+import { RateLimitedException, badRequestOf, type RefusedBody } from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions, rejectionStatus } from './grpc-status.js';
@@ -58,7 +58,7 @@ export class LimitedStreamException extends RpcException {
   }
 }
 
-/** A message of a stream was refused. gRPC clients see the same as for a refused call. */
+/** A message of a stream asks for the impossible. gRPC clients see the same as for such a call. */
 export class RefusedStreamException extends RpcException {
   constructor(readonly body: RefusedBody) {
     const { domain } = new GrpcOptions();
@@ -87,12 +87,12 @@ export function limitStream<T>(
     onDrop?.(message, decision);
     return EMPTY;
   };
-  const refuse = (message: T, error: unknown): Observable<T> => {
+  const failed = (message: T, error: unknown): Observable<T> => {
     // A charge that is the same for all messages was not chosen by their sender.
-    const body = typeof what === 'function' ? refusalOf(error) : undefined;
+    const body = typeof what === 'function' ? badRequestOf(error) : undefined;
     if (body === undefined) return throwError(() => error);
     if (onLimit === 'end') return throwError(() => new RefusedStreamException(body));
-    onDrop?.(message, REFUSED);
+    onDrop?.(message, IMPOSSIBLE);
     return EMPTY;
   };
   const decide = (message: T): Observable<T> => {
@@ -102,13 +102,13 @@ export function limitStream<T>(
     try {
       answer = limiter.tryAcquire(request);
     } catch (error) {
-      return refuse(message, error);
+      return failed(message, error);
     }
     if (!(answer instanceof Promise)) return judge(message, answer);
     return from(answer).pipe(
       // Only of the limiter: not what a judgement throws.
       map((decision) => judge(message, decision)),
-      catchError((error: unknown) => of(refuse(message, error))),
+      catchError((error: unknown) => of(failed(message, error))),
       mergeMap((judged) => judged),
     );
   };
@@ -135,7 +135,7 @@ const NO_ROOM: Decision = {
 };
 
 /** And of a message that no limit could ever let pass. */
-const REFUSED: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
+const IMPOSSIBLE: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
 
 /** A sender is held back when so many wait: messages may be of megabytes, and more at once brings nothing. */
 const MOST_BEFORE_PAUSE = 16;

@@ -97,7 +97,7 @@ export class HttpTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+  badRequest(_context: ExecutionContext, body: RefusedBody): Error {
     return new RefusedException(body);
   }
 

@@ -50,7 +50,7 @@ class DeniedEvent extends RateLimitedException {
   }
 }
 
-/** The same of an event that was refused. */
+/** The same of an event that asks for the impossible. */
 class RefusedEvent extends RefusedException {
   constructor(
     body: RefusedBody,
@@ -136,7 +136,7 @@ export class MessageTransport implements Transport {
       : new RateLimitedException(decision);
   }
 
-  refusal(context: ExecutionContext, body: RefusedBody, { id }: RouteFacts): Error {
+  badRequest(context: ExecutionContext, body: RefusedBody, { id }: RouteFacts): Error {
     this.acknowledge(context);
     return this.isOneWay(context) ? new RefusedEvent(body, id) : new RefusedException(body);
   }

@@ -103,7 +103,7 @@ export class WsTransport implements Transport {
     return new RateLimitedException(decision);
   }
 
-  refusal(_context: ExecutionContext, body: RefusedBody): Error {
+  badRequest(_context: ExecutionContext, body: RefusedBody): Error {
     return new RefusedException(body);
   }
 
