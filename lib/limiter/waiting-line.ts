@@ -99,10 +99,10 @@ export class WaitingLine {
   join(task: LineTask, options: AcquireOptions): Promise<Decision> {
     const { timeoutMs, signal } = options;
     return new Promise((resolve, reject) => {
-      const refusal = this.refusalOf(task, options);
-      if (refusal !== undefined) {
+      const rejection = this.rejectionOf(task, options);
+      if (rejection !== undefined) {
         this.endIfEmpty();
-        refuse(reject, refusal.reason);
+        rejectWith(reject, rejection.reason);
         return;
       }
       const deadlineMicros =
@@ -158,7 +158,7 @@ export class WaitingLine {
     for (const waiter of [...this.delayed]) this.leave(waiter, reason);
   }
 
-  private refusalOf(task: LineTask, options: AcquireOptions): { reason: unknown } | undefined {
+  private rejectionOf(task: LineTask, options: AcquireOptions): { reason: unknown } | undefined {
     const { timeoutMs, signal } = options;
     if (signal?.aborted) return { reason: signal.reason };
     if (this.queue.length >= task.maxWaiters) {
@@ -272,7 +272,7 @@ export class WaitingLine {
     const wasFirst = this.queue.first === waiter;
     if (waiter.delayed !== undefined) waiter.task.giveBack(waiter.delayed);
     this.queue.remove(waiter);
-    this.finish(waiter, () => refuse(waiter.reject, reason));
+    this.finish(waiter, () => rejectWith(waiter.reject, reason));
     if (!wasFirst || this.busy) return;
     this.cancelTimer?.();
     this.dueMicros = 0;
@@ -303,7 +303,7 @@ function afterDelay(decision: Decision): Decision {
 }
 
 /** The reason of an abort signal is passed on as it is, and need not be an error. */
-function refuse(reject: (reason: unknown) => void, reason: unknown): void {
+function rejectWith(reject: (reason: unknown) => void, reason: unknown): void {
   reject(reason);
 }
 

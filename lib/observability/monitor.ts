@@ -53,7 +53,7 @@ export interface MonitorEvents {
   tick: Tick;
   /** An alert begins, or is over. */
   alert: Alert;
-  /** A policy or an app comes near its limit: before anybody is refused, and once a minute at most. */
+  /** A policy or an app comes near its limit: before anybody is denied, and once a minute at most. */
   early: EarlySignal;
 }
 
@@ -350,7 +350,7 @@ export class Monitor extends RateLimitMonitor {
     const { table, version } = this;
     const of = (kind: NamedKind, name: string): string | undefined => {
       if (table.isNamed(kind, name)) return name;
-      return table.isRefused(kind, name) ? OTHER : undefined;
+      return table.isLeftOut(kind, name) ? OTHER : undefined;
     };
     const firing = this.alerting?.firing() ?? [];
     return this.families_.read(facts, { of, dropped: table.dropped, version, firing });

@@ -66,7 +66,7 @@ export class SeriesTable {
     resource: new Map(),
   };
   private readonly others = new Map<NamedKind, Series>();
-  private readonly refused: Readonly<Record<NamedKind, Set<string>>> = {
+  private readonly leftOut: Readonly<Record<NamedKind, Set<string>>> = {
     app: new Set(),
     policy: new Set(),
     resource: new Set(),
@@ -82,7 +82,7 @@ export class SeriesTable {
 
   /** Names that found no room. */
   get dropped(): number {
-    return NAMED_KINDS.reduce((sum, kind) => sum + this.refused[kind].size, 0);
+    return NAMED_KINDS.reduce((sum, kind) => sum + this.leftOut[kind].size, 0);
   }
 
   /** Whether the name is watched by itself; if not, it is part of `(other)`. */
@@ -91,8 +91,8 @@ export class SeriesTable {
   }
 
   /** Whether the name found no room. */
-  isRefused(kind: NamedKind, name: string): boolean {
-    return this.refused[kind].has(name);
+  isLeftOut(kind: NamedKind, name: string): boolean {
+    return this.leftOut[kind].has(name);
   }
 
   /** The series of a name; `(other)` for those without room. */
@@ -134,19 +134,19 @@ export class SeriesTable {
 
   /** New names that have counted anything, the busiest first. */
   private admit(kind: NamedKind, rows: ReadonlyMap<string, Row>): void {
-    if (rows.size === this.named[kind].size + this.refused[kind].size) return;
+    if (rows.size === this.named[kind].size + this.leftOut[kind].size) return;
     const isNew = (name: string): boolean =>
-      !this.named[kind].has(name) && !this.refused[kind].has(name);
+      !this.named[kind].has(name) && !this.leftOut[kind].has(name);
     const added = [...rows].filter(([name, row]) => row.count > 0 && isNew(name));
     added.sort(([, one], [, other]) => other.count - one.count);
     for (const [name] of added) this.place(kind, name);
   }
 
   private place(kind: NamedKind, name: string): void {
-    if (this.named[kind].has(name) || this.refused[kind].has(name)) return;
+    if (this.named[kind].has(name) || this.leftOut[kind].has(name)) return;
     const metrics = this.metrics + METRICS_OF[kind];
     if (this.names >= this.most || metrics > MOST_METRICS) {
-      this.refused[kind].add(name);
+      this.leftOut[kind].add(name);
       return;
     }
     this.names++;
@@ -159,9 +159,9 @@ export class SeriesTable {
 
   /** The counts of all names of a kind that found no room; undefined if there are none. */
   othersOf(kind: NamedKind, { named }: Reading): Counts | undefined {
-    if (this.refused[kind].size === 0) return undefined;
+    if (this.leftOut[kind].size === 0) return undefined;
     const sum = noCounts();
-    for (const name of this.refused[kind]) {
+    for (const name of this.leftOut[kind]) {
       const row = named[kind].get(name);
       if (row === undefined) continue;
       for (const figure of FIGURES) sum[figure] += row[figure];

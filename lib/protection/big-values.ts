@@ -8,7 +8,7 @@ import { type ResourceCounts } from './resource-stats.js';
 /** UTF-8 takes from one to three bytes for each unit of a JavaScript text. */
 const MOST_BYTES_PER_UNIT = 3;
 
-export function refuseBigValue(
+export function rejectBigValue(
   resource: string,
   value: unknown,
   { maxValueBytes }: ResourceSettings,

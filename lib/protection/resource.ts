@@ -4,7 +4,7 @@ import { LogLinear } from '../common/histogram.js';
 import { isStrayPromise } from '../common/promises.js';
 import { quotedError } from '../common/quoted.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
-import { refuseBigValue } from './big-values.js';
+import { rejectBigValue } from './big-values.js';
 import { type Outcome } from './breaker-state.js';
 import { Breaker, type BreakerMode } from './breaker.js';
 import { Bulkhead } from './bulkhead.js';
@@ -100,7 +100,7 @@ export class Resource implements RunOwner {
       }
       if (!this.enter(run, now)) return run.answer();
     } catch (error) {
-      this.refuse(run, error);
+      this.reject(run, error);
       // The reason of a caller's own signal is passed on as it is, and need not be an error.
       // oxlint-disable-next-line typescript/prefer-promise-reject-errors
       return Promise.reject(error);
@@ -112,7 +112,7 @@ export class Resource implements RunOwner {
   }
 
   checkValue(value: unknown): void {
-    refuseBigValue(this.name, value, this.settings, this.counts);
+    rejectBigValue(this.name, value, this.settings, this.counts);
   }
 
   /** Another answer stands in for this error, which only the log shows. */
@@ -168,7 +168,7 @@ export class Resource implements RunOwner {
     try {
       if (!isStillGood) this.askBreaker(run, now);
     } catch (error) {
-      return this.refuse(run, error);
+      return this.reject(run, error);
     }
     this.started(run, now);
     run.begin();
@@ -233,7 +233,7 @@ export class Resource implements RunOwner {
       .then(() => {
         if (!run.isOver && this.enter(run, this.now())) run.begin();
       })
-      .catch((error: unknown) => this.refuse(run, error));
+      .catch((error: unknown) => this.reject(run, error));
     return answer;
   }
 
@@ -298,7 +298,7 @@ export class Resource implements RunOwner {
   }
 
   /** For a run that has not begun. */
-  private refuse(run: Run, error: unknown): void {
+  private reject(run: Run, error: unknown): void {
     run.giveUp(whyOf(error, run.callerSignal), error);
   }
 
