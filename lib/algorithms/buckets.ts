@@ -26,9 +26,9 @@ export interface BucketOptions {
   readonly period?: Duration;
 }
 
-/** The figures of a leaky bucket, and whether it refuses or delays. */
+/** The figures of a leaky bucket, and whether it denies or delays. */
 export interface LeakyBucketOptions extends BucketOptions {
-  /** A policer lets pass at once or refuses; a shaper makes requests wait, one after the other. */
+  /** A policer lets pass at once or denies; a shaper makes requests wait, one after the other. */
   readonly mode?: 'policer' | 'shaper';
   /** Shaper only: nobody is made to wait longer. */
   readonly maxDelay?: Duration;

@@ -3,7 +3,7 @@ import { AlgorithmCode, notRefilled, type Limit } from './limit.js';
 
 /**
  * A bucket with a hole: requests pour in their cost, water leaks out at a steady rate, and what
- * would make the bucket run over is refused.
+ * would make the bucket run over is denied.
  *
  * A policer lets the request go at once, so it decides exactly like a token bucket of the same
  * figures. A shaper makes the request wait until the water before it has leaked, so requests leave

@@ -47,9 +47,9 @@ export class PolicyOptions implements LimitOptions {
   rate?: Rate;
   period?: Duration;
   burst?: number;
-  /** Leaky bucket: refuse what is too much, or delay what fits into the bucket. */
+  /** Leaky bucket: deny what is too much, or delay what fits into the bucket. */
   mode: 'policer' | 'shaper' = 'policer';
-  /** Shaper: a request that would have to wait longer is refused. Default: whoever fits may wait. */
+  /** Shaper: a request that would have to wait longer is denied. Default: whoever fits may wait. */
   maxDelay?: Duration;
   /** Sliding window: into how many parts the period is cut, 2 or more. More is more exact, and larger. */
   subWindows = 10;

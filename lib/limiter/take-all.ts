@@ -328,8 +328,8 @@ class MultiTake implements RemoteCall {
   }
 
   /**
-   * The store may have decided otherwise. Tokens that it took for a check which was refused meanwhile go
-   * back; a check that passed by share and was refused by the store is a debt. A check that passed
+   * The store may have decided otherwise. Tokens that it took for a check which was denied meanwhile go
+   * back; a check that passed by share and was denied by the store is a debt. A check that passed
    * because its policy lets everything pass (`open`) was never counted, and is none.
    */
   settledLate(answers: readonly RemoteAnswer[], checks: readonly RemoteCheck[]): void {

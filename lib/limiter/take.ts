@@ -23,7 +23,7 @@ export const OUTCOME = new Outcome();
 /** The part of a clock that a take of a bucket in this process reads. */
 export type TakeClock = Pick<Clock, 'now' | 'epochMs'>;
 
-/** The wait of callers that are refused because the store is away: about as long as until its next probe. */
+/** The wait of callers that are denied because the store is away: about as long as until its next probe. */
 const CLOSED_RETRY_MICROS = 1_000_000;
 
 /**

@@ -150,10 +150,10 @@ export const policySchema = group({
   ...figures,
   mode: field(
     choice('policer', 'shaper'),
-    'Leaky bucket: refuse what is too much, or delay what fits into the bucket',
+    'Leaky bucket: deny what is too much, or delay what fits into the bucket',
     policyDefaults.mode,
   ),
-  maxDelay: field(duration(), 'Shaper: a request that would have to wait longer is refused'),
+  maxDelay: field(duration(), 'Shaper: a request that would have to wait longer is denied'),
   subWindows: field(
     whole(2, 120),
     'Sliding window: into how many parts the period is cut',

@@ -123,7 +123,7 @@ export class AppTokens {
   tokens = 0;
   /** Used as far as the store knows, but not after all; the next call reports it. */
   refunded = 0;
-  /** Granted to requests that had been refused by then, with the reply of this instant of the store. */
+  /** Granted to requests that had been denied by then, with the reply of this instant of the store. */
   private late = 0;
   private lateTakenMicros = 0;
   /** Passed while the store's answer was late, and not granted by it. */
@@ -461,7 +461,7 @@ export class AppTokens {
 
   /**
    * A request that waits no longer and passed by share is paid by the grant, and the rest is a debt. If
-   * it was refused, the grant goes back, and is not spent here: the store has counted it as used and
+   * it was denied, the grant goes back, and is not spent here: the store has counted it as used and
    * filled up since, so spending it later would come on top of the bound.
    */
   private answerLate({ cost, byShare }: AppWaiter, isGranted: boolean): void {

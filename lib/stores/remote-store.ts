@@ -90,7 +90,7 @@ export class GiveBack extends Unawaited implements RemoteCall {
   readonly kind = CallKind.Refund;
 }
 
-/** Tokens that a late answer took for a request which had been refused by then. */
+/** Tokens that a late answer took for a request which had been denied by then. */
 export class GiveBackLate extends Unawaited implements RemoteCall {
   readonly kind = CallKind.LateRefund;
 

@@ -14,7 +14,7 @@ describe('a bucket by itself', () => {
     expect([bucket.take(500, 2).allowed, bucket.capacity]).toEqual([true, 100]);
   });
 
-  it('LeakyBucket(100, 10): refuses what would run over, or makes it wait (D-24)', () => {
+  it('LeakyBucket(100, 10): denies what would run over, or makes it wait (D-24)', () => {
     const policer = new LeakyBucket({ capacity: 100, rate: 10 });
     expect(policer.take(0, 100).allowed).toBe(true);
     expect(policer.take(0)).toEqual({ allowed: false, remaining: 0, waitMs: 100 });

@@ -41,7 +41,7 @@ export interface AppCall {
   readonly returned: number;
   /** Tokens that counted as used and were not after all; as if they had not been granted. */
   readonly refunded?: number;
-  /** Granted to requests that the node had refused by then; see `LateGrant`. */
+  /** Granted to requests that the node had denied by then; see `LateGrant`. */
   readonly late?: LateGrant;
   /** Tokens that requests passed with while the store's answer was late, and that it did not grant. */
   readonly owed?: number;

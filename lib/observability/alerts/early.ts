@@ -1,7 +1,7 @@
 import { type Series } from '../series.js';
 import { type Facts } from '../sources.js';
 
-/** Something comes near its limit, before anybody is refused. */
+/** Something comes near its limit, before anybody is denied. */
 export interface EarlySignal {
   /** Its subject: a policy, or an app's quota. */
   readonly policy?: string;
