@@ -35,7 +35,7 @@ const MOST_HERE = 8;
 const LIMITS: BoundLimit[] = [];
 const KEYS: string[] = [];
 const COSTS: number[] = [];
-const PLACES: number[] = [];
+const SLOTS: number[] = [];
 const PASSES: boolean[] = [];
 const LEVELS = new Float64Array(MOST_HERE);
 
@@ -162,13 +162,13 @@ export function takeListHere(
     if (plainTable === undefined || limit.shadow) return undefined;
     for (let other = 0; other < index; other++) if (LIMITS[other] === limit) return undefined;
     const key = keyOf(request as PolicyRequest);
-    const place = plainTable.placeOf(key);
-    if (place === undefined) return undefined;
+    const slot = plainTable.slotOf(key);
+    if (slot === undefined) return undefined;
     if (limit.tokenTable === undefined) areTokens = false;
     LIMITS[index] = limit;
     KEYS[index] = key;
     COSTS[index] = limit.costOf(request?.cost);
-    PLACES[index] = place;
+    SLOTS[index] = slot;
   }
   return (areTokens ? takeTokensOfList(length, clock) : undefined) ?? takeList(length, clock);
 }
@@ -183,9 +183,9 @@ function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
   let allowed = true;
   for (let index = 0; index < length; index++) {
     const { figures, tokenTable } = LIMITS[index]!;
-    const place = PLACES[index]!;
-    const page = tokenTable!.pageOf(place);
-    const at = tokenTable!.offsetOf(place);
+    const slot = SLOTS[index]!;
+    const page = tokenTable!.pageOf(slot);
+    const at = tokenTable!.offsetOf(slot);
     const elapsed = now - page[at + 1]!;
     if (!(elapsed > 0)) return undefined;
     let level = page[at]! + elapsed * figures.perMicro;
@@ -202,9 +202,9 @@ function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
     const left = level - COSTS[index]! * perToken;
     let waitMs = 0;
     if (allowed) {
-      const place = PLACES[index]!;
-      const page = limit.tokenTable!.pageOf(place);
-      const at = limit.tokenTable!.offsetOf(place);
+      const slot = SLOTS[index]!;
+      const page = limit.tokenTable!.pageOf(slot);
+      const at = limit.tokenTable!.offsetOf(slot);
       level = left;
       page[at] = left;
       page[at + 1] = now;
@@ -242,7 +242,7 @@ function takeList(length: number, clock: Clock): Decision {
   OUTCOME.nowMicros = INSTANT.now();
   let isAllowed = true;
   for (let index = 0; index < length; index++) {
-    LIMITS[index]!.plainTable!.measureAt(PLACES[index]!, COSTS[index]!, OUTCOME);
+    LIMITS[index]!.plainTable!.measureAt(SLOTS[index]!, COSTS[index]!, OUTCOME);
     PASSES[index] = OUTCOME.allowed;
     if (!OUTCOME.allowed) isAllowed = false;
   }
@@ -251,7 +251,7 @@ function takeList(length: number, clock: Clock): Decision {
     // A check that would have passed is no reason for the denial.
     if (PASSES[index] !== isAllowed) continue;
     const limit = LIMITS[index]!;
-    decisions.push(takeAt(limit, PLACES[index]!, KEYS[index]!, COSTS[index]!, INSTANT));
+    decisions.push(takeAt(limit, SLOTS[index]!, KEYS[index]!, COSTS[index]!, INSTANT));
   }
   return decisive(decisions);
 }

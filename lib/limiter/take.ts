@@ -51,17 +51,17 @@ export function take(
   );
 }
 
-/** Takes a bucket of this process whose place is known. */
+/** Takes a bucket of this process whose slot is known. */
 export function takeAt(
   limit: BoundLimit,
-  place: number,
+  slot: number,
   key: string,
   cost: number,
   clock: TakeClock,
 ): Decision {
   const { tokenTable } = limit;
   if (tokenTable === undefined) return takeFromTable(limit, limit.plainTable!, key, cost, clock);
-  return takeTokens(limit, tokenTable, place, key, cost, clock);
+  return takeTokens(limit, tokenTable, slot, key, cost, clock);
 }
 
 /**
@@ -72,7 +72,7 @@ export function takeAt(
 function takeTokens(
   limit: BoundLimit,
   table: BucketTable,
-  knownPlace: number | undefined,
+  knownSlot: number | undefined,
   key: string,
   cost: number,
   clock: TakeClock,
@@ -80,10 +80,10 @@ function takeTokens(
   // First of all: the processor ends all that was begun before it reads its clock, and so would wait for the look-up,
   // 5 ns, measured.
   const now = clock.now();
-  const place = knownPlace ?? table.placeOf(key);
-  if (place === undefined) return takeFromTable(limit, table, key, cost, clock);
-  const page = table.pageOf(place);
-  const at = table.offsetOf(place);
+  const slot = knownSlot ?? table.slotOf(key);
+  if (slot === undefined) return takeFromTable(limit, table, key, cost, clock);
+  const page = table.pageOf(slot);
+  const at = table.offsetOf(slot);
   const elapsed = now - page[at + 1]!;
   // A clock that stands still or steps back is rare, and has rules of its own.
   if (!(elapsed > 0)) return takeFromTable(limit, table, key, cost, clock);

@@ -29,7 +29,7 @@ const FIRST_KEYS = 64;
 export class BucketTable {
   private readonly algorithm: Algorithm;
   private width: number;
-  private readonly places = new Map<string, number>();
+  private readonly slots = new Map<string, number>();
   private pages: Float64Array[] = [];
   private readonly vacant: number[] = [];
   private used = 0;
@@ -52,7 +52,7 @@ export class BucketTable {
     this.width = this.algorithm.width(limit);
     this.unused = new Float64Array(this.width);
     this.page = this.unused;
-    this.hand = this.places.entries();
+    this.hand = this.slots.entries();
   }
 
   /** A table that takes no room from others, for decisions of which nothing need remain. */
@@ -61,33 +61,33 @@ export class BucketTable {
   }
 
   get size(): number {
-    return this.places.size;
+    return this.slots.size;
   }
 
   /** Takes `cost` at the instant of the outcome, if the bucket has it, and fills the outcome in. */
   take(key: string, cost: number, outcome: Outcome): void {
-    const place = this.places.get(key);
-    if (place === undefined) return this.takeFirst(key, cost, outcome);
-    this.takeAt(this.pageOf(place), this.offsetOf(place), cost, outcome);
+    const slot = this.slots.get(key);
+    if (slot === undefined) return this.takeFirst(key, cost, outcome);
+    this.takeAt(this.pageOf(slot), this.offsetOf(slot), cost, outcome);
   }
 
   /** Where the bucket of a key is, for whoever reads and writes its numbers at once; undefined if it has none yet. */
-  placeOf(key: string): number | undefined {
-    return this.places.get(key);
+  slotOf(key: string): number | undefined {
+    return this.slots.get(key);
   }
 
-  pageOf(place: number): Float64Array {
-    return this.pages[place >>> PAGE_BITS]!;
+  pageOf(slot: number): Float64Array {
+    return this.pages[slot >>> PAGE_BITS]!;
   }
 
-  offsetOf(place: number): number {
-    return (place & (PAGE_KEYS - 1)) * this.width;
+  offsetOf(slot: number): number {
+    return (slot & (PAGE_KEYS - 1)) * this.width;
   }
 
   /** Says whether the bucket has `cost`, for whoever takes from several tables or from none. */
-  measureAt(place: number, cost: number, outcome: Outcome): void {
+  measureAt(slot: number, cost: number, outcome: Outcome): void {
     const { algorithm, limit } = this;
-    algorithm.measure(limit, this.pageOf(place), this.offsetOf(place), cost, outcome);
+    algorithm.measure(limit, this.pageOf(slot), this.offsetOf(slot), cost, outcome);
   }
 
   peek(key: string, cost: number, outcome: Outcome): void {
@@ -109,8 +109,8 @@ export class BucketTable {
 
   /** A bucket that others share is left as it is: what they used is not this key's to forget. */
   reset(key: string): void {
-    const place = this.places.get(key);
-    if (place !== undefined) this.forget(key, place);
+    const slot = this.slots.get(key);
+    if (slot !== undefined) this.forget(key, slot);
   }
 
   /**
@@ -119,8 +119,8 @@ export class BucketTable {
    */
   changeLimit(limit: Limit): void {
     const factor = limit.perToken / this.limit.perToken;
-    for (const place of this.places.values()) {
-      this.locate(place);
+    for (const slot of this.slots.values()) {
+      this.locate(slot);
       this.algorithm.rescale(this.limit, limit, this.page, this.at, factor);
     }
     const shared = this.overflow?.state;
@@ -141,10 +141,10 @@ export class BucketTable {
       width === this.width
         ? this.pages
         : this.pages.map((page) => new Float64Array((page.length / this.width) * width));
-    for (const place of this.places.values()) {
-      this.locate(place);
-      const into = pages[place >>> PAGE_BITS]!;
-      const intoAt = (place & (PAGE_KEYS - 1)) * width;
+    for (const slot of this.slots.values()) {
+      this.locate(slot);
+      const into = pages[slot >>> PAGE_BITS]!;
+      const intoAt = (slot & (PAGE_KEYS - 1)) * width;
       this.algorithm.carry(change, this.page, this.at, into, intoAt, now);
     }
     this.overflow?.carry(change, now);
@@ -160,8 +160,8 @@ export class BucketTable {
   /** True if every bucket is as full as a new one. */
   hasRecovered(now: number): boolean {
     const { algorithm, limit } = this;
-    for (const place of this.places.values()) {
-      this.locate(place);
+    for (const slot of this.slots.values()) {
+      this.locate(slot);
       if (!algorithm.recovered(limit, this.page, this.at, now)) return false;
     }
     return this.overflow?.hasRecovered(limit, now) ?? true;
@@ -169,10 +169,10 @@ export class BucketTable {
 
   /** Forgets all keys and gives their room to others. Late calls do no harm. */
   release(): void {
-    for (let keys = this.places.size; keys > 0; keys--) this.budget.release();
+    for (let keys = this.slots.size; keys > 0; keys--) this.budget.release();
     this.budget = UNCOUNTED;
-    this.places.clear();
-    this.hand = this.places.entries();
+    this.slots.clear();
+    this.hand = this.slots.entries();
     this.pages = [];
     this.vacant.length = 0;
     this.used = 0;
@@ -188,16 +188,16 @@ export class BucketTable {
     for (let step = 0; step < steps && forgotten < most; step++) {
       let next = this.hand.next();
       if (next.done) {
-        this.hand = this.places.entries();
+        this.hand = this.slots.entries();
         next = this.hand.next();
         if (next.done) break;
       }
-      const [key, place] = next.value;
-      this.locate(place);
+      const [key, slot] = next.value;
+      this.locate(slot);
       const { algorithm, limit, page, at } = this;
       if (now - algorithm.lastUse(limit, page, at) <= idleMicros) continue;
       if (!algorithm.recovered(limit, page, at, now)) continue;
-      this.forget(key, place);
+      this.forget(key, slot);
       forgotten++;
     }
     return forgotten;
@@ -215,15 +215,15 @@ export class BucketTable {
   }
 
   private find(key: string): boolean {
-    const place = this.places.get(key);
-    if (place === undefined) return false;
-    this.locate(place);
+    const slot = this.slots.get(key);
+    if (slot === undefined) return false;
+    this.locate(slot);
     return true;
   }
 
-  private locate(place: number): void {
-    this.page = this.pageOf(place);
-    this.at = this.offsetOf(place);
+  private locate(slot: number): void {
+    this.page = this.pageOf(slot);
+    this.at = this.offsetOf(slot);
   }
 
   private findOverflow(key: string): boolean {
@@ -248,30 +248,30 @@ export class BucketTable {
       this.findOverflow(key);
       return;
     }
-    const place = this.vacant.pop() ?? this.used++;
-    this.makeRoomAt(place);
-    this.places.set(ownText(key), place);
-    this.locate(place);
+    const slot = this.vacant.pop() ?? this.used++;
+    this.makeRoomAt(slot);
+    this.slots.set(ownText(key), slot);
+    this.locate(slot);
     if (this.overflow === undefined) this.algorithm.start(this.limit, this.page, this.at, now);
     else this.page.set(this.overflow.bucketOf(key), this.at);
   }
 
-  private makeRoomAt(place: number): void {
-    const number = place >>> PAGE_BITS;
+  private makeRoomAt(slot: number): void {
+    const number = slot >>> PAGE_BITS;
     const page = this.pages[number];
     if (page === undefined) {
       const keys = number === 0 ? FIRST_KEYS : PAGE_KEYS;
       this.pages.push(new Float64Array(keys * this.width));
-    } else if ((place & (PAGE_KEYS - 1)) * this.width >= page.length) {
+    } else if ((slot & (PAGE_KEYS - 1)) * this.width >= page.length) {
       const larger = new Float64Array(2 * page.length);
       larger.set(page);
       this.pages[number] = larger;
     }
   }
 
-  private forget(key: string, place: number): void {
-    this.places.delete(key);
-    this.vacant.push(place);
+  private forget(key: string, slot: number): void {
+    this.slots.delete(key);
+    this.vacant.push(slot);
     this.budget.release();
   }
 }
