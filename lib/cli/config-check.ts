@@ -52,18 +52,18 @@ async function verdictOn(
     if (error instanceof InvalidConfigError) return { file, ok: false, issues: error.issues };
     if (!(error instanceof ConfigSyntaxError)) throw error;
     const { line, column, reason } = error;
-    const place = line === undefined ? {} : { line, column };
-    return { file, ok: false, issues: [{ ...place, message: reason }] };
+    const position = line === undefined ? {} : { line, column };
+    return { file, ok: false, issues: [{ ...position, message: reason }] };
   }
 }
 
 function tell({ file, ok, issues }: Verdict, output: Output): void {
   if (ok) return output.log(`${file}: ok`);
   const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
-  const lines = issues.map((issue) => `  ${placeOf(issue)}${issue.message}`);
+  const lines = issues.map((issue) => `  ${positionText(issue)}${issue.message}`);
   output.error([`${file}: ${count}`, ...lines].join('\n'));
 }
 
-function placeOf({ line, column }: Fault): string {
+function positionText({ line, column }: Fault): string {
   return line === undefined ? '' : `line ${line}, column ${column}: `;
 }

@@ -9,7 +9,7 @@ import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { provide } from '../requests/module-tokens.js';
 import { Dashboard } from './dashboard.js';
-import { DashboardPlace } from './dashboard-place.js';
+import { DashboardPath } from './dashboard-path.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
 import { checkDashboard, type DashboardInput } from './dashboard.options.js';
@@ -52,11 +52,11 @@ export class RateLimitDashboardModule implements NestModule {
         });
       },
     );
-    const place = provide(
-      DashboardPlace,
+    const path = provide(
+      DashboardPath,
       [RateLimitMonitor, Overload, ApplicationConfig].map(optional),
       (monitor?: RateLimitMonitor, line?: Overload, config?: ApplicationConfig) =>
-        new DashboardPlace(options.path, monitor, line, config),
+        new DashboardPath(options.path, monitor, line, config),
     );
     const controllers = [viewController(options)];
     if (options.write !== undefined) controllers.push(changeController(options));
@@ -64,7 +64,7 @@ export class RateLimitDashboardModule implements NestModule {
       module: RateLimitDashboardModule,
       imports: options.imports,
       controllers,
-      providers: [dashboard, place, dashboardRoutes(controllers)],
+      providers: [dashboard, path, dashboardRoutes(controllers)],
     };
   }
 }

@@ -159,7 +159,7 @@ function valueReader(at: string, key: object): KeyReader {
     return (context, reader) => textOf(reader.valueAt(context, path));
   }
   if (typeof param === 'number' && Number.isInteger(param) && param >= 0) {
-    return (context, reader) => textOf(reader.placeAt?.(context, param));
+    return (context, reader) => textOf(reader.elementAt?.(context, param));
   }
   throw new InvalidArgumentError(at, key, A_VALUE);
 }

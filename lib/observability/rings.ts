@@ -51,7 +51,7 @@ const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
 };
 
 const NAMES = Object.keys(FIGURES) as (keyof Figures)[];
-/** The place of each figure in a row, and among the columns of a ring. */
+/** The index of each figure in a row, and among the columns of a ring. */
 export const COLUMN = Object.fromEntries(NAMES.map((name, index) => [name, index])) as Readonly<
   Record<keyof Figures, number>
 >;
@@ -116,24 +116,24 @@ export class Ring {
 
   addRow(nowMicros: number, row: Float64Array): void {
     const slot = this.slotAt(nowMicros);
-    const place = this.begin(slot);
+    const cell = this.begin(slot);
     for (let index = 0; index < NAMES.length; index++) {
       const value = row[index]!;
       const column = this.columns[index];
       if (column === undefined) {
         if (Object.is(value, NOTHING[index])) continue;
-        this.columnOf(index)[place] = value;
+        this.columnOf(index)[cell] = value;
       } else {
-        column[place] = joined(KINDS[index]!, column[place]!, value);
+        column[cell] = joined(KINDS[index]!, column[cell]!, value);
       }
     }
   }
 
   /** The figures of a slot; undefined where there is no data. */
   at(slot: number): Slot | undefined {
-    const place = placeOf(slot, this.length);
-    if (slot < 0 || this.slots[place] !== slot) return undefined;
-    const of = (index: number): number => this.columns[index]?.[place] ?? NOTHING[index]!;
+    const cell = cellOf(slot, this.length);
+    if (slot < 0 || this.slots[cell] !== slot) return undefined;
+    const of = (index: number): number => this.columns[index]?.[cell] ?? NOTHING[index]!;
     // Written out: an object that gets its fields by name, one by one, takes ten times as long.
     return {
       slot,
@@ -158,10 +158,10 @@ export class Ring {
 
   /** One figure of a slot; what a slot has anyway where there is no data. */
   value(slot: number, figure: keyof Figures): number {
-    const place = placeOf(slot, this.length);
+    const cell = cellOf(slot, this.length);
     const column = COLUMN[figure];
-    const known = slot >= 0 && this.slots[place] === slot;
-    return (known ? this.columns[column]?.[place] : undefined) ?? NOTHING[column]!;
+    const known = slot >= 0 && this.slots[cell] === slot;
+    return (known ? this.columns[column]?.[cell] : undefined) ?? NOTHING[column]!;
   }
 
   /** The last `count` slots, oldest first, up to and with that of `nowMicros`; undefined where there is no data. */
@@ -203,9 +203,9 @@ export class Ring {
   known(first: number, end: number): number {
     const { slots, length } = this;
     let known = 0;
-    for (let slot = first, place = first % length; slot < end; slot++) {
-      if (slots[place] === slot) known++;
-      if (++place === length) place = 0;
+    for (let slot = first, cell = first % length; slot < end; slot++) {
+      if (slots[cell] === slot) known++;
+      if (++cell === length) cell = 0;
     }
     return known;
   }
@@ -219,10 +219,10 @@ export class Ring {
   private summed(column: Float64Array, first: number, end: number): number {
     const { slots, length } = this;
     let sum = 0;
-    for (let slot = first, place = first % length; slot < end; slot++) {
-      const value = column[place]!;
-      if (slots[place] === slot && !Number.isNaN(value)) sum += value;
-      if (++place === length) place = 0;
+    for (let slot = first, cell = first % length; slot < end; slot++) {
+      const value = column[cell]!;
+      if (slots[cell] === slot && !Number.isNaN(value)) sum += value;
+      if (++cell === length) cell = 0;
     }
     return sum;
   }
@@ -230,10 +230,10 @@ export class Ring {
   private most(column: Float64Array, first: number, end: number, none: number): number {
     const { slots, length } = this;
     let most = none;
-    for (let slot = first, place = first % length; slot < end; slot++) {
-      const value = column[place]!;
-      if (slots[place] === slot && (value > most || Number.isNaN(most))) most = value;
-      if (++place === length) place = 0;
+    for (let slot = first, cell = first % length; slot < end; slot++) {
+      const value = column[cell]!;
+      if (slots[cell] === slot && (value > most || Number.isNaN(most))) most = value;
+      if (++cell === length) cell = 0;
     }
     return most;
   }
@@ -246,16 +246,16 @@ export class Ring {
     );
   }
 
-  /** The place of a slot, whose figures of a time long gone are forgotten. */
+  /** The cell of a slot, whose figures of a time long gone are forgotten. */
   private begin(slot: number): number {
-    const place = placeOf(slot, this.length);
-    if (this.slots[place] === slot) return place;
-    this.slots[place] = slot;
+    const cell = cellOf(slot, this.length);
+    if (this.slots[cell] === slot) return cell;
+    this.slots[cell] = slot;
     for (let index = 0; index < NAMES.length; index++) {
       const column = this.columns[index];
-      if (column !== undefined) column[place] = NOTHING[index]!;
+      if (column !== undefined) column[cell] = NOTHING[index]!;
     }
-    return place;
+    return cell;
   }
 
   private columnOf(index: number): Float64Array {
@@ -284,8 +284,8 @@ export class Stretch {
   }
 }
 
-/** Slots before the beginning of the clock have no place of their own and are never written. */
-const placeOf = (slot: number, length: number): number => ((slot % length) + length) % length;
+/** Slots before the beginning of the clock have no cell of their own and are never written. */
+const cellOf = (slot: number, length: number): number => ((slot % length) + length) % length;
 
 /** NaN is no figure: the other one holds. */
 function joined(kind: Kind, before: number, value: number): number {

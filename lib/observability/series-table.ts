@@ -139,10 +139,10 @@ export class SeriesTable {
       !this.named[kind].has(name) && !this.leftOut[kind].has(name);
     const added = [...rows].filter(([name, row]) => row.count > 0 && isNew(name));
     added.sort(([, one], [, other]) => other.count - one.count);
-    for (const [name] of added) this.place(kind, name);
+    for (const [name] of added) this.admitOne(kind, name);
   }
 
-  private place(kind: NamedKind, name: string): void {
+  private admitOne(kind: NamedKind, name: string): void {
     if (this.named[kind].has(name) || this.leftOut[kind].has(name)) return;
     const metrics = this.metrics + METRICS_OF[kind];
     if (this.names >= this.most || metrics > MOST_METRICS) {
@@ -173,7 +173,7 @@ export class SeriesTable {
   ensure(kind: string, name: string | undefined): Series | undefined {
     if (kind === 'total' || kind === 'store') return this[kind];
     if (!isNamedKind(kind) || name === undefined || name === OTHER) return undefined;
-    this.place(kind, name);
+    this.admitOne(kind, name);
     return this.named[kind].get(name);
   }
 }

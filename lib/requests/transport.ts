@@ -37,10 +37,10 @@ export interface RequestReader {
   /** A value of the request by path: `params.id`, `query.q`, `body.sku`. */
   valueAt(context: ExecutionContext, path: readonly string[]): unknown;
   /**
-   * What a message carries at a place: of a list its elements, and anything else is the first. Only of
+   * What a message carries at an index: of a list its elements, and anything else is the first. Only of
    * transports whose messages may be lists.
    */
-  placeAt?(context: ExecutionContext, place: number): unknown;
+  elementAt?(context: ExecutionContext, index: number): unknown;
   /** The HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
   /** The request as the module's `tier` sees it. */

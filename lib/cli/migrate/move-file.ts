@@ -45,13 +45,13 @@ export function moveFile(ts: Ts, file: string, text: string, project: Survey): M
     return { text, findings, findingsAfter: findings, keeps: [] };
   }
   const move = new FileMove(new MovedSource(ts, source, text, project));
-  const { text: written, placeAfter } = move.run();
+  const { text: written, positionAfter } = move.run();
   const findings = move.moved.findings.map(asFinding);
   const after = written === text ? source : parse(ts, file, written);
   if (syntaxErrorOf(after) === undefined) {
     const findingsAfter = move.moved.findings.map(({ position, mark, ...rest }) => ({
       ...asFinding(rest),
-      line: lineOf(after, placeAfter(position, mark)),
+      line: lineOf(after, positionAfter(position, mark)),
     }));
     return { text: written, findings, findingsAfter, keeps: move.keeps(written) };
   }
@@ -94,21 +94,21 @@ class FileMove {
     this.decorators = new DecoratorMove(moved, figures);
   }
 
-  run(): { text: string; placeAfter: (position: number, mark?: string) => number } {
+  run(): { text: string; positionAfter: (position: number, mark?: string) => number } {
     const { source, edits, text } = this.moved;
     if (this.isKept()) {
       this.tellKept(source);
-      return { text, placeAfter: (position) => position };
+      return { text, positionAfter: (position) => position };
     }
     this.visit(source);
     this.moveTypes(source);
     this.moved.closeLists();
     this.visitLeftovers(source);
-    if (edits.isEmpty) return { text, placeAfter: (position) => position };
+    if (edits.isEmpty) return { text, positionAfter: (position) => position };
     const imports = withImports(this.moved, edits.apply());
     return {
       text: imports.apply(),
-      placeAfter: (position, mark) => imports.placeAfter(edits.placeAfter(position, mark)),
+      positionAfter: (position, mark) => imports.positionAfter(edits.positionAfter(position, mark)),
     };
   }
 

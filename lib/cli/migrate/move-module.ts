@@ -326,5 +326,5 @@ function messageOf(
   visit(made.body);
   if (!isSaid) return undefined;
   const [start, end] = [made.body.getStart(), made.body.getEnd()];
-  return edits.apply().slice(edits.placeAfter(start), edits.placeAfter(end));
+  return edits.apply().slice(edits.positionAfter(start), edits.positionAfter(end));
 }

@@ -45,7 +45,7 @@ export class SourceEdits {
   }
 
   /** Where a place of the source is afterwards. Of one that was replaced, where `mark` is in its stead, or the beginning. */
-  placeAfter(position: number, mark?: string): number {
+  positionAfter(position: number, mark?: string): number {
     let moved = 0;
     for (const { start, end, text } of this.outermost()) {
       if (end > position && start <= position) {

@@ -72,14 +72,14 @@ function parseJson(text: string, name: string): unknown {
 function locate(text: string, name: string, error: Error): ConfigSyntaxError {
   const fault = jsonFault(text);
   if (fault === undefined) return new ConfigSyntaxError(name, `not JSON: ${error.message}`);
-  const [line, column] = placeOf(text, fault.offset);
+  const [line, column] = positionOf(text, fault.offset);
   const rest = text.slice(fault.offset).trim();
   const got = rest === '' ? 'the end' : `'${rest.split(/\s/, 1)[0]!.slice(0, 20)}'`;
   const reason = `not JSON: expected ${fault.expected}, got ${got}`;
   return new ConfigSyntaxError(name, reason, line, column);
 }
 
-function placeOf(text: string, offset: number): [line: number, column: number] {
+function positionOf(text: string, offset: number): [line: number, column: number] {
   const before = text.slice(0, offset).split('\n');
   return [before.length, before.at(-1)!.length + 1];
 }

@@ -66,7 +66,7 @@ export function encodeSnapshot(snapshot: NodeSnapshot): string {
 /** Of resources those in trouble first: the others are well, and need not be told. */
 function withFewStates(snapshot: NodeSnapshot): NodeSnapshot {
   const trouble = ({ breaker, phase }: NodeResource): number =>
-    Math.min(placeIn(BREAKERS, breaker), placeIn(PHASES, phase));
+    Math.min(rankIn(BREAKERS, breaker), rankIn(PHASES, phase));
   let resources = [...snapshot.resources].sort((one, other) => trouble(one) - trouble(other));
   let modes = [...snapshot.modes].sort(
     ([, one], [, other]) => MODES.indexOf(one) - MODES.indexOf(other),
@@ -79,7 +79,7 @@ function withFewStates(snapshot: NodeSnapshot): NodeSnapshot {
   return { ...snapshot, resources, modes };
 }
 
-const placeIn = <T>(order: readonly T[], one: T | undefined): number =>
+const rankIn = <T>(order: readonly T[], one: T | undefined): number =>
   one === undefined ? order.length : order.indexOf(one);
 
 /** Of the last quarter: without times if any has some, else all of a kind as one. */

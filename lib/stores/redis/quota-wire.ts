@@ -9,7 +9,7 @@ import {
 import { leaseName } from '../../algorithms/quota/quota-state.js';
 
 /** Between the numbers that apps have in a process and those that they have in the ledger. */
-export interface Places {
+export interface AppNumbering {
   /** Undefined if the ledger has no such app. */
   inLedger(app: number): number | undefined;
   inProcess(number: number): number;
@@ -27,12 +27,12 @@ export interface WireReply {
 const SHORTAGES: readonly Shortage[] = ['none', 'app', 'cluster'];
 const SHORTEST_STATE_TTL_MS = 3_600_000;
 
-/** A call as packed doubles, in the order of the header of lease.lua. Apps without a place are left out. */
-export function packCall(call: QuotaCall, places: Places): Buffer {
+/** A call as packed doubles, in the order of the header of lease.lua. Apps without a number are left out. */
+export function packCall(call: QuotaCall, numbers: AppNumbering): Buffer {
   const { seenEpoch, seenSequence, leaving } = call;
-  const figures = [places.digest, wireSeq(call), seenEpoch, seenSequence, leaving ? 1 : 0];
+  const figures = [numbers.digest, wireSeq(call), seenEpoch, seenSequence, leaving ? 1 : 0];
   for (const entry of call.apps) {
-    const number = places.inLedger(entry.app);
+    const number = numbers.inLedger(entry.app);
     if (number === undefined) continue;
     const { used, returned, demand, want, needs, refunded = 0, late, owed = 0 } = entry;
     figures.push(number, used, returned, demand, want, needs.length);
@@ -91,7 +91,7 @@ function wireSeq(call: QuotaCall): number {
 export function unpackReply(
   bytes: unknown,
   call: QuotaCall,
-  places: Places,
+  numbers: AppNumbering,
 ): WireReply | undefined {
   if (!Buffer.isBuffer(bytes) || bytes.length % 8 !== 0) return undefined;
   let at = 0;
@@ -110,7 +110,7 @@ export function unpackReply(
   let asked = 0;
   const apps: AppReply[] = [];
   while (isWhole && at < bytes.length) {
-    const [app, granted] = [places.inProcess(next()), next()];
+    const [app, granted] = [numbers.inProcess(next()), next()];
     const shortage = SHORTAGES[next()];
     const [retryAfterMicros, remaining, appNodes, share] = [next(), next(), next(), next()];
     while (asked < call.apps.length && call.apps[asked]!.app !== app) asked++;

@@ -17,7 +17,7 @@ import { RedisKeys, type QuotaKeys } from './keys.js';
 import { AppNumbers, LimitsRecord, type Published } from './limits-record.js';
 import { AppRegistry } from './node-registry.js';
 import { consumptionFields, viewFields, viewOf } from './quota-view.js';
-import { packCall, unpackReply, type Places } from './quota-wire.js';
+import { packCall, unpackReply, type AppNumbering } from './quota-wire.js';
 import { defineScripts, type Scripts } from './scripts.js';
 import { wireOf } from './wire.js';
 
@@ -147,29 +147,29 @@ export class RedisQuota implements QuotaStore, QuotaLimitsStore, QuotaMembers, Q
 
   private async lease(call: QuotaCall): Promise<QuotaReply> {
     // The record may be read again while the call is on its way.
-    const places = placesOf(this.record);
-    const args = this.toArguments(call, places);
+    const numbers = numberingOf(this.record);
+    const args = this.toArguments(call, numbers);
     const { calls } = wireOf(this.settings.client);
     const { reply, apps } = await calls.take('lease', this.clock, () =>
-      this.scripts.lease(args, (bytes) => unpackReply(bytes, call, places)),
+      this.scripts.lease(args, (bytes) => unpackReply(bytes, call, numbers)),
     );
     this.record.noticeApps(apps);
     return reply;
   }
 
-  private toArguments(call: QuotaCall, places: Places): (string | Buffer)[] {
+  private toArguments(call: QuotaCall, numbers: AppNumbering): (string | Buffer)[] {
     const { ledger, deadlines, limits, consumed } = this.keys;
     const { scriptNow } = this.settings;
     const now = scriptNow === undefined ? '' : String(Math.floor(scriptNow()));
     return [
       ...[ledger, deadlines, limits, consumed],
-      ...[leaseName(call), packCall(call, places), now],
+      ...[leaseName(call), packCall(call, numbers), now],
       ...consumptionFields(call, this.record.names),
     ];
   }
 }
 
-function placesOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): Places {
+function numberingOf({ names, numbers = new AppNumbers(names) }: LimitsRecord): AppNumbering {
   return {
     inLedger: (app) => numbers.of(names[app]),
     inProcess: (number) => names.indexOf(numbers.names[number]!),

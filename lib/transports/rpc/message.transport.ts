@@ -18,7 +18,7 @@ import {
   type Transport,
   type WaitPolicy,
 } from '../../requests/transport.js';
-import { ownValueAt, valueAtPlace } from '../shared/requests.js';
+import { elementOf, ownValueAt } from '../shared/requests.js';
 import { isServerFault, PayloadSubstitutes } from '../shared/substitutes.js';
 import { type DroppedEvents } from './dropped-events.js';
 import { type KafkaWaiting } from './kafka-waiting.js';
@@ -97,8 +97,8 @@ export class MessageTransport implements Transport {
     return ownValueAt(context.getArgByIndex<unknown>(0), path);
   }
 
-  placeAt(context: ExecutionContext, place: number): unknown {
-    return valueAtPlace(context.getArgByIndex<unknown>(0), place);
+  elementAt(context: ExecutionContext, index: number): unknown {
+    return elementOf(context.getArgByIndex<unknown>(0), index);
   }
 
   methodOf(context: ExecutionContext): string {

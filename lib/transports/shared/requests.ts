@@ -128,7 +128,7 @@ export function ownValueAt(from: unknown, path: readonly string[]): unknown {
 }
 
 /** The value of a message at a place: of a list its elements, and anything else is the first. */
-export function valueAtPlace(payload: unknown, place: number): unknown {
-  if (Array.isArray(payload)) return payload[place] as unknown;
-  return place === 0 ? payload : undefined;
+export function elementOf(payload: unknown, index: number): unknown {
+  if (Array.isArray(payload)) return payload[index] as unknown;
+  return index === 0 ? payload : undefined;
 }

@@ -11,13 +11,7 @@ import {
   type UnavailableBody,
 } from '../../requests/rejections.js';
 import { CallerGone, type Transport } from '../../requests/transport.js';
-import {
-  clientBehind,
-  headerOf,
-  valueAt,
-  valueAtPlace,
-  type TrustProxy,
-} from '../shared/requests.js';
+import { clientBehind, headerOf, valueAt, elementOf, type TrustProxy } from '../shared/requests.js';
 import { closeSocket, isClosed, sendEvent, whenGone, type Socket } from './sockets.js';
 import { SOCKET_MESSAGE } from '../../requests/nest-metadata.js';
 
@@ -70,8 +64,8 @@ export class WsTransport implements Transport {
     return valueAt({ data, client, handshake: client.handshake }, path);
   }
 
-  placeAt(context: ExecutionContext, place: number): unknown {
-    return valueAtPlace(context.getArgByIndex<unknown>(1), place);
+  elementAt(context: ExecutionContext, index: number): unknown {
+    return elementOf(context.getArgByIndex<unknown>(1), index);
   }
 
   methodOf(context: ExecutionContext): string {

@@ -10,7 +10,7 @@ type PathConfig = Pick<ApplicationConfig, 'getGlobalPrefix' | 'getGlobalPrefixOp
  * Tells the others where the page is: the line at the start names it, and it does not stand in line, as it is needed
  * most when there is no time. Before the application starts, when its prefix is known.
  */
-export class DashboardPlace implements OnModuleInit {
+export class DashboardPath implements OnModuleInit {
   constructor(
     private readonly path: string,
     private readonly monitor: RateLimitMonitor | undefined,
@@ -19,14 +19,14 @@ export class DashboardPlace implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    const path = placeOf(this.path, this.config);
+    const path = pathWithPrefix(this.path, this.config);
     this.overload?.exemptOwn(path);
     if (this.monitor instanceof Monitor) this.monitor.dashboard = `${path}/`;
   }
 }
 
 /** With the application's prefix, unless that leaves it out. */
-function placeOf(path: string, config: PathConfig | undefined): string {
+function pathWithPrefix(path: string, config: PathConfig | undefined): string {
   const prefix = (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
   const { exclude = [] } = config?.getGlobalPrefixOptions() ?? {};
   const isApart = exclude.some(({ pathRegex }) => pathRegex.test(`/${path}`));
