@@ -90,13 +90,13 @@ export class Fallbacks {
 
   /** The answer of the first step that has one; undefined if there is no such thing. */
   async firstOf<T>(steps: readonly Step<T>[], options: StepsOptions = {}): Promise<T | undefined> {
-    const places = this.check(steps, options);
+    const resources = this.check(steps, options);
     const caller = this.callerOf(options);
     const { key } = options;
-    if (key === undefined) return this.walk(steps, places, caller);
+    if (key === undefined) return this.walk(steps, resources, caller);
     // A walk that ends before this caller gives up is of no use to it.
     const joined = this.flights.join(key, (until) => until >= caller.dueAt);
-    const answer = joined ?? this.begin(key, steps, places, caller);
+    const answer = joined ?? this.begin(key, steps, resources, caller);
     // A caller gives up for itself: others may be waiting for the same walk.
     return this.parts.bare.run(() => answer, this.optionsOf(caller)) as Promise<T | undefined>;
   }
@@ -124,14 +124,14 @@ export class Fallbacks {
   private begin<T>(
     key: string,
     steps: readonly Step<T>[],
-    places: readonly Resource[],
+    resources: readonly Resource[],
     { dueAt, label }: Caller,
   ): Promise<unknown> {
     const now = this.parts.clock.now();
     // Callers that join later have as much time, and so has the walk.
     const until = now + 2 * (dueAt - now);
     const all = { dueAt: until, label, signal: undefined };
-    const answer = this.flights.begin(key, this.walk(steps, places, all), until);
+    const answer = this.flights.begin(key, this.walk(steps, resources, all), until);
     answer.catch(() => {
       // The callers that wait for it learn of it; none may be left.
     });
@@ -140,26 +140,26 @@ export class Fallbacks {
 
   private async walk<T>(
     steps: readonly Step<T>[],
-    places: readonly Resource[],
+    resources: readonly Resource[],
     caller: Caller,
   ): Promise<T | undefined> {
     /** Steps that keep what a later one finds. */
     const open: number[] = [];
     for (const [i, step] of steps.entries()) {
-      const place = places[i]!;
+      const resource = resources[i]!;
       const isLast = i === steps.length - 1;
       let found: Found<T>;
       try {
-        found = (await place.run(step.run, this.optionsOf(caller))) as Found<T>;
+        found = (await resource.run(step.run, this.optionsOf(caller))) as Found<T>;
       } catch (error) {
-        if (isLast || !this.isReplaceable(error, place, caller)) throw error;
-        place.replaced(error);
+        if (isLast || !this.isReplaceable(error, resource, caller)) throw error;
+        resource.replaced(error);
         continue;
       }
       const isKnown = found !== undefined && found !== null && found !== TOO_BIG;
       if (isKnown || (isLast && found !== TOO_BIG)) {
         const value = isKnown ? (found as T | Absent) : ABSENT;
-        for (const n of open) this.keep(steps[n]!, places[n]!, value, caller.label);
+        for (const n of open) this.keep(steps[n]!, resources[n]!, value, caller.label);
         return value === ABSENT ? undefined : value;
       }
       if (found !== TOO_BIG && step.keep !== undefined) open.push(i);
@@ -170,18 +170,18 @@ export class Fallbacks {
   /** Not waited for. A value that is too big leaves a marker, so that it is not offered each time. */
   private keep<T>(
     { keep }: Step<T>,
-    place: Resource,
+    resource: Resource,
     value: T | Absent,
     label: RunOptions['label'],
   ): void {
     const about = { label, ...(value !== ABSENT && { value }) };
-    place
+    resource
       .run((run) => keep!(value, run), about)
       .catch((error: unknown) => {
-        if (!(error instanceof BigValueError)) return place.replaced(error);
-        return place.run((run) => keep!(TOO_BIG, run), { label });
+        if (!(error instanceof BigValueError)) return resource.replaced(error);
+        return resource.run((run) => keep!(TOO_BIG, run), { label });
       })
-      .catch((error: unknown) => place.replaced(error));
+      .catch((error: unknown) => resource.replaced(error));
   }
 
   /**
