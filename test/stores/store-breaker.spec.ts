@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from 'nestjs-weir';
-import { Breaker } from '../../lib/stores/redis/lane.js';
+import { Breaker } from '../../lib/stores/redis/store-breaker.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 
 const FAILURE = new StoreUnavailableError('no answer');
