@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from 'nestjs-weir';
-import { Breaker } from '../../lib/stores/redis/store-breaker.js';
+import { StoreBreaker } from '../../lib/stores/redis/store-breaker.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 
 const FAILURE = new StoreUnavailableError('no answer');
@@ -10,7 +10,7 @@ class Switch {
   readonly events: unknown[] = [];
   readonly probedAtMs: number[] = [];
   answers = false;
-  readonly breaker = new Breaker(
+  readonly breaker = new StoreBreaker(
     this.clock,
     async () => {
       this.probedAtMs.push(this.clock.now() / 1000);
@@ -27,7 +27,7 @@ class Switch {
   }
 }
 
-describe('the breaker', () => {
+describe('the breaker of a store', () => {
   it('opens at the third failure in a row, and says why, once', () => {
     const { breaker, clock, events } = new Switch();
     for (let i = 0; i < 2; i++) {

@@ -2,7 +2,7 @@ import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../common/errors.js';
 import { CallKind, type StoreCall } from '../remote-store.js';
 import { Batch } from './batch.js';
-import { Breaker } from './store-breaker.js';
+import { StoreBreaker } from './store-breaker.js';
 import { type RedisKeys } from './keys.js';
 import { type CallTimes } from '../call-times.js';
 
@@ -28,7 +28,7 @@ export interface LaneLink {
  * shard, so that the loss of one master does not stop the others.
  */
 export class Lane {
-  private readonly breaker: Breaker;
+  private readonly breaker: StoreBreaker;
   private gathering: Batch | undefined;
   private underway = 0;
   private whenIdle: (() => void) | undefined;
@@ -42,7 +42,7 @@ export class Lane {
     private readonly link: LaneLink,
     private readonly clock: Clock,
   ) {
-    this.breaker = new Breaker(clock, () => link.probe(shard), {
+    this.breaker = new StoreBreaker(clock, () => link.probe(shard), {
       opened: (reason) => link.laneOpened(this, reason),
       closed: () => link.laneClosed(this),
     });
@@ -50,9 +50,9 @@ export class Lane {
 
   submit(call: StoreCall): void {
     if (this.breaker.isOpen && !this.isDeliveringLate)
-      return refuse(call, new StoreUnavailableError('it does not answer'));
+      return failUnsent(call, new StoreUnavailableError('it does not answer'));
     const batch = (this.gathering ??= this.begin());
-    if (batch.size >= MOST_CONNECTING) return refuse(call, STILL_CONNECTING);
+    if (batch.size >= MOST_CONNECTING) return failUnsent(call, STILL_CONNECTING);
     batch.add(call);
     if (batch.size >= this.link.maxBatch) this.flush();
   }
@@ -73,7 +73,7 @@ export class Lane {
           this.link.calls.answered('buckets', this.clock.now() - sentAt, batch.size);
           this.answered(batch, reply);
         },
-        (error: unknown) => this.refused(batch, error),
+        (error: unknown) => this.sendFailed(batch, error),
       )
       .finally(() => {
         if (--this.underway === 0) this.whenIdle?.();
@@ -124,7 +124,7 @@ export class Lane {
     this.isDeliveringLate = false;
   }
 
-  private refused(batch: Batch, error: unknown): void {
+  private sendFailed(batch: Batch, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     // An error that is no answer of the server means that there is no way to it.
     if (!isReply(error)) return this.lose(batch, reason, error);
@@ -176,7 +176,7 @@ const LATE_MICROS = 5000;
 const MOST_CONNECTING = 1024;
 const STILL_CONNECTING = new StoreUnavailableError('still connecting, and enough calls wait');
 
-function refuse(call: StoreCall, reason: StoreUnavailableError): void {
+function failUnsent(call: StoreCall, reason: StoreUnavailableError): void {
   call.failed(reason);
   if (call.kind !== CallKind.Lease) call.unanswered?.(call.checks);
 }

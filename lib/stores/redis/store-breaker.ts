@@ -6,7 +6,7 @@ import { RetryPause } from '../../common/retry-pause.js';
 const FIRST_PROBE_MS = 100;
 const LONGEST_PROBE_MS = 2000;
 
-export interface BreakerEvents {
+export interface StoreBreakerEvents {
   opened(reason: StoreUnavailableError): void;
   closed(): void;
 }
@@ -16,7 +16,7 @@ export interface BreakerEvents {
  * again. Closed: call. Open: do not call; the probes come at growing, jittered intervals, so that a
  * fleet does not knock all at once.
  */
-export class Breaker {
+export class StoreBreaker {
   isOpen = false;
   private readonly probes = new RetryPause(FIRST_PROBE_MS, LONGEST_PROBE_MS);
   private nextProbe: Cancel | undefined;
@@ -26,7 +26,7 @@ export class Breaker {
   constructor(
     private readonly clock: Clock,
     private readonly probe: () => Promise<void>,
-    private readonly events: BreakerEvents,
+    private readonly events: StoreBreakerEvents,
     private readonly random: () => number = () => clock.random(),
   ) {}
 
