@@ -15,6 +15,9 @@ export interface StoreBreakerEvents {
  * Stops calls to a store that does not answer, and finds out with one probe at a time when it does
  * again. Closed: call. Open: do not call; the probes come at growing, jittered intervals, so that a
  * fleet does not knock all at once.
+ *
+ * `protection/breaker` is another one: it goes by rates of errors, and has callers for probes. Here a lost connection is
+ * enough, and no request may wait for a store that is gone.
  */
 export class StoreBreaker {
   isOpen = false;
