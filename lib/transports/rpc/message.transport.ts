@@ -35,7 +35,8 @@ import {
   wantsNoReply,
   type PeerSocket,
 } from './message-context.js';
-import { type EventPatterns, type RmqReceipts } from './message-servers.js';
+import { type EventPatterns } from './event-patterns.js';
+import { type RmqReceipts } from './rmq-receipts.js';
 
 /** The answer of Nest to errors that are not for callers. */
 const FAILED = { status: 'error', message: 'Internal server error' };
