@@ -1,9 +1,8 @@
 import type ts from 'typescript';
 import { type Figures } from './figures.js';
 import { ANSWERS, HEADERS, WORDS, type MovedSource } from './moved-source.js';
-import { commentsIn } from './source-comments.js';
-import { indentAt, indented, SourceEdits } from './source-edits.js';
-import { agentsOf, constKey, fieldOf, SPEC, unwrap } from './survey.js';
+import { dedent, indentAt, indented, SourceEdits } from './source-edits.js';
+import { agentsOf, constKey, fieldOf, SPEC, unwrap, type Ts } from './survey.js';
 
 const LONGEST_LINE = 90;
 const OF_MODULE = ['throttlers', 'storage', 'errorMessage', 'setHeaders'];
@@ -327,4 +326,28 @@ function messageOf(
   if (!isSaid) return undefined;
   const [start, end] = [made.body.getStart(), made.body.getEnd()];
   return edits.apply().slice(edits.positionAfter(start), edits.positionAfter(end));
+}
+
+/** Comments of a list of fields or elements, whose text is about to be written anew. */
+interface ListComments {
+  /** Those above each of them, and behind it on its line. */
+  readonly of: ReadonlyMap<ts.Node, readonly string[]>;
+  /** Those behind the last. */
+  readonly rest: readonly string[];
+}
+
+function commentsIn(ts: Ts, text: string, list: ts.NodeArray<ts.Node> | undefined): ListComments {
+  const written = (ranges: readonly ts.CommentRange[] = []): string[] =>
+    ranges.map(({ pos, end }) => dedent(text.slice(pos, end), indentAt(text, pos)));
+  const of = new Map<ts.Node, readonly string[]>();
+  for (const node of list ?? []) {
+    const comma = /^\s*,/.exec(text.slice(node.getEnd()))?.[0].length ?? 0;
+    const behind = [node.getEnd(), node.getEnd() + comma].flatMap((at) =>
+      written(ts.getTrailingCommentRanges(text, at)),
+    );
+    const above = written(ts.getLeadingCommentRanges(text, node.getFullStart()));
+    of.set(node, [...above, ...new Set(behind)]);
+  }
+  const isEmpty = list === undefined || list.length === 0;
+  return { of, rest: isEmpty ? [] : written(ts.getLeadingCommentRanges(text, list.end)) };
 }
