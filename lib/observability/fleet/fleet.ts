@@ -17,6 +17,7 @@ import { FleetHistory } from './history.js';
 import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
+/** How often figures are written: more often while somebody looks, less often where many nodes write theirs alone. */
 const PERIOD_MS = 5000;
 /** Figures go along with another call after so long. The configuration is read every 5 s, or a fifth earlier. */
 const ALONG_AFTER_MICROS = 3_500_000;
