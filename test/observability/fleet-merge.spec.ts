@@ -1,0 +1,148 @@
+import { LogLinear } from '../../lib/common/histogram.js';
+import { FleetMerge } from '../../lib/observability/fleet/merge.js';
+import { type NodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
+import { series, snapshot } from './snapshots.js';
+
+const SECOND = 1_000_000;
+
+describe('FleetMerge', () => {
+  it('adds nodes up by what came since the last look, by its own clock', () => {
+    const merge = new FleetMerge(100);
+    const look = (second: number, counts: Record<string, number>, incarnation = 'i') => {
+      for (const [node, count] of Object.entries(counts)) {
+        merge.add(snapshot(node, [series('total', '', count)], { incarnation }), second * SECOND);
+      }
+      merge.end(second * SECOND, 1000);
+      return merge.table.total.seconds.at(second)!.count;
+    };
+    expect(look(1, { a: 1_000_000, b: 50 })).toBe(0);
+    expect(look(2, { a: 1_000_100, b: 60 })).toBe(110);
+    // A snapshot was lost: nothing of it is.
+    expect(look(3, { b: 70 })).toBe(10);
+    expect(look(4, { a: 1_000_300, b: 80 })).toBe(210);
+    expect(merge.nodes().find(({ node }) => node === 'a')!.rate).toBe(100);
+    // Started anew: all that it has counted is new.
+    expect(look(5, { a: 7 }, 'j')).toBe(7);
+    // Figures that go back count nothing, and never less than nothing.
+    expect(look(6, { a: 3 }, 'j')).toBe(0);
+  });
+
+  it('knows the rate of a node that writes less often than it is looked at', () => {
+    const merge = new FleetMerge(100);
+    const rates: number[] = [];
+    for (let second = 0; second <= 24; second++) {
+      // A hundred a second, written every five seconds, until it rests at 15 s.
+      const count = 100 * Math.min(15, second - (second % 5));
+      merge.add(
+        snapshot('a', [series('total', '', count), series('app', 'x', count)]),
+        second * SECOND,
+      );
+      rates.push(merge.nodes()[0]!.rate);
+    }
+    expect(rates.slice(0, 5)).toEqual([0, 0, 0, 0, 0]);
+    expect(rates.slice(5, 20)).toEqual(Array.from({ length: 15 }, () => 100));
+    expect(rates.slice(21)).toEqual([0, 0, 0, 0]);
+  });
+
+  it('has the rate of a node by its own clock, however late its figures are written or read', () => {
+    const merge = new FleetMerge(100);
+    const rates: number[] = [];
+    // A hundred a second; written late by up to a second, and read at uneven times.
+    for (const [second, writtenMs] of [
+      [0, 0],
+      [1, 1900],
+      [1.4, 2000],
+      [3, 2000],
+      [4, 4000],
+    ]) {
+      const total = [series('total', '', writtenMs! / 10)];
+      merge.add(snapshot('a', total, { atMs: writtenMs! }), second! * SECOND);
+      rates.push(merge.nodes()[0]!.rate);
+    }
+    expect(rates.slice(1)).toEqual([100, 100, 100, 100]);
+  });
+
+  it('tells a silent node from one that has left, and forgets it after ten minutes', () => {
+    const merge = new FleetMerge(100);
+    merge.add(snapshot('a', []), 0);
+    merge.add(snapshot('b', []), 0);
+    expect(merge.missed('a', SECOND)).toBe(false);
+    expect(merge.nodes().map(({ node, isSilent }) => [node, isSilent])).toEqual([
+      ['a', true],
+      ['b', false],
+    ]);
+    merge.keepOnly(new Set(['a']));
+    expect(merge.nodes()).toHaveLength(1);
+    expect(merge.missed('a', 602 * SECOND)).toBe(true);
+  });
+
+  it('knows how many nodes serve an app, also while nobody asks for it', () => {
+    const merge = new FleetMerge(100);
+    const look = (second: number) => {
+      merge.add(snapshot('a', [series('app', 'shop', 5), series('app', 'idle', 0)]), second);
+      merge.add(snapshot('b', [series('app', 'shop', 1)]), second);
+      merge.add(snapshot('c', []), second);
+    };
+    look(0);
+    look(60 * SECOND);
+    expect(['shop', 'idle', 'other'].map((app) => merge.serving(app))).toEqual([2, 0, 0]);
+    merge.missed('b', 80 * SECOND);
+    expect(merge.serving('shop')).toBe(1);
+  });
+
+  it('joins the states of its nodes: the worst of them is shown', () => {
+    const merge = new FleetMerge(100);
+    const db = { resource: 'db', percent: 100, falls: 0 };
+    const at = (node: string, more: Partial<NodeSnapshot>) =>
+      merge.add(snapshot(node, [], more), SECOND);
+    at('a', {
+      resources: [{ ...db, breaker: 'closed', phase: 'normal' }],
+      modes: [['shop', 'batch']],
+      line: { standing: false, waiting: 1 },
+    });
+    at('b', {
+      resources: [{ ...db, breaker: 'open', phase: 'ramp', percent: 30 }],
+      modes: [['shop', 'offline']],
+      line: { standing: true, waiting: 2 },
+      ...{ storeIsUp: false, revision: 3, overloaded: true },
+    });
+    at('c', { modes: [['shop', 'batch']] });
+    expect(merge.condition()).toEqual({
+      resources: [{ resource: 'db', breaker: 'open', openNodes: 1, phase: 'ramp', percent: 30 }],
+      line: { standing: true, waiting: 3 },
+      config: { revision: 4, behind: 1 },
+      store: { isUp: true, awayNodes: 1 },
+      overloaded: true,
+      modes: new Map([['shop', { batch: 2, offline: 1 }]]),
+    });
+    merge.missed('b', 2 * SECOND);
+    expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
+  });
+
+  it('merges times, the keys that are denied most, and the values in demand', () => {
+    const merge = new FleetMerge(100);
+    const times = new LogLinear();
+    const at = (node: string, second: number) => {
+      const deniedKeys = [{ policy: 'p', key: 'k', denied: 5 }];
+      const hotKeys = [{ policy: 'hot', key: node, perPeriod: 7 }];
+      hotKeys.push({ policy: 'hot', key: 'sku', perPeriod: 4 });
+      const own = new LogLinear();
+      own.merge(times);
+      merge.add(
+        snapshot(node, [series('total', '', 1, { times: own })], { deniedKeys, hotKeys }),
+        second * SECOND,
+      );
+    };
+    for (const node of ['a', 'b']) at(node, 0);
+    for (let call = 0; call < 10; call++) times.record(1000);
+    for (const node of ['a', 'b']) at(node, 1);
+    merge.end(SECOND, 1000);
+    expect(merge.table.total.seconds.at(1)).toMatchObject({ timed: 20, p50: 1024 });
+    expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
+    expect(merge.hotKeys()).toEqual([
+      { policy: 'hot', key: 'sku', perPeriod: 8 },
+      { policy: 'hot', key: 'a', perPeriod: 7 },
+      { policy: 'hot', key: 'b', perPeriod: 7 },
+    ]);
+  });
+});
