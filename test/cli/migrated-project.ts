@@ -56,3 +56,23 @@ export async function moved(source: string, more: Record<string, string> = {}): 
   await migrate(dir, '--write');
   return written(dir, 'src/a.ts');
 }
+
+const page = readFileSync(join(root, 'docs/migrating-from-throttler.md'), 'utf8');
+
+/** A program of the page on migrating. */
+export function codeOf(mark: string): string {
+  return new RegExp(`<!-- ${mark} -->\\s*\`\`\`ts\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
+}
+
+/** Two throttlers for all routes. */
+export const GLOBAL = `
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+
+@Module({
+  imports: [ThrottlerModule.forRoot([{ name: 'short', ttl: 1000, limit: 3 }, { name: 'long', ttl: 60000, limit: 100 }])],
+  providers: [Other, { provide: APP_GUARD, useClass: ThrottlerGuard }],
+})
+export class AppModule {}
+`;
