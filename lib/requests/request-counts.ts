@@ -1,10 +1,6 @@
 import { type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 
-/** The protocols that requests come by. */
-export const TRANSPORTS = ['http', 'grpc', 'rpc', 'ws', 'graphql'] as const;
-export type TransportName = (typeof TRANSPORTS)[number];
-
 /** Called for each request that is denied, in the request's own async context. */
 export type DenialListener = (decision: Decision, context: ExecutionContext) => void;
 

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInfo } from '../limiter/rate-limiter.js';
-import { type RequestCounts, type TransportName } from './request-counts.js';
+import { type RequestCounts } from './request-counts.js';
 import { type TierQuestion } from './tier.js';
 import {
   type RateLimitedException,
@@ -10,6 +10,9 @@ import {
   type UnansweredBody,
   type UnavailableBody,
 } from './rejections.js';
+
+/** The protocols that requests come by. */
+export type TransportName = TierQuestion['transport'];
 
 /** One protocol: how its requests are read, and how its callers are answered. */
 export interface Transport extends RequestReader, DecisionWriter {

@@ -1,6 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
-import { type RequestCounts, type TransportName } from '../requests/request-counts.js';
-import { Transports, type Transport } from '../requests/transport.js';
+import { type RequestCounts } from '../requests/request-counts.js';
+import { Transports, type Transport, type TransportName } from '../requests/transport.js';
 import { grpcCallOf } from '../requests/subject.js';
 
 /** The transports by the type of a context. */
