@@ -1,5 +1,6 @@
 import { transform } from '@swc/core';
 import { transform as print } from 'esbuild';
+import ts from 'typescript';
 
 /**
  * The code of the package is there once, for ES modules and CommonJS alike: a process has every class once, however it is
@@ -100,16 +101,34 @@ async function small(text) {
     minify: true,
     isModule: false,
   });
-  // An error that nobody catches is shown with the line that threw it: not with pages of code.
   const lines = await print(code, {
     minifyWhitespace: true,
-    lineLimit: 380,
+    lineLimit: 600,
     target: 'es2022',
   });
   // In parentheses, as V8 takes a function for one that is called at once, and does not read it twice.
-  return lines.code
+  const called = lines.code
     .replace('const make=function(', 'const make=(function(')
     .replace(/\};?\s*$/, '});\n');
+  return withLinesForThrows(called);
+}
+
+/** An error that nobody catches is shown with the line that threw it: with that statement, not with pages of code. */
+function withLinesForThrows(code) {
+  const file = ts.createSourceFile('code.js', code, ts.ScriptTarget.ES2022);
+  const breaks = [];
+  const visit = (node) => {
+    if (ts.isThrowStatement(node)) breaks.push(node.getStart(file), node.end);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  let [text, at] = ['', 0];
+  for (const next of breaks.sort((one, other) => one - other)) {
+    const isBroken = code[next - 1] === '\n' || code[next] === '\n';
+    text += code.slice(at, next) + (isBroken ? '' : '\n');
+    at = next;
+  }
+  return text + code.slice(at);
 }
 
 /** Shorter ways to write the same; nothing is moved, inlined or renamed. */

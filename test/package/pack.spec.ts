@@ -122,11 +122,12 @@ describe('an app that installed the tarball', () => {
     });
   });
 
-  it('shows an error that nobody catches, and no pages of code', async () => {
+  it('shows an error that nobody catches with the statement that threw it, and no pages of code', async () => {
     const code = `import { createRateLimiter } from 'nestjs-weir'; createRateLimiter({ policies: { a: { rate: -1 } } });`;
     const args = ['--input-type=module', '-e', code];
     const { stderr } = await runToEnd(process.execPath, args, { cwd: esmApp });
     expect(stderr).toContain('InvalidArgumentError');
+    expect(stderr.split('\n')[1]).toMatch(/^throw new .{1,100}$/);
     expect(Math.max(...stderr.split('\n').map(({ length }) => length))).toBeLessThan(500);
   });
 
