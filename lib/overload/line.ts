@@ -106,7 +106,7 @@ export class Line {
   /** How long the last slice has taken in which something ran, with the run that went beyond it. */
   private sliceTook = 0;
   private begun = 0;
-  /** When isClear() was asked last. */
+  /** When tryBegin() was asked last. */
   private askedAt = 0;
   private inFlightNow = 0;
   private sweep: Cancel | undefined;
@@ -147,7 +147,7 @@ export class Line {
   }
 
   /** True: run it now, without a Waiting, and call ran() after it. Nearly always, and nothing is allocated. */
-  isClear(tier: number): boolean {
+  tryBegin(tier: number): boolean {
     const { settings } = this;
     const now = this.clock.now();
     const age = this.turns.age(now);
@@ -197,26 +197,26 @@ export class Line {
 
   /** Runs it, lets it wait, or refuses it. */
   enter(one: Waiting): void {
-    if (!this.isClear(one.tier)) return this.append(one);
+    if (!this.tryBegin(one.tier)) return this.append(one);
     one.run();
     this.ran();
   }
 
-  /** The same after isClear() has said no. */
+  /** The same after tryBegin() has said no. */
   append(one: Waiting): void {
-    if (this.isFull(one.tier)) one.refuse('full');
+    if (this.countIfFull(one.tier)) one.refuse('full');
     else this.wait(one);
   }
 
-  /** True, and it is refused: what nobody waits for needs no Waiting. After isClear() has said no. */
-  isFull(tier: number): boolean {
+  /** True, and it counts as refused: what nobody waits for needs no Waiting. After tryBegin() has said no. */
+  countIfFull(tier: number): boolean {
     const isFull =
       this.queues.size >= this.settings.maxWaiting || this.isTooLong(tier, this.askedAt);
     if (isFull) this.counts[tier]!.full++;
     return isFull;
   }
 
-  /** After isFull() has said no. */
+  /** After countIfFull() has said no. */
   wait(one: Waiting): void {
     this.queues.push(one.tier, one, this.askedAt);
     this.arm();

@@ -146,7 +146,7 @@ export class Overload extends Admission {
       this.exempt++;
       return true;
     }
-    if (this.line.isClear(tier)) return true;
+    if (this.line.tryBegin(tier)) return true;
     const wait = (): Promise<Admitted> =>
       new Promise((resolve) => this.line.enter(new WaitingEntry(tier, entry, resolve)));
     return patience === undefined ? wait() : this.waitPatiently(wait, patience);

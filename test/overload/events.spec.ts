@@ -85,7 +85,7 @@ describe('overload tells', () => {
   it('of a turn that took longer than a second, once a minute', async () => {
     open();
     for (let i = 0; i < 3; i++) {
-      overload.line.isClear(0);
+      overload.line.tryBegin(0);
       clock.jump(1_500_000);
       await settle();
       clock.advance(1000);

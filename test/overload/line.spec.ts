@@ -18,12 +18,12 @@ describe('the line', () => {
 
   it('says so without a piece of work, and learns what a run takes', () => {
     const line = loop.line();
-    expect(line.isClear(0)).toBe(true);
+    expect(line.tryBegin(0)).toBe(true);
     loop.spend(4);
     line.ran();
     expect(line.perMicros).toBe(4000);
     loop.spend(2);
-    expect(line.isClear(0)).toBe(false);
+    expect(line.tryBegin(0)).toBe(false);
   });
 
   it('runs the highest tier first, and each in the order of coming', () => {
@@ -248,11 +248,11 @@ describe('the line', () => {
     it('is done with it when a turn has brought none', () => {
       const line = standing();
       line.connected();
-      expect(line.isClear(0)).toBe(false);
+      expect(line.tryBegin(0)).toBe(false);
       loop.turn();
-      expect(line.isClear(0)).toBe(false);
+      expect(line.tryBegin(0)).toBe(false);
       loop.turn();
-      expect(line.isClear(0)).toBe(true);
+      expect(line.tryBegin(0)).toBe(true);
       expect(loop.isAwake).toBe(false);
     });
 
@@ -273,12 +273,12 @@ describe('the line', () => {
     it('lets work pass at once while the loop rests, or where it only counts', () => {
       const line = loop.line();
       line.connected();
-      expect(line.isClear(0)).toBe(true);
+      expect(line.tryBegin(0)).toBe(true);
       loop.now = loop.restedAt + 201_000;
       loop.turn();
       const observing = loop.line({ isObserved: true });
       observing.connected();
-      expect([observing.isClear(0), loop.isAwake]).toEqual([true, false]);
+      expect([observing.tryBegin(0), loop.isAwake]).toEqual([true, false]);
     });
   });
 

@@ -186,8 +186,8 @@ export class LineServer {
       return go(request, response);
     }
     const { line } = overload;
-    if (!line.isClear(tier)) {
-      const isFull = line.isFull(tier);
+    if (!line.tryBegin(tier)) {
+      const isFull = line.countIfFull(tier);
       // Most of those that are refused cost nothing beside their answer.
       if (isFull && beforeRefusal === undefined && !this.mayBeKept(request)) {
         return this.refuse(request, response);
