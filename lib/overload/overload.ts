@@ -125,9 +125,9 @@ export class Overload extends Admission {
     this.tiers.addOwn(path);
   }
 
-  /** The place of a request's tier, 0 the highest; -1 if it passes without the line. @internal */
+  /** The tier of a request, 0 the highest; -1 if it passes without the line. @internal */
   tierOf(question: TierQuestion): number {
-    return this.tiers.placeOf(question);
+    return this.tiers.tierOf(question);
   }
 
   /** Runs work, lets it wait, or refuses it. Without the line it is run. @internal */
@@ -141,7 +141,7 @@ export class Overload extends Admission {
     const { subject, patience } = entry;
     if (this.entered.has(subject)) return true;
     this.entered.add(subject);
-    const tier = this.tiers.placeOf(entry.question());
+    const tier = this.tiers.tierOf(entry.question());
     if (tier === PASSES) {
       this.exempt++;
       return true;

@@ -16,7 +16,7 @@ type Figures = Pick<OverloadSettings, 'tiers' | 'exempt' | 'exemptBelow'>;
 
 /** The tier of each request, by its place in the order of tiers: 0 is the highest. */
 export class Tiers {
-  private places: ReadonlyMap<string, number> = new Map();
+  private tiers: ReadonlyMap<string, number> = new Map();
   private exempt: ReadonlySet<string> = new Set();
   private exemptBelow: readonly string[] = [];
   /** Pages of the library, which are needed most when there is no time. */
@@ -40,7 +40,7 @@ export class Tiers {
 
   change(figures: Figures): void {
     const names = this.names(figures);
-    this.places = new Map(names.map((name, place) => [name, place]));
+    this.tiers = new Map(names.map((name, tier) => [name, tier]));
     this.lowest = names.length - 1;
     this.exempt = figures.exempt;
     this.exemptBelow = figures.exemptBelow;
@@ -74,17 +74,17 @@ export class Tiers {
     return false;
   }
 
-  /** PASSES, or the place of its tier. */
-  placeOf(question: TierQuestion): number {
+  /** PASSES, or its tier by number. */
+  tierOf(question: TierQuestion): number {
     const { transport, method, path } = question;
     if (transport === 'http' && this.isExemptPath(method, path)) return PASSES;
     if (this.isExempt !== undefined && this.passes(question)) return PASSES;
     const name = this.nameOf(question);
     if (name === undefined) return this.lowest;
     if (name === EXEMPT) return PASSES;
-    const place = this.places.get(name);
-    if (place === undefined) this.fault('name', name);
-    return place ?? this.lowest;
+    const tier = this.tiers.get(name);
+    if (tier === undefined) this.fault('name', name);
+    return tier ?? this.lowest;
   }
 
   /** The tier for policies, which have tiers of their own: whether there is one of that name, they know. */

@@ -62,14 +62,14 @@ describe('the tier of a request', () => {
   it('is the place of its name', () => {
     const tiers = tiersBy(({ headers }) => headers['x-tier']);
     const places = ['S', 'A', 'B', 'C', 'exempt', undefined].map((name) =>
-      tiers.placeOf(question('/', 'GET', { 'x-tier': name })),
+      tiers.tierOf(question('/', 'GET', { 'x-tier': name })),
     );
     expect(places).toEqual([0, 1, 2, 3, PASSES, 3]);
     expect([tiers.faults, faults]).toEqual([0, []]);
   });
 
   it('is the only one without a resolver', () => {
-    expect(tiersBy().placeOf(question('/'))).toBe(0);
+    expect(tiersBy().tierOf(question('/'))).toBe(0);
     expect(tiersBy().names(settings)).toEqual(['all']);
   });
 
@@ -87,24 +87,24 @@ describe('the tier of a request', () => {
     ['name', () => '__proto__'],
   ])('is the lowest where the resolver is at fault: %s', (fault, resolver) => {
     const tiers = tiersBy(resolver);
-    expect(tiers.placeOf(question('/'))).toBe(3);
+    expect(tiers.tierOf(question('/'))).toBe(3);
     expect([tiers.faults, faults]).toEqual([1, [fault]]);
   });
 
   it('is the lowest of any number of names that are none, and nothing of them is kept', () => {
     let n = 0;
     const tiers = tiersBy(() => `tier ${n++}`);
-    for (let i = 0; i < 100_000; i++) tiers.placeOf(question(`/path/${i}`));
+    for (let i = 0; i < 100_000; i++) tiers.tierOf(question(`/path/${i}`));
     expect([tiers.faults, tiers.names(settings)]).toEqual([100_000, ['S', 'A', 'B', 'C']]);
     expect(new Set(faults)).toEqual(new Set(['name']));
   });
 
   it('is none for exempt paths of GET and HEAD alone', () => {
     const tiers = tiersBy(() => 'S');
-    expect(tiers.placeOf(question('/health'))).toBe(PASSES);
-    expect(tiers.placeOf(question('/healthz', 'HEAD'))).toBe(PASSES);
-    expect(tiers.placeOf(question('/health', 'POST'))).toBe(0);
-    expect(tiers.placeOf({ ...question('/health'), transport: 'rpc' })).toBe(0);
+    expect(tiers.tierOf(question('/health'))).toBe(PASSES);
+    expect(tiers.tierOf(question('/healthz', 'HEAD'))).toBe(PASSES);
+    expect(tiers.tierOf(question('/health', 'POST'))).toBe(0);
+    expect(tiers.tierOf({ ...question('/health'), transport: 'rpc' })).toBe(0);
   });
 
   it('is none for all below an exempt path with a star, and for nothing beside it', () => {
@@ -115,7 +115,7 @@ describe('the tier of a request', () => {
       () => {},
     );
     const passes = (path: string, method?: string) =>
-      tiers.placeOf(question(path, method)) === PASSES;
+      tiers.tierOf(question(path, method)) === PASSES;
     expect(['/ops/', '/ops/a', '/ops/a/b', '/health'].map((path) => passes(path))).toEqual(
       Array(4).fill(true),
     );
@@ -128,7 +128,7 @@ describe('the tier of a request', () => {
   it('is none for pages of the library, by any method', () => {
     const tiers = tiersBy(() => 'S');
     tiers.addOwn('/api/ops');
-    const passes = (path: string) => tiers.placeOf(question(path, 'PUT')) === PASSES;
+    const passes = (path: string) => tiers.tierOf(question(path, 'PUT')) === PASSES;
     expect(['/api/ops', '/api/ops/', '/api/ops/api/config'].map(passes)).toEqual([
       ...[true, true, true],
     ]);
@@ -139,6 +139,6 @@ describe('the tier of a request', () => {
     const tiers = tiersBy(undefined, () => {
       throw new Error('no');
     });
-    expect([tiers.placeOf(question('/')), tiers.faults]).toEqual([0, 1]);
+    expect([tiers.tierOf(question('/')), tiers.faults]).toEqual([0, 1]);
   });
 });

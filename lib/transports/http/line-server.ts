@@ -206,7 +206,7 @@ export class LineServer {
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     if (tiers.isPlain) return tiers.isExemptPath(method, path) ? PASSES : 0;
-    return tiers.placeOf(new HttpQuestion(request, method, path));
+    return tiers.tierOf(new HttpQuestion(request, method, path));
   }
 }
 
