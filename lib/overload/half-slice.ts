@@ -1,7 +1,7 @@
 import { type Clock } from '../common/clock.js';
 
 /** A request that the line has refused, and that may have an answer in a cache. */
-export interface Refused {
+export interface RefusedRequest {
   /** Nothing but a look into the cache. */
   answer(): void;
   turnAway(): void;
@@ -21,8 +21,8 @@ const SMOOTHING = 0.05;
  * one before the next, so the clock sees all that an answer takes.
  */
 export class HalfSlice {
-  private gathered: Refused[] = [];
-  private batch: Refused[] = [];
+  private gathered: RefusedRequest[] = [];
+  private batch: RefusedRequest[] = [];
   private next = 0;
   /** One that may have no answer was let in already. */
   private isTrying = false;
@@ -45,7 +45,7 @@ export class HalfSlice {
   }
 
   /** False where no time is left for one more. */
-  enter(one: Refused, isTried = false): boolean {
+  enter(one: RefusedRequest, isTried = false): boolean {
     const before = this.gathered.length;
     if (before >= MOST || (before >= FEW && before * this.per >= this.micros)) return false;
     this.gathered.push(one);

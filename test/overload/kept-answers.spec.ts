@@ -23,7 +23,7 @@ import {
 } from 'nestjs-weir';
 import { KeptQuestions } from '../../lib/degradation/route-answers.js';
 import { addressesOf, patternOf, type PathConfig } from '../../lib/degradation/warm-addresses.js';
-import { HalfSlice, type Refused } from '../../lib/overload/half-slice.js';
+import { HalfSlice, type RefusedRequest } from '../../lib/overload/half-slice.js';
 import { InProcessRedis } from '../../lib/testing/index.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
@@ -349,7 +349,11 @@ describe('half a slice', () => {
       (task) => tasks.push(task),
     );
     let answered = 0;
-    const one: Refused = { answer: () => answered++, turnAway: () => {}, isGone: () => false };
+    const one: RefusedRequest = {
+      answer: () => answered++,
+      turnAway: () => {},
+      isGone: () => false,
+    };
     for (let turn = 1; turn <= 2; turn++) {
       expect([half.canTry, half.enter(one, true), half.canTry]).toEqual([true, true, false]);
       expect(half.enter(one)).toBe(true);
@@ -370,7 +374,7 @@ describe('half a slice', () => {
       for (const task of tasks.splice(0)) task();
     };
     const endings: string[] = [];
-    const refused = (isGone = false): Refused => ({
+    const refused = (isGone = false): RefusedRequest => ({
       answer: () => (endings.push('answered'), loop.spend(1)),
       turnAway: () => endings.push('turned away'),
       isGone: () => isGone,

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse } from 'node:htt
 import { type Clock } from '../../common/clock.js';
 import { type DegradeRoutes } from '../../degradation/degrade-routes.js';
 import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
-import { HalfSlice, type Refused } from '../../overload/half-slice.js';
+import { HalfSlice, type RefusedRequest } from '../../overload/half-slice.js';
 import { type Waiting } from '../../overload/line.js';
 import { type OverloadLog } from '../../overload/overload.log.js';
 import { type Overload } from '../../overload/overload.js';
@@ -99,7 +99,7 @@ export class LineServer {
   }
 
   /** True if it may still get the answer that `@Degrade` has kept for it. */
-  takes(request: IncomingMessage, one: Refused): boolean {
+  takes(request: IncomingMessage, one: RefusedRequest): boolean {
     if (!this.mayBeKept(request)) return false;
     return this.halfSlice.enter(one, !this.routes.kept.has(request.url!));
   }
@@ -229,7 +229,7 @@ const LATER_LISTENER =
   "A listener for 'request' was added to the HTTP server after the line: it runs for every request, also for those that are refused";
 
 /** Runs in the context that its request came with, whoever was before it in the line. */
-class WaitingRequest extends AsyncResource implements Waiting, Refused {
+class WaitingRequest extends AsyncResource implements Waiting, RefusedRequest {
   constructor(
     private readonly server: LineServer,
     private readonly request: IncomingMessage,
