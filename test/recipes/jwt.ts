@@ -4,34 +4,40 @@ import {
   Injectable,
   Module,
   SetMetadata,
-  UnauthorizedException,
-  type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
 import { APP_GUARD, Reflector } from '@nestjs/core';
+import { AuthGuard, PassportStrategy } from '@nestjs/passport';
 import { RateLimitModule, SkipRateLimit } from 'nestjs-weir';
+import { ExtractJwt, Strategy } from 'passport-jwt';
 
 const Public = () => SetMetadata('public', true);
 
-/**
- * In your application: `class JwtAuthGuard extends AuthGuard('jwt')` of @nestjs/passport, with the
- * same canActivate around `super.canActivate(context)`. What counts is that it sets request.user.
- */
 @Injectable()
-export class JwtAuthGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
+class JwtStrategy extends PassportStrategy(Strategy) {
+  constructor() {
+    super({
+      jwtFromRequest: ExtractJwt.fromAuthHeaderAsBearerToken(),
+      secretOrKey: process.env['JWT_SECRET']!,
+    });
+  }
 
-  canActivate(context: ExecutionContext): boolean {
-    if (this.reflector.getAllAndOverride('public', [context.getHandler(), context.getClass()])) {
-      return true;
-    }
-    const request = context
-      .switchToHttp()
-      .getRequest<{ headers: { authorization?: string }; user?: { sub: string } }>();
-    const sub = /^Bearer (\w+)$/.exec(request.headers.authorization ?? '')?.[1];
-    if (sub === undefined) throw new UnauthorizedException();
-    request.user = { sub };
-    return true;
+  /** What it returns is request.user: of that `id` is the key, or `sub`. */
+  validate({ sub, name }: { sub: string; name: string }) {
+    return { id: sub, name };
+  }
+}
+
+@Injectable()
+class JwtAuthGuard extends AuthGuard('jwt') {
+  constructor(private readonly reflector: Reflector) {
+    super();
+  }
+
+  override canActivate(context: ExecutionContext) {
+    const targets = [context.getHandler(), context.getClass()];
+    const isPublic = this.reflector.getAllAndOverride<boolean>('public', targets);
+    return isPublic || super.canActivate(context);
   }
 }
 
@@ -63,6 +69,6 @@ class AccountController {
   ],
   controllers: [AccountController],
   // Guards of the root module run before those of modules that it imports: authentication comes first.
-  providers: [{ provide: APP_GUARD, useClass: JwtAuthGuard }],
+  providers: [JwtStrategy, { provide: APP_GUARD, useClass: JwtAuthGuard }],
 })
 export class JwtModule {}

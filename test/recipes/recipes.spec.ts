@@ -1,11 +1,13 @@
+import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { Module, type INestApplication, type Type } from '@nestjs/common';
+import { type INestApplication, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import { createRateLimiter, Protection, RateLimitModule } from 'nestjs-weir';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { createRateLimiter, Protection } from 'nestjs-weir';
 import { checkDocument } from '../../lib/config/schema/check.js';
 import { parseText } from '../../lib/config/sources/parse-text.js';
 import { PAGES, readPage } from '../package/markdown.js';
@@ -16,11 +18,10 @@ import { BodyModule } from './body.js';
 import { HealthModule } from './health.js';
 import { JwtModule } from './jwt.js';
 import { LoginModule } from './login.js';
-import { isPrismaFailure, KnexOrders, prismaProtection, TypeOrmOrders } from './orms.js';
 import { PartnerClient, PartnerError } from './partner.js';
 import { behindCloudflare, behindLoadBalancer, behindNginx, PageModule } from './proxies.js';
 import { handler } from './serverless.js';
-import { SwaggerModule, TOO_MANY_REQUESTS } from './swagger.js';
+import { PagesModule, setUpSwagger, TOO_MANY_REQUESTS } from './swagger.js';
 import { TenantsModule } from './tenants.js';
 
 afterAll(stopAll);
@@ -102,17 +103,26 @@ describe('login, by address and by name', () => {
   });
 });
 
-const ANN = { authorization: 'Bearer ann' };
-const BEN = { authorization: 'Bearer ben' };
+/** A token as an identity provider signs it. */
+function tokenOf(sub: string, { secret = 'secret', expiresInS = 3600 } = {}) {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const exp = Math.floor(Date.now() / 1000) + expiresInS;
+  const said = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub, name: 'x', exp })}`;
+  const signature = createHmac('sha256', secret).update(said).digest('base64url');
+  return { authorization: `Bearer ${said}.${signature}` };
+}
 
 describe('authentication', () => {
-  it('of all routes by a token comes before limits by user', async () => {
-    const asked = [
-      ...[['/account'], ['/account', ANN], ['/account', ANN], ['/account', ANN]],
-      ...[['/account', BEN], ['/health'], ['/health'], ['/health']],
-    ] as const;
-    expect(await statuses(JwtModule, asked as never)).toEqual([
-      ...[401, 200, 200, 429, 200, 200, 200, 200],
+  it('of all routes by passport-jwt comes before limits by user', async () => {
+    process.env['JWT_SECRET'] = 'secret';
+    ended.push(() => delete process.env['JWT_SECRET']);
+    const [ann, ben] = [tokenOf('ann'), tokenOf('ben')];
+    const strangers = [tokenOf('ann', { secret: 'guessed' }), tokenOf('ann', { expiresInS: -1 })];
+    const asked = [{}, ...strangers, ann, ann, ann, ben].map((headers) => ['/account', headers]);
+    const open = ['/health', '/health', '/health'].map((path) => [path]);
+    expect(await statuses(JwtModule, [...asked, ...open] as never)).toEqual([
+      ...[401, 401, 401, 200, 200, 429, 200],
+      ...[200, 200, 200],
     ]);
   });
 
@@ -188,6 +198,10 @@ describe('behind a proxy', () => {
   });
 });
 
+interface OpenApi {
+  readonly paths: Record<string, { readonly get: { readonly responses: Record<string, object> } }>;
+}
+
 describe('responses', () => {
   it('health checks are left out', async () => {
     const asked = ['/', '/', '/health', '/health', '/metrics'].map((path) => [path] as const);
@@ -208,8 +222,15 @@ describe('responses', () => {
     }
   });
 
-  it('are what the schema for Swagger says', async () => {
-    const { ask } = await start(SwaggerModule);
+  it('are what Swagger says of them', async () => {
+    const { app, ask } = await start(PagesModule, setUpSwagger);
+    const { paths } = (await (await ask('/api-json')).json()) as OpenApi;
+    const { status: _status, ...documented } = TOO_MANY_REQUESTS;
+    expect(paths['/']!.get.responses['429']).toEqual(documented);
+    expect(Object.keys(paths['/about']!.get.responses)).toEqual(['200']);
+    const everywhere = new DocumentBuilder().addGlobalResponse(TOO_MANY_REQUESTS).build();
+    const { paths: all } = SwaggerModule.createDocument(app, everywhere);
+    expect(all['/about']!.get!.responses['429']).toEqual(documented);
     await ask('/');
     const denied = await ask('/');
     const [type, { schema }] = Object.entries(TOO_MANY_REQUESTS.content)[0]!;
@@ -296,47 +317,5 @@ describe('calls to others', () => {
     await settle();
     await refused;
     expect(protection.stats().partner!.throttle).toMatchObject({ refused: 1 });
-  });
-
-  it('of databases through TypeORM, Prisma and knex have a deadline, a name and a slot', async () => {
-    const knexCalls: unknown[] = [];
-    const source = { query: (_sql: string, values?: unknown[]) => Promise.resolve(values) };
-    const knex = {
-      raw: (_sql: string, bindings: readonly unknown[]) =>
-        Object.assign(Promise.resolve(bindings), {
-          timeout: (ms: number, options: object) => {
-            knexCalls.push([ms <= 200 && ms > 0, options]);
-            return Promise.resolve(bindings);
-          },
-        }),
-    };
-    @Module({
-      imports: [
-        RateLimitModule.forRoot({
-          protection: { db: { preset: 'database', isFailure: isPrismaFailure } },
-        }),
-      ],
-      providers: [
-        { provide: TypeOrmOrders, useFactory: () => new TypeOrmOrders(source) },
-        { provide: KnexOrders, useFactory: () => new KnexOrders(knex) },
-      ],
-    })
-    class DatabaseModule {}
-    const app = await NestFactory.createApplicationContext(DatabaseModule, { logger: false });
-    ended.push(() => app.close());
-    expect(await app.get(TypeOrmOrders).find('7')).toEqual(['7']);
-    expect(await app.get(KnexOrders).find('8')).toEqual(['8']);
-    expect(knexCalls).toEqual([[true, { cancel: true }]]);
-
-    const protection = app.get(Protection);
-    const { query } = prismaProtection(protection);
-    const ask = (answer: () => Promise<unknown>) =>
-      query.$allOperations({ model: 'Order', operation: 'findMany', args: {}, query: answer });
-    expect(await ask(() => Promise.resolve([1]))).toEqual([1]);
-    const missing = Object.assign(new Error('not found'), { code: 'P2025' });
-    await expect(ask(() => Promise.reject(missing))).rejects.toBe(missing);
-    await expect(ask(() => Promise.reject(new Error('down')))).rejects.toThrow('down');
-    // What was not found is an answer; what is down is a failure.
-    expect(protection.stats().db!.breaker).toMatchObject({ calls: 5, failures: 1 });
   });
 });

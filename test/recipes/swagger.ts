@@ -1,12 +1,10 @@
-import { Controller, Get, Module } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Module, type INestApplication } from '@nestjs/common';
+import { ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { RateLimit, RateLimitModule } from 'nestjs-weir';
 
-/**
- * The 429 of this library as OpenAPI has it. With @nestjs/swagger:
- * `@ApiResponse({ status: 429, ...TOO_MANY_REQUESTS })` on a handler or a class, or for all
- * `new DocumentBuilder().addGlobalResponse({ status: 429, ...TOO_MANY_REQUESTS })`.
- */
+/** The 429 of this library as OpenAPI has it. */
 export const TOO_MANY_REQUESTS = {
+  status: 429,
   description: 'Over a limit; Retry-After says when to come back',
   headers: {
     'Retry-After': { schema: { type: 'integer' }, description: 'Seconds' },
@@ -34,14 +32,33 @@ export const TOO_MANY_REQUESTS = {
   },
 };
 
+/** Limits a route, and says so in its documentation. */
+export const Limited = (policy: string) =>
+  applyDecorators(RateLimit(policy), ApiResponse(TOO_MANY_REQUESTS));
+
 @Controller()
-class PageController {
+class PagesController {
   @Get()
-  @RateLimit({ rate: '1/min', name: 'page' })
+  @Limited('page')
   page() {
     return 'ok';
   }
+
+  @Get('about')
+  about() {
+    return 'us';
+  }
 }
 
-@Module({ imports: [RateLimitModule.forRoot()], controllers: [PageController] })
-export class SwaggerModule {}
+@Module({
+  imports: [RateLimitModule.forRoot({ policies: { page: { rate: '1/min' } } })],
+  controllers: [PagesController],
+})
+export class PagesModule {}
+
+/** In main.ts, before listen(). */
+export function setUpSwagger(app: INestApplication) {
+  // Where `apply` limits every route: .addGlobalResponse(TOO_MANY_REQUESTS)
+  const config = new DocumentBuilder().setTitle('Pages').build();
+  SwaggerModule.setup('api', app, () => SwaggerModule.createDocument(app, config));
+}
