@@ -14,8 +14,8 @@ export interface KeyBudget {
 /** For a table that is no longer, or never was, one of a store's. */
 const UNCOUNTED: KeyBudget = { claim: () => true, release: () => {} };
 
-const PAGE_BITS = 12;
-const PAGE_KEYS = 1 << PAGE_BITS;
+export const PAGE_BITS = 12;
+export const PAGE_KEYS = 1 << PAGE_BITS;
 /** The first page begins so small, and doubles: there may be many tables of a few keys each. */
 const FIRST_KEYS = 64;
 
@@ -28,9 +28,10 @@ const FIRST_KEYS = 64;
  */
 export class BucketTable {
   private readonly algorithm: Algorithm;
-  private width: number;
+  /** Numbers of a bucket. */
+  width: number;
   private readonly slots = new Map<string, number>();
-  private pages: Float64Array[] = [];
+  pages: Float64Array[] = [];
   private readonly vacant: number[] = [];
   private used = 0;
   private hand: MapIterator<[string, number]>;
