@@ -17,7 +17,7 @@ import { keyOf, type PolicyRegistry, type SplitRequest } from './policy-registry
 import { type QuotaRegistry } from './quota-registry.js';
 import { type AcquireRequest, type PolicyRequest } from './rate-limiter.js';
 import {
-  estimateIfCold,
+  passIfCold,
   failByMode,
   knownDenial,
   OUTCOME,
@@ -288,7 +288,7 @@ class MultiTake implements RemoteCall {
   ) {
     for (const check of all) {
       const { limit } = check;
-      const estimate = limit.hot === undefined ? undefined : estimateIfCold(check, store, clock);
+      const estimate = limit.hot === undefined ? undefined : passIfCold(check, store, clock);
       if (estimate !== undefined) this.cold.push({ check, estimate });
       else if (limit.table === undefined) this.checks.push(check);
       // What is given back again if another denies is what was charged, whatever the load is then.

@@ -160,14 +160,14 @@ export function takeOne(
 ): Decision | Promise<Decision> {
   const { limit, key, cost } = check;
   const { table } = limit;
-  const estimate = estimateIfCold(check, remote, clock);
+  const estimate = passIfCold(check, remote, clock);
   if (estimate !== undefined) return limit.passCold(estimate, OUTCOME, clock);
   if (table === undefined) return takeShared(limit, key, cost, remote!, clock);
   return takeFromTable(limit, table, key, limit.charge(cost), clock);
 }
 
 /** Counts a request of a policy with `hot`. The estimate of its value if it may pass, else undefined. */
-export function estimateIfCold(
+export function passIfCold(
   { limit, key, cost }: BoundCheck,
   remote: RemoteStore | undefined,
   clock: Clock,
