@@ -1,8 +1,8 @@
 import { type Limit } from '../algorithms/limit.js';
 import { HotValues, LARGEST_THRESHOLD, MOST_NAMES, type HotKey } from '../local/hot-values.js';
 
-/** A value passes uncounted up to this part of its limit, on all nodes together. */
-const UNCOUNTED_PART = 10;
+/** A value passes uncounted up to its limit divided by this, on all nodes together. */
+const UNCOUNTED_DIVISOR = 10;
 
 /**
  * Tells the values of one limit that are in demand from the rest. A value that asked for no more than a
@@ -72,5 +72,5 @@ export class HotGate {
 }
 
 export function thresholdOf(capacity: Limit['capacity'], nodes: number): number {
-  return Math.min(LARGEST_THRESHOLD, Math.floor(capacity / (UNCOUNTED_PART * nodes)));
+  return Math.min(LARGEST_THRESHOLD, Math.floor(capacity / (UNCOUNTED_DIVISOR * nodes)));
 }
