@@ -1,7 +1,7 @@
 import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 /** The part of an app's guarantee that its nodes share while the store is away. */
-const PART = 0.9;
+const OFFLINE_PART = 0.9;
 
 /** How long an empty share takes to fill where there is no cluster whose burst could be divided. */
 export const FILL_MICROS = 1_000_000;
@@ -102,7 +102,7 @@ export class OfflineShare {
   /** A share that became smaller holds no more than it may; one that became larger has yet to fill. */
   private resize(): void {
     const { guaranteed, maxCost, fillMicros } = this.settings;
-    const perSecond = (PART * guaranteed) / Math.max(1, this.nodes);
+    const perSecond = (OFFLINE_PART * guaranteed) / Math.max(1, this.nodes);
     this.perMicro = perSecond / 1_000_000;
     this.depth = Math.max(maxCost, (perSecond * fillMicros) / 1_000_000);
     this.level = Math.min(this.level, this.depth);

@@ -6,7 +6,7 @@ import { Untold } from './untold.js';
 
 const EDGE_TOKENS = 1e-6;
 /** The part of the guarantees that processes share while the store is away. */
-const PART = 0.9;
+const OFFLINE_PART = 0.9;
 
 interface AppCount {
   guaranteed: number;
@@ -149,7 +149,7 @@ export class QuotaBounds {
   /** As small as it may be: with all processes that there have ever been, and empty after other use. */
   private shareOf(process: string, app: string, second: number): LeastShare {
     const name = `${process} ${app}`;
-    const rate = (PART * this.apps.get(app)!.guaranteed) / this.started;
+    const rate = (OFFLINE_PART * this.apps.get(app)!.guaranteed) / this.started;
     const depth = Math.max(this.maxCost, (rate * this.depth) / this.capacity);
     let share = this.shares.get(name);
     if (share === undefined) this.shares.set(name, (share = { level: depth, last: second }));
@@ -168,9 +168,9 @@ export class QuotaBounds {
   ): string | undefined {
     const parts = Math.max(1, this.fleet.quotaParts);
     own.parts = Math.max(own.parts, parts);
-    own.byShare.change(PART * own.guaranteed * parts, second);
+    own.byShare.change(OFFLINE_PART * own.guaranteed * parts, second);
     const used = own.byShare.add(tokens, second, second);
-    const share = (PART * own.guaranteed * this.depth) / this.capacity;
+    const share = (OFFLINE_PART * own.guaranteed * this.depth) / this.capacity;
     const joined = (this.started - this.initial) * Math.max(this.maxCost, share);
     const shares = share * (own.parts + this.losses) + this.started * this.maxCost + joined;
     // What a caller gives back while the store is away goes to the share.
@@ -204,7 +204,7 @@ export class QuotaBounds {
       own.guaranteed = guaranteed;
       own.ceiling = burst;
       own.fromStore.change(burst, second);
-      own.byShare.change(PART * guaranteed, second);
+      own.byShare.change(OFFLINE_PART * guaranteed, second);
       this.apps.set(app, own);
     }
   }
