@@ -40,7 +40,7 @@ export function take(
   clock: Clock,
 ): Decision | Promise<Decision> {
   const { tokenTable } = limit;
-  if (tokenTable === undefined) return takeElsewhere(limit, request, remote, clock);
+  if (tokenTable === undefined) return takeOtherBucket(limit, request, remote, clock);
   const key = keyOf(request);
   const cost = limit.costOf(request.cost);
   const decision = takeTokens(limit, tokenTable, undefined, key, cost, clock);
@@ -135,8 +135,8 @@ function takeFromTable(
   return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
-/** The same for a limit of the store, and one of which some values have another or pass uncounted. */
-function takeElsewhere(
+/** A bucket of another algorithm, of the store, or of a limit of which some values have another or pass uncounted. */
+function takeOtherBucket(
   base: BoundLimit,
   request: PolicyRequest,
   remote: RemoteStore | undefined,
