@@ -386,7 +386,7 @@ export class BoundLimit implements SharedLimit {
     if (passed) return this.counters.allow(source);
     if (this.shadow) return this.counters.watch(source);
     this.counters.deny(source);
-    if (--this.deniedKeys.left <= 0) this.deniedKeys.note(this.policy, key);
+    if (--this.deniedKeys.untilNextNote <= 0) this.deniedKeys.note(this.policy, key);
   }
 
   /** The decision on a value that is not in demand, and of which this is the estimate. */

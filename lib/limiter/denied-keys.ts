@@ -32,7 +32,7 @@ interface Cell {
  */
 export class DeniedKeys {
   /** Denials until the next note; the limiter counts it down. */
-  left = UNWATCHED;
+  untilNextNote = UNWATCHED;
   private cells: (Cell | undefined)[] | undefined;
   private skip = 1;
   private notes = 0;
@@ -42,13 +42,13 @@ export class DeniedKeys {
   /** From now on denials are noted. */
   watch(): void {
     this.cells ??= new Array<Cell | undefined>(CELLS).fill(undefined);
-    this.left = 1;
+    this.untilNextNote = 1;
   }
 
-  /** The denial that `left` has come down to. */
+  /** The denial that `untilNextNote` has come down to. */
   note(policy: string, key: string): void {
     if (this.cells === undefined) {
-      this.left = UNWATCHED;
+      this.untilNextNote = UNWATCHED;
       return;
     }
     const { skip } = this;
@@ -56,7 +56,7 @@ export class DeniedKeys {
       this.skip = skip * 2;
       this.notes = 0;
     }
-    this.left = this.nextLeft();
+    this.untilNextNote = this.nextDistance();
     this.add(policy, key, skip);
   }
 
@@ -65,7 +65,8 @@ export class DeniedKeys {
     if (this.notes < FEW_NOTES && this.skip > 1) this.skip /= 2;
     this.notes = 0;
     // A flood that is over left a long way to the next note.
-    if (this.cells !== undefined && this.left >= 2 * this.skip) this.left = this.nextLeft();
+    if (this.cells !== undefined && this.untilNextNote >= 2 * this.skip)
+      this.untilNextNote = this.nextDistance();
     if (++this.seconds % SECONDS_TO_HALF === 0) this.fade();
   }
 
@@ -102,7 +103,7 @@ export class DeniedKeys {
   }
 
   /** On average every `skip`-th denial, but at no fixed distance: traffic has rhythms of its own. */
-  private nextLeft(): number {
+  private nextDistance(): number {
     const { skip } = this;
     if (skip === 1) return 1;
     let random = this.random;

@@ -215,7 +215,7 @@ function takeTokensOfList(length: number, clock: Clock): Decision | undefined {
       if (level < 0) level = 0;
       waitMs = Math.ceil(Math.ceil(-left / figures.perMicro) / 1000);
       counters.deniedLocal++;
-      if (--limit.deniedKeys.left <= 0) limit.deniedKeys.note(limit.policy, KEYS[index]!);
+      if (--limit.deniedKeys.untilNextNote <= 0) limit.deniedKeys.note(limit.policy, KEYS[index]!);
     }
     const remaining = level < perToken ? 0 : Math.floor(level / perToken);
     if (allowed && remaining < capacity * SCARCE) counters.scarce++;

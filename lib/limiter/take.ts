@@ -104,7 +104,7 @@ function takeTokens(
     if (level < 0) level = 0;
     waitMs = Math.ceil(Math.ceil(-left / perMicro) / 1000);
     counters.deniedLocal++;
-    if (--limit.deniedKeys.left <= 0) limit.deniedKeys.note(limit.policy, key);
+    if (--limit.deniedKeys.untilNextNote <= 0) limit.deniedKeys.note(limit.policy, key);
   }
   const remaining = level < perToken ? 0 : Math.floor(level / perToken);
   if (allowed && remaining < capacity * SCARCE) counters.scarce++;

@@ -4,7 +4,7 @@ import { Bench } from '../support/limiters.js';
 
 /** As the limiter does it. */
 function deny(keys: DeniedKeys, key: string): boolean {
-  if (--keys.left > 0) return false;
+  if (--keys.untilNextNote > 0) return false;
   keys.note('p', key);
   return true;
 }
