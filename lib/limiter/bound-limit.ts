@@ -258,7 +258,7 @@ export class BoundLimit implements SharedLimit {
   leaseFrom(leaseRegistry: LeaseRegistry): void {
     if (this.leases !== undefined || this.table !== undefined || this.sync === 'exact') return;
     if (this.figures.algorithm !== AlgorithmCode.TokenBucket) return;
-    this.leases = leaseRegistry.open(this, this.sync);
+    this.leases = leaseRegistry.addLimit(this, this.sync);
   }
 
   /** The cost of a request, which must be one that can ever be paid. */

@@ -27,7 +27,7 @@ const FRUITLESS_MICROS = 1_000_000;
 
 /** The leases of a limiter, by limit: they share the store, the room and one timer. */
 export class LeaseRegistry {
-  private readonly tables: LimitLeases[] = [];
+  private readonly byLimit: LimitLeases[] = [];
   private held = 0;
   private stopSweep: Cancel | undefined;
 
@@ -45,17 +45,18 @@ export class LeaseRegistry {
     return this.clock.now();
   }
 
-  open(limit: SharedLimit, sync: 'auto' | 'leased'): LimitLeases {
-    const table = new LimitLeases(limit, sync, this);
-    this.tables.push(table);
-    return table;
+  /** Opens no lease yet: its keys have to earn theirs. */
+  addLimit(limit: SharedLimit, sync: 'auto' | 'leased'): LimitLeases {
+    const leases = new LimitLeases(limit, sync, this);
+    this.byLimit.push(leases);
+    return leases;
   }
 
   /** The limit has changed or is gone: tokens leased under it go back. */
-  retire(table: LimitLeases): void {
-    const index = this.tables.indexOf(table);
-    if (index >= 0) this.tables.splice(index, 1);
-    table.close(this.clock.now());
+  retire(leases: LimitLeases): void {
+    const index = this.byLimit.indexOf(leases);
+    if (index >= 0) this.byLimit.splice(index, 1);
+    leases.close(this.clock.now());
   }
 
   submit(call: StoreCall): void {
@@ -79,12 +80,12 @@ export class LeaseRegistry {
   /** Gives everything back. */
   close(): void {
     const now = this.clock.now();
-    for (const table of this.tables) table.close(now);
+    for (const leases of this.byLimit) leases.close(now);
   }
 
   private sweep(): void {
     const now = this.clock.now();
-    for (const table of this.tables) table.sweep(now);
+    for (const leases of this.byLimit) leases.sweep(now);
   }
 }
 

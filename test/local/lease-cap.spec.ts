@@ -136,7 +136,7 @@ class Fleet {
     };
     const leaseRegistry: LeaseRegistry = new LeaseRegistry(link, this.time);
     this.fleetLeases[index] = leaseRegistry;
-    this.members[index] = leaseRegistry.open(
+    this.members[index] = leaseRegistry.addLimit(
       { id: 'p:default:1', figures: this.limit, revision: 0 },
       'leased',
     );

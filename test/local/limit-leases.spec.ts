@@ -30,7 +30,10 @@ class Node {
     const limit = bucket(rate, burst);
     this.store = new LeasedStore(limit, () => this.clock.now());
     this.leaseRegistry = new LeaseRegistry(this.store, this.clock, mostKeys);
-    this.keys = this.leaseRegistry.open({ id: 'p:default:1', figures: limit, revision: 0 }, sync);
+    this.keys = this.leaseRegistry.addLimit(
+      { id: 'p:default:1', figures: limit, revision: 0 },
+      sync,
+    );
   }
 
   /** What the limiter does: its own tokens first, then the store. */

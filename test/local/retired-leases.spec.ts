@@ -16,7 +16,7 @@ function leasedNode() {
   });
   const store = new LeasedStore(limit, () => clock.now());
   const leaseRegistry = new LeaseRegistry(store, clock);
-  const keys = leaseRegistry.open({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
+  const keys = leaseRegistry.addLimit({ id: 'p:default:1', figures: limit, revision: 0 }, 'leased');
   const take = (cost: number): boolean => {
     const outcome = new Outcome();
     outcome.nowMicros = clock.now();

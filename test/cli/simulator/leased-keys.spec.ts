@@ -34,7 +34,7 @@ class LeasedFleet {
     this.ideal = new LeasedStore(limit, () => this.time.now());
     const link = { nodes: size, submit: (call: StoreCall) => this.send(call) };
     this.nodes = Array.from({ length: size }, () =>
-      new LeaseRegistry(link, this.time).open(
+      new LeaseRegistry(link, this.time).addLimit(
         { id: 'p:default:1', figures: limit, revision: 0 },
         'auto',
       ),
