@@ -55,8 +55,8 @@ export function messageContextOf(host: ArgumentsHost): MessageContext {
   return host.getArgByIndex<MessageContext | undefined>(1) ?? NOTHING_KNOWN;
 }
 
-/** The subject of a message: its topic, subject, channel or pattern. */
-export function subjectNameOf(context: MessageContext): string | undefined {
+/** The topic of a message, which brokers also call its subject, channel or pattern. */
+export function topicOf(context: MessageContext): string | undefined {
   return (
     context.getPattern?.() ??
     context.getTopic?.() ??
@@ -101,10 +101,10 @@ export function isEventHandler(handler: object): boolean {
  * The pattern that a handler was declared with. Not the topic of the message: with wildcards there
  * are as many of these as senders think of, and consumption is counted for each name.
  */
-export function patternOf(handler: object, subject: string | undefined): string {
+export function patternOf(handler: object, topic: string | undefined): string {
   let declared = patterns.get(handler);
   if (declared === undefined) patterns.set(handler, (declared = declaredPatterns(handler)));
-  if (subject !== undefined && declared.includes(subject)) return subject;
+  if (topic !== undefined && declared.includes(topic)) return topic;
   return declared[0] ?? 'message';
 }
 

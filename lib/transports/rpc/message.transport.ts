@@ -31,7 +31,7 @@ import {
   messageHeaderOf,
   patternOf,
   socketOf,
-  subjectNameOf,
+  topicOf,
   wantsNoReply,
   type PeerSocket,
 } from './message-context.js';
@@ -103,7 +103,7 @@ export class MessageTransport implements Transport {
   }
 
   methodOf(context: ExecutionContext): string {
-    return patternOf(context.getHandler(), subjectNameOf(messageContextOf(context)));
+    return patternOf(context.getHandler(), topicOf(messageContextOf(context)));
   }
 
   questionOf(context: ExecutionContext): TierQuestion {
@@ -194,7 +194,7 @@ export class MessageTransport implements Transport {
 
   private isEvent(host: ArgumentsHost): boolean {
     const message = messageContextOf(host);
-    const pattern = subjectNameOf(message);
+    const pattern = topicOf(message);
     return wantsNoReply(message) ?? (pattern !== undefined && this.events.has(pattern));
   }
 }
@@ -224,7 +224,7 @@ class MessageSubstitutes extends PayloadSubstitutes {
   }
 
   protected placeOf(context: ExecutionContext): string | undefined {
-    return subjectNameOf(messageContextOf(context));
+    return topicOf(messageContextOf(context));
   }
 
   /** A broker does not show who has gone; and a request over TCP may as well be finished. */
