@@ -148,7 +148,7 @@ export class BoundLimit implements SharedLimit {
     this.load = options.adaptive ? load : undefined;
     this.tells = tellsWindow || options.adaptive;
     this.isSpecial = false;
-    this.except(undefined);
+    this.pickTables();
   }
 
   get isAdaptive(): boolean {
@@ -166,10 +166,15 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** From now on some values of the key have another limit. */
-  except(exceptions: ReadonlyMap<string, BoundLimit> | undefined): void {
+  setExceptions(exceptions: ReadonlyMap<string, BoundLimit> | undefined): void {
     this.exceptions = exceptions;
+    this.pickTables();
+  }
+
+  /** Says which of the short ways of `take` the limit may go. */
+  private pickTables(): void {
     const isPlain = this.hot === undefined && this.load === undefined;
-    this.isSpecial = exceptions !== undefined || !isPlain;
+    this.isSpecial = this.exceptions !== undefined || !isPlain;
     this.plainTable = this.isSpecial ? undefined : this.table;
     const isOfTokens = this.figures.algorithm === AlgorithmCode.TokenBucket;
     this.tokenTable = isOfTokens && !this.shadow && !this.tells ? this.plainTable : undefined;

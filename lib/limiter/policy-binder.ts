@@ -56,7 +56,7 @@ export class PolicyBinder {
     }
     const excess = this.excessOf(policy, counters, before?.excess, now);
     if (before !== undefined) this.release(before, tiers, excess);
-    exceptValues(policy, tiers);
+    setExceptions(policy, tiers);
     const given = this.givenTo(policy, counters);
     if (before !== undefined) given.takeOver(before.given, now);
     return {
@@ -153,13 +153,13 @@ export class PolicyBinder {
 }
 
 /** Requests without a tier have the default one, unless their value has another. */
-function exceptValues(
+function setExceptions(
   { defaultTier, tierOfValue }: CheckedPolicy,
   tiers: ReadonlyMap<string, BoundLimit>,
 ): void {
   const exceptions = new Map([...tierOfValue].map(([value, tier]) => [value, tiers.get(tier)!]));
   for (const [tier, limit] of tiers) {
     if (limit.hot !== undefined) limit.hot.exact = tierOfValue;
-    limit.except(tier === defaultTier && exceptions.size > 0 ? exceptions : undefined);
+    limit.setExceptions(tier === defaultTier && exceptions.size > 0 ? exceptions : undefined);
   }
 }
