@@ -24,7 +24,7 @@ export interface LimitedCall {
 }
 
 /** Why a call does not go; undefined if it does. */
-export type Verdict = StatusObject | undefined;
+export type CallDenial = StatusObject | undefined;
 
 /** Decides on one call before it is made, and learns from how it ended. */
 export class CallGate {
@@ -40,7 +40,7 @@ export class CallGate {
   ) {}
 
   /** Errors become a status: a call has no other way to tell. */
-  ask(call: LimitedCall): Verdict | Promise<Verdict> {
+  ask(call: LimitedCall): CallDenial | Promise<CallDenial> {
     try {
       this.request = this.what(call);
       this.name = nameOf(call.path, this.request);
@@ -67,7 +67,7 @@ export class CallGate {
     void refund.catch(() => undefined);
   }
 
-  private settle(decision: Decision, { deadline }: LimitedCall): Verdict | Promise<Verdict> {
+  private settle(decision: Decision, { deadline }: LimitedCall): CallDenial | Promise<CallDenial> {
     const { allowed, delayMs } = decision;
     this.decision = decision;
     if (!allowed) return denied(decision);

@@ -10,7 +10,7 @@ import { SystemClock, type Clock } from '../../common/clock.js';
 import { durationMs, type Duration } from '../../common/duration.js';
 import { rejectUnknown } from '../../common/validate.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
-import { CallGate, failed, Pushbacks, type LimitedCall, type Verdict } from './call-gate.js';
+import { CallGate, failed, Pushbacks, type LimitedCall, type CallDenial } from './call-gate.js';
 
 /** The charge of a call; undefined if it is free. */
 export type CallCharge = (call: LimitedCall) => Acquire | undefined;
@@ -73,15 +73,15 @@ export class GatedCall implements Call {
 
   constructor(
     private readonly makeCall: () => Call,
-    private readonly ask: (metadata: Metadata) => Verdict | Promise<Verdict>,
+    private readonly ask: (metadata: Metadata) => CallDenial | Promise<CallDenial>,
     private readonly gate: CallGate,
   ) {}
 
   start(metadata: Metadata, listener?: Partial<InterceptingListener>): void {
     this.listener = listener;
-    const verdict = this.ask(metadata);
-    if (verdict instanceof Promise) void verdict.then((said) => this.follow(said, metadata));
-    else this.follow(verdict, metadata);
+    const denial = this.ask(metadata);
+    if (denial instanceof Promise) void denial.then((said) => this.follow(said, metadata));
+    else this.follow(denial, metadata);
   }
 
   sendMessageWithContext(context: Context, message: unknown): void {
@@ -119,13 +119,13 @@ export class GatedCall implements Call {
     else this.waiting.push(what);
   }
 
-  private follow(verdict: Verdict, metadata: Metadata): void {
+  private follow(denial: CallDenial, metadata: Metadata): void {
     if (this.isOver) {
-      if (verdict === undefined) this.gate.giveBack();
-    } else if (verdict === undefined) {
+      if (denial === undefined) this.gate.giveBack();
+    } else if (denial === undefined) {
       this.go(metadata);
     } else {
-      this.end(verdict);
+      this.end(denial);
     }
   }
 
@@ -150,7 +150,7 @@ export class GatedCall implements Call {
   }
 
   /** Later, as a real answer would be: there is no listener yet while a call is being started. */
-  private end(status: NonNullable<Verdict>): void {
+  private end(status: NonNullable<CallDenial>): void {
     if (this.isOver) return;
     this.isOver = true;
     this.waiting.length = 0;

@@ -112,18 +112,18 @@ export function limitStream<T>(
       mergeMap((judged) => judged),
     );
   };
-  // Each stream has a line of its own.
+  // Messages wait for those of their own stream only.
   return (source) =>
     defer(() => {
-      const line = new Line(maxWaiting, call);
+      const waiting = new WaitingMessages(maxWaiting, call);
       return source.pipe(
         filter((message) => {
-          if (line.join()) return true;
+          if (waiting.join()) return true;
           if (onLimit === 'end') throw new LimitedStreamException(NO_ROOM);
           onDrop?.(message, NO_ROOM);
           return false;
         }),
-        concatMap((message) => decide(message).pipe(finalize(() => line.leave()))),
+        concatMap((message) => decide(message).pipe(finalize(() => waiting.leave()))),
       );
     });
 }
@@ -141,7 +141,7 @@ const IMPOSSIBLE: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
 const MOST_BEFORE_PAUSE = 16;
 
 /** The messages of one stream that wait, which are bounded; the sender is held back before that. */
-class Line {
+class WaitingMessages {
   private readonly pauseAbove: number;
   private length = 0;
   private isPaused = false;
