@@ -2,7 +2,7 @@ import { type Clock } from '../../../common/clock.js';
 import { START_MICROS } from '../engine/virtual-time.js';
 import { BucketCalls } from './bucket-calls.js';
 import { fleetScript } from './fleet-scripts.js';
-import { LeaseCalls, ReplyError } from './lease-calls.js';
+import { LeaseScripts, ReplyError } from './lease-scripts.js';
 import { PlainKeys } from './plain-keys.js';
 
 export type Argument = string | number | Buffer;
@@ -33,7 +33,7 @@ export interface TokenWatch {
 interface Data {
   readonly buckets: BucketCalls;
   /** By cluster. */
-  readonly leases: Map<string, LeaseCalls>;
+  readonly leases: Map<string, LeaseScripts>;
   /** What a call gives back it gives back once, also after a loss. */
   readonly heardSeq: Map<string, number>;
   /** When nodes were last seen, in microseconds, by set. */
@@ -43,7 +43,7 @@ interface Data {
 
 const copyOf = ({ buckets, leases, heardSeq, nodes, keys }: Data): Data => ({
   buckets: buckets.copy(),
-  leases: new Map([...leases].map(([cluster, calls]) => [cluster, calls.copy()])),
+  leases: new Map([...leases].map(([cluster, scripts]) => [cluster, scripts.copy()])),
   heardSeq,
   nodes: new Map([...nodes].map(([set, seen]) => [set, new Map(seen)])),
   keys: keys.copy(),
@@ -189,11 +189,11 @@ export class VirtualRedis {
   }
 
   /** All keys of a cluster begin with its name in braces. */
-  private leasesOf(key: Argument): LeaseCalls {
+  private leasesOf(key: Argument): LeaseScripts {
     const { leases, heardSeq } = this.data;
     const cluster = String(key).split('}', 1)[0]!;
     let found = leases.get(cluster);
-    if (found === undefined) leases.set(cluster, (found = new LeaseCalls(heardSeq)));
+    if (found === undefined) leases.set(cluster, (found = new LeaseScripts(heardSeq)));
     return found;
   }
 

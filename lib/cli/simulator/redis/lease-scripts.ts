@@ -34,7 +34,7 @@ const TICK_MICROS = 100_000;
 const CLOCK_STEP_MICROS = 1_000_000;
 
 /** What lua/lease.lua and lua/seed-limits.lua do, by the ledger that they are held to. */
-export class LeaseCalls {
+export class LeaseScripts {
   private record: LimitsRecord | undefined;
   private ledger: QuotaLedger | undefined;
   /** What the ledger goes by. */
@@ -47,8 +47,8 @@ export class LeaseCalls {
   /** `heardSeq`: what a call gives back it gives back once, however often it comes. */
   constructor(readonly heardSeq = new Map<string, number>()) {}
 
-  copy(): LeaseCalls {
-    const copy = new LeaseCalls(this.heardSeq);
+  copy(): LeaseScripts {
+    const copy = new LeaseScripts(this.heardSeq);
     copy.record = this.record;
     copy.ledger = this.ledger?.copy();
     copy.held = this.held;
