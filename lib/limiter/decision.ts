@@ -1,4 +1,7 @@
-/** Which part of the limiter decided. `local` are tokens of a quota held here, so it never denies; `node` is the line of this process. */
+/**
+ * Which part of the limiter decided. `local` are tokens of a quota held here, which only allow, and denied, a message of
+ * `limitStream` for which there was no room; `node` is the line of this process.
+ */
 export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local' | 'node';
 
 /** Decided in process, by the shared store, or without it because it could not answer. */
