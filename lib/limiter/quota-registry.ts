@@ -1,4 +1,4 @@
-import { compileQuota } from '../algorithms/quota/quota-limits.js';
+import { compileQuota, storeFillMicrosOf } from '../algorithms/quota/quota-limits.js';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
 import { type Clock } from '../common/clock.js';
 import { durationMs } from '../common/duration.js';
@@ -44,6 +44,7 @@ const NOTHING: AppTokensSettings = {
   burst: 0,
   maxCost: 0,
   fillMicros: 0,
+  storeFillMicros: 0,
 };
 
 /** The quotas of this node's apps by name; turns requests into decisions of the local tier. */
@@ -80,7 +81,7 @@ export class QuotaRegistry extends ClusterQuota {
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
     const held = Array.from(apps, ([name, ofApp], index) => {
-      return newApp(index, name, ofApp, this.assumedNodes);
+      return new AppTokens(index, name, ofApp, this.assumedNodes);
     });
     for (const app of held) this.known.set(app.name, app);
     this.apps = new Map(this.known);
@@ -131,7 +132,7 @@ export class QuotaRegistry extends ClusterQuota {
     for (const [name, settings] of apps) {
       let app = this.known.get(name);
       if (app === undefined) {
-        app = newApp(this.known.size, name, NOTHING, this.assumedNodes);
+        app = new AppTokens(this.known.size, name, NOTHING, this.assumedNodes);
         this.known.set(name, app);
         added.push(app);
       }
@@ -255,9 +256,10 @@ function costWithin({ name }: AppTokens, cost: number, maxCost: number): number 
 function planOf({ figures, local }: CheckedQuota): QuotaPlan {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
-  const fillMicros = fillMicrosOf(limits);
+  const share = { maxCost, fillMicros: fillMicrosOf(limits) };
+  const storeFillMicros = storeFillMicrosOf(limits);
   const apps = figures.apps.map(({ app, guaranteed, burst }) => {
-    return [app, { guaranteed, burst, maxCost, fillMicros }] as const;
+    return [app, { guaranteed, burst, ...share, storeFillMicros }] as const;
   });
   return {
     apps: new Map(apps),
@@ -270,14 +272,4 @@ function planOf({ figures, local }: CheckedQuota): QuotaPlan {
       refillThreshold: local.refillThreshold,
     },
   };
-}
-
-function newApp(
-  index: number,
-  name: string,
-  settings: AppTokensSettings,
-  nodes: number,
-): AppTokens {
-  const { guaranteed, burst, maxCost, fillMicros } = settings;
-  return new AppTokens(index, name, guaranteed, burst, maxCost, fillMicros, nodes);
 }

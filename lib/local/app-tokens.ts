@@ -7,7 +7,7 @@ import {
 } from '../algorithms/quota/quota-protocol.js';
 import { DemandEstimate } from './demand-estimate.js';
 import { EARNING, HEADROOM, THIN } from './lease-figures.js';
-import { FILL_MICROS, OfflineShare, type ShareSettings } from './offline-share.js';
+import { OfflineShare, type ShareSettings } from './offline-share.js';
 
 /** A request that waits for the store's answer. */
 export interface AppWaiter {
@@ -26,6 +26,8 @@ export interface AppWaiter {
 export interface AppTokensSettings extends ShareSettings {
   /** Tokens per second. */
   readonly burst: number;
+  /** How long the store's bucket takes to fill: what passed without the store that long ago is owed no more. */
+  readonly storeFillMicros: number;
 }
 
 /** Beyond so many methods all others count as one: names may come from outside. */
@@ -176,7 +178,8 @@ export class AppTokens {
   isRetired = false;
   /** The store has no limits for the app yet: it has its local share until then. */
   isUnlisted = false;
-  private shareSettings: ShareSettings;
+  guaranteed: number;
+  burst: number;
   /** Nodes that may serve the app, by the latest reply; those that call for it just now may be more. */
   private registered: number;
   private calling = 0;
@@ -184,20 +187,18 @@ export class AppTokens {
   constructor(
     readonly index: number,
     readonly name: string,
-    public guaranteed: number,
-    public burst: number,
-    maxCost: number,
-    fillMicros = FILL_MICROS,
+    private settings: AppTokensSettings,
     nodes = 1,
   ) {
-    this.shareSettings = { guaranteed, maxCost, fillMicros };
+    this.guaranteed = settings.guaranteed;
+    this.burst = settings.burst;
     this.registered = nodes;
-    this.offline = new OfflineShare(this.shareSettings, nodes);
+    this.offline = new OfflineShare(settings, nodes);
   }
 
   /** The most that a request may cost. */
   get maxCost(): number {
-    return this.shareSettings.maxCost;
+    return this.settings.maxCost;
   }
 
   /** Goes by other figures. Under a lower burst the tokens held shrink in proportion. */
@@ -210,14 +211,14 @@ export class AppTokens {
     }
     this.guaranteed = guaranteed;
     this.burst = burst;
-    this.shareSettings = settings;
+    this.settings = settings;
     this.isRetired = false;
     this.offline.lowerTo(settings, now);
   }
 
   /** The store goes by these figures too. */
   confirm(now: number): void {
-    this.offline.change(this.shareSettings, now);
+    this.offline.change(this.settings, now);
   }
 
   retire(now: number): void {
@@ -264,10 +265,10 @@ export class AppTokens {
    * there was lost, and what the share got back since was used for good.
    */
   private owedAway(now: number): number {
-    const { passedAway, passedAwaySince, shareSettings } = this;
+    const { passedAway, passedAwaySince, settings } = this;
     if (passedAway === 0) return 0;
     this.passedAway = 0;
-    const isLong = now - passedAwaySince >= shareSettings.fillMicros;
+    const isLong = now - passedAwaySince >= settings.storeFillMicros;
     return isLong ? Math.min(passedAway, this.offline.missing(now)) : passedAway;
   }
 

@@ -1,14 +1,11 @@
-import { type QuotaLimits } from '../algorithms/quota/quota-limits.js';
+import { storeFillMicrosOf, type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 /** The part of an app's guarantee that its nodes share while the store is away. */
 const OFFLINE_PART = 0.9;
 
-/** How long an empty share takes to fill where there is no cluster whose burst could be divided. */
-export const FILL_MICROS = 1_000_000;
-
-/** How long an empty share takes to fill, which is its depth: as long as the capacity takes to fill the cluster's bucket. */
-export function fillMicrosOf({ capacity, depth }: QuotaLimits): number {
-  return capacity === 0 ? FILL_MICROS : depth / capacity;
+/** How long an empty share takes to fill, which is its depth: as long as the store's bucket. */
+export function fillMicrosOf(limits: QuotaLimits): number {
+  return storeFillMicrosOf(limits);
 }
 
 /** The figures of an offline share. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { OfflineShare } from '../../lib/local/offline-share.js';
+import { compileQuota, type ClusterFigures } from '../../lib/algorithms/quota/quota-limits.js';
+import { fillMicrosOf, OfflineShare } from '../../lib/local/offline-share.js';
 import { type Movement } from '../support/quota-books.js';
 import { mostBeyond } from '../support/quota-histories.js';
 
@@ -14,6 +15,27 @@ function burst(share: OfflineShare, count: number, nowMicros: number): number {
   for (let i = 0; i < count; i++) if (share.take(1, nowMicros)) passed++;
   return passed;
 }
+
+describe('the depth of a share, in time', () => {
+  const fillMicros = (cluster: ClusterFigures | undefined, maxCost = 1): number => {
+    const one = { burstDurationMs: 60_000, priority: 1, elastic: true };
+    const apps = [{ app: 'a', guaranteed: 5000, burst: 8000, ...one }];
+    const rest = { paceMs: 50, leaseTtlMs: 1000, reserveTarget: 0 };
+    return fillMicrosOf(compileQuota({ cluster, apps, maxCost, ...rest }));
+  };
+
+  it("is that in which the cluster's bucket fills, of whatever makes it deep", () => {
+    const cluster = { capacity: 10_000, burstRatio: 1.2, reservedRatio: 0 };
+    expect(fillMicros(cluster)).toBe(200_000);
+    expect(fillMicros({ ...cluster, burstRatio: 1 })).toBe(125_000);
+    expect(fillMicros(cluster, 5000)).toBe(500_000);
+  });
+
+  it('is a second where there is no cluster', () => {
+    expect(fillMicros(undefined)).toBe(1_000_000);
+    expect(fillMicros(undefined, 5000)).toBe(1_000_000);
+  });
+});
 
 describe('the share of a node while the store is away', () => {
   it('V-A47: lets requests pass that come ten at once at 2 % of the rate', () => {

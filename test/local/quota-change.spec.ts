@@ -19,6 +19,7 @@ const SAME = {
   burst: 50_000,
   maxCost: 10,
   fillMicros: 1_000_000,
+  storeFillMicros: 1_000_000,
 };
 
 function figuresOf(apps: readonly string[], leaseTtlMs = 1000, burst = 50_000): QuotaFigures {
@@ -65,7 +66,7 @@ describe('a node whose quota changes', () => {
   it('has a place for an app that is new, also in the same call', () => {
     const stand = new Stand();
     warmUp(stand);
-    const added = new AppTokens(1, 'b', 0, 0, 0);
+    const added = new AppTokens(1, 'b', { ...SAME, guaranteed: 0, burst: 0, maxCost: 0 });
     added.change(SAME, stand.clock.now());
     stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a', 'b']), ['a', 'b'], 1));
     stand.node.change(TUNING, [added], 1);
@@ -196,7 +197,8 @@ describe('an app that the store has no limits for', () => {
 
   it('has its local share, and costs one call per pace', async () => {
     const clock = new ManualClock();
-    const apps = ['a', 'b'].map((app, index) => new AppTokens(index, app, 1000, 1000, 10, 1));
+    const settings = { ...SAME, guaranteed: 1000, burst: 1000, fillMicros: 1 };
+    const apps = ['a', 'b'].map((app, index) => new AppTokens(index, app, settings));
     const { node, calls } = nodeWith(clock, apps);
     const first = node.tryAcquire(apps[1]!, 1);
     await settle();

@@ -16,7 +16,9 @@ const SETTINGS = {
 };
 
 function appOf(index: number, requests: number, cost = 1): AppTokens {
-  const app = new AppTokens(index, `app${index}`, 100, 1000, cost);
+  const fill = { fillMicros: 1_000_000, storeFillMicros: 1_000_000 };
+  const settings = { guaranteed: 100, burst: 1000, maxCost: cost, ...fill };
+  const app = new AppTokens(index, `app${index}`, settings);
   for (let i = 0; i < requests; i++) app.demand.add(cost, NOW + i);
   return app;
 }

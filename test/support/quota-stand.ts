@@ -48,7 +48,9 @@ export class Stand {
       reserveTarget,
     };
     this.ledger = new QuotaLedger(compileQuota(figures));
-    this.apps = apps.map((app, index) => new AppTokens(index, app, guaranteed, burst, maxCost));
+    const fill = { fillMicros: 1_000_000, storeFillMicros: 1_000_000 };
+    const settings = { guaranteed, burst, maxCost, ...fill };
+    this.apps = apps.map((app, index) => new AppTokens(index, app, settings));
     this.app = this.apps[0]!;
     this.node = new QuotaNode(
       {

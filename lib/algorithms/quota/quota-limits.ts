@@ -109,6 +109,11 @@ export function compileQuota(
   };
 }
 
+/** How long the cluster's bucket takes to fill; where there is none, a second, by which ceilings of apps are whole again. */
+export function storeFillMicrosOf({ capacity, depth }: QuotaLimits): number {
+  return capacity === 0 ? 1_000_000 : depth / capacity;
+}
+
 /**
  * The cluster's depth, but no more than leaves room for every guaranteed bucket beside the half that
  * is leased: its level is then never below their sum, and nobody's leases starve a guarantee.

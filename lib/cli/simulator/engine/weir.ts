@@ -1,4 +1,4 @@
-import { compileQuota } from '../../../algorithms/quota/quota-limits.js';
+import { compileQuota, storeFillMicrosOf } from '../../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../../common/duration.js';
 import { AppTokens } from '../../../local/app-tokens.js';
 import { fillMicrosOf } from '../../../local/offline-share.js';
@@ -22,14 +22,16 @@ class WeirNode implements LimiterNode {
 
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
-    const fillMicros = fillMicrosOf(compileQuota(figures));
+    const limits = compileQuota(figures);
+    const share = { maxCost: figures.maxCost, fillMicros: fillMicrosOf(limits) };
+    const storeFillMicros = storeFillMicrosOf(limits);
     this.apps = figures.apps.map(({ app, guaranteed, burst }, index) => {
-      return new AppTokens(index, app, guaranteed, burst, figures.maxCost, fillMicros);
+      return new AppTokens(index, app, { guaranteed, burst, ...share, storeFillMicros });
     });
     const settings = {
       nodeId: host.nodeId,
       incarnation: host.incarnation,
-      horizonMicros: quotaHorizonMicros(compileQuota(figures)),
+      horizonMicros: quotaHorizonMicros(limits),
       paceMicros: figures.paceMs * 1000,
       syncMicros: durationMs(local.syncInterval, 'quota.local.syncInterval') * 1000,
       batchThreshold: local.batchThreshold,

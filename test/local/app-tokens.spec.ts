@@ -1,0 +1,27 @@
+import { AppTokens } from '../../lib/local/app-tokens.js';
+
+const SETTINGS = { guaranteed: 1000, burst: 2000, maxCost: 1 };
+
+/** What an app owes the store, of 50 tokens that passed without it so long ago. */
+function owedAfter(micros: number, fillMicros: number, storeFillMicros: number): number {
+  const app = new AppTokens(0, 'a', { ...SETTINGS, fillMicros, storeFillMicros });
+  for (let i = 0; i < 50; i++) {
+    expect(app.offline.take(1, 0)).toBe(true);
+    app.passAway(1, 0);
+  }
+  return app.write([], 0, 0, false, micros).owed ?? 0;
+}
+
+describe('tokens that passed while the store was away', () => {
+  it("are owed until the store's bucket has had the time to fill, however deep the share is", () => {
+    for (const fillMicros of [60_000, 200_000, 5_000_000]) {
+      expect(owedAfter(199_999, fillMicros, 200_000)).toBe(50);
+      expect(owedAfter(200_000, fillMicros, 200_000)).toBe(0);
+    }
+  });
+
+  it('are owed after that as far as the share has not got them back', () => {
+    // Of 0.9 × 1000 tokens a second.
+    expect(owedAfter(20_000, 1_000_000, 20_000)).toBe(50 - 18);
+  });
+});
