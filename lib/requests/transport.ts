@@ -11,7 +11,7 @@ import {
   type UnavailableBody,
 } from './rejections.js';
 
-/** The protocols that requests come by. */
+/** The protocols that requests come by. The list stands where users read it: it is part of the public API. */
 export type TransportName = TierQuestion['transport'];
 
 /** One protocol: how its requests are read, and how its callers are answered. */
