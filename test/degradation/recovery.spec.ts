@@ -51,7 +51,11 @@ describe('a resource', () => {
     machine.clock.advance(10_000);
     const slowProbe = machine.recovery.admit();
     machine.recovery.settled(slowProbe, 'success', 201);
-    expect(machine.recovery.stats().probes).toMatchObject({ begun: 1, failed: 1 });
+    expect(machine.recovery.stats()).toMatchObject({
+      probes: { begun: 1, failed: 1 },
+      // It has not risen yet: a probe that fails is no second fall.
+      trips: { slow: 1, relapse: 0 },
+    });
   });
 
   it('does not count calls that say nothing about it', () => {

@@ -38,7 +38,7 @@ describe('the states that rules ask for', () => {
   it('have a relapse at the third fall within an hour, not of falls before they were looked at', () => {
     const conditions = new Conditions();
     const fell = (count: number, minute: number): boolean => {
-      conditions.read(states({ falls: [['db', count]] }), [], minute * MINUTE, rules);
+      conditions.read(states({ falls: [['db', count, 'a']] }), [], minute * MINUTE, rules);
       return conditions.of('relapse').get('resource:db')!;
     };
     expect(fell(7, 0)).toBe(false);
@@ -50,6 +50,17 @@ describe('the states that rules ask for', () => {
     // Whoever looks from now on has seen none of them.
     conditions.forget();
     expect(fell(14, 82)).toBe(false);
+  });
+
+  it('have a relapse where one node falls again and again, not where all fall once', () => {
+    const conditions = new Conditions();
+    const fell = (a: number, b: number, c: number): boolean => {
+      const falls = [['db', a, 'a'] as const, ['db', b, 'b'] as const, ['db', c, 'c'] as const];
+      conditions.read(states({ falls: falls.filter(([, count]) => count > 0) }), [], MINUTE, rules);
+      return conditions.of('relapse').get('resource:db') ?? false;
+    };
+    expect([fell(0, 0, 0), fell(1, 1, 1), fell(2, 2, 2)]).toEqual([false, false, false]);
+    expect([fell(2, 3, 2), fell(2, 3, 3)]).toEqual([true, true]);
   });
 
   it.each([3, 4] as const)('have answers of level %i for half a minute after the last', (level) => {

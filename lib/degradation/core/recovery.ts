@@ -323,7 +323,9 @@ export class RecoveryCounts {
 
   note({ from, to, percent, cause }: RecoveryChange): void {
     if (to === 'ramp') this.stage(percent).entered++;
-    if (to === 'degraded' && from !== 'forced' && cause !== undefined) this.trips[cause]++;
+    // A probe that fails is none: the resource had not come up again.
+    const fell = to === 'degraded' && from !== 'forced' && from !== 'probing';
+    if (fell && cause !== undefined) this.trips[cause]++;
     if (from === 'ramp' && to === 'normal') this.recovered++;
   }
 

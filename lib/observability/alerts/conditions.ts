@@ -16,13 +16,15 @@ export interface StatesSeen {
   readonly overloaded: boolean | undefined;
   readonly standing: boolean | undefined;
   readonly breakers: Iterable<readonly [resource: string, isOpen: boolean]>;
-  /** How often each resource fell, so far. */
-  readonly falls: Iterable<readonly [resource: string, count: number]>;
+  /** How often each resource fell on each node, so far. */
+  readonly falls: Iterable<Falls>;
   /** Nodes that say nothing. */
   readonly silent: readonly string[];
   /** Nodes that are not on the latest revision. */
   readonly behind: number | undefined;
 }
+
+export type Falls = readonly [resource: string, count: number, node: string];
 
 export function statesOfProcess(facts: Facts): StatesSeen {
   const { protection, degradation, calls, overload } = facts;
@@ -34,7 +36,7 @@ export function statesOfProcess(facts: Facts): StatesSeen {
       breaker === undefined ? [] : [[name, breaker.state === 'open'] as const],
     ),
     falls: (degradation?.resources ?? []).map(({ resource, trips }) => {
-      return [resource, Object.values(trips).reduce((sum, one) => sum + one, 0)] as const;
+      return [resource, Object.values(trips).reduce((sum, one) => sum + one, 0), ''] as const;
     }),
     silent: [],
     behind: undefined,
@@ -50,7 +52,7 @@ export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): St
     breakers: condition.resources.flatMap(({ resource, breaker }) =>
       breaker === undefined ? [] : [[resource, breaker === 'open'] as const],
     ),
-    falls: merge.falls,
+    falls: merge.falls.values(),
     silent: merge.nodes().flatMap(({ node, isSilent }) => (isSilent ? [node] : [])),
     behind: condition.config?.behind,
   };
@@ -59,8 +61,10 @@ export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): St
 /** Which states hold now, and of what. A name that is not there is not in the state. */
 export class Conditions {
   private readonly holding = new Map<StateRuleName, Map<string, boolean>>();
-  /** When each resource fell, and how often it had by then. */
+  /** By node and resource: when it fell, and how often it had by then. */
   private readonly falls = new Map<string, { count: number; readonly atMicros: number[] }>();
+
+  private isFirst = true;
 
   of(rule: StateRuleName): ReadonlyMap<string, boolean> {
     return this.holding.get(rule) ?? new Map<string, boolean>();
@@ -94,19 +98,28 @@ export class Conditions {
   /** Another process has begun to look: what this one remembers is of another time. */
   forget(): void {
     this.falls.clear();
+    this.isFirst = true;
   }
 
   private readFalls(states: StatesSeen, { times, windowMs }: Held, nowMicros: number): void {
-    for (const [resource, count] of states.falls) {
-      let falls = this.falls.get(resource);
-      // A change before the first look has no instant.
-      if (falls === undefined) this.falls.set(resource, (falls = { count, atMicros: [] }));
+    for (const [resource, count, node] of states.falls) {
+      const id = `${node} ${resource}`;
+      let falls = this.falls.get(id);
+      if (falls === undefined) {
+        // A change before the first look has no instant.
+        falls = { count: this.isFirst ? count : 0, atMicros: [] };
+        this.falls.set(id, falls);
+      }
       for (; falls.count < count; falls.count++) falls.atMicros.push(nowMicros);
       const first = falls.atMicros.findIndex((at) => nowMicros - at <= windowMs! * 1000);
       falls.atMicros.splice(0, first < 0 ? falls.atMicros.length : first);
       falls.atMicros.splice(0, falls.atMicros.length - MOST_FALLS);
-      this.set('relapse', `resource:${resource}`, falls.atMicros.length >= times!);
+      const name = `resource:${resource}`;
+      // On any node: that all of them fall once is one outage.
+      const holds = falls.atMicros.length >= times! || this.of('relapse').get(name) === true;
+      this.set('relapse', name, holds);
     }
+    this.isFirst = false;
   }
 
   private set(rule: StateRuleName, name: string, holds: boolean): void {

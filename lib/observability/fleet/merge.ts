@@ -41,8 +41,8 @@ export class FleetMerge {
   private readonly reading = new Reading();
   private readonly known = new Map<string, KnownNode>();
   private readonly moreTimes = new LogLinear();
-  /** How often each resource fell to degraded, on all nodes, since this process merges. */
-  readonly falls = new Map<string, number>();
+  /** How often each resource fell to degraded since this process merges, where it has; by node and resource. */
+  readonly falls = new Map<string, readonly [resource: string, count: number, node: string]>();
   /** Snapshots that were none, and those of other versions, at the last look. */
   damaged = 0;
   otherVersions = 0;
@@ -147,6 +147,7 @@ export class FleetMerge {
   /** Nodes that are not on the board any more have said goodbye. */
   keepOnly(nodes: ReadonlySet<string>): void {
     for (const node of this.known.keys()) if (!nodes.has(node)) this.known.delete(node);
+    for (const [id, [, , node]] of this.falls) if (!nodes.has(node)) this.falls.delete(id);
   }
 
   /** Whether every node that speaks was seen twice, or has counted nothing for as long as it takes to write. */
@@ -192,11 +193,13 @@ export class FleetMerge {
   }
 
   /** A change before a node was seen for the first time has no instant. */
-  private addFalls({ resources }: NodeSnapshot, before: KnownNode | undefined): void {
+  private addFalls({ node, resources }: NodeSnapshot, before: KnownNode | undefined): void {
     for (const { resource, falls } of resources) {
       const own = before?.condition.resources.find((one) => one.resource === resource);
-      const more = Math.max(0, falls - (own?.falls ?? 0));
-      this.falls.set(resource, (this.falls.get(resource) ?? 0) + more);
+      const more = falls - (own?.falls ?? 0);
+      if (more <= 0) continue;
+      const id = `${node} ${resource}`;
+      this.falls.set(id, [resource, (this.falls.get(id)?.[1] ?? 0) + more, node]);
     }
   }
 
