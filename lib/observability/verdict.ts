@@ -1,4 +1,5 @@
-import { plain } from './alerts/alert.js';
+import { plain, type Alert } from './alerts/alert.js';
+import { isEnding, ruleTitle, STATE_RULES } from './alerts/rule-names.js';
 import { type AppState, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
@@ -10,8 +11,10 @@ export interface Verdict {
     | 'denials'
     | 'degraded'
     | 'breaker'
+    | 'recovery'
     | 'silent'
     | 'behind'
+    | 'alerts'
     | 'learning'
     | 'quiet';
   /** How bad that is. */
@@ -42,8 +45,10 @@ export function verdict(state: Seen): Verdict {
     denials(state) ??
     degraded(state) ??
     breakerOpen(state) ??
+    recovering(state) ??
     silent(state) ??
     behind(state) ??
+    alarmed(state) ??
     learning(state) ??
     say('quiet', 'good', `All quiet: ${summary(state)}.`)
   );
@@ -78,7 +83,12 @@ function storeAway({ store, nodeCount }: Seen): Verdict | undefined {
   if (store === undefined || store.awayNodes === 0) return undefined;
   const { isUp, awayNodes, sinceMs } = store;
   const since = sinceMs === undefined ? '' : ` since ${timeOf(sinceMs)}`;
-  const who = isUp ? `${nodes(awayNodes)} of ${figure(nodeCount)}` : nodes(awayNodes);
+  const who = isUp
+    ? `${nodes(awayNodes)} of ${figure(nodeCount)}`
+    : awayNodes === 1 && nodeCount > 1
+      ? // Without Redis a process knows of no other.
+        'this node'
+      : nodes(awayNodes);
   const decide = awayNodes === 1 ? 'decides by itself' : 'decide by themselves';
   return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}${since}.`, {
     why: 'each has its share of the limits, until Redis answers again',
@@ -112,15 +122,15 @@ function standing({ line }: Seen): Verdict | undefined {
 
 function denials(state: Seen): Verdict | undefined {
   const { series, alerts, learning: isLearning, quota } = state;
-  const firing = alerts.filter(
-    ({ rule, state: phase }) => rule === 'denialRise' && phase === 'firing',
-  );
-  const names = new Set(firing.map((alert) => alert.series));
+  const rises = alerts.filter((one) => one.rule === 'denialRise' && one.state === 'firing');
+  /** An alert lasts for a while; the sentence is about now. */
+  const isRising = ({ name, rate, denied }: SeriesState): boolean =>
+    rises.some((one) => one.series === name && !(denied < (one.threshold / 2) * rate));
   const isMany = ({ rate, denied }: SeriesState): boolean =>
     denied > MANY_DENIED * rate && denied >= FEWEST_DENIED;
   const found = series
     .filter((one) => isNamed(one) || one.name === 'total')
-    .filter((one) => names.has(one.name) || (isLearning !== undefined && isMany(one)))
+    .filter((one) => isRising(one) || (isLearning !== undefined && isMany(one)))
     // The name of an app or a policy says more than that of all requests.
     .sort((one, other) => rank(one) - rank(other) || other.denied - one.denied)[0];
   if (found === undefined || found.denied === 0) return undefined;
@@ -169,6 +179,26 @@ function breakerOpen({ resources, nodeCount }: Seen): Verdict | undefined {
   return say('breaker', 'warning', text, { series: `resource:${found.resource}` });
 }
 
+/** Of `disabled` all requests reach it, as in `normal`. */
+const RECOVERIES = {
+  degraded: ['warning', 'is degraded: its requests get fallbacks'],
+  probing: ['warning', 'is degraded, and asked whether it is back'],
+  ramp: ['info', 'is on its way back'],
+  forced: ['info', 'is held degraded by an operator'],
+} as const;
+
+function recovering({ resources }: Seen): Verdict | undefined {
+  const found = Object.entries(RECOVERIES).flatMap(([phase, said]) =>
+    resources.filter((one) => one.phase === phase).map((one) => ({ ...one, said })),
+  );
+  if (found.length === 0) return undefined;
+  const { resource, phase, percent: part = 0, said } = found[0]!;
+  const reach = phase === 'ramp' ? `: ${part} % of its requests reach it` : '';
+  const others = found.length === 1 ? '' : `; ${found.length - 1} more are not normal`;
+  const text = `${capital(resource)} ${said[1]}${reach}${others}.`;
+  return say('recovery', said[0], text, { series: `resource:${resource}` });
+}
+
 function silent({ nodes: all = [] }: Seen): Verdict | undefined {
   const gone = all.filter(({ isSilent }) => isSilent);
   if (gone.length === 0) return undefined;
@@ -182,6 +212,41 @@ function behind({ config, nodeCount }: Seen): Verdict | undefined {
   const are = config.behind === 1 ? 'is' : 'are';
   const text = `${config.behind} of ${nodes(nodeCount)} ${are} not on revision ${config.revision} yet.`;
   return say('behind', 'info', text);
+}
+
+const MOST_ALERTS = 3;
+const SEVERITIES = ['critical', 'warning', 'info'] as const;
+
+/** Alerts that no other sentence tells. */
+function alarmed({ alerts }: Seen): Verdict | undefined {
+  const firing = alerts.filter(({ state, muted }) => state === 'firing' && !muted);
+  const lasting = firing
+    .filter((one) => !isEnding(one))
+    .sort((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity));
+  if (firing.length === 0) return undefined;
+  if (lasting.length === 0) {
+    const end = firing.length === 1 ? 'An alert ends' : `${firing.length} alerts end`;
+    return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(firing, '"')}.`);
+  }
+  const { text, series, rule, severity } = lasting[0]!;
+  // The name of a state says all of it; of a figure it is worth to know how much.
+  const isState = (STATE_RULES as readonly string[]).includes(rule);
+  const level = severity === 'critical' ? 'bad' : severity;
+  const fire = lasting.length === 1 ? '1 alert fires' : `${lasting.length} alerts fire`;
+  return say('alerts', level, `${fire}: ${listed(lasting)}.`, {
+    why: isState ? undefined : plain(text.replace(`${plain(series)}: `, '')),
+    series,
+  });
+}
+
+/** `Traffic rises (search), Calls are slow (catalog-db) and 2 more`. */
+function listed(alerts: readonly Alert[], quote = ''): string {
+  const all = alerts.map(({ rule, series }) => {
+    const of = series === 'total' || series === 'store' ? '' : ` (${plain(titleOf(series))})`;
+    return `${quote}${plain(ruleTitle(rule))}${quote}${of}`;
+  });
+  const more = all.length > MOST_ALERTS ? ` and ${all.length - MOST_ALERTS} more` : '';
+  return `${all.slice(0, MOST_ALERTS).join(', ')}${more}`;
 }
 
 function learning(state: Seen): Verdict | undefined {

@@ -18,10 +18,19 @@ const SERIES = [
   seriesState('policy:login', 100, 50),
 ];
 const rise = (series: string): Alert => ({ rule: 'denialRise', series, state: 'firing' }) as Alert;
+const alert = (rule: string, series: string, more: Partial<Alert> = {}): Alert => ({
+  ...{ rule, series, state: 'firing', severity: 'warning', muted: false, value: 2, threshold: 1 },
+  ...{ text: `${series}: it is so`, sinceMs: 0, fingerprint: '', nodeId: 'a', cluster: 'shop' },
+  ...more,
+});
 const node = (name: string, isSilent = false): FleetState['nodes'][number] => ({
   ...{ node: name, rate: 1, denied: 0, revision: 42, storeIsUp: true, isSilent },
 });
-const resource = { resource: 'db', breaker: 'open', openNodes: 2, phase: undefined, percent: 10 };
+type Resource = FleetState['resources'][number];
+const resource = (name: string, more: Partial<Resource>): Resource => ({
+  ...{ resource: name, breaker: undefined, openNodes: 0, phase: undefined, percent: 100 },
+  ...more,
+});
 const learning = { minutes: 1, needed: 3 };
 const low = [...SERIES, seriesState('resource:product', 50, 0, [0, 0, 3, 0])];
 
@@ -36,6 +45,20 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
       { learning },
     ],
     [
+      'alerts',
+      '2 alerts fire: Answers get slower (search), Traffic rises.',
+      'it is so',
+      {
+        alerts: [
+          alert('qpsRise', 'total', { severity: 'info' }),
+          alert('p99Rise', 'app:search'),
+          alert('peak', 'total', { muted: true }),
+          alert('line', 'total', { state: 'pending' }),
+          alert('errorRate', 'total', { value: 0.5 }),
+        ],
+      },
+    ],
+    [
       'behind',
       '2 of 12 nodes are not on revision 42 yet.',
       undefined,
@@ -48,10 +71,27 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
       { nodes: [node('api-1'), node('api-3', true), node('api-4', true)] },
     ],
     [
+      'recovery',
+      'Catalog-db is on its way back: 10 % of its requests reach it.',
+      undefined,
+      {
+        resources: [
+          resource('stock', { phase: 'normal' }),
+          resource('prices', { phase: 'disabled' }),
+          resource('catalog-db', { phase: 'ramp', percent: 10 }),
+        ],
+      },
+    ],
+    [
       'breaker',
       'The breaker of db is open on 2 of 12 nodes.',
       undefined,
-      { resources: [resource as FleetState['resources'][number]] },
+      {
+        resources: [
+          resource('db', { breaker: 'open', openNodes: 2 }),
+          resource('page', { phase: 'degraded', percent: 0 }),
+        ],
+      },
     ],
     [
       'degraded',
@@ -107,6 +147,58 @@ describe('the verdict', () => {
     });
   });
 
+  it('is about denials only while there are more than usual: an alert about them lasts longer', () => {
+    const of = (denied: number) => [seriesState('total', 100, 0), seriesState('app:search', 90, denied)]; // oxfmt-ignore
+    const alerts = [alert('denialRise', 'app:search', { value: 0.4, threshold: 0.05 })];
+    expect(verdict(quietFleet({ series: of(30), alerts })).kind).toBe('denials');
+    expect(verdict(quietFleet({ series: of(0.3), alerts }))).toMatchObject({
+      text: '1 alert fires: Denials rise (search).',
+      series: 'app:search',
+    });
+  });
+
+  it('is not quiet while an alert fires, and says which end if it stays so', () => {
+    const over = { value: 0.5 };
+    const [falling, held] = [alert('degraded.level2', 'resource:page', over), alert('breakerOpen', 'resource:db', { value: 0 })]; // oxfmt-ignore
+    expect(verdict(quietFleet({ alerts: [falling] }))).toMatchObject({
+      ...{ kind: 'alerts', level: 'info' },
+      text: 'Calm again. An alert ends if it stays so: "Degraded answers, level 2" (page).',
+    });
+    expect(verdict(quietFleet({ alerts: [falling, held] })).text).toBe(
+      'Calm again. 2 alerts end if it stays so: "Degraded answers, level 2" (page), "Breaker is open" (db).',
+    );
+    const levels = (['info', 'warning', 'critical'] as const).map((severity) => {
+      return verdict(quietFleet({ alerts: [alert('peak', 'total', { severity, value: 0 })] }))
+        .level;
+    });
+    expect(levels).toEqual(['info', 'warning', 'bad']);
+    const many = ['qpsRise', 'errorRate', 'p99Rise', 'line', 'peak'].map((rule) =>
+      alert(rule, 'total'),
+    );
+    expect(verdict(quietFleet({ alerts: many })).text).toBe(
+      '5 alerts fire: Traffic rises, Errors, Answers get slower and 2 more.',
+    );
+  });
+
+  it('says how far each resource is from normal, the worst first', () => {
+    const of = (...phases: Resource['phase'][]) =>
+      verdict(
+        quietFleet({
+          resources: phases.map((phase, index) => resource(`r${index}`, { phase, percent: 30 })),
+        }),
+      );
+    expect(of('normal', 'disabled', undefined).kind).toBe('quiet');
+    expect(of('ramp', 'degraded', 'forced')).toMatchObject({
+      ...{ level: 'warning', series: 'resource:r1' },
+      text: 'R1 is degraded: its requests get fallbacks; 2 more are not normal.',
+    });
+    expect(of('probing').text).toBe('R0 is degraded, and asked whether it is back.');
+    expect(of('forced')).toMatchObject({
+      ...{ level: 'info', text: 'R0 is held degraded by an operator.' },
+    });
+    expect(of('ramp').level).toBe('info');
+  });
+
   it('has words for one node, nothing to do, and an overload that hurts nobody yet', () => {
     const idle = { nodeCount: 1, series: [seriesState('total', 0, 0), seriesState('store', 0, 0)] };
     expect(verdict(quietFleet(idle)).text).toBe('All quiet: 1 node has nothing to decide.');
@@ -117,6 +209,8 @@ describe('the verdict', () => {
       level: 'warning',
       text: 'Redis is away: 1 node of 12 decides by itself.',
     });
+    const own = { store: { isUp: false, awayNodes: 1, sinceMs: undefined } };
+    expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
   });
 
   it('shows names as text, whatever is in them', () => {

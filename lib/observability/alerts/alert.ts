@@ -71,8 +71,10 @@ export function sentenceOf(
 ): string {
   const name = plain(series);
   if (phase === 'resolved') return `${name}: ${rule.id} is over${reason ? ` (${reason})` : ''}`;
-  if (isHeld(rule)) return `${name}: ${STATE_TEXTS[rule.name]!}`;
-  // An alert lasts for a while after its figure has fallen.
+  // An alert lasts for a while after its cause is gone.
+  if (isHeld(rule)) {
+    return `${name}: ${value < threshold ? 'no longer so: ' : ''}${STATE_TEXTS[rule.name]!}`;
+  }
   const above = value > threshold ? 'above' : 'no longer above';
   switch (rule.name) {
     case 'qpsRise':
