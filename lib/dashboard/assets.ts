@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { RateLimitError } from '../common/errors.js';
 import { packageFile } from '../stores/package-file.js';
@@ -15,11 +16,11 @@ const TYPES: Readonly<Record<string, string>> = {
 
 interface Asset {
   readonly type: string;
-  readonly body: Buffer;
-  /** Made when the page was built. */
-  readonly zipped: Buffer | undefined;
+  /** As the build has made it: nobody zips while requests wait. */
+  readonly zipped: Buffer;
 }
 
+const ZIPPED = '.gz';
 const PAGE = 'index.html';
 const A_YEAR = 'public, max-age=31536000, immutable';
 
@@ -36,16 +37,15 @@ export class Assets {
     } catch {
       throw new AssetsMissingError(folder.pathname);
     }
-    const read = (name: string): Buffer => readFileSync(new URL(name, folder));
-    for (const name of names) {
+    for (const file of names) {
+      const name = file.slice(0, -ZIPPED.length);
       const type = TYPES[extname(name)];
-      if (type === undefined) continue;
-      const zipped = names.includes(`${name}.gz`) ? read(`${name}.gz`) : undefined;
-      this.files.set(name, { type, body: read(name), zipped });
+      if (type === undefined || !file.endsWith(ZIPPED)) continue;
+      this.files.set(name, { type, zipped: readFileSync(new URL(file, folder)) });
     }
     const page = this.files.get(PAGE);
     if (page === undefined) throw new AssetsMissingError(folder.pathname);
-    this.build = createHash('sha256').update(page.body).digest('hex').slice(0, 12);
+    this.build = createHash('sha256').update(page.zipped).digest('hex').slice(0, 12);
   }
 
   sendPage(request: IncomingMessage, response: ServerResponse): void {
@@ -63,17 +63,18 @@ export class Assets {
   private send(
     { headers }: IncomingMessage,
     response: ServerResponse,
-    { type, body, zipped }: Asset,
+    { type, zipped }: Asset,
     cacheControl: string,
   ): void {
     const takesZip = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
-    const sent = takesZip ? (zipped ?? body) : body;
+    // All browsers take it; what else asks gets it as it was.
+    const sent = takesZip ? zipped : gunzipSync(zipped);
     begin(response, 200, {
       'content-type': type,
       'content-length': String(sent.length),
       'cache-control': cacheControl,
       vary: 'accept-encoding',
-      ...(sent === zipped && { 'content-encoding': 'gzip' }),
+      ...(takesZip && { 'content-encoding': 'gzip' }),
     });
     response.end(sent);
   }

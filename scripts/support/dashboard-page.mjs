@@ -1,5 +1,6 @@
 // The page of the dashboard: lib/dashboard/page -> assets/dashboard, by esbuild. Names of files hold a hash of their
-// content, so that browsers may keep them; each has a zipped twin, so that nobody zips while requests wait.
+// content, so that browsers may keep them. They are zipped here, so that nobody zips while requests wait, and kept only
+// so: no browser asks for anything else.
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -34,9 +35,9 @@ export async function buildDashboardPage(target = inRoot('assets/dashboard')) {
   for (const { name, contents } of files) {
     const hashed = withHash(name, contents);
     html = html.replace(`"assets/${name}"`, `"assets/${hashed}"`);
-    await writeWithTwin(join(target, hashed), contents);
+    await writeZipped(join(target, hashed), contents);
   }
-  await writeWithTwin(join(target, 'index.html'), Buffer.from(html));
+  await writeZipped(join(target, 'index.html'), Buffer.from(html));
 }
 
 function withHash(name, contents) {
@@ -45,7 +46,6 @@ function withHash(name, contents) {
   return `${basename(name, ext)}-${hash}${ext}`;
 }
 
-async function writeWithTwin(path, contents) {
-  await writeFile(path, contents);
-  await writeFile(`${path}.gz`, gzipSync(contents, { level: 9 }));
+function writeZipped(path, contents) {
+  return writeFile(`${path}.gz`, gzipSync(contents, { level: 9 }));
 }
