@@ -2,6 +2,7 @@ import { type TripCause } from '../degradation/core/contract.js';
 import { type BreakerMode } from '../protection/breaker.js';
 import { type FleetNode, type WatchedState } from '../observability/state.js';
 import { type Verdict } from '../observability/verdict.js';
+import { type Usual } from './usual.js';
 
 /** All that the page shows of one second. The same for all viewers. */
 export interface PageFrame {
@@ -15,15 +16,21 @@ export interface PageFrame {
   /** `process`: the figures are this process's alone, as the store is in memory or nobody has merged them yet. */
   readonly scope: 'fleet' | 'process';
   readonly storeKind: 'memory' | 'redis';
+  /** How long a decision waits for Redis; null where the store is in memory. */
+  readonly storeTimeoutMs: number | null;
   readonly canWrite: boolean;
   readonly verdict: Verdict;
   readonly state: WatchedState;
   /** Of the fleet, the busiest first; the process itself where it is alone. */
   readonly nodes: readonly FleetNode[];
+  /** The others, which cannot be seen while Redis is away; null where all are seen. */
+  readonly unseen: UnseenNodes | null;
   /** Those of the fleet that the figures are without, in words; empty where they are of all. */
   readonly leftOut: string;
   /** The part of all decisions of this process in the last minute that were made without a call; null without any. */
   readonly inProcess: number | null;
+  /** Of all requests, in the minutes before; null as long as too few are known. */
+  readonly usual: Usual | null;
   readonly policies: readonly ShownPolicy[];
   readonly resources: readonly ShownResource[];
   readonly overload: ShownOverload | null;
@@ -32,6 +39,13 @@ export interface PageFrame {
   readonly promised: { readonly given: number; readonly most: number } | null;
   readonly actions: readonly ShownAction[];
   readonly viewers: number;
+}
+
+export interface UnseenNodes {
+  readonly count: number;
+  /** Those that were seen last, at most 24, and when. */
+  readonly names: readonly string[];
+  readonly seenMs: number | null;
 }
 
 /** A button of the application's own. */

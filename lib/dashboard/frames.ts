@@ -24,7 +24,9 @@ import {
   type ShownOverload,
   type ShownPolicy,
   type ShownResource,
+  type UnseenNodes,
 } from './frame.js';
+import { usualOf, type Usual } from './usual.js';
 
 /** The parts of the application that the page shows. */
 export interface FrameParts {
@@ -49,6 +51,10 @@ const SECONDS = 60;
 const MOST_POLICIES = 200;
 const MOST_RESOURCES = 200;
 const MOST_PATHS = 5;
+const MOST_UNSEEN = 24;
+/** What is usual changes by the minute; as long as it is not known it is looked for more often. */
+const USUAL_MICROS = 60_000_000;
+const LOOK_AGAIN_MICROS = 10_000_000;
 
 /** Makes the frame of a second, once for all who look. */
 export class Frames {
@@ -58,6 +64,9 @@ export class Frames {
   private tiers: TierCounts | undefined;
   private change: ShownChange | undefined;
   private lookedFor = -1;
+  private usual: { readonly found: Usual | null; readonly atMicros: number } | undefined;
+  /** The fleet as it was seen last. */
+  private seen: FleetState | undefined;
   private readonly version = libraryVersion();
 
   constructor(private readonly parts: FrameParts) {}
@@ -80,8 +89,9 @@ export class Frames {
     const own = monitor.state();
     const merged = await monitor.fleet();
     // Alone a process knows itself best; and while Redis is away, what was merged before is no longer so.
-    const isAlone = merged?.isShared !== true || own.store?.isUp === false;
-    const fleet = isAlone ? undefined : merged;
+    const isAway = own.store?.isUp === false;
+    const fleet = merged?.isShared !== true || isAway ? undefined : merged;
+    this.seen = fleet ?? this.seen;
     const state = fleet ?? own;
     const stats = limiter.stats();
     const snapshot = config.current();
@@ -91,11 +101,14 @@ export class Frames {
       nowMs: Math.round(clock.epochMs(clock.now())),
       scope: fleet === undefined ? 'process' : 'fleet',
       storeKind: limiter.redis === undefined ? 'memory' : 'redis',
+      storeTimeoutMs: limiter.redis?.timeoutMs ?? null,
       verdict: verdict(state),
       state: shown(state),
       nodes: fleet?.nodes ?? [alone(own)],
+      unseen: isAway ? unseenBy(own, this.seen) : null,
       leftOut: fleet === undefined ? '' : leftOut(fleet),
       inProcess: this.inProcess(stats),
+      usual: await this.usualNow(isAway),
       policies: policiesOf(limiter, snapshot),
       resources: this.resources(),
       overload: this.overload(),
@@ -120,6 +133,20 @@ export class Frames {
     const since = this.hits.length === 1 ? { decisions: 0, local: 0 } : first;
     const more = decisions - since.decisions;
     return more > 0 ? (local - since.local) / more : null;
+  }
+
+  /** Read once a minute; while Redis is away it stays what it was. */
+  private async usualNow(isAway: boolean): Promise<Usual | null> {
+    const { monitor, clock } = this.parts;
+    const now = clock.now();
+    const keptMicros = this.usual?.found ? USUAL_MICROS : LOOK_AGAIN_MICROS;
+    const isOld = this.usual === undefined || now - this.usual.atMicros >= keptMicros;
+    if (isOld && !isAway) {
+      const past =
+        (await monitor.fleetHistory('total', 'minutes')) ?? monitor.history('total', 'minutes');
+      this.usual = { found: past === undefined ? null : usualOf(past), atMicros: now };
+    }
+    return this.usual?.found ?? null;
   }
 
   private resources(): ShownResource[] {
@@ -223,6 +250,13 @@ function alone({ nodeId, series, config, quota, store }: MonitorState): FleetNod
     isSilent: false,
     apps: (quota?.apps ?? []).map(({ app, used }) => ({ app, used })),
   };
+}
+
+function unseenBy(own: MonitorState, seen: FleetState | undefined): UnseenNodes | null {
+  const others = (seen?.nodes ?? []).filter((one) => one.node !== own.nodeId && !one.isSilent);
+  const count = seen === undefined ? own.nodeCount - 1 : others.length;
+  const names = others.slice(0, MOST_UNSEEN).map(({ node }) => node);
+  return count > 0 ? { count, names, seenMs: seen?.atMs ?? null } : null;
 }
 
 function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPolicy[] {

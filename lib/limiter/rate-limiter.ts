@@ -129,6 +129,8 @@ export interface AppSourceStats {
 export interface SharedRedis {
   readonly client: Redis | Cluster;
   readonly prefix: string;
+  /** A decision waits for it no longer than this. */
+  readonly timeoutMs: number;
 }
 
 /** The quota that all apps share. Abstract, so that it is its own injection token. */

@@ -264,7 +264,8 @@ export class WeirRateLimiter extends RateLimiter {
   }
 
   get redis(): SharedRedis | undefined {
-    return this.remote && { client: this.remote.client, prefix: this.remote.prefix };
+    const { remote } = this;
+    return remote && { client: remote.client, prefix: remote.prefix, timeoutMs: remote.timeoutMs };
   }
 
   override get deniedKeys(): DeniedKeys {

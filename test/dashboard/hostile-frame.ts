@@ -22,6 +22,7 @@ export function hostileFrame(frame: PageFrame): PageFrame {
       ...{ node, rate: 90 - index, denied: 3, revision: index, storeIsUp: index !== 1 },
       ...{ isSilent: index === 2, apps: each((app) => ({ app, used: 20 })) },
     })),
+    unseen: { count: 9, names: [...HOSTILE_NAMES], seenMs: nowMs },
     policies: each((policy) => ({
       ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true, isNodes: true },
     })),

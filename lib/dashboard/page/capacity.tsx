@@ -1,53 +1,77 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type CapacityReport, type CapacityRow } from '../../observability/report.js';
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time, weekday } from './format.js';
-import { ask, histories, loadHistory, view } from './live.js';
+import { roomOf } from './judge.js';
+import { ask, frame as frameNow, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
 import { useWidth } from './charts.js';
 
 const HEIGHT = 132;
 const GROUND = 112;
-const HOURS = 168;
-const RELOAD_MS = 300_000;
+const DAY = 24;
+const WEEK = 168;
+const HOUR_MS = 3_600_000;
+const RELOAD_MS = 60_000;
 
 interface Hour {
   readonly atMs: number;
   readonly peak: number | null;
 }
 
-/** The busiest minute of each hour, as tokens where there is a quota. */
-function useHours(frame: PageFrame): Hour[] {
-  const loadedMs = useSignal(0);
-  useSignalEffect(() => {
-    const now = Date.now();
-    if (now - loadedMs.peek() < RELOAD_MS) return;
-    loadedMs.value = now;
-    void loadHistory('total', 'hours');
-  });
-  const kept = histories.value.get('total hours');
-  void frame;
-  if (kept === undefined) return [];
-  return kept.peak.map((peak, index) => ({ atMs: kept.startMs + index * kept.stepMs, peak }));
+const report = signal<CapacityReport | null>(null);
+let loadedMs = 0;
+
+/** How much was used; read again while it is looked at. */
+function useReport(): CapacityReport | null {
+  useEffect(() => {
+    const load = (): void => {
+      // Without Redis there is only the report of one process.
+      const isAway = frameNow.peek()?.state.store?.isUp === false;
+      if (report.value !== null && (isAway || Date.now() - loadedMs < RELOAD_MS)) return;
+      loadedMs = Date.now();
+      ask<CapacityReport>('report').then(
+        (answer) => (report.value = answer),
+        () => undefined,
+      );
+    };
+    load();
+    const again = setInterval(load, RELOAD_MS);
+    return () => clearInterval(again);
+  }, []);
+  return report.value;
 }
+
+/** The busiest minute of each hour, as tokens where there is a quota. */
+function hoursOf(told: CapacityReport | null): Hour[] {
+  if (told === null) return [];
+  const { hours, toMs } = told;
+  const first = Math.floor(toMs / HOUR_MS) - hours.length + 1;
+  return hours.map((peak, index) => ({ atMs: (first + index) * HOUR_MS, peak }));
+}
+
+const isKnown = (one: Hour): one is Hour & { peak: number } => one.peak !== null;
 
 function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number | undefined }) {
   const { host, width } = useWidth();
   const known = hours.flatMap(({ peak }) => peak ?? []);
+  // Of a young cluster a week would be one thin bar.
+  const isYoung = !hours.slice(0, -DAY).some(isKnown);
+  const span = isYoung ? DAY : WEEK;
   const most = Math.max(capacity ?? 0, ...known, 1) * 1.12;
   const y = (value: number): number => GROUND - (value / most) * (GROUND - 8);
-  const step = width.value / HOURS;
-  const label = `Busiest minute of each hour of seven days: ${count(Math.max(0, ...known))} a second at most${
+  const step = width.value / span;
+  const label = `Busiest minute of each hour of ${isYoung ? 'a day' : 'seven days'}: ${count(Math.max(0, ...known))} a second at most${
     capacity === undefined ? '' : `, of a capacity of ${count(capacity)}`
   }`;
   return (
     <div ref={host} class="chart">
       <svg class="hours" width={width.value} height={HEIGHT} role="img" aria-label={label}>
         <path class="ground" d={`M0 ${GROUND}H${width.value}`} />
-        {hours.map(({ peak }, index) => {
+        {hours.slice(-span).map(({ peak }, index, all) => {
           if (peak === null) return null;
-          const x = (HOURS - hours.length + index) * step;
+          const x = (span - all.length + index) * step;
           const isHigh = capacity !== undefined && peak > capacity * 0.9;
           return (
             <rect
@@ -69,7 +93,7 @@ function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number |
           </>
         )}
         <text x="0" y="128" class="t-small">
-          7 days ago
+          {isYoung ? '24 hours ago' : '7 days ago'}
         </text>
         <text x={width.value} y="128" class="t-small t-end">
           now
@@ -80,26 +104,27 @@ function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number |
 }
 
 function summaryOf(hours: readonly Hour[], capacity: number | undefined): string {
-  const known = hours.filter((one): one is Hour & { peak: number } => one.peak !== null);
+  const known = hours.filter(isKnown);
   if (known.length === 0) return 'No hour is known yet.';
   const busiest = known.reduce((most, one) => (one.peak > most.peak ? one : most));
   const of = capacity === undefined ? '' : `, ${percent(busiest.peak / capacity)} of the capacity`;
   const days = new Set(known.map(({ atMs }) => Math.floor(atMs / 86_400_000))).size;
   const trend = days < 5 ? ` A trend needs 5 days; ${plural(days, 'day')} known.` : '';
-  return `The busiest minute was at ${time(busiest.atMs)}: ${count(busiest.peak)}/s${of}.${trend}`;
+  return `The busiest minute was in the hour from ${time(busiest.atMs)}: ${count(busiest.peak)}/s${of}.${trend}`;
 }
 
 export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
-  const hours = useHours(frame);
+  const told = useReport();
+  const hours = hoursOf(told);
   const capacity = frame.state.quota?.capacity;
   return (
     <Card
-      id="capacity"
+      id={view.value === 'overview' ? 'capacity' : 'wide'}
       title="Capacity"
-      note="busiest minute of each hour, 7 days"
+      note="busiest minute of each hour"
       side={view.value === 'overview' ? <MoreButton to="capacity" text="More" /> : undefined}
     >
-      {hours.length === 0 ? (
+      {!hours.some(isKnown) ? (
         <Empty title="No hour is known yet.">
           The first bar comes with the first minutes of traffic.
         </Empty>
@@ -113,17 +138,51 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
+const MOST_ROOMS = 8;
+
+/** Whether limits of apps may be raised, and how far. */
+export function Rooms({ frame }: { readonly frame: PageFrame }) {
+  const told = useReport();
+  const peaks = new Map(
+    (told?.rows ?? []).flatMap(({ kind, name, peak }) => (kind === 'app' ? [[name, peak]] : [])),
+  );
+  const rooms = roomOf(frame, peaks);
+  if (rooms.length === 0) return null;
+  const { given, most } = frame.promised!;
+  return (
+    <>
+      <h3 class="sub">
+        May a limit be raised?{' '}
+        <span>
+          {frame.unseen === null
+            ? `${count(given)} of ${count(most)}/s that can be promised are`
+            : 'use is of this node alone now'}
+        </span>
+      </h3>
+      <ul class="rooms">
+        {rooms.slice(0, MOST_ROOMS).map(({ app, text }) => (
+          <li key={app}>
+            <b>{shown(app)}</b> {text}
+          </li>
+        ))}
+      </ul>
+      {rooms.length > MOST_ROOMS && <p class="note">And {rooms.length - MOST_ROOMS} more apps.</p>}
+    </>
+  );
+}
+
 /** Day by day and hour by hour, and who is near a limit. */
 export function CapacityView({ frame }: { readonly frame: PageFrame }) {
-  const hours = useHours(frame);
+  const told = useReport();
+  const hours = hoursOf(told);
   const csv = (): void => download(hours);
   return (
     <>
       <CapacityCard frame={frame} />
       <Card
-        id="heat"
+        id="week"
         title="Hours of the week"
-        note="darker is busier; an empty field is no data"
+        note={`darker is busier; ${hours.filter(isKnown).length} of ${WEEK} hours are known`}
         side={
           hours.length === 0 ? undefined : (
             <button class="ghost" onClick={csv}>
@@ -134,22 +193,19 @@ export function CapacityView({ frame }: { readonly frame: PageFrame }) {
       >
         <Heat hours={hours} />
       </Card>
+      {frame.promised !== null && (
+        <Card id="raise" title="Limits of apps">
+          <Rooms frame={frame} />
+        </Card>
+      )}
       <Card id="fullness" title="How full it gets" note="7 days; tokens or requests per second">
-        <ReportTable />
+        <ReportTable rows={told?.rows ?? []} />
       </Card>
     </>
   );
 }
 
-function ReportTable() {
-  const report = useSignal<CapacityReport | undefined>(undefined);
-  useEffect(() => {
-    ask<CapacityReport>('report').then(
-      (answer) => (report.value = answer),
-      () => undefined,
-    );
-  }, []);
-  const rows = report.value?.rows ?? [];
+function ReportTable({ rows }: { rows: readonly CapacityRow[] }) {
   if (rows.length === 0) {
     return <Empty title="Nothing is known yet.">Rows come with the first hour of traffic.</Empty>;
   }
@@ -231,7 +287,11 @@ function Heat({ hours }: { hours: readonly Hour[] }) {
               <th scope="row">{day}</th>
               {row.map((peak, hour) => (
                 <td key={hour} title={peak === null ? 'no data' : `${count(peak)}/s`}>
-                  {peak !== null && <i style={{ opacity: 0.12 + 0.88 * (peak / most) }} />}
+                  {peak === null ? (
+                    <i class="none" />
+                  ) : (
+                    <i style={{ opacity: 0.25 + 0.75 * (peak / most) }} />
+                  )}
                   <span class="hidden">{peak === null ? 'no data' : count(peak)}</span>
                 </td>
               ))}

@@ -81,6 +81,24 @@ export function Legend({
   );
 }
 
+/** Names and what they are now. */
+export function Pairs({
+  of,
+}: {
+  of: readonly (readonly [name: string, value: string | number])[];
+}) {
+  return (
+    <dl class="pairs">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 export function Share({ part }: { part: number }) {
   const tone = part > 0.05 ? 'deny' : part > 0.005 ? 'degraded' : '';
   return (

@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Mark } from '../../observability/state.js';
-import { clock, count, shown } from './format.js';
+import { clock, count } from './format.js';
+import { LABEL_HEIGHT, labelsOf } from './marks.js';
 
 /** Columns of one length; null is no data, which is another thing than 0. */
 export interface ChartData {
@@ -61,7 +62,11 @@ export function Chart({ data, height, part, capacity, marks, spanSeconds, label 
     Math.max(1, capacityOf(part, capacity), ...layers.at(-1)!.map((one) => one ?? 0)) * 1.12;
   const right = width.value - RIGHT;
   const x = (at: number): number => LEFT + ((at - begin) / spanSeconds) * (right - LEFT);
-  const y = (value: number): number => height - BOTTOM - (value / most) * (height - BOTTOM - TOP);
+  const labels = labelsOf(marks, (atMs) => x(atMs / 1000), LEFT, right);
+  // The words stand above the lower chart, in as many lines as they need.
+  const lines = part === 'all' ? 0 : Math.max(0, ...labels.map(({ line = -1 }) => line + 1));
+  const top = TOP + lines * LABEL_HEIGHT;
+  const y = (value: number): number => height - BOTTOM - (value / most) * (height - BOTTOM - top);
   const point = (event: PointerEvent): void => {
     const { left } = host.current!.getBoundingClientRect();
     const at = begin + ((event.clientX - left - LEFT) / (right - LEFT)) * spanSeconds;
@@ -103,6 +108,22 @@ export function Chart({ data, height, part, capacity, marks, spanSeconds, label 
             </g>
           );
         })}
+        <g class="marks">
+          {labels.map(({ at, line, text, isLate }) => (
+            <g key={`${at} ${text}`}>
+              <path d={`M${at.toFixed(1)} ${top}V${height - BOTTOM}`} />
+              {part !== 'all' && line !== undefined && (
+                <text
+                  class={`t-mark ${isLate ? 't-end' : ''}`}
+                  x={isLate ? at + 3 : at - 3}
+                  y={TOP - 2 + line * LABEL_HEIGHT}
+                >
+                  {text}
+                </text>
+              )}
+            </g>
+          ))}
+        </g>
         {capacity !== undefined && part === 'all' && (
           <>
             <path class="capacity-line" d={`M${LEFT} ${y(capacity).toFixed(1)}H${right}`} />
@@ -111,9 +132,8 @@ export function Chart({ data, height, part, capacity, marks, spanSeconds, label 
             </text>
           </>
         )}
-        <Marks marks={marks} part={part} x={x} left={LEFT} right={right} bottom={height - BOTTOM} />
         {pointed.value !== null && (
-          <path class="pointer" d={`M${x(data.at[pointed.value]!)} ${TOP}V${height - BOTTOM}`} />
+          <path class="pointer" d={`M${x(data.at[pointed.value]!)} ${top}V${height - BOTTOM}`} />
         )}
       </svg>
       {pointed.value !== null && <Pointed data={data} index={pointed.value} />}
@@ -193,46 +213,6 @@ function sinceText(seconds: number): string {
   if (seconds < 6 * 3600) return `−${Math.round(seconds / 60)} min`;
   const days = seconds / 86_400;
   return days < 1 ? `−${Math.round(seconds / 3600)} h` : `−${Number(days.toFixed(1))} d`;
-}
-
-interface MarksProps extends Pick<ChartProps, 'marks' | 'part'> {
-  readonly x: (at: number) => number;
-  readonly left: number;
-  readonly right: number;
-  readonly bottom: number;
-}
-
-/** What happened when. The words stand in the lower chart, where there is room. */
-function Marks({ marks, part, x, left, right, bottom }: MarksProps) {
-  let free = -Infinity;
-  return (
-    <g class="marks">
-      {marks.map(({ atMs, text: told }) => {
-        const text = shown(told);
-        const at = x(atMs / 1000);
-        if (!(at > left && at < right)) return null;
-        const width = text.length * 5.8;
-        const isLate = at + width > right;
-        const from = isLate ? at - 5 - width : at + 5;
-        const isTold = part === 'troubled' && from > free;
-        if (isTold) free = from + width;
-        return (
-          <g key={`${atMs} ${text}`}>
-            <path d={`M${at.toFixed(1)} ${TOP}V${bottom}`} />
-            {isTold && (
-              <text
-                class={`t-mark ${isLate ? 't-end' : ''}`}
-                x={isLate ? at - 5 : at + 5}
-                y={TOP + 8}
-              >
-                {text}
-              </text>
-            )}
-          </g>
-        );
-      })}
-    </g>
-  );
 }
 
 function Pointed({ data, index }: { data: ChartData; index: number }) {

@@ -1,11 +1,12 @@
 import { type PageFrame } from '../frame.js';
-import { byName, count, percent, plural, shown } from './format.js';
+import { byName, count, percent, plural, shown, time } from './format.js';
+import { isHot, lossOf, promiseOf, type Taker } from './judge.js';
 
 const WIDTH = 920;
 const TANK = { left: 4, width: 134 };
 /** Of the tank: below it is the water. */
 const UNDER_FIGURES = 258;
-const APP = { left: 300, width: 226 };
+const APP = { left: 290, width: 246 };
 const NODE = { left: 702, width: 214 };
 const MOST_APPS = 12;
 const MOST_NODES = 24;
@@ -13,21 +14,13 @@ const MOST_NODES = 24;
 const FULL_BAND = 176;
 const LEAST_BAND = 1.5;
 
-interface Taker {
-  readonly name: string;
-  readonly used: number;
-  readonly denied: number;
-  /** Tokens per second; undefined for policies, which promise nothing. */
-  readonly guaranteed?: number;
-  readonly ceiling?: number;
-  readonly priority?: number;
-}
-
 interface Place {
   readonly name: string;
-  readonly rate: number;
+  /** Undefined where it is not seen now. */
+  readonly rate: number | undefined;
   readonly note: string;
-  readonly isOff: boolean;
+  /** Silent; deciding by itself, or behind; not to be seen. */
+  readonly tone: '' | 'off' | 'odd' | 'unseen';
   /** Tokens per second by app. */
   readonly byApp: ReadonlyMap<string, number>;
 }
@@ -57,23 +50,31 @@ export function takersOf({ state }: PageFrame): Taker[] {
   }));
 }
 
-function placesOf({ nodes, state }: PageFrame): Place[] {
+function placesOf({ nodes, state, unseen }: PageFrame): Place[] {
   const revision = state.config?.revision ?? 0;
-  const all = [...nodes]
-    .sort((a, b) => byName(a.node, b.node))
-    .map(({ node, rate, isSilent, storeIsUp, revision: own, apps = [] }) => ({
-      name: shown(node),
-      rate,
-      isOff: isSilent || !storeIsUp,
-      note: isSilent ? 'silent' : !storeIsUp ? 'offline' : own < revision ? `rev ${own}` : '',
-      byApp: new Map(apps.map(({ app, used }) => [shown(app), used])),
-    }));
+  const seen = nodes.map(({ node, rate, isSilent, storeIsUp, revision: own, apps = [] }): Place => {
+    const [tone, note] = isSilent
+      ? (['off', 'silent'] as const)
+      : !storeIsUp
+        ? (['odd', 'by itself'] as const)
+        : own < revision
+          ? (['odd', `rev ${own}`] as const)
+          : (['', ''] as const);
+    const byApp = new Map(apps.map(({ app, used }) => [shown(app), used]));
+    return { name: shown(node), rate, tone, note, byApp };
+  });
+  const since = unseen === null || unseen.seenMs === null ? '' : ` since ${time(unseen.seenMs)}`;
+  const without = { rate: undefined, tone: 'unseen', byApp: new Map<string, number>() } as const;
+  const lost = (unseen?.names ?? []).map((node): Place => {
+    return { name: shown(node), note: `not seen${since}`, ...without };
+  });
+  const all = [...seen, ...lost].sort((a, b) => byName(a.name, b.name));
+  const more = (unseen?.count ?? 0) - lost.length;
+  if (more > 0) all.push({ name: `+ ${plural(more, 'node')}`, note: 'not seen', ...without });
   return folded(all, MOST_NODES, (rest) => ({
     name: `+ ${rest.length} nodes`,
-    rate: sum(rest, ({ rate }) => rate),
-    isOff: false,
-    note: '',
-    byApp: new Map(),
+    rate: sum(rest, ({ rate }) => rate ?? 0),
+    ...{ tone: '', note: '', byApp: new Map() },
   }));
 }
 
@@ -99,8 +100,8 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
   const asked = isAway ? used + denied : (quota?.demand ?? used + denied);
   const scale = FULL_BAND / Math.max(quota?.capacity ?? 0, asked, 1);
   const isTight = takers.length > 5;
-  const boxHeight = isTight ? 50 : 80;
-  const gap = isTight ? 10 : 20;
+  const boxHeight = isTight ? 66 : 96;
+  const gap = isTight ? 10 : 16;
   const nodeHeight = places.length > 12 ? 16 : 24;
   const nodeGap = places.length > 12 ? 3 : 9;
   const appsHeight = takers.length * (boxHeight + gap) - gap;
@@ -133,7 +134,7 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
         </clipPath>
       </defs>
       <Tank frame={frame} height={height} asked={asked} used={used} total={total?.rate ?? 0} />
-      {rows.map(({ taker, top, sure, lent, bandTop, from }) => {
+      {rows.map(({ taker, sure, lent, bandTop, from }) => {
         const right = TANK.left + TANK.width;
         let out = bandTop;
         return (
@@ -163,11 +164,16 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
                 />
               );
             })}
-            <Box taker={taker} top={top} height={boxHeight} isTight={isTight} />
-            {isHot(taker) && <Spill taker={taker} top={top} height={boxHeight} />}
           </g>
         );
       })}
+      {/* Above all bands: nothing crosses words. */}
+      {rows.map(({ taker, top }) => (
+        <g key={taker.name}>
+          <Box taker={taker} top={top} height={boxHeight} isTight={isTight} />
+          {isHot(taker) && <Spill taker={taker} top={top} height={boxHeight} />}
+        </g>
+      ))}
       {places.map((place, index) => (
         <Node
           key={place.name}
@@ -176,18 +182,9 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
           height={nodeHeight}
         />
       ))}
-      {denied > 0 && !takers.some(isHot) && (
-        <text x={WIDTH - 4} y={height - 2} class="t-small t-end">
-          {count(denied)}/s turned away in all
-        </text>
-      )}
     </svg>
   );
 }
-
-/** More than one in twenty is turned away. */
-export const isHot = ({ used, denied }: Taker): boolean =>
-  denied > 0.5 && denied / (used + denied) > 0.05;
 
 function sentenceOf(takers: readonly Taker[], capacity: number | undefined, asked: number): string {
   const each = takers
@@ -259,11 +256,17 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
         ]
       : [
           ['capacity', `${count(capacity)}/s`],
-          ['asked for', `${count(asked)}/s`, loadText(asked / capacity, isOver)],
+          [
+            'asked for',
+            `${count(asked)}/s`,
+            frame.unseen === null ? loadText(asked / capacity, isOver) : 'of this node alone',
+          ],
           [
             'granted',
             `${count(used)}/s`,
-            quota?.outstanding === undefined ? undefined : `${count(quota.outstanding)} leased`,
+            quota?.outstanding === undefined || frame.unseen !== null
+              ? undefined
+              : `${count(quota.outstanding)} leased`,
           ],
         ];
   return (
@@ -286,7 +289,7 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
           )}
         </g>
       ))}
-      {quota?.stock !== undefined && quota.depth !== undefined && (
+      {quota?.stock !== undefined && quota.depth !== undefined && frame.unseen === null && (
         <g transform={`translate(${left + 16} ${UNDER_FIGURES - 32})`}>
           <text class="t-small">in stock</text>
           <text class="t-bold" y="18">
@@ -348,16 +351,12 @@ function Box({ taker, top, height, isTight }: BoxProps) {
       )}
       {!isTight && (
         <text x={left} y={top + 63} class="t-small">
-          {guaranteed === undefined
-            ? `${count(used + denied)}/s asked for`
-            : `${count(guaranteed)} guaranteed · ${count(ceiling ?? 0)} ceiling`}
+          {promiseOf(taker)}
         </text>
       )}
-      {denied >= 0.05 && !isHot(taker) && !isTight && (
-        <text x={left + inner} y={top + 63} class="t-small t-end">
-          −{count(denied)}/s
-        </text>
-      )}
+      <text x={left} y={top + height - 12} class={isHot(taker) ? 't-deny' : 't-small'}>
+        {lossOf(taker)}
+      </text>
     </g>
   );
 }
@@ -375,40 +374,33 @@ function Spill({ taker, top, height }: { taker: Taker; top: number; height: numb
         class="drops deny even"
         d={`M${x} ${y + 5}c14 0 ${24 - width / 2} 6 ${26 - width / 2} 24v26`}
       />
-      <text x={x + 33} y={y + 48} class="t-deny">
-        {count(taker.denied)}/s turned away
-      </text>
     </g>
   );
 }
 
 function Node({ place, top, height }: { place: Place; top: number; height: number }) {
-  const { name, rate, note, isOff } = place;
+  const { name, rate, note, tone } = place;
   const baseline = top + height / 2 + 4;
+  const right = NODE.left + NODE.width - 9;
   const most = note === '' ? 16 : 12;
   return (
     <g>
-      <rect
-        x={NODE.left}
-        y={top}
-        width={NODE.width}
-        height={height}
-        rx="6"
-        class={isOff ? 'box off' : 'box'}
-      />
-      <text x={NODE.left + 10} y={baseline}>
+      <rect x={NODE.left} y={top} width={NODE.width} height={height} rx="6" class={`box ${tone}`} />
+      <text x={NODE.left + 10} y={baseline} class={tone === 'unseen' ? 't-small' : ''}>
         {name.length > most ? `${name.slice(0, most - 1)}…` : name}
       </text>
       <text
-        x={NODE.left + NODE.width - 64}
+        x={rate === undefined ? right : right - 55}
         y={baseline}
-        class={isOff ? 't-deny t-end' : 't-small t-end'}
+        class={`t-end ${tone === 'off' ? 't-deny' : tone === 'odd' ? 't-odd' : 't-small'}`}
       >
         {note}
       </text>
-      <text x={NODE.left + NODE.width - 9} y={baseline} class="t-end">
-        {count(rate)}/s
-      </text>
+      {rate !== undefined && (
+        <text x={right} y={baseline} class="t-end">
+          {count(rate)}/s
+        </text>
+      )}
     </g>
   );
 }
@@ -432,15 +424,16 @@ export function FlowList({ frame }: { readonly frame: PageFrame }) {
               {guaranteed !== undefined && <b style={{ left: part(guaranteed) }} />}
             </div>
             <small>
-              {guaranteed === undefined
-                ? `${count(used + denied)}/s asked for`
-                : `${count(guaranteed)} guaranteed · ${count(ceiling ?? 0)} ceiling`}
-              {denied >= 0.05 && <em> {count(denied)}/s turned away</em>}
+              {promiseOf(taker)} · {isHot(taker) ? <em>{lossOf(taker)}</em> : lossOf(taker)}
             </small>
           </li>
         );
       })}
-      <li class="sum">{plural(frame.state.nodeCount, 'node')} decide</li>
+      <li class="sum">
+        {frame.unseen === null
+          ? `${plural(frame.state.nodeCount, 'node')} decide`
+          : `${shown(frame.seenFrom)} decides by itself; ${plural(frame.unseen.count, 'other node')} cannot be seen until Redis is back`}
+      </li>
     </ul>
   );
 }

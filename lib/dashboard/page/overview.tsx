@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { type Alert } from '../../observability/alerts/alert.js';
+import { isEnding, ruleTitle } from '../../observability/alerts/rule-names.js';
 import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame, type ShownPolicy } from '../frame.js';
-import { CapacityCard } from './capacity.js';
+import { CapacityCard, Rooms } from './capacity.js';
 import { lookAtBefore } from './config.js';
-import { Card, Empty, Legend, MoreButton, Share, Table } from './card.js';
+import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
 import { Spark } from './charts.js';
 import { Flow, FlowList, takersOf } from './flow.js';
 import {
@@ -20,6 +21,7 @@ import {
   text,
   time,
 } from './format.js';
+import { denialsOf, storeJudgement, type Judgement } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
 import { degradedOf, RateCharts, recent, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
@@ -37,6 +39,9 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
   const total = seriesOf(frame, 'total');
   const store = seriesOf(frame, 'store');
   const degraded = degradedOf(total);
+  const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
+  const denials = denialsOf(rate, denied, frame.usual);
+  const redis = redisOf(frame);
   return (
     <section class={`verdict ${verdict.level}`} aria-label="In one sentence">
       <span class="mark" aria-hidden="true">
@@ -45,46 +50,61 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
       <div class="say">
         {/* A number and its sign stay on one line. */}
         <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
-        {verdict.why !== undefined && <span>{sentence(text(verdict.why))}</span>}
-        {verdict.why === undefined && <span>{secondSentence(frame)}</span>}
+        <span>
+          {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
+          {frame.unseen !== null &&
+            ` All figures are of ${shown(frame.seenFrom)} alone: ${plural(frame.unseen.count, 'other node')} cannot be seen until then.`}
+        </span>
       </div>
       <dl class="facts">
-        <Fact name="Decisions" value={count(total?.rate ?? 0)} unit="/s" />
+        <Fact name="Decisions" value={`${count(rate)} /s`} note={nodesText(frame)} />
         <Fact
           name="Denied"
-          value={count(total?.denied ?? 0)}
-          unit="/s"
-          tone={(total?.denied ?? 0) >= 0.05 ? 'deny' : ''}
+          value={`${count(denied)} /s`}
+          note={denials.word}
+          tone={denials.tone === 'bad' ? 'deny' : ''}
         />
         <Fact
           name="Degraded"
-          value={count(degraded)}
-          unit="/s"
+          value={`${count(degraded)} /s`}
+          note={degraded >= 0.05 ? `${percent(degraded / rate)} of all` : 'none'}
           tone={degraded >= 0.05 ? 'degraded' : ''}
         />
         <Fact
           name="In process"
-          value={inProcess === null ? '–' : percent(inProcess).slice(0, -2)}
-          unit={inProcess === null ? '' : '%'}
+          value={inProcess === null ? '–' : percent(inProcess)}
+          note="without a call"
         />
-        {state.store === undefined ? (
-          <Fact
-            name="Response p99"
-            value={ms(total?.p99Ms).split(' ')[0]!}
-            unit={ms(total?.p99Ms).split(' ')[1] ?? ''}
-          />
+        {redis === undefined ? (
+          <Fact name="Response p99" value={ms(total?.p99Ms)} />
         ) : (
           <Fact
             name="Redis p99"
-            value={state.store.isUp ? ms(store?.p99Ms).split(' ')[0]! : 'away'}
-            unit={state.store.isUp ? (ms(store?.p99Ms).split(' ')[1] ?? '') : ''}
-            tone={state.store.isUp ? '' : 'deny'}
+            value={state.store!.isUp ? ms(store?.p99Ms) : 'away'}
+            note={state.store!.isUp ? redis.word : 'no answer'}
+            tone={TONES[redis.tone]}
           />
         )}
       </dl>
     </section>
   );
 }
+
+const TONES: Readonly<Record<Judgement['tone'], string>> = {
+  ...{ ok: '', warn: 'degraded', bad: 'deny' },
+};
+
+/** Undefined where the store is in memory. */
+function redisOf(frame: PageFrame): Judgement | undefined {
+  const { state, storeTimeoutMs } = frame;
+  if (state.store === undefined) return undefined;
+  const { p99Ms, errors = 0 } = seriesOf(frame, 'store') ?? {};
+  const timeoutMs = storeTimeoutMs ?? Infinity;
+  return storeJudgement({ store: state.store, p99Ms, errors, timeoutMs });
+}
+
+const nodesText = ({ unseen, state: { nodeCount } }: PageFrame): string =>
+  unseen === null ? `on ${plural(nodeCount, 'node')}` : 'on this node';
 
 const sentence = (clause: string): string =>
   `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}${/[.!?]$/.test(clause) ? '' : '.'}`;
@@ -94,22 +114,37 @@ function secondSentence({ state, storeKind, scope }: PageFrame): string {
     return 'The store is in memory: this is what this process alone sees.';
   if (scope === 'process')
     return 'No other process has told its figures yet: this is this process alone.';
-  const firing = state.alerts.filter((alert) => alert.state === 'firing').length;
   const store = state.store?.isUp === false ? 'Redis is away' : 'Redis answers';
-  return `${store}; ${firing === 0 ? 'no alert fires' : `${plural(firing, 'alert')} firing`}; ${
+  const alerts = alertsText(state.alerts);
+  return `${store}; ${alerts === '' ? 'no alert fires' : `alerts: ${alerts}`}; ${
     state.config === undefined || state.config.behind === 0
       ? 'every node has the latest configuration'
       : `${plural(state.config.behind, 'node')} behind the latest configuration`
   }.`;
 }
 
-function Fact(props: { name: string; value: string; unit: string; tone?: string }) {
+/** `2 firing, 1 ending, 1 pending`; empty if there are none of these. */
+function alertsText(alerts: readonly Alert[]): string {
+  const states = alerts.map(stateOf);
+  return ['firing', 'ending', 'pending']
+    .map((state) => [states.filter((one) => one === state).length, state] as const)
+    .flatMap(([number, state]) => (number === 0 ? [] : `${number} ${state}`))
+    .join(', ');
+}
+
+/** One that ends beside a cause that is gone must not look as if it fired. */
+const stateOf = (alert: Alert): Alert['state'] | 'ending' =>
+  isEnding(alert) ? 'ending' : alert.state;
+
+function Fact(props: { name: string; value: string; note?: string; tone?: string }) {
+  const [, value, unit] = /^(.*?)(?: (\S+))?$/.exec(props.value)!;
   return (
     <div>
       <dt>{props.name}</dt>
       <dd class={props.tone ? `is-${props.tone}` : ''}>
-        {props.value}
-        <small>{props.unit}</small>
+        {value}
+        <small>{unit}</small>
+        {props.note !== undefined && <span>{props.note}</span>}
       </dd>
     </div>
   );
@@ -122,7 +157,7 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
     <Card
       id="flow"
       title={hasQuota ? 'Where the tokens go' : 'Where the requests go'}
-      note={hasQuota ? 'tokens per second, cluster → app → node' : 'requests per second, by policy'}
+      note={`${hasQuota ? 'tokens per second, cluster → app → node' : 'requests per second, by policy'}${aloneText(frame)}`}
       side={
         <Legend
           of={[
@@ -154,43 +189,24 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-const RULES: Readonly<Record<string, string>> = {
-  qpsRise: 'Traffic rises',
-  errorRate: 'Errors',
-  p99Rise: 'Answers get slower',
-  slowCalls: 'Calls are slow',
-  denialRise: 'Denials rise',
-  peak: 'Peak near the capacity',
-  storeAway: 'Redis is away',
-  overload: 'Cluster is overloaded',
-  line: 'Requests stand in line',
-  breakerOpen: 'Breaker is open',
-  levelHeld: 'Answers stay reduced',
-  relapse: 'Falls back again and again',
-  nodeSilent: 'Node is silent',
-  configBehind: 'Configuration is behind',
-};
-const ruleTitle = (rule: string): string =>
-  RULES[rule] ?? (rule.startsWith('degraded') ? `Degraded answers, level ${rule.at(-1)}` : rule);
-
 const MOST_ALERTS = 4;
 
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
-  const { alerts, learning } = frame.state;
-  const number = (state: Alert['state']): number =>
-    alerts.filter((alert) => alert.state === state).length;
-  const [firing, pending] = [number('firing'), number('pending')];
-  const note =
-    firing + pending === 0
-      ? 'none firing'
-      : `${firing} firing${pending > 0 ? `, ${pending} pending` : ''}`;
+  const { learning } = frame.state;
+  const states = ['firing', 'pending', 'ending', 'resolved'];
+  const severities = ['critical', 'warning', 'info'];
+  const place = (alert: Alert): number =>
+    states.indexOf(stateOf(alert)) * 3 + severities.indexOf(alert.severity);
+  const alerts = [...frame.state.alerts].sort(
+    (one, other) => place(one) - place(other) || other.sinceMs - one.sinceMs,
+  );
   return (
-    <Card id="alerts" title="Alerts" note={note}>
+    <Card id="alerts" title="Alerts" note={alertsText(alerts) || 'none firing'}>
       {/* Only changes are read out: the list changes when an alert does. */}
       <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
         {alerts.slice(0, MOST_ALERTS).map((alert) => (
           <AlertRow
-            key={alert.fingerprint + alert.state}
+            key={alert.fingerprint + stateOf(alert)}
             alert={alert}
             nowMs={frame.nowMs}
             canWrite={frame.canWrite}
@@ -217,11 +233,13 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
 
 function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
   const said = useSignal('');
-  const since = alert.state === 'resolved' ? (alert.endedMs ?? alert.sinceMs) : alert.sinceMs;
+  const state = stateOf(alert);
   const when =
-    alert.state === 'resolved'
-      ? `over, ${ago(nowMs - since)}`
-      : `${alert.state}, ${span(nowMs - since)}`;
+    state === 'resolved'
+      ? `over, ${ago(nowMs - (alert.endedMs ?? alert.sinceMs))}`
+      : state === 'ending'
+        ? 'cause is gone, ends soon'
+        : `${state}, ${span(nowMs - alert.sinceMs)}`;
   const mute = (): void => {
     const rule = alert.rule.split('.')[0];
     ask('mute', { rule, series: alert.series, minutes: 60 }).then(
@@ -230,14 +248,14 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
     );
   };
   return (
-    <li>
-      <span class={`dot ${alert.state}`} role="img" aria-label={alert.state} />
+    <li class={state}>
+      <span class={`dot ${state}`} role="img" aria-label={state} />
       <b>{ruleTitle(alert.rule)}</b>
       <span class="when">{alert.muted ? `${when}, muted` : when}</span>
       <p>
         {text(alert.text)}
         {said.value !== '' && ` (${said.value})`}{' '}
-        {canWrite && alert.state === 'firing' && !alert.muted && said.value === '' && (
+        {canWrite && state === 'firing' && !alert.muted && said.value === '' && (
           <button class="plain" onClick={mute}>
             Mute for an hour
           </button>
@@ -264,70 +282,60 @@ function StorePart({ frame }: { readonly frame: PageFrame }) {
       </div>
     );
   }
-  const points = recent.slice(-80);
+  const { tone, word, why } = redisOf(frame)!;
+  const away = store.sinceMs === undefined ? '' : `, since ${time(store.sinceMs)}`;
+  const pairs: [string, string][] = store.isUp
+    ? [
+        ['answers in', `p50 ${ms(series?.p50Ms)} · p99 ${ms(series?.p99Ms)}`],
+        ['calls', `${count(series?.rate ?? 0)}/s for ${count(total?.rate ?? 0)} requests/s`],
+        ['failures', (series?.errors ?? 0) < 0.05 ? 'none' : `${count(series!.errors)}/s`],
+        ['shared by', plural(nodeCount, 'node')],
+      ]
+    : [
+        ['answers', `none${away}`],
+        ['calls that fail', `${count(series?.errors ?? 0)}/s`],
+      ];
   return (
     <div class="store">
       <h3>
         Redis{' '}
-        {store.awayNodes === 0 ? (
-          <span class="chip ok">answers</span>
-        ) : (
-          <span class="chip bad">
-            {store.isUp ? `away for ${plural(store.awayNodes, 'node')}` : 'away'}
-          </span>
-        )}
+        <span class={`chip ${tone}`}>
+          {store.awayNodes > 0 ? word : `answers${word && `, ${word}`}`}
+        </span>
       </h3>
       {store.isUp ? (
-        <Spark
-          values={points.map(({ storeP99 }) => storeP99)}
-          label={`Time of calls to Redis in the last two minutes, p99: ${ms(series?.p99Ms)} now`}
-        />
+        <>
+          <Spark
+            values={recent.slice(-80).map(({ storeP99 }) => storeP99)}
+            label={`Time of calls to Redis in the last two minutes, p99: ${ms(series?.p99Ms)} now`}
+          />
+          <p class="note">{sentence(why)}</p>
+        </>
       ) : (
         <p class="note">
           {frame.scope === 'process'
             ? `${shown(frame.seenFrom)} decides by itself, with its share of the limits`
             : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves, with their share of the limits`}
-          {store.sinceMs === undefined ? '' : `, since ${time(store.sinceMs)}`}. Nothing is lost:
-          all settle when it is back.
-          {frame.scope === 'process' && ' Without Redis other nodes cannot be seen from here.'}
+          {away}. Nothing is lost: all settle when it is back.
         </p>
       )}
-      <dl class="pairs">
-        <div>
-          <dt>answers in</dt>
-          <dd>
-            p50 {ms(series?.p50Ms)} · p99 {ms(series?.p99Ms)}
-          </dd>
-        </div>
-        <div>
-          <dt>calls</dt>
-          <dd>
-            {count(series?.rate ?? 0)}/s for {count(total?.rate ?? 0)} requests/s
-          </dd>
-        </div>
-        <div>
-          <dt>failures</dt>
-          <dd>{(series?.errors ?? 0) === 0 ? 'none' : `${count(series!.errors)}/s`}</dd>
-        </div>
-        <div>
-          <dt>shared by</dt>
-          <dd>{plural(nodeCount, 'node')}</dd>
-        </div>
-      </dl>
+      <Pairs of={pairs} />
     </div>
   );
 }
+
+const aloneText = ({ scope, storeKind }: PageFrame): string =>
+  scope === 'process' && storeKind === 'redis' ? '; now of this node alone' : '';
 
 function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   const total = seriesOf(frame, 'total');
   const degraded = degradedOf(total);
   const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
-  const isAlone = frame.scope === 'process' && frame.storeKind === 'redis';
   return (
     <Card
       id="rate"
       title="Decisions"
-      note={`per second, last ${HORIZON_NAMES[horizon.value]}${isAlone ? '; now of this node alone' : ''}`}
+      note={`per second, last ${HORIZON_NAMES[horizon.value]}${aloneText(frame)}`}
       side={
         <Legend
           of={[
@@ -493,7 +501,7 @@ function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
     <Card
       id="policies"
       title="Policies"
-      note="busiest first; the bar is the part that is denied"
+      note="busiest first; the bar is the part that is denied, red above 5 %"
       side={<MoreButton to="policies" text="All policies" />}
     >
       {rows.length === 0 ? (
@@ -536,7 +544,7 @@ function PolicyRow({
 }
 
 function FleetCard({ frame }: { readonly frame: PageFrame }) {
-  const { nodes, state, seenFrom } = frame;
+  const { nodes, state, seenFrom, unseen } = frame;
   const revision = state.config?.revision ?? 0;
   const behind = nodes.filter((node) => !node.isSilent && node.revision < revision);
   const silent = nodes.filter(({ isSilent }) => isSilent);
@@ -544,7 +552,10 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const onIt = nodes.length - behind.length - silent.length;
   const seen = frame.scope === 'fleet' ? state.nodeCount : nodes.length;
   const onRevision = revision > 0 ? `${onIt} on revision ${revision}` : '';
-  const note = [plural(seen, 'node'), onRevision, frame.leftOut].filter(Boolean).join(', ');
+  const notSeen = unseen === null ? '' : `${unseen.count} not seen`;
+  const note = [plural(seen, 'node'), notSeen, onRevision, frame.leftOut]
+    .filter(Boolean)
+    .join(', ');
   return (
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">
@@ -555,7 +566,7 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
             <li
               key={node.node}
               class={
-                node.isSilent || !node.storeIsUp ? 'off' : node.revision < revision ? 'odd' : ''
+                node.isSilent ? 'off' : !node.storeIsUp || node.revision < revision ? 'odd' : ''
               }
             >
               <b title={shown(node.node)}>{shown(node.node)}</b>
@@ -563,7 +574,7 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
                 {node.isSilent
                   ? 'silent'
                   : !node.storeIsUp
-                    ? 'without Redis'
+                    ? `${count(node.rate)}/s, by itself`
                     : node.revision < revision
                       ? `revision ${node.revision}`
                       : `${count(node.rate)}/s`}
@@ -574,6 +585,14 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
             </li>
           ))}
       </ul>
+      {unseen !== null && (
+        <p class="note">
+          {unseen.names.slice(0, 5).map(shown).join(', ') || plural(unseen.count, 'more node')}
+          {unseen.names.length > 5 ? ` and ${unseen.count - 5} more` : ''}: not seen
+          {unseen.seenMs === null ? '' : ` since ${time(unseen.seenMs)}`}; without Redis each
+          decides by itself.
+        </p>
+      )}
       {behind.length > 0 && (
         <p class="note">
           <b>{shown(behind[0]!.node)}</b>
@@ -642,24 +661,14 @@ function OverloadCard({ frame }: { readonly frame: PageFrame }) {
             </li>
           ))}
         </ul>
-        <dl class="pairs">
-          <div>
-            <dt>in line</dt>
-            <dd>{count(overload.waiting)}</dd>
-          </div>
-          <div>
-            <dt>under way</dt>
-            <dd>{count(overload.inFlight)}</dd>
-          </div>
-          <div>
-            <dt>turn of the loop</dt>
-            <dd>{ms(overload.turnMs)}</dd>
-          </div>
-          <div>
-            <dt>adaptive limits</dt>
-            <dd>{percent(overload.factor)}</dd>
-          </div>
-        </dl>
+        <Pairs
+          of={[
+            ['in line', count(overload.waiting)],
+            ['under way', count(overload.inFlight)],
+            ['turn of the loop', ms(overload.turnMs)],
+            ['adaptive limits', percent(overload.factor)],
+          ]}
+        />
       </div>
     </Card>
   );
@@ -669,6 +678,12 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
   const { change, state, nowMs } = frame;
   if (change === null) return null;
   const behind = state.config?.behind ?? 0;
+  const reached =
+    frame.unseen !== null
+      ? 'not known while Redis is away'
+      : behind === 0
+        ? 'all nodes'
+        : `${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`;
   const written =
     change.atMs === null
       ? ''
@@ -689,43 +704,20 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
         </div>
       }
     >
-      <dl class="pairs">
-        <div>
-          <dt>last change</dt>
-          <dd>
-            {change.paths.length === 0
+      <Pairs
+        of={[
+          [
+            'last change',
+            change.paths.length === 0
               ? shown(change.kind ?? 'none yet')
-              : change.paths.slice(0, 3).map(shown).join(', ')}
-          </dd>
-        </div>
-        <div>
-          <dt>profile</dt>
-          <dd>{shown(change.profile)}</dd>
-        </div>
-        <div>
-          <dt>reached</dt>
-          <dd>
-            {behind === 0
-              ? 'all nodes'
-              : `${state.nodeCount - behind} of ${plural(state.nodeCount, 'node')}`}
-          </dd>
-        </div>
-        <div>
-          <dt>waiting for their time</dt>
-          <dd>{change.staged === 0 ? 'none' : plural(change.staged, 'change')}</dd>
-        </div>
-        {frame.promised !== null && (
-          <div>
-            <dt>promised to apps</dt>
-            <dd>
-              {count(frame.promised.given)} of {count(frame.promised.most)}/s:{' '}
-              {frame.promised.most > frame.promised.given
-                ? `${count(frame.promised.most - frame.promised.given)}/s more can be`
-                : 'no more can be'}
-            </dd>
-          </div>
-        )}
-      </dl>
+              : change.paths.slice(0, 3).map(shown).join(', '),
+          ],
+          ['profile', shown(change.profile)],
+          ['reached', reached],
+          ['waiting for their time', plural(change.staged, 'change')],
+        ]}
+      />
+      <Rooms frame={frame} />
     </Card>
   );
 }

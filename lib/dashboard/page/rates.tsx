@@ -130,6 +130,11 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
       </Empty>
     );
   }
+  const { usual } = frame;
+  const usually =
+    name === 'total' && usual !== null && frame.state.store?.isUp !== false
+      ? `; usually ${count(usual.denied)}/s are denied`
+      : '';
   const all = `${shown(name)}: ${count(total?.rate ?? 0)} a second now, ${count(total?.denied ?? 0)} of them denied`;
   const marks = frame.state.marks.filter(({ kind }) => kind !== 'quota');
   return (
@@ -144,12 +149,12 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
         label={all}
       />
       <h3 class="sub">
-        Of these, not answered normally <span>on its own scale</span>
+        Of these, not answered normally <span>on its own scale{usually}</span>
       </h3>
       <Chart
         part="troubled"
         data={shownData}
-        height={120}
+        height={132}
         marks={marks}
         spanSeconds={SPANS[horizon.value]}
         label={`Denied or degraded: ${count(total?.denied ?? 0)} a second denied now`}

@@ -1,3 +1,4 @@
+import { isEnding, ruleTitle } from '../../observability/alerts/rule-names.js';
 import { type PageFrame } from '../frame.js';
 import { Card, Empty, MoreButton } from './card.js';
 import { ms, percent, plural, shown } from './format.js';
@@ -10,7 +11,12 @@ export function resourceRows(frame: PageFrame) {
   return frame.state.resources.map((state) => {
     const series = seriesOf(frame, `resource:${state.resource}`);
     const own = frame.resources.find((one) => one.resource === state.resource);
-    return { ...state, series, own, level: worstLevel(series?.degraded) };
+    // Those that fire come first; of one that ends nothing is to be seen here any more.
+    const alert = frame.state.alerts.find(
+      (one) =>
+        one.series === `resource:${state.resource}` && one.state === 'firing' && !isEnding(one),
+    );
+    return { ...state, series, own, alert, level: worstLevel(series?.degraded) };
   });
 }
 
@@ -30,6 +36,11 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 export function resourceText(row: ResourceRow, nodeCount: number): string {
+  const state = stateText(row, nodeCount);
+  return row.alert === undefined ? state : `${state} · alert: ${ruleTitle(row.alert.rule)}`;
+}
+
+function stateText(row: ResourceRow, nodeCount: number): string {
   const { own, series } = row;
   const breaker =
     row.breaker === 'open'
@@ -50,7 +61,10 @@ export function resourceText(row: ResourceRow, nodeCount: number): string {
     case 'disabled':
       return 'never degraded, by an operator';
     default:
-      return breaker || `normal${series?.p99Ms === undefined ? '' : ` · p99 ${ms(series.p99Ms)}`}`;
+      return (
+        breaker ||
+        `${row.alert === undefined ? 'normal' : 'normal again'}${series?.p99Ms === undefined ? '' : ` · p99 ${ms(series.p99Ms)}`}`
+      );
   }
 }
 
@@ -95,7 +109,7 @@ export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
           {worst.slice(0, 5).map((row) => (
             <li key={row.resource}>
               <div>
-                <LevelMark level={row.level} />
+                <LevelMark level={row.level} isOdd={rank(row) > 0} />
                 <b>{shown(row.resource)}</b>
                 <span>{resourceText(row, frame.state.nodeCount)}</span>
               </div>
@@ -139,15 +153,19 @@ export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-export function LevelMark({ level }: { level: number }) {
+/** Of a normal level in green only where nothing else is odd. */
+export function LevelMark({ level, isOdd }: { level: number; isOdd: boolean }) {
   const name =
     level === 0 ? 'normal answers' : `answers of level ${level}: ${LEVEL_NAMES[level - 1]}`;
   return (
-    <span class={`level l${level}`} role="img" aria-label={name} title={name}>
+    <span class={`level l${level} ${isOdd ? 'odd' : ''}`} role="img" aria-label={name} title={name}>
       {level}
     </span>
   );
 }
 
-const rank = ({ phase, breaker }: ResourceRow): number =>
-  (phase !== undefined && phase !== 'normal' ? 2 : 0) + (breaker === 'open' ? 1 : 0);
+/** 0 where nothing is odd. */
+export const rank = ({ phase, breaker, alert }: ResourceRow): number =>
+  (phase !== undefined && phase !== 'normal' && phase !== 'disabled' ? 4 : 0) +
+  (breaker !== undefined && breaker !== 'closed' ? 2 : 0) +
+  (alert === undefined ? 0 : 1);

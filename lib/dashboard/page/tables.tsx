@@ -5,9 +5,16 @@ import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { ago, byName, count, limit, ms, percent, shown } from './format.js';
 import { type ApiError, ask, filter, opened } from './live.js';
-import { Card, Empty, Share } from './card.js';
+import { Card, Empty, Pairs, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
-import { LevelMark, Ramp, resourceRows, resourceText, type ResourceRow } from './resources.js';
+import {
+  LevelMark,
+  rank,
+  Ramp,
+  resourceRows,
+  resourceText,
+  type ResourceRow,
+} from './resources.js';
 
 interface Column<Row> {
   readonly title: string;
@@ -234,7 +241,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
         ) : storeIsUp ? (
           'well'
         ) : (
-          <b class="is-deny">decides without Redis</b>
+          <b class="is-degraded">decides by itself</b>
         ),
     },
   ];
@@ -245,7 +252,7 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       note={
         frame.scope === 'fleet'
           ? `${frame.state.nodeCount} nodes; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
-          : 'this process alone'
+          : `this process alone${frame.unseen === null ? '' : `; ${frame.unseen.count} more are not seen`}`
       }
     >
       <SortedTable
@@ -266,7 +273,7 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
     {
       title: 'Level',
       by: ({ level }) => -level,
-      show: ({ level }) => <LevelMark level={level} />,
+      show: (row) => <LevelMark level={row.level} isOdd={rank(row) > 0} />,
     },
     {
       title: 'State',
@@ -352,24 +359,14 @@ function Sheet({ frame }: { readonly frame: PageFrame }) {
           Close
         </button>
       </header>
-      <dl class="pairs">
-        <div>
-          <dt>asked</dt>
-          <dd>{count(series?.rate ?? 0)}/s</dd>
-        </div>
-        <div>
-          <dt>denied</dt>
-          <dd>{count(series?.denied ?? 0)}/s</dd>
-        </div>
-        <div>
-          <dt>p50</dt>
-          <dd>{ms(series?.p50Ms)}</dd>
-        </div>
-        <div>
-          <dt>p99</dt>
-          <dd>{ms(series?.p99Ms)}</dd>
-        </div>
-      </dl>
+      <Pairs
+        of={[
+          ['asked', `${count(series?.rate ?? 0)}/s`],
+          ['denied', `${count(series?.denied ?? 0)}/s`],
+          ['p50', ms(series?.p50Ms)],
+          ['p99', ms(series?.p99Ms)],
+        ]}
+      />
       <RateCharts key={name} frame={frame} name={name} />
       {kind === 'resource' && <ResourceActions frame={frame} resource={of} />}
     </div>

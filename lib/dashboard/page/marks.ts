@@ -1,0 +1,55 @@
+import { type Mark } from '../../observability/state.js';
+import { shown } from './format.js';
+
+/** A mark of a chart, and the words beside it. */
+export interface Label {
+  /** Where it stands, in pixels from the left. */
+  readonly at: number;
+  readonly text: string;
+  /** The words end at the mark: to its right there is no room. */
+  readonly isLate: boolean;
+  /** Which line of words they are in, from the top; undefined where there is no room in any. */
+  readonly line: number | undefined;
+}
+
+export const LABEL_HEIGHT = 14;
+const LINES = 2;
+/** Rather more than letters of 11 px need. */
+const LETTER = 6.4;
+const APART = 10;
+/** Marks so close to each other are one. */
+const CLOSE = 8;
+/** The cause first: what comes with it is one of many. */
+const ORDER: readonly Mark['kind'][] = ['store', 'epoch', 'overload', 'revision', 'quota', 'mode'];
+
+/** What happened when, from left to right, with words that never lie on each other. */
+export function labelsOf(
+  marks: readonly Mark[],
+  x: (atMs: number) => number,
+  left: number,
+  right: number,
+): Label[] {
+  const groups: { readonly at: number; readonly marks: Mark[] }[] = [];
+  for (const mark of [...marks].sort((one, other) => one.atMs - other.atMs)) {
+    const at = x(mark.atMs);
+    const last = groups.at(-1);
+    if (!(at > left && at < right)) continue;
+    if (last !== undefined && at - last.at < CLOSE) last.marks.push(mark);
+    else groups.push({ at, marks: [mark] });
+  }
+  const free = Array<number>(LINES).fill(Infinity);
+  // The latest have the first choice of room.
+  const labels = groups.reverse().map(({ at, marks: all }) => {
+    const [first] = all.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
+    const others = all.length === 1 ? '' : ` +${all.length - 1}`;
+    const text = `${shown(first!.text)}${others}`;
+    const width = text.length * LETTER;
+    const isLate = at + width > right;
+    const from = isLate ? at - width : at;
+    const found = free.findIndex((begin) => from + width <= begin - APART);
+    const line = found < 0 || from < 0 ? undefined : found;
+    if (line !== undefined) free[line] = from;
+    return { at, text, isLate, line };
+  });
+  return labels.reverse();
+}

@@ -1,0 +1,129 @@
+import { type PageFrame } from '../../lib/dashboard/frame.js';
+import {
+  denialsOf,
+  isHot,
+  lossOf,
+  promiseOf,
+  roomOf,
+  storeJudgement,
+} from '../../lib/dashboard/page/judge.js';
+import { labelsOf } from '../../lib/dashboard/page/marks.js';
+import { type AppState, type Mark } from '../../lib/observability/state.js';
+
+describe('denials on the page', () => {
+  const usual = { denied: 0.3, part: 0.001 };
+
+  it('are red only where they are more than usual', () => {
+    expect(denialsOf(280, 0.3, usual)).toMatchObject({ tone: 'ok', word: '0.11 %, as usual' });
+    expect(denialsOf(280, 28, usual)).toMatchObject({ tone: 'bad', word: '10 %, usually 0.1 %' });
+    const often = { denied: 50, part: 0.2 };
+    expect(denialsOf(200, 50, often)).toMatchObject({ tone: 'ok', word: '25 %, as usual' });
+    expect(denialsOf(200, 2, often)).toMatchObject({ tone: 'ok', word: '1 %, usually 20 %' });
+  });
+
+  it('are red above a part of all where it is not known what is usual', () => {
+    expect(denialsOf(100, 5, null)).toMatchObject({ tone: 'ok', word: '5 % of all' });
+    expect(denialsOf(100, 6, null).tone).toBe('bad');
+    expect(denialsOf(0, 0, null)).toMatchObject({ tone: 'ok', word: '0 % of all' });
+  });
+});
+
+describe('Redis on the page', () => {
+  const store = { isUp: true, awayNodes: 0, sinceMs: undefined };
+  const judged = (p99Ms: number | undefined, more: object = {}) =>
+    storeJudgement({ ...{ store, p99Ms, errors: 0, timeoutMs: 20 }, ...more });
+
+  it('is judged by how long a decision waits for it', () => {
+    expect(judged(5)).toEqual({
+      ...{ tone: 'ok', word: 'fast' },
+      why: '99 of 100 calls take at most 5 ms; a decision would wait 20 ms',
+    });
+    expect(judged(10)).toMatchObject({ tone: 'ok', word: 'in time' });
+    expect(judged(11)).toMatchObject({ tone: 'warn', word: 'slow' });
+    expect(judged(21)).toMatchObject({ tone: 'bad', word: 'too late' });
+    expect(judged(undefined)).toMatchObject({ tone: 'ok', word: '' });
+    expect(judged(1, { errors: 2 })).toMatchObject({ tone: 'warn', word: 'some calls fail' });
+    expect(judged(1, { store: { ...store, isUp: false } })).toMatchObject({ word: 'away' });
+    expect(judged(1, { store: { ...store, awayNodes: 1 } })).toMatchObject({
+      ...{ tone: 'bad', word: 'away for 1 node' },
+    });
+  });
+});
+
+describe('an app on the page', () => {
+  const checkout = { name: 'checkout', used: 99, denied: 0, guaranteed: 180, ceiling: 320 };
+
+  it('says what it uses of its promise, and that nothing was denied', () => {
+    expect(promiseOf(checkout)).toBe('99 of 180 promised · ceiling 320');
+    expect(lossOf(checkout)).toBe('nothing turned away');
+    expect(lossOf({ ...checkout, denied: 0.3 })).toBe('0.3/s turned away (0.3 %)');
+  });
+
+  it('says what is lent to it, and whether its promise is kept while it is turned away', () => {
+    const busy = { ...checkout, used: 200, denied: 150 };
+    expect(promiseOf(busy)).toBe('180 promised + 20 lent · ceiling 320');
+    expect([isHot(busy), lossOf(busy)]).toEqual([true, '150/s turned away, promise kept']);
+    expect(lossOf({ ...busy, used: 100 })).toBe('150/s turned away');
+    const policy = { name: 'login', used: 2, denied: 2 };
+    expect([promiseOf(policy), lossOf(policy)]).toEqual(['4/s asked for', '2/s turned away']);
+  });
+
+  it('says how far its limits may be raised, in one sentence', () => {
+    const app = (name: string, guaranteed: number, burst: number): AppState => ({
+      ...{ app: name, guaranteed, burst, priority: 2, used: 88, denied: 0, demand: undefined },
+      ...{ outstanding: undefined, nodes: 3, modes: {} },
+    });
+    const quota = { capacity: 500, apps: [app('search', 100, 200), app('all', 230, 500)] };
+    const frame = { state: { quota }, promised: { given: 330, most: 450 } } as unknown as PageFrame;
+    expect(roomOf(frame, new Map([['search', 98]]))).toEqual([
+      {
+        app: 'search',
+        text: 'uses 88/s, 98/s at its busiest: its promise may rise from 100 to 220/s, its ceiling from 200 to 500/s.',
+      },
+      {
+        app: 'all',
+        text: 'uses 88/s, 88/s at its busiest: its promise may rise from 230 to 350/s, its ceiling of 500/s is the capacity.',
+      },
+    ]);
+    const full = { ...frame, promised: { given: 450, most: 450 } };
+    expect(roomOf(full, new Map())[0]!.text).toMatch(/promise of 100\/s cannot rise, as all is/);
+    expect(roomOf({ ...frame, promised: null }, new Map())).toEqual([]);
+  });
+});
+
+describe('marks of a chart', () => {
+  const mark = (atMs: number, text: string, kind: Mark['kind'] = 'overload') => ({ atMs, text, kind }); // oxfmt-ignore
+  const LETTER = 6.4;
+
+  it('that are close to each other are one, told by its cause', () => {
+    const marks = [
+      mark(100, 'search is offline', 'mode'),
+      mark(101, 'Redis is away', 'store'),
+      mark(103, 'reports is offline', 'mode'),
+    ];
+    expect(labelsOf(marks, (at) => at, 0, 900)).toEqual([
+      { at: 100, text: 'Redis is away +2', isLate: false, line: 0 },
+    ]);
+  });
+
+  it('have words that never lie on each other, nor beyond the chart', () => {
+    const marks = [20, 60, 110, 300, 330, 560, 590].map((at) => mark(at, 'overload is over'));
+    const labels = labelsOf(marks, (at) => at, 10, 600);
+    const spans = labels
+      .filter(({ line }) => line !== undefined)
+      .map(({ at, text, isLate, line }) => {
+        const width = text.length * LETTER;
+        return { line, from: isLate ? at - width : at, to: isLate ? at : at + width };
+      });
+    expect(labels).toHaveLength(7);
+    expect(spans.length).toBeGreaterThan(4);
+    for (const [index, one] of spans.entries()) {
+      expect(one.from).toBeGreaterThanOrEqual(0);
+      expect(one.to).toBeLessThanOrEqual(600);
+      for (const other of spans.slice(index + 1)) {
+        expect(one.line !== other.line || one.to < other.from || other.to < one.from).toBe(true);
+      }
+    }
+    expect(labelsOf([mark(5, 'before'), mark(700, 'after')], (at) => at, 10, 600)).toEqual([]);
+  });
+});
