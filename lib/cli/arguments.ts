@@ -6,6 +6,10 @@ interface Option {
   readonly multiple?: true;
 }
 
+/** An option with a value, and one without. */
+export const TEXT = { type: 'string' } as const;
+export const FLAG = { type: 'boolean' } as const;
+
 type Options = Readonly<Record<string, Option>>;
 
 type ValueOf<T extends Option> = T['type'] extends 'boolean'

@@ -39,3 +39,6 @@ export class UsageError extends Error {
 export class CommandFailedError extends RateLimitError {
   readonly code = 'COMMAND_FAILED';
 }
+
+/** As `--json` writes it. */
+export const asJson = (value: unknown): string => JSON.stringify(value, null, 2);

@@ -1,8 +1,8 @@
 import { InvalidConfigError, type ConfigIssue } from '../common/errors.js';
 import { checkDocument, checkLayer } from '../config/schema/check.js';
 import { ConfigSyntaxError } from '../config/sources/parse-text.js';
-import { readArguments } from './arguments.js';
-import { DONE, FAILED, type Command, type Output } from './command.js';
+import { readArguments, FLAG } from './arguments.js';
+import { asJson, DONE, FAILED, type Command, type Output } from './command.js';
 import { readDocument } from './documents.js';
 
 /** The faults of one file. */
@@ -28,16 +28,16 @@ export const configCheck: Command = {
     const { values, words } = readArguments(args, OPTIONS, [1, Infinity], 'FILE');
     const verdicts: Verdict[] = [];
     for (const file of words) verdicts.push(await verdictOn(file, values));
-    if (values.json) output.log(JSON.stringify(verdicts, null, 2));
+    if (values.json) output.log(asJson(verdicts));
     else for (const verdict of verdicts) tell(verdict, output);
     return verdicts.every(({ ok }) => ok) ? DONE : FAILED;
   },
 };
 
 const OPTIONS = {
-  partial: { type: 'boolean' },
-  'allow-empty': { type: 'boolean' },
-  json: { type: 'boolean' },
+  partial: FLAG,
+  'allow-empty': FLAG,
+  json: FLAG,
 } as const;
 
 async function verdictOn(

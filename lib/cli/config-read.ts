@@ -7,8 +7,8 @@ import { type PastRevision } from '../config/rate-limit-config.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { pastRevisions } from '../config/snapshot.js';
 import { type ConfigRecord, type ConfigStore } from '../stores/config-store.js';
-import { readArguments, wholeOption } from './arguments.js';
-import { DONE, FAILED, type Command, type Output, CommandFailedError } from './command.js';
+import { readArguments, wholeOption, TEXT } from './arguments.js';
+import { asJson, DONE, FAILED, type Command, type Output, CommandFailedError } from './command.js';
 import { atPath, insteadOf, pathOf } from './documents.js';
 import {
   RunningQuotas,
@@ -38,7 +38,7 @@ export const configGet: Command = {
       const profile = document.profile ?? 'normal';
       if (values.json) {
         const { staged = [] } = holding ?? {};
-        output.log(JSON.stringify({ revision, profile, staged, document: part }, null, 2));
+        output.log(asJson({ revision, profile, staged, document: part }));
         return DONE;
       }
       output.log(`# ${headline(holding, profile)}`);
@@ -84,8 +84,7 @@ export const configDiff: Command = {
       const objectedTo = objection && { refused: objection.message };
       const impact = await impactOn(store, first, second);
       const known = impact.minutes > 0 ? impact : null;
-      if (values.json)
-        output.log(JSON.stringify({ ...changes, ...objectedTo, impact: known }, null, 2));
+      if (values.json) output.log(asJson({ ...changes, ...objectedTo, impact: known }));
       else {
         tellDiff(changes, output);
         if (!isEmptyDiff(changes)) tellImpact(impact, output);
@@ -151,13 +150,13 @@ export const configHistory: Command = {
   about: 'list the last revisions',
   options: [`--count N         so many (default: ${DEFAULT_COUNT})`, ...STORE_HELP],
   run: (args, output) => {
-    const options = { ...STORE_OPTIONS, count: { type: 'string' } } as const;
+    const options = { ...STORE_OPTIONS, count: TEXT } as const;
     const { values } = readArguments(args, options, [0, 0]);
     const count = wholeOption('--count', values.count, 1) ?? DEFAULT_COUNT;
     return withStore(values, async ({ config }) => {
       const revisions = pastRevisions(await config.history(count + 1), count);
       if (values.json) {
-        output.log(JSON.stringify(revisions, null, 2));
+        output.log(asJson(revisions));
         return DONE;
       }
       if (revisions.length === 0) output.log('nothing is stored');

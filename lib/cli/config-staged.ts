@@ -2,7 +2,7 @@ import { errorText } from '../common/errors.js';
 import { type ConfigDiff } from '../config/document/diff.js';
 import { type ConfigRecord, type StagedUpdate } from '../stores/config-store.js';
 import { readArguments, wholeOption } from './arguments.js';
-import { DONE, type Command } from './command.js';
+import { asJson, DONE, type Command } from './command.js';
 import { changedPaths } from './config-read.js';
 import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
@@ -18,7 +18,7 @@ export const configStaged: Command = {
     const { values } = readArguments(args, STORE_OPTIONS, [0, 0]);
     return withStore(values, async ({ config }) => {
       const waiting = waitingIn(await readStored(config));
-      if (values.json) output.log(JSON.stringify(waiting, null, 2));
+      if (values.json) output.log(asJson(waiting));
       else if (waiting.length === 0) output.log('no update waits for its time');
       else output.log(table(['id', 'takes effect', 'by', 'changes'], waiting.map(toRow)));
       return DONE;

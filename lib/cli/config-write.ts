@@ -1,6 +1,6 @@
 import { type ConfigLayer } from '../config/schema/check.js';
 import { UsageError, type Command } from './command.js';
-import { dateOption, readArguments, wholeOption } from './arguments.js';
+import { dateOption, readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
 import { patchAt, pathOf, readDocument } from './documents.js';
 import { changeFleet, WRITE_HELP, WRITE_OPTIONS } from './fleet-change.js';
 import { mustBeMeant } from './meant.js';
@@ -21,11 +21,11 @@ export const configSet: Command = {
   async run(args, output) {
     const options = {
       ...WRITE_OPTIONS,
-      patch: { type: 'string' },
-      at: { type: 'string' },
-      new: { type: 'boolean' },
-      base: { type: 'boolean' },
-      'allow-empty': { type: 'boolean' },
+      patch: TEXT,
+      at: TEXT,
+      new: FLAG,
+      base: FLAG,
+      'allow-empty': FLAG,
     } as const;
     const { values, words } = readArguments(args, options, [0, 2]);
     const patch = await patchOf(words, values.patch);

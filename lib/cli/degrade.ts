@@ -4,7 +4,7 @@ import { type ConfigLayer } from '../config/schema/check.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { UsageError, type Command, type Output, CommandFailedError } from './command.js';
 import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
-import { dateOption, readArguments, wholeOption } from './arguments.js';
+import { dateOption, readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
 import {
   changeFleet,
   WRITE_HELP,
@@ -18,8 +18,8 @@ import { documentIn } from './stored-config.js';
 
 const OPTIONS = {
   ...WRITE_OPTIONS,
-  until: { type: 'string' },
-  new: { type: 'boolean' },
+  until: TEXT,
+  new: FLAG,
 } as const;
 
 const HELP: readonly string[] = [
@@ -34,7 +34,7 @@ export const degradeForce: Command = {
   about: 'have all requests of a resource answered by its fallbacks, in the whole fleet',
   options: ['--level N         by the fallback of this level, 1 to 4, and those below it', ...HELP],
   run(args, output) {
-    const options = { ...OPTIONS, level: { type: 'string' } } as const;
+    const options = { ...OPTIONS, level: TEXT } as const;
     const { values, words } = readArguments(args, options, [1, 1], 'RESOURCE');
     const level = wholeOption('--level', values.level, 1);
     if (level !== undefined && level > 4) {

@@ -10,8 +10,8 @@ import {
   type NodeAck,
   type StagedUpdate,
 } from '../stores/config-store.js';
-import { wholeOption } from './arguments.js';
-import { DONE, FAILED, type Output } from './command.js';
+import { wholeOption, FLAG, TEXT } from './arguments.js';
+import { asJson, DONE, FAILED, type Output } from './command.js';
 import { tellDiff } from './config-read.js';
 import { RunningQuotas, changesBy, documentIn, readStored } from './stored-config.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type StoreValues } from './store-options.js';
@@ -21,9 +21,9 @@ import { StoreUnavailableError } from '../common/errors.js';
 
 export const WRITE_OPTIONS = {
   ...STORE_OPTIONS,
-  by: { type: 'string' },
-  expected: { type: 'string' },
-  keep: { type: 'boolean' },
+  by: TEXT,
+  expected: TEXT,
+  keep: FLAG,
 } as const;
 
 export const WRITE_HELP: readonly string[] = [
@@ -134,7 +134,7 @@ async function takeBack(
 }
 
 function inJson({ answer: { refused, silent }, ...outcome }: Outcome): string {
-  return JSON.stringify({ ...outcome, refused, silent }, null, 2);
+  return asJson({ ...outcome, refused, silent });
 }
 
 function tell(

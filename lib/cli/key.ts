@@ -1,7 +1,6 @@
 import { type Limit } from '../algorithms/limit.js';
 import { clientAddress } from '../common/address.js';
 import { newIncarnation } from '../common/ids.js';
-import { nearest } from '../common/nearest.js';
 import { type ConfigDocument, type PolicyDocument } from '../config/schema/document.schema.js';
 import { limitsOf } from '../config/schema/limits-of.js';
 import { limitId } from '../limiter/bound-limit.js';
@@ -12,8 +11,16 @@ import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/create-rate-limiter.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { leasedTokens } from '../stores/redis/leased-tokens.js';
-import { UsageError, DONE, type Command, type Output, CommandFailedError } from './command.js';
-import { readArguments } from './arguments.js';
+import {
+  asJson,
+  UsageError,
+  DONE,
+  type Command,
+  type Output,
+  CommandFailedError,
+} from './command.js';
+import { readArguments, FLAG } from './arguments.js';
+import { noPolicy } from './meant.js';
 import {
   STORE_HELP,
   STORE_OPTIONS,
@@ -26,7 +33,7 @@ import { table } from './table.js';
 
 const KEY_OPTIONS = {
   ...STORE_OPTIONS,
-  raw: { type: 'boolean' },
+  raw: FLAG,
   limit: { type: 'string', multiple: true },
 } as const;
 
@@ -91,7 +98,7 @@ export const keyReset: Command = {
     ofKey(args, async (question) => {
       const { limiter, policy, key, limits, isJson } = question;
       for (const { ask } of limits) await limiter.reset({ policy: policy.name, key, ...ask });
-      if (isJson) output.log(JSON.stringify({ policy: policy.name, key, reset: true }, null, 2));
+      if (isJson) output.log(asJson({ policy: policy.name, key, reset: true }));
       else output.log(`policy ${policy.name}, key ${key}: starts anew\n${FOLLOW}`);
       return DONE;
     }),
@@ -162,13 +169,7 @@ function unknownPolicy(
     const words = `'${name}' is an app: a quota has no keys; weir status shows what it holds`;
     return new CommandFailedError(words);
   }
-  const meant = nearest(name, known);
-  const list =
-    known.length === 0
-      ? `there are none under --prefix ${prefix}`
-      : `there are ${known.join(', ')}`;
-  const hint = meant === undefined ? list : `did you mean '${meant}'?`;
-  return new CommandFailedError(`there is no policy '${name}'; ${hint}`);
+  return noPolicy(name, known, prefix);
 }
 
 function rawKey(parts: readonly string[]): string {
@@ -240,7 +241,7 @@ function tell(
   tiers: readonly TierState[],
   output: Output,
 ): void {
-  if (isJson) return output.log(JSON.stringify({ policy: policy.name, key, tiers }, null, 2));
+  if (isJson) return output.log(asJson({ policy: policy.name, key, tiers }));
   output.log(`policy ${policy.name}, key ${key}`);
   const rows = tiers.map(({ tier, inUse, limit, remaining, leased, retryAfterMs, resetMs }) => [
     ...[tier, inUse ? 'yes' : 'no', limit, remaining, leased],

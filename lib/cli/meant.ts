@@ -44,6 +44,8 @@ function holdingAt(stored: ConfigRecord, atMs = 0): ConfigLayers {
   return all.at(-1)?.layers ?? stored;
 }
 
+const IF_NEW = '\nnothing was written; add --new if it is to be a new one';
+
 function mustBeThere(patch: ConfigLayer, document: object, prefix: string): void {
   const known = namesAt(document, ['policies']);
   const profiles = namesAt(patch, ['profiles']).map((profile) => ['profiles', profile, 'policies']);
@@ -51,23 +53,24 @@ function mustBeThere(patch: ConfigLayer, document: object, prefix: string): void
     const there = [...known, ...namesAt(document, path)];
     const added = namesAt(patch, path).filter((name) => atPath(patch, [...path, name]) !== null);
     const strange = added.find((name) => !there.includes(name));
-    if (strange !== undefined) throw noPolicy(strange, there, prefix);
+    if (strange !== undefined) throw noPolicy(strange, there, prefix, IF_NEW);
   }
 }
 
 const namesAt = (document: object, path: readonly string[]): string[] =>
   Object.keys(fieldsOf(atPath(document, path)));
 
-function noPolicy(name: string, known: readonly string[], prefix: string): CommandFailedError {
+/** `more` is what could be done instead. */
+export function noPolicy(
+  name: string,
+  known: readonly string[],
+  prefix: string,
+  more = '',
+): CommandFailedError {
   const meant = nearest(name, known);
-  const list =
-    known.length === 0
-      ? `there are none yet under --prefix ${prefix}`
-      : `there are ${[...new Set(known)].join(', ')}`;
-  const hint = meant === undefined ? list : `did you mean '${meant}'?`;
-  return new CommandFailedError(
-    `there is no policy '${name}'; ${hint}\nnothing was written; add --new if it is to be a new one`,
-  );
+  const list = [...new Set(known)].join(', ') || `none under --prefix ${prefix}`;
+  const hint = meant === undefined ? `there are ${list}` : `did you mean '${meant}'?`;
+  return new CommandFailedError(`there is no policy '${name}'; ${hint}${more}`);
 }
 
 function mustBeSeen(patch: ConfigLayer, holding: ConfigLayers): void {

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { libraryVersion } from '../observability/library-version.js';
-import { readArguments } from './arguments.js';
-import { CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
+import { readArguments, FLAG } from './arguments.js';
+import { asJson, CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
 import { lineDiff } from './migrate/line-diff.js';
 import { movableConsts, moveFile } from './migrate/move-file.js';
 import { type Finding } from './migrate/moved-source.js';
@@ -39,9 +39,9 @@ export const migrate: Command = {
 };
 
 const OPTIONS = {
-  write: { type: 'boolean' },
-  force: { type: 'boolean' },
-  json: { type: 'boolean' },
+  write: FLAG,
+  force: FLAG,
+  json: FLAG,
 } as const;
 
 function move(args: readonly string[], output: Output): number {
@@ -50,7 +50,7 @@ function move(args: readonly string[], output: Output): number {
   const plan = planFor(project, values.write === true);
   const isWritten = plan.changes.length > 0 && values.write === true;
   if (isWritten && !values.force) refuseUnsaved(project, plan);
-  if (values.json) output.log(JSON.stringify(asData(plan), null, 2));
+  if (values.json) output.log(asJson(asData(plan)));
   else show(plan, output);
   if (isWritten) write(project, plan);
   if (!values.json) close(plan, values.write === true, output);

@@ -12,8 +12,8 @@ import {
 import { figure, percent } from '../observability/verdict.js';
 import { type SeriesTable } from '../observability/series-table.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
-import { readArguments, wholeOption } from './arguments.js';
-import { DONE, FAILED, UsageError, type Command } from './command.js';
+import { readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
+import { asJson, DONE, FAILED, UsageError, type Command } from './command.js';
 import { documentIn, readStored } from './stored-config.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
 import { table } from './table.js';
@@ -47,15 +47,15 @@ export const report: Command = {
   run(args, output) {
     const options = {
       ...STORE_OPTIONS,
-      days: { type: 'string' },
-      csv: { type: 'boolean' },
+      days: TEXT,
+      csv: FLAG,
     } as const;
     const { values } = readArguments(args, options, [0, 0]);
     const days = wholeOption('--days', values.days, 1, MOST_REPORT_DAYS) ?? MOST_REPORT_DAYS;
     if (values.csv && values.json) throw new UsageError('Either --csv or --json.');
     return withStore(values, async (store) => {
       const made = await reportOn(store, days);
-      if (values.json) output.log(JSON.stringify(made, null, 2));
+      if (values.json) output.log(asJson(made));
       else if (values.csv) output.log(reportCsv(made).trimEnd());
       else if (made.rows.length > 0) output.log(textOf(made));
       if (made.rows.length > 0 || values.json || values.csv) return DONE;

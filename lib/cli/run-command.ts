@@ -2,7 +2,7 @@ import { libraryVersion } from '../observability/library-version.js';
 import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
 import { nearest } from '../common/nearest.js';
-import { UsageError, DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
+import { asJson, UsageError, DONE, FAILED, MISUSED, type Command, type Output } from './command.js';
 import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';
 import { configCancel, configStaged } from './config-staged.js';
@@ -109,7 +109,7 @@ function failed(error: unknown, command: Command, isJson: boolean, output: Outpu
   if (isJson) {
     const code = isMisuse ? 'USAGE' : error.code;
     const issues = error instanceof InvalidConfigError ? error.issues : undefined;
-    output.log(JSON.stringify({ error: { code, message, issues } }, null, 2));
+    output.log(asJson({ error: { code, message, issues } }));
   }
   output.error(isMisuse ? `${message}\n\n${usageOf(command)}` : message);
   return isMisuse ? MISUSED : FAILED;

@@ -4,8 +4,9 @@ import { effective } from '../config/document/effective.js';
 import { checkDocument } from '../config/schema/check.js';
 import { limitsOf } from '../config/schema/limits-of.js';
 import { checkQuota, type CheckedQuota } from '../limiter/quota-options.js';
-import { readArguments, wholeOption } from './arguments.js';
+import { readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
 import {
+  asJson,
   CommandFailedError,
   DONE,
   FAILED,
@@ -59,18 +60,18 @@ export const simulate: Command = {
       if (taken !== undefined) throw new UsageError(`'${taken}' does not go with --random.`);
       rows = await runRandom(named ?? LOAD_SHAPES, seed, random, progress);
     }
-    if (isJson) output.log(JSON.stringify(rows, null, 2));
+    if (isJson) output.log(asJson(rows));
     return printVerdict(rows, progress) ? DONE : FAILED;
   },
 };
 
 const OPTIONS = {
   scenario: { type: 'string', multiple: true },
-  nodes: { type: 'string' },
-  seed: { type: 'string' },
-  random: { type: 'string' },
-  svg: { type: 'string' },
-  json: { type: 'boolean' },
+  nodes: TEXT,
+  seed: TEXT,
+  random: TEXT,
+  svg: TEXT,
+  json: FLAG,
 } as const;
 
 /** A line for each. */

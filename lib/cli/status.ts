@@ -7,8 +7,8 @@ import { percent, verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
-import { readArguments } from './arguments.js';
-import { DONE, type Command, type Output } from './command.js';
+import { readArguments, TEXT } from './arguments.js';
+import { asJson, DONE, type Command, type Output } from './command.js';
 import { processes } from './fleet-change.js';
 import { heldResources, type HeldResource } from './degrade.js';
 import { STORE_HELP, STORE_OPTIONS, withStore, type OpenStore } from './store-options.js';
@@ -24,7 +24,7 @@ export const status: Command = {
   about: 'show the quota as it stands, who is limited, and which process is on which revision',
   options: ['--cluster ID      which cluster (default: the one that is configured)', ...STORE_HELP],
   run(args, output) {
-    const options = { ...STORE_OPTIONS, cluster: { type: 'string' } } as const;
+    const options = { ...STORE_OPTIONS, cluster: TEXT } as const;
     const { values } = readArguments(args, options, [0, 0]);
     return withStore(values, async (store) => {
       const stored = await readStored(store.config);
@@ -42,7 +42,7 @@ export const status: Command = {
         const inMap = orders.map(({ claims, ...order }) => {
           return { ...order, claims: Object.fromEntries(claims) };
         });
-        output.log(JSON.stringify({ ...told, orders: inMap }, null, 2));
+        output.log(asJson({ ...told, orders: inMap }));
       } else {
         tellNodes(stored, nodes, output);
         tellHeld(held, output);

@@ -9,13 +9,14 @@ import {
   type RedisConnectionSettings,
 } from '../stores/redis/connection.js';
 import { RedisConfig } from '../stores/redis/redis-config.js';
+import { FLAG, TEXT } from './arguments.js';
 
 /** Where the fleet keeps what it shares. */
 export const STORE_OPTIONS = {
-  url: { type: 'string' },
-  prefix: { type: 'string' },
-  'redis-cluster': { type: 'boolean' },
-  json: { type: 'boolean' },
+  url: TEXT,
+  prefix: TEXT,
+  'redis-cluster': FLAG,
+  json: FLAG,
 } as const;
 
 export const STORE_HELP: readonly string[] = [

@@ -4,7 +4,7 @@ import { withoutSteering } from '../common/quoted.js';
 import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
-import { readArguments } from './arguments.js';
+import { readArguments, FLAG } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { type Terminal } from './terminal.js';
@@ -26,7 +26,7 @@ export const top: Command = {
   ],
   more: ['Keys: 1 to 6 views, s sort, / filter, p pause, ? help, q quit. NO_COLOR is respected.'],
   run(args, output, terminal) {
-    const options = { ...STORE_OPTIONS, once: { type: 'boolean' } } as const;
+    const options = { ...STORE_OPTIONS, once: FLAG } as const;
     const { values } = readArguments(args, options, [0, 0]);
     return withStore(values, async ({ connection, prefix, clock, config }) => {
       // The first answer says whether there is a store at all.

@@ -2,8 +2,9 @@ import { type NodeAck } from '../stores/config-store.js';
 import { type OpenOrder, type OrderClaim } from '../stores/order-store.js';
 import { RedisOrders } from '../stores/redis/redis-orders.js';
 import { type Clock } from '../common/clock.js';
-import { dateOption, readArguments, wholeOption } from './arguments.js';
+import { dateOption, readArguments, wholeOption, TEXT } from './arguments.js';
 import {
+  asJson,
   CommandFailedError,
   DONE,
   FAILED,
@@ -35,10 +36,10 @@ export const warm: Command = {
   run(args, output) {
     const options = {
       ...STORE_OPTIONS,
-      at: { type: 'string' },
-      cancel: { type: 'string' },
-      timeout: { type: 'string' },
-      by: { type: 'string' },
+      at: TEXT,
+      cancel: TEXT,
+      timeout: TEXT,
+      by: TEXT,
     } as const;
     const { values, words } = readArguments(args, options, [0, 1]);
     const at = dateOption('--at', values.at);
@@ -65,7 +66,7 @@ export const warm: Command = {
         return tell(report, isJson, output);
       }
       const told = { id, atMs: at.getTime(), services };
-      if (isJson) output.log(JSON.stringify(told, null, 2));
+      if (isJson) output.log(asJson(told));
       else output.log(`warm order ${id} for ${isoTime(at.getTime())}: ${services.join(', ')}`);
       return DONE;
     });
@@ -92,11 +93,7 @@ async function takeBack(
     case 'begun':
       throw new CommandFailedError(`warm order ${id} has begun: weir status shows its report`);
     case 'cancelled':
-      output.log(
-        isJson
-          ? JSON.stringify({ id, cancelled: true }, null, 2)
-          : `warm order ${id} is taken back`,
-      );
+      output.log(isJson ? asJson({ id, cancelled: true }) : `warm order ${id} is taken back`);
       return DONE;
   }
 }
@@ -164,7 +161,7 @@ function tell(
         done: (claim?.result ?? null) !== null,
       };
     });
-    output.log(JSON.stringify({ id, services: told }, null, 2));
+    output.log(asJson({ id, services: told }));
   } else {
     output.log(`warm order ${id}`);
     output.log(

@@ -107,7 +107,7 @@ describe('a policy that is not there yet', () => {
       ...['config', 'set', 'policies.api.rate', '9', '--prefix', 'shop'],
     );
     expect(code).toBe(1);
-    expect(err).toContain("there is no policy 'api'; there are none yet under --prefix shop");
+    expect(err).toContain("there is no policy 'api'; there are none under --prefix shop");
   });
 
   it('may be there by then', async () => {
