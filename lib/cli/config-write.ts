@@ -56,6 +56,18 @@ function valueOf(word: string): unknown {
   }
 }
 
+export const configUnset: Command = {
+  name: 'config unset',
+  takes: 'PATH',
+  about: 'drop what updates have set there: code and file hold again',
+  options: WRITE_HELP,
+  run(args, output) {
+    const { values, words } = readArguments(args, WRITE_OPTIONS, [1, 1], 'PATH');
+    const path = pathOf(words[0]!);
+    return changeFleet(values, output, (config, said) => config.unset(path, said));
+  },
+};
+
 export const configRollback: Command = {
   name: 'config rollback',
   takes: 'REVISION',

@@ -6,7 +6,7 @@ import { asJson, UsageError, DONE, FAILED, MISUSED, type Command, type Output } 
 import { configCheck } from './config-check.js';
 import { configDiff, configGet, configHistory } from './config-read.js';
 import { configCancel, configStaged } from './config-staged.js';
-import { configRollback, configSet } from './config-write.js';
+import { configRollback, configSet, configUnset } from './config-write.js';
 import { degradeForce, degradeObserve, degradeRelease } from './degrade.js';
 import { keyGet, keyReset } from './key.js';
 import { report } from './report.js';
@@ -21,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   configCheck,
   configGet,
   configSet,
+  configUnset,
   configDiff,
   configHistory,
   configRollback,

@@ -1,5 +1,5 @@
 import { type ConfigLayers, type JsonObject, type VersionedLayer } from '../stores/config-store.js';
-import { hashOf } from './document/json.js';
+import { hashOf, isObject } from './document/json.js';
 import { mergePatch, mergePatches, patchBetween } from './document/merge-patch.js';
 import { type ConfigLayer } from './schema/check.js';
 
@@ -40,6 +40,23 @@ export function patched(layers: ConfigLayers, patch: ConfigLayer): ConfigLayers 
   const wanted = mergePatch(joined(layers), patch);
   const rest = patchBetween(joined({ code, file, patch: both }), wanted);
   return { code, file, patch: mergePatches(both, rest) as JsonObject };
+}
+
+/**
+ * The layers without what updates have set at a path, so that code and file hold there again. Objects that were in the
+ * patch for its sake go as well: the next code may have none of them. Undefined if updates have set nothing there.
+ */
+export function unpatched(layers: ConfigLayers, path: readonly string[]): ConfigLayers | undefined {
+  const patch = without(layers.patch, path);
+  return patch && { ...layers, patch };
+}
+
+function without(patch: JsonObject, [name, ...rest]: readonly string[]): JsonObject | undefined {
+  if (name === undefined || !Object.hasOwn(patch, name)) return undefined;
+  const { [name]: part, ...others } = patch;
+  if (rest.length === 0) return others;
+  const left = isObject(part) ? without(part, rest) : undefined;
+  return left && (Object.keys(left).length === 0 ? others : { ...others, [name]: left });
 }
 
 /**

@@ -97,6 +97,8 @@ export abstract class RateLimitConfig {
    * `staged` in that revision, blocks no other update, and is laid over the configuration of that time.
    */
   abstract update(patch: ConfigLayer, options?: UpdateOptions): Promise<ConfigSnapshot>;
+  /** Drops what updates have set at a path, `['policies', 'search', 'rate']`: code and file hold there again. */
+  abstract unset(path: readonly string[], options?: RollbackOptions): Promise<ConfigSnapshot>;
   /** The updates that wait, in order of time, as the store has them. */
   abstract staged(): Promise<readonly StagedUpdate[]>;
   /** An update that waits does not take effect. Rejects with an UnknownStagedError if none does. */

@@ -1,6 +1,7 @@
 import { type Cancel, later } from '../common/clock.js';
 import {
   errorText,
+  InvalidArgumentError,
   InvalidConfigError,
   StoreUnavailableError,
   type ConfigIssue,
@@ -28,7 +29,8 @@ import {
   type ConfigSettings,
 } from './config-settings.js';
 import { ConfigSync, GRACE_MS } from './config-sync.js';
-import { NO_LAYERS, patched, rolledBack } from './layers.js';
+import { pathText } from './document/json.js';
+import { NO_LAYERS, patched, rolledBack, unpatched } from './layers.js';
 import { OwnLayers } from './own-layers.js';
 import {
   RateLimitConfig,
@@ -159,6 +161,18 @@ export class VersionedConfig extends RateLimitConfig {
         ...{ kind: 'rollback', layers: rolledBack(layers, past) },
         staged: waitingAgain(past.staged, nowMs),
       }),
+    });
+  }
+
+  async unset(path: readonly string[], options: RollbackOptions = {}): Promise<ConfigSnapshot> {
+    checkRollbackOptions(options);
+    return this.change({
+      ...{ allowEmpty: true, options },
+      over: ({ layers, staged }) => {
+        const left = unpatched(layers, path);
+        if (left !== undefined) return { kind: 'update', layers: left, staged };
+        throw new InvalidArgumentError('path', pathText(path), 'an updated path');
+      },
     });
   }
 

@@ -35,6 +35,33 @@ it('sets a field, and shows what changed', async () => {
   });
 });
 
+it('drops what updates have set, and nothing else', async () => {
+  const none = await weir('config', 'unset', 'policies.api.rate');
+  expect([none.code, none.err]).toEqual([
+    1,
+    'path: expected an updated path, got "policies.api.rate"\n',
+  ]);
+  await weir('config', 'set', '--new', 'policies', '{"api":{"rate":5,"burst":9},"a.b":{"rate":1}}');
+  const dropped = await weir('config', 'unset', 'policies.api.burst', '--by', 'ann');
+  expect(dropped).toEqual({
+    code: 0,
+    out: 'revision 2\n   path                before  after\n-  policies.api.burst  9\n',
+    err: '',
+  });
+  const other = await weir('config', 'unset', 'policies.api.cost');
+  expect([other.code, other.err]).toEqual([
+    1,
+    'path: expected an updated path, got "policies.api.cost"\n',
+  ]);
+  const wrong = await weir('config', 'unset', 'policies.api.rate', '--expected', '1');
+  expect(wrong.err).toBe('the configuration is at revision 2, not 1; nothing was changed\n');
+  expect((await weir('config', 'unset')).code).toBe(2);
+  expect(await json('config', 'get', 'policies')).toMatchObject({
+    revision: 2,
+    document: { api: { rate: 5 }, 'a.b': { rate: 1 } },
+  });
+});
+
 it('lays a whole file over what holds', async () => {
   const file = join(makeTempDir(), 'patch.yaml');
   writeFileSync(file, 'policies:\n  api: { rate: 5, burst: 9 }\n');

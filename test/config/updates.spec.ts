@@ -295,6 +295,69 @@ describe('a configuration that changes while it is in use', () => {
     expect([again.rate, a.rate]).toEqual(['100/s', '100/s']);
   });
 
+  describe('drops what updates have set', () => {
+    it('at one path, so that the code holds there again, and the next code as well', async () => {
+      const document = { policies: { api: { rate: '100/s' }, login: { rate: '5/min' } } };
+      const a = await fleet.start('a', { code: { document, version: 1 } });
+      await a.config.update({ policies: { api: { rate: '7/s', burst: 9 }, login: null } });
+      const { revision } = await a.config.unset(['policies', 'api', 'rate'], { by: 'ann' });
+      expect(revision).toBe(3);
+      expect(a.config.current().document.policies).toEqual({ api: { rate: '100/s', burst: 9 } });
+      const [last] = await a.config.history(1);
+      expect(last).toMatchObject({
+        ...{ by: 'ann', kind: 'update' },
+        diff: { changed: [{ path: 'policies.api.rate', before: '7/s', after: '100/s' }] },
+      });
+      await a.config.unset(['policies', 'login']);
+      expect(a.config.current().document.policies).toHaveProperty('login');
+      const newer = { policies: { api: { rate: '50/s', burst: 4 } } };
+      await fleet.start('b', { code: { document: newer, version: 2 } });
+      await fleet.settle();
+      expect(a.config.current().document.policies).toEqual({ api: { rate: '50/s', burst: 9 } });
+    });
+
+    it('and leaves nothing behind of what was there for its sake', async () => {
+      const a = await fleet.start('a', { code });
+      await a.config.update({ policies: { other: { rate: '1/s' } } });
+      await a.config.unset(['policies', 'other', 'rate']);
+      expect(a.config.current().document).toEqual(limitOf(100));
+      expect((await a.config.history(1))[0]!.patch).toEqual({});
+    });
+
+    it('and also what a rollback behind a deploy had to set', async () => {
+      const a = await fleet.start('a', { code: { document: limitOf(100), version: 1 } });
+      await fleet.start('b', { code: { document: limitOf(999), version: 2 } });
+      await a.config.rollback(1);
+      expect(a.rate).toBe('100/s');
+      await a.config.unset(['policies']);
+      expect(a.rate).toBe('999/s');
+    });
+
+    it.each([
+      ['that the code has', ['policies', 'api', 'rate']],
+      ['below what was removed', ['policies', 'old', 'rate']],
+      ['that nobody has', ['__proto__']],
+      ['of no names', []],
+    ])('but no path %s', async (_what, path) => {
+      const document = { policies: { api: { rate: '1/s' }, old: { rate: '1/s' } } };
+      const a = await fleet.start('a', { code: { document } });
+      await a.config.update({ policies: { old: null } });
+      await expect(a.config.unset(path)).rejects.toEqual(
+        errorWith({ code: 'INVALID_ARGUMENT', field: 'path' }),
+      );
+      expect(a.revision).toBe(2);
+    });
+
+    it('unless what is left could not be used, or another revision is expected', async () => {
+      const a = await fleet.start('a', { code });
+      await a.config.update({ policies: { other: { rate: '1/s', burst: 9, cost: 5 } } });
+      await expect(a.config.unset(['policies', 'other', 'rate'])).rejects.toThrow('rate');
+      const late = a.config.unset(['policies', 'other'], { expectedRevision: 1 });
+      await expect(late).rejects.toEqual(new ConfigConflictError(1, 2));
+      expect(a.revision).toBe(2);
+    });
+  });
+
   it('joins the updates of writers who do not know of each other', async () => {
     const a = await fleet.start('a', { code });
     const b = await fleet.start('b', { code });
