@@ -2,8 +2,9 @@ import { RequestMethod } from '@nestjs/common';
 import { durationMs } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
+import { type NamedHandler } from '../requests/by-handler.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { DegradeMessage, type DegradeOptions } from './degrade-options.js';
+import { DegradeMessage, degradeOf, type DegradeOptions } from './degrade-options.js';
 import {
   EVENT,
   HANDLER_TYPE,
@@ -52,11 +53,14 @@ export function checkDegradeOptions(at: string, options: DegradeOptions): void {
   for (const name of ['vary', 'coreFields'] as const) checkList(`${at}.${name}`, options[name]);
 }
 
+const NO_HANDLER =
+  'a handler of HTTP, gRPC or messages; remove it: resolvers, gateways and services have no fallbacks';
+
 /** Why a handler cannot be answered for; undefined if it can. */
 export function whyNot(type: Class, handler: object, name: string): string | undefined {
   const isHttp = Reflect.hasMetadata(PATH, handler);
   if (!isHttp && !Reflect.hasMetadata(MESSAGE_PATTERN, handler)) {
-    return 'a handler of HTTP, gRPC or messages; remove it: resolvers, gateways and services have no fallbacks';
+    return NO_HANDLER;
   }
   if (Reflect.hasMetadata(SSE, handler)) return 'a handler with one answer, not @Sse()';
   if (Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT) {
@@ -94,14 +98,32 @@ export function checkRoute(
   if (options.warm !== undefined && options.level1 === false && options.level2 === false) {
     throw new InvalidArgumentError(`${at}.warm`, options.warm, 'none: levels 1 and 2 are left out');
   }
-  if (options.idempotent === true || !isWrite(handler)) return;
-  const fake = ANSWERS.find((name) => own[name]) ?? (isWords(own.level4) ? undefined : 'level4');
+  if (isWrite(handler, options)) mustNotAnswer(at, own, 'this handler counts as a write');
+}
+
+/** What a class says for its handlers has to be of use to one of them. */
+export function checkClass(type: Class, handlers: readonly NamedHandler[]): void {
+  const at = `@Degrade on ${type.name}`;
+  const options = degradeOf(type)!;
+  const reasons = handlers.map(({ handler, name }) => whyNot(type, handler, name));
+  const fitting = handlers.filter((_, i) => reasons[i] === undefined);
+  if (fitting.length === 0) {
+    const what = reasons.find((reason) => reason !== NO_HANDLER) ?? NO_HANDLER;
+    throw new InvalidArgumentError(at, undefined, what, `${at}: expected ${what}`);
+  }
+  const writes = ({ handler }: NamedHandler): boolean =>
+    isWrite(handler, { ...options, ...degradeOf(handler) });
+  if (fitting.every(writes)) mustNotAnswer(at, options, 'all its handlers count as writes');
+}
+
+function mustNotAnswer(at: string, options: DegradeOptions, why: string): void {
+  const isFake = (name: (typeof ANSWERS)[number]): unknown => options[name];
+  const fake = ANSWERS.find(isFake) ?? (isWords(options.level4) ? undefined : 'level4');
   if (fake === undefined) return;
   throw new InvalidArgumentError(
     `${at}.${fake}`,
-    own[fake],
-    "no answer but level4: degradeMessage('…'), as this handler counts as a write; 'idempotent: true' says that " +
-      'it only reads',
+    options[fake],
+    `no answer but level4: degradeMessage('…'), as ${why}; 'idempotent: true' says that it only reads`,
   );
 }
 
@@ -116,8 +138,7 @@ export function checkService(
   { level1, idempotent }: DegradeOptions,
   service: string | undefined,
 ): void {
-  const reads = idempotent ?? !isWrite(handler);
-  if (service !== undefined || level1 === false || !reads) return;
+  if (service !== undefined || level1 === false || isWrite(handler, { idempotent })) return;
   throw new InvalidArgumentError(
     'service',
     service,
@@ -126,7 +147,8 @@ export function checkService(
   );
 }
 
-function isWrite(handler: object): boolean {
+function isWrite(handler: object, { idempotent }: DegradeOptions): boolean {
+  if (idempotent !== undefined) return !idempotent;
   const verb = Reflect.getMetadata(VERB, handler) as RequestMethod | undefined;
   const { GET, HEAD, ALL, OPTIONS } = RequestMethod;
   return Reflect.hasMetadata(MESSAGE_PATTERN, handler)

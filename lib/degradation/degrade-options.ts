@@ -116,6 +116,11 @@ export function setDegrade(target: object, options: DegradeOptions): void {
   Reflect.defineMetadata(DEGRADE, options, target);
 }
 
+/** Whether it stands on this very class, and not on one that it extends. */
+export function hasOwnDegrade(type: object): boolean {
+  return Reflect.hasOwnMetadata(DEGRADE, type);
+}
+
 /** The options of `@Degrade` on a class or on a method; undefined if it is not there. */
 export function degradeOf(target: object): DegradeOptions | undefined {
   return Reflect.getMetadata(DEGRADE, target) as DegradeOptions | undefined;

@@ -1,6 +1,7 @@
 import { type OnModuleInit } from '@nestjs/common';
 import { type FoundHandler, type HandlerExplorer } from '../requests/handlers.js';
-import { degradeOf } from './degrade-options.js';
+import { checkClass } from './degrade-check.js';
+import { degradeOf, hasOwnDegrade } from './degrade-options.js';
 import { type DegradeRoutes } from './degrade-routes.js';
 import { DegradeInterceptor } from './degrade.interceptor.js';
 import { INTERCEPTORS } from '../requests/nest-metadata.js';
@@ -17,6 +18,13 @@ export class DegradeExplorer implements OnModuleInit {
 
   onModuleInit(): void {
     for (const { type, handler } of this.handlers()) this.routes.of(type, handler);
+    const own = [...this.explorer.handlers()].filter(({ type }) => hasOwnDegrade(type));
+    for (const type of new Set(own.map((one) => one.type))) {
+      checkClass(
+        type,
+        own.filter((one) => one.type === type),
+      );
+    }
   }
 
   private *handlers(): Iterable<FoundHandler> {

@@ -133,6 +133,72 @@ describe('what cannot work is an error at start', () => {
 });
 
 describe('@Degrade on a class', () => {
+  /** A controller with a handler and with a method that is none. */
+  function controller(options: DegradeOptions, decorate: MethodDecorator, own?: DegradeOptions) {
+    class Orders {
+      act(): object {
+        return {};
+      }
+      other(): object {
+        return {};
+      }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'act')!;
+    decorate(Orders.prototype, 'act', descriptor);
+    if (own !== undefined) Degrade(own)(Orders.prototype, 'act', descriptor);
+    Degrade(options)(Orders);
+    Controller()(Orders);
+    return Orders;
+  }
+
+  const post = Post('x');
+
+  it.each<[string, () => Type, RegExp]>([
+    [
+      'a cache',
+      () => controller({ level1: '1m' }, post),
+      /Orders\.level1: .*all its handlers .*writes/,
+    ],
+    ['a value', () => controller({ level4: {} }, post), /Orders\.level4: .*idempotent/],
+    ['a method', () => controller({ level3: 'other' }, MessagePattern('x')), /Orders\.level3: /],
+    [
+      'all, of a read that says it writes',
+      () => controller({ shared: true }, Get('x'), { idempotent: false }),
+      /Orders\.shared: /,
+    ],
+  ])(
+    'has an answer for one of its handlers, and not only for writes: %s',
+    async (_what, make, message) => {
+      await expect(startLimited([make()])).rejects.toThrow(message);
+    },
+  );
+
+  it.each<[string, () => Type]>([
+    ['words', () => controller({ level4: degradeMessage('later') }, post)],
+    ['nothing', () => controller({}, post)],
+    ['a handler that only reads', () => controller({ level1: '1m' }, post, { idempotent: true })],
+  ])('may stand over writes with %s', async (_what, make) => {
+    const app = await startLimited([make()]);
+    await app.close();
+  });
+
+  it.each<[string, MethodDecorator, RegExp]>([
+    ['@Sse()', Sse('x'), /@Degrade on Orders: .*not @Sse/],
+    ['methods alone', () => undefined, /@Degrade on Orders: .*a handler of HTTP/],
+  ])(
+    'stands over a handler that it is for, and not only over %s',
+    async (_what, decorate, message) => {
+      await expect(startLimited([controller({}, decorate)])).rejects.toThrow(message);
+    },
+  );
+
+  it('that another one extends is of use where it can be', async () => {
+    @Controller('writes')
+    class Writes extends controller({ level1: '1m' }, post) {}
+    const app = await startLimited([Writes]);
+    await app.close();
+  });
+
   let app: HttpApp;
   let calls: string[];
 
