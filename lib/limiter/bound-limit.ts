@@ -15,7 +15,7 @@ import {
   type RemoteCheck,
   type SharedLimit,
 } from '../stores/remote-store.js';
-import { copyOf, type Decision, type DecisionSource } from './decision.js';
+import { copyOf, type Decision, type DecisionCopy, type DecisionSource } from './decision.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { type LimitCounters } from './limit-counters.js';
 import { type HotGate } from './hot-gate.js';
@@ -433,7 +433,7 @@ export class BoundLimit implements SharedLimit {
     const waitMs = waitMicros === 0 ? 0 : Math.ceil(waitMicros / 1000);
     const passes = allowed || this.shadow;
     const resetMs = this.algorithm.resetMs(limit, outcome);
-    const decision: Decision = {
+    const decision: DecisionCopy = {
       allowed: passes,
       remaining: level < limit.perToken ? 0 : Math.floor(level / limit.perToken),
       limit: limit.capacity,
@@ -446,6 +446,7 @@ export class BoundLimit implements SharedLimit {
       tier: 'policy',
       source,
     };
+    if (passes && !allowed) decision.isPassedOver = true;
     return this.tells ? this.withMore(decision) : decision;
   }
 }

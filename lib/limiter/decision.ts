@@ -30,7 +30,7 @@ export interface Decision {
   readonly windowMs?: number;
   /** Only of a policy with `hot`: the value is not in demand, so the request passed and took nothing. */
   readonly cold?: true;
-  /** Only of a request that its tier has denied, and `passThrough` has let pass. */
+  /** Only of a request that its limit has denied, and `passThrough` or `shadow` has let pass. */
   readonly isPassedOver?: true;
   /** Only of a request to several policies: the decisions that this one was made of. */
   readonly decisions?: readonly Decision[];
@@ -64,7 +64,7 @@ export function decisive(decisions: readonly Decision[]): Decision {
   return withRest(made, chosen);
 }
 
-type DecisionCopy = { -readonly [Name in keyof Decision]: Decision[Name] };
+export type DecisionCopy = { -readonly [Name in keyof Decision]: Decision[Name] };
 
 /** For whoever adds to a decision. Field by field: to spread it costs a microsecond, measured, and this some tens of nanoseconds. */
 export function copyOf(decision: Decision): DecisionCopy {

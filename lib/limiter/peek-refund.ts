@@ -73,6 +73,9 @@ function peekInHand({ limit }: BoundCheck, tokens: number, clock: Clock): Decisi
 
 /** Puts tokens back where they were taken from, and wakes the callers that wait for them. */
 export class Refunds {
+  /** Policies in shadow that had no token for a request, by a part of the decision on it. */
+  private readonly ungiven = new WeakMap<Decision, readonly string[]>();
+
   constructor(
     private readonly registry: QuotaRegistry | undefined,
     private readonly remote: RemoteStore | undefined,
@@ -89,7 +92,7 @@ export class Refunds {
     return this.refundChecks(this.refundShares(this.counted(checks, decision), decision), decision);
   }
 
-  /** Tokens that `acquire` took for a caller that is gone. A policy in shadow may have given none. */
+  /** Tokens that `acquire` took for a caller that is gone. Where a policy in shadow has taken them, nobody knows. */
   giveBack({ checks, quotas }: SplitRequest, decision: Decision): void {
     const taken = this.counted(checks, decision).filter(({ limit }) => !limit.shadow);
     // Quotas are taken first, so their decisions are the first.
@@ -98,13 +101,23 @@ export class Refunds {
     if (others.length > 0) void this.refundChecks(others, decision);
   }
 
+  /** A policy in shadow has no part in the decision on a request beside others. */
+  watched(decision: Decision, { isPassedOver, cold, policy }: Decision): void {
+    if (!isPassedOver && !cold) return;
+    const [part = decision] = decision.decisions ?? [];
+    this.ungiven.set(part, [...(this.ungiven.get(part) ?? []), policy]);
+  }
+
   /** A request that passed uncounted took nothing, so that nothing can go back. */
   private counted(checks: readonly BoundCheck[], decision?: Decision): readonly BoundCheck[] {
     return checks.filter((check) => {
-      const { hot } = check.limit;
-      if (hot === undefined) return true;
-      if (decision !== undefined) return partOn(check, decision).cold !== true;
-      return !hot.isCold(check.key, this.clock.now());
+      const { hot, shadow, policy } = check.limit;
+      if (decision === undefined) return hot?.isCold(check.key, this.clock.now()) !== true;
+      const part = partOn(check, decision);
+      if (hot !== undefined && part.cold) return false;
+      if (!shadow) return true;
+      const parts = decision.decisions ?? [decision];
+      return !part.isPassedOver && !parts.some((one) => this.ungiven.get(one)?.includes(policy));
     });
   }
 

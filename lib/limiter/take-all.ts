@@ -121,7 +121,13 @@ export class TakeAll {
   }
 
   private watchIfAllowed(decision: Decision, watched: readonly BoundCheck[]): Decision {
-    if (decision.allowed) void this.watch(watched);
+    if (!decision.allowed) return decision;
+    const note = (one: Decision): void => this.refunds.watched(decision, one);
+    for (const check of watched) {
+      const one = this.begin([check], false);
+      if (one instanceof Promise) void one.then(note);
+      else note(one);
+    }
     return decision;
   }
 

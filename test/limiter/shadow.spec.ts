@@ -78,6 +78,37 @@ describe('a shadow policy', () => {
     expect(bench.take()).toMatchObject({ allowed: true, delayMs: 0 });
   });
 
+  it('says of a request that it would have been denied', () => {
+    const bench = new Bench({ rate: 1, shadow: true });
+    expect(bench.take().isPassedOver).toBeUndefined();
+    expect(bench.take()).toMatchObject({ allowed: true, isPassedOver: true });
+  });
+
+  it('gets back what it gave, and no token that it never gave', async () => {
+    const trial = limiterOf({ trial: { rate: 2, period: '1h', shadow: true } });
+    const [request] = trial.requests;
+    const [given, , over] = [1, 2, 3].map(() => now(trial.limiter.tryAcquire(request!)));
+    await trial.limiter.refund(request!, over);
+    expect(trial.left('trial')).toBe(0);
+    await trial.limiter.refund(request!, given);
+    expect(trial.left('trial')).toBe(1);
+  });
+
+  it('gets back what it gave beside others, and no token that it never gave', async () => {
+    const all = limiterOf({
+      real: { rate: 9, period: '1h' },
+      trial: { rate: 1, period: '1h', shadow: true },
+    });
+    const [given, over] = [all.take(), all.take()];
+    await all.limiter.refund(all.requests, over);
+    expect([all.left('real'), all.left('trial')]).toEqual([8, 0]);
+    // The one that only watches may be refunded by itself as well.
+    await all.limiter.refund(all.requests[1]!, over);
+    expect(all.left('trial')).toBe(0);
+    await all.limiter.refund(all.requests, given);
+    expect([all.left('real'), all.left('trial')]).toEqual([9, 1]);
+  });
+
   it('gets back only what it gave when a held-back request is aborted', async () => {
     const all = limiterOf({
       line: { algorithm: 'leaky-bucket', mode: 'shaper', rate: 10 },
