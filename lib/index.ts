@@ -9,6 +9,7 @@ export {
   type RateLimiterEvents,
 } from './limiter/events.js';
 export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-status.js';
+export { clientAddress } from './common/address.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export { Degrade } from './degradation/degrade.decorator.js';
 export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';

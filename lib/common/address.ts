@@ -11,11 +11,10 @@ const MAPPED = '::ffff:';
 const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0];
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
-/**
- * An address as limits count it: IPv4 as it is, IPv6 by its network, because one customer has
- * billions of addresses in it. IPv4 in the clothes of IPv6 is IPv4; ports, brackets and zones go.
- * What is no address stays as it is.
- */
+// One customer has billions of addresses in a network of IPv6. IPv4 in the clothes of IPv6 is IPv4; ports,
+// brackets and zones go. What is no address stays as it is.
+
+/** An address as `key: 'ip'` has it: IPv4 as it is, IPv6 by its network. */
 export function clientAddress(address: string, prefixBits = IPV6_PREFIX_BITS): string {
   const isPlain = !address.includes(':') && !address.startsWith('[');
   if (isPlain || address.length > LONGEST_ADDRESS) return address;

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, type INestApplication } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-weir';
+import { clientAddress, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS, startHttp, type HttpApp } from '../support/nest/http-apps.js';
 import { Warnings } from '../support/nest/warnings.js';
@@ -14,6 +14,12 @@ class CallersController {
   @Get('ip')
   @RateLimit({ ...ONCE, key: 'ip' })
   ip(): string {
+    return 'ok';
+  }
+
+  @Get('address')
+  @RateLimit('by-address')
+  address(): string {
     return 'ok';
   }
 
@@ -65,6 +71,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const module = RateLimitModule.forRoot({
       clock: new ManualClock(),
       policies: {
+        'by-address': { ...ONCE, key: 'ip' },
         'by-header': { ...ONCE, key: { header: 'X-Key' } },
         'by-body': { ...ONCE, key: { param: 'body.sku' } },
       },
@@ -99,6 +106,19 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     await start(1);
     const callers = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1'].map(from);
     expect(await statuses('/ip', ...callers)).toEqual([200, 429, 200]);
+  });
+
+  it('a caller can be named by its address to the limiter, whatever that looks like', async () => {
+    await start(1);
+    const limiter = http.app.get(RateLimiter);
+    for (const address of ['192.0.2.1', '::ffff:192.0.2.9', '2001:db8:1:2::1']) {
+      const request = { policy: 'by-address', key: clientAddress(address) };
+      expect(await statuses('/address', from(address), from(address))).toEqual([200, 429]);
+      await limiter.refund(request);
+      expect(await statuses('/address', from(address), from(address))).toEqual([200, 429]);
+      await limiter.reset(request);
+      expect(await statuses('/address', from(address))).toEqual([200]);
+    }
   });
 
   it('an IPv4 caller is the same in the clothes of IPv6', async () => {
