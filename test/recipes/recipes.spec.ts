@@ -227,10 +227,11 @@ describe('responses', () => {
     const { paths } = (await (await ask('/api-json')).json()) as OpenApi;
     const { status: _status, ...documented } = TOO_MANY_REQUESTS;
     expect(paths['/']!.get.responses['429']).toEqual(documented);
+    expect(Object.keys(paths['/']!.get.responses).sort()).toEqual(['200', '429']);
     expect(Object.keys(paths['/about']!.get.responses)).toEqual(['200']);
     const everywhere = new DocumentBuilder().addGlobalResponse(TOO_MANY_REQUESTS).build();
     const { paths: all } = SwaggerModule.createDocument(app, everywhere);
-    expect(all['/about']!.get!.responses['429']).toEqual(documented);
+    expect(all['/about']!.get!.responses).toEqual({ 200: expect.anything(), 429: documented });
     await ask('/');
     const denied = await ask('/');
     const [type, { schema }] = Object.entries(TOO_MANY_REQUESTS.content)[0]!;

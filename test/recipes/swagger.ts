@@ -1,5 +1,5 @@
 import { applyDecorators, Controller, Get, Module, type INestApplication } from '@nestjs/common';
-import { ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { ApiOkResponse, ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { RateLimit, RateLimitModule } from 'nestjs-weir';
 
 /** The 429 of this library as OpenAPI has it. */
@@ -40,6 +40,7 @@ export const Limited = (policy: string) =>
 class PagesController {
   @Get()
   @Limited('page')
+  @ApiOkResponse({ type: String }) // Swagger leaves its own 200 out where another response is named.
   page() {
     return 'ok';
   }
