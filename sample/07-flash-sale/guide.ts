@@ -24,7 +24,7 @@ ${turn('{"line":"on"}')}; sleep 9; curl -s ${address}/table; ${turn('{"load":"0"
 /** The ramp, the patience of callers, and the seconds that figures are of. */
 const SETTLE_MS = 4500;
 
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 120_000;
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const endMs = performance.now() + LONGEST_MS;
