@@ -10,8 +10,8 @@ import { main, step } from './support/step.mjs';
 import { ensureChromium } from './support/tools.mjs';
 
 const VIEWPORT = { width: 1280, height: 800 };
-/** Until the charts have something to show. */
-const QUIET_MS = 45_000;
+/** Until the charts have something to show, and it is known what is usual. */
+const QUIET_MS = 270_000;
 const BURST_MS = 9000;
 
 await main(async () => {

@@ -162,7 +162,8 @@ export class Frames {
       found.set(resource, {
         ...(found.get(resource) ?? { ...NOTHING_KNOWN, resource }),
         ...{ cause: cause ?? null, level: level ?? null, observing, sinceMs },
-        stages: stages.map(({ percent }) => percent),
+        // Those that it has come to, and the last.
+        stages: [...new Set([...stages.map(({ percent }) => percent), 100])],
       });
     }
     return [...found.values()].slice(0, MOST_RESOURCES);

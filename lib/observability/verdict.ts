@@ -105,11 +105,14 @@ function overloaded({ quota, series }: Seen): Verdict | undefined {
     const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
     return say('overload', 'warning', text, { why: cause });
   }
+  // Beyond its ceiling an app would be turned away on an idle cluster as well.
   const own = series.find(({ name }) => name === `app:${loser.app}`);
+  const ceiling = isAtCeiling(loser) ? why(causeOf(loser)) : undefined;
+  const causes = [ceiling, cause].filter((one) => one !== undefined).join('; ');
   const part = partOf(demand, capacity);
   const asked = part === undefined ? '' : `; ${percent(part)} of the capacity asked for`;
   const text = `${capital(loser.app)} is limited: ${turnedAway(own, loser.denied)}${asked}.`;
-  return say('overload', 'bad', text, { why: cause, series: `app:${loser.app}` });
+  return say('overload', 'bad', text, { why: causes || undefined, series: `app:${loser.app}` });
 }
 
 function standing({ line }: Seen): Verdict | undefined {
@@ -122,8 +125,10 @@ function standing({ line }: Seen): Verdict | undefined {
 
 function denials(state: Seen): Verdict | undefined {
   const { series, alerts, learning: isLearning, quota } = state;
-  const rises = alerts.filter((one) => one.rule === 'denialRise' && one.state === 'firing');
-  /** An alert lasts for a while; the sentence is about now. */
+  // An alert lasts for a while; the sentence is about now.
+  const rises = alerts.filter(
+    (one) => one.rule === 'denialRise' && one.state === 'firing' && !isEnding(one),
+  );
   const isRising = ({ name, rate, denied }: SeriesState): boolean =>
     rises.some((one) => one.series === name && !(denied < (one.threshold / 2) * rate));
   const isMany = ({ rate, denied }: SeriesState): boolean =>
@@ -151,11 +156,14 @@ function rank({ name }: SeriesState): number {
 }
 
 /** Above its guarantee an app lives on what others leave; above its ceiling it never gets. */
-function causeOf({ app, guaranteed, burst, demand, used }: AppState): Cause {
-  const asked = demand ?? used;
-  if (asked >= burst * 0.95) return { tier: 'app', app, of: 'ceiling', limit: burst };
+function causeOf(state: AppState): Cause {
+  const { app, guaranteed, burst } = state;
+  if (isAtCeiling(state)) return { tier: 'app', app, of: 'ceiling', limit: burst };
   return { tier: 'app', app, of: 'guarantee', limit: guaranteed };
 }
+
+const isAtCeiling = ({ burst, demand, used, denied }: AppState): boolean =>
+  (demand ?? used + denied) >= burst * 0.95;
 
 function degraded({ series }: Seen): Verdict | undefined {
   const low = ({ degraded: [, , level3, level4] }: SeriesState): number => level3 + level4;

@@ -77,7 +77,7 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
         ...{ probeInterval: '1s', stageMin: '2s', minSamples: 3, stageMax: '6s' },
       },
     },
-    // Denials are compared with the quarter of an hour before; here with the minutes before.
-    alerts: { minutes: { denialRise: { window: '1m', baseline: '3m' } } },
+    // Denials are compared with the quarter of an hour before; here with the minutes before, and logins are too few to say.
+    alerts: { minutes: { denialRise: { window: '1m', baseline: '3m', minRequests: 1000 } } },
   };
 }

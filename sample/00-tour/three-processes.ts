@@ -16,9 +16,9 @@ const NODE = fileURLToPath(new URL('./node-process.js', import.meta.url));
  * share; most of the rest, 24 MB, is the code of Nest and its parts.
  */
 const SMALL = [
-  ...['--max-semi-space-size=1', '--max-old-space-size=40', '--v8-pool-size=1'],
+  ...['--max-semi-space-size=1', '--max-old-space-size=36', '--v8-pool-size=1'],
   // The compilers hold more than they save at a hundred requests a second.
-  ...['--optimize-for-size', '--max-lazy', '--no-sparkplug', '--max-optimized-bytecode-size=500'],
+  ...['--optimize-for-size', '--max-lazy', '--no-sparkplug', '--max-optimized-bytecode-size=300'],
 ];
 
 /** What a node tells this process: where it listens, once, and then what its buttons want. */

@@ -155,6 +155,8 @@ describe('the verdict', () => {
       text: '1 alert fires: Denials rise (search).',
       series: 'app:search',
     });
+    const ending = [{ ...alerts[0]!, value: 0.04 }];
+    expect(verdict(quietFleet({ series: of(30), alerts: ending })).kind).toBe('alerts');
   });
 
   it('is not quiet while an alert fires, and says which end if it stays so', () => {
@@ -204,6 +206,10 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(idle)).text).toBe('All quiet: 1 node has nothing to decide.');
     const nobody = { quota: { ...quota, apps: [{ ...search, denied: 0 }] } };
     expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
+    const greedy = { quota: { ...quota, apps: [{ ...search, demand: 20_000 }] } };
+    expect(verdict(quietFleet(greedy)).why).toBe(
+      'search is over its ceiling of 16k/s; all apps together ask for 52k/s of 50k/s',
+    );
     const one = { store: { isUp: true, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(one))).toMatchObject({
       level: 'warning',

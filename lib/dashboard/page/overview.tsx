@@ -189,7 +189,7 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-const MOST_ALERTS = 4;
+const MOST_ALERTS = 3;
 
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const { learning } = frame.state;
@@ -251,15 +251,17 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
     <li class={state}>
       <span class={`dot ${state}`} role="img" aria-label={state} />
       <b>{ruleTitle(alert.rule)}</b>
-      <span class="when">{alert.muted ? `${when}, muted` : when}</span>
-      <p>
-        {text(alert.text)}
-        {said.value !== '' && ` (${said.value})`}{' '}
+      <span class="when">
+        {alert.muted ? `${when}, muted` : when}
         {canWrite && state === 'firing' && !alert.muted && said.value === '' && (
-          <button class="plain" onClick={mute}>
-            Mute for an hour
+          <button class="plain" aria-label="Mute for an hour" onClick={mute}>
+            Mute
           </button>
         )}
+      </span>
+      <p>
+        {text(alert.text)}
+        {said.value !== '' && ` (${said.value})`}
       </p>
     </li>
   );
