@@ -5,7 +5,7 @@ import { suites } from './suites/index.js';
 import { type BenchArguments, parseArguments, UsageError } from './support/arguments.js';
 import { printVerdict, runSuites } from './support/run-suites.js';
 
-/** What `npm run bench` does; returns the exit code. */
+/** The command `npm run bench`; returns the exit code. */
 export async function runCommand(args: readonly string[]): Promise<number> {
   let asked: BenchArguments;
   try {
@@ -27,7 +27,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   return printVerdict(result);
 }
 
-/** Figures belong to a machine and a day. */
+/** The machine and the day, without which figures say nothing. */
 function here(): Record<'takenOn' | 'node' | 'cpus', string> {
   const all = cpus();
   return {

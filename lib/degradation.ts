@@ -29,7 +29,7 @@ export { type DegradationStats } from './degradation/core/degradation-core.js';
 export {
   RecoveryOptions,
   type ResourceMode,
-  type ResourceOptions as DegradedResourceOptions,
+  type DegradedResourceOptions,
   DegradationOptions,
 } from './degradation/core/options.js';
 export { type FallbackStats } from './degradation/core/fallback-chain.js';

@@ -12,13 +12,13 @@ export { type AppStatus, type QuotaStatus } from './algorithms/quota/quota-statu
 export { clientAddress } from './common/address.js';
 export { type Clock, type Cancel } from './common/clock.js';
 export { Degrade } from './degradation/degrade.decorator.js';
-export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
+export { currentRun, Protect, type ProtectOptions } from './protection/protect.decorator.js';
 export {
   RateLimit,
   RateLimitCost,
   RateLimitDecision,
   SkipRateLimit,
-  type RateLimitSettings,
+  type RateLimitOptions,
 } from './limits/rate-limit.decorators.js';
 export { rateLimitOf } from './limits/charges.js';
 export { type KeyFunction, type KeyOption, type PerRequest } from './limits/key-resolver.js';
@@ -260,7 +260,7 @@ export {
 } from './observability/state.js';
 export { type Horizon } from './observability/series.js';
 export { type SeriesHistory } from './observability/series-history.js';
-export { verdict, type Seen, type Verdict } from './observability/verdict.js';
+export { verdict, type WatchedFleet, type Verdict } from './observability/verdict.js';
 export { type CapacityReport, type CapacityRow } from './observability/report.js';
 export { type Forecast, type UseFigure } from './observability/capacity.js';
 export {

@@ -1,5 +1,5 @@
 // Everything about resources inside the service: @Protect, deadlines, bulkheads, breakers.
-export { currentRun, Protect, type ProtectSettings } from './protection/protect.decorator.js';
+export { currentRun, Protect, type ProtectOptions } from './protection/protect.decorator.js';
 export { ProtectionFilter, type ProtectionFailure } from './protection/protection.filter.js';
 export { type BreakerKind } from './protection/breaker-state.js';
 export { type BreakerMode } from './protection/breaker.js';
@@ -35,7 +35,7 @@ export {
   type TooBig,
 } from './protection/fallbacks.js';
 export { LocalCache, LocalCacheOptions } from './protection/local-cache.js';
-export { Protection, type ProtectionParts } from './protection/protection.js';
+export { Protection, type ProtectionDeps } from './protection/protection.js';
 export {
   BreakerOptions,
   BulkheadOptions,

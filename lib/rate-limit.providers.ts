@@ -44,7 +44,7 @@ import {
   type RateLimitModuleOptions,
   type RateLimitOverrides,
 } from './rate-limit.options.js';
-import { PARTS_ABOVE, type PartsAbove } from './observability/monitor.providers.js';
+import { DEPS_ABOVE, type DepsAbove } from './observability/monitor.providers.js';
 import { HandlerExplorer } from './requests/handlers.js';
 import { OPTIONAL_ADAPTER, OPTIONS, provide } from './requests/module-tokens.js';
 import { type TierQuestion } from './requests/tier.js';
@@ -72,7 +72,7 @@ export const RATE_LIMIT_INPUT = Symbol('RATE_LIMIT_INPUT');
 /** Options that stand over those of the application, in its tests. */
 export const RATE_LIMIT_OVERRIDES = Symbol('RATE_LIMIT_OVERRIDES');
 
-/** What takes the place of forRoot in tests has it. */
+/** Provided by the module that stands in for forRoot in tests. */
 export const RATE_LIMIT_STAND_IN = Symbol('RATE_LIMIT_STAND_IN');
 
 /** Closes the limiter when no request is on its way any more. */
@@ -295,7 +295,7 @@ export const providers: Provider[] = [
         [...explorer.handlers()].some(({ type, handler }) => !routes.planOf(type, handler).isEmpty),
       ),
   ),
-  provide(PARTS_ABOVE, [RateLimitConfig, DroppedEvents], partsAbove),
+  provide(DEPS_ABOVE, [RateLimitConfig, DroppedEvents], depsAbove),
   provide(LimiterShutdown, [RateLimiter], (limiter: RateLimiter) => new LimiterShutdown(limiter)),
   // Nest leaves out what is not there: without `apply` no request meets a global guard.
   provide(
@@ -315,8 +315,8 @@ export const providers: Provider[] = [
   ),
 ];
 
-/** What the monitor cannot see from its room. */
-function partsAbove(config: RateLimitConfig, dropped: DroppedEvents): PartsAbove {
+/** Sources of rooms above the monitor's, which it may not import. */
+function depsAbove(config: RateLimitConfig, dropped: DroppedEvents): DepsAbove {
   const refused: Record<string, number> = { invalid: 0, unreadable: 0, lost: 0, staged: 0 };
   config.refused$.subscribe(({ kind }) => (refused[kind] = (refused[kind] ?? 0) + 1));
   return {

@@ -12,7 +12,17 @@ const samples = readdirSync(inRoot('sample')).filter((name) => /^\d\d-/.test(nam
 const onRedis = (sample, args) =>
   sample === '05-hierarchy' || (sample === '00-tour' && args.includes('--redis'));
 
+const HELP = `npm start                     the tour: a shop of three nodes, with the dashboard
+npm start -- --redis          the same in three processes, on a real Redis
+npm start -- NAME [tour]      another sample, which shows by itself what it promises:
+                              ${samples.slice(1).join(', ')}
+PORT=4000 npm start           at another port`;
+
 await main(async () => {
+  if (process.argv.includes('--help') || process.argv.includes('-h')) {
+    console.log(HELP);
+    return 0;
+  }
   const [first, ...rest] = process.argv.slice(2);
   const isNamed = first !== undefined && /^\d\d-/.test(first);
   const sample = isNamed ? first : samples[0];

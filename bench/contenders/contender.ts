@@ -3,15 +3,15 @@ export interface ContenderOptions {
   /** Decisions allowed to one key in a period; of a bucket also its burst. */
   readonly limit: number;
   readonly periodMs: number;
-  /** How many keys there will be, for those who must be told. */
+  /** The number of keys, for contenders that must be told. */
   readonly keys: number;
   readonly algorithm?: 'token-bucket' | 'leaky-bucket' | 'sliding-window';
-  /** Guards: false for one that writes none. */
+  /** Of guards: false for one that writes no headers. */
   readonly headers?: boolean;
   /** Of protected resources: whether calls have one. */
   readonly deadline?: boolean;
   readonly redisUrl?: string;
-  /** Set apart what contenders keep in one Redis. */
+  /** A prefix that sets the keys of contenders in one Redis apart. */
   readonly prefix?: string;
 }
 

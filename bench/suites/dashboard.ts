@@ -11,11 +11,11 @@ import { apartIn } from '../support/twins.js';
 
 const DECISION = 'a decision while 100 look';
 const MOST_TIMES_UNSEEN = 1.05;
-/** A bar of 5 % cannot be told by twins that are 5 % apart. */
+/** Twins that are 5 % apart cannot decide a bar of 5 %. */
 const MOST_APART = 0.025;
 /** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
 const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
-/** Decisions in a turn of the loop, and a measurement of more than a second: each has a frame in it. */
+/** Decisions per turn of the loop; a measurement lasts more than a second, so that it has a frame in it. */
 const TURNS = { inFlight: 2000, targetMs: 1200 };
 const UNSEEN = 'without monitor and page';
 const VIEWED = '100 viewers';

@@ -13,20 +13,20 @@ const PLATFORMS: readonly Platform[] = ['fastify', 'express'];
 const NOTHING = 'no-op interceptor';
 const VARIANTS: readonly [label: string, variant: Variant][] = [
   [NOTHING, 'no-op interceptor'],
-  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the others.
   [`${NOTHING} again`, 'no-op interceptor'],
   ['@Degrade', 'degrade'],
   ['@Degrade on redis', 'degrade on redis'],
 ];
 const BOUND = 1.05;
 
-/** Who answers, and how; level 0 is the handler itself. */
+/** The level that answers, and how; level 0 is the handler itself. */
 const ANSWERS: readonly [label: string, variant: Variant][] = [
   ['level 0, the handler', 'degrade on redis'],
   ['level 1, from Redis', 'degrade on redis, level 1'],
 ];
 const LATENCY = 'latency p99 ms';
-/** What the source of this library expects of level 1. */
+/** The bar of level 1 in the specification of this library. */
 const LEVEL_1_MS = 10;
 
 export const degradation: Suite = {
@@ -54,7 +54,7 @@ export const degradation: Suite = {
   },
 };
 
-/** New servers in each round. */
+/** Each round has new servers. */
 async function latencies(redisUrl: string, context: SuiteContext): Promise<Series[]> {
   const values = new Map(ANSWERS.map(([label]) => [label, [] as number[]]));
   for (let round = 0; round < context.rounds; round++) {
@@ -87,7 +87,7 @@ function waitBars(series: readonly Series[]): Bar[] {
 function barsOf(series: readonly Series[], meter: Meter): Bar[] {
   return (
     series
-      // On Redis the limiter is at work as well, which the one without does not have.
+      // The variant on Redis has no bar: its limiter is at work as well, and the baseline has none.
       .filter(({ contender }) => contender === '@Degrade')
       .map(({ case: platform, contender, values, baseline }) =>
         atMost(

@@ -12,7 +12,7 @@ const MOST_BYTES = 150;
 const METRIC = 'bytes/key';
 const BASELINE = 'Map of objects';
 
-/** Bytes do not depend on how busy the machine is: a few rounds show that they are steady. */
+/** Few rounds are enough: bytes do not depend on how busy the machine is. */
 const ROUNDS = 5;
 
 const CONTENDERS: ReadonlyMap<string, ContenderName> = new Map([

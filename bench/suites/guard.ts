@@ -15,7 +15,7 @@ const CASES = [
 
 const CONTESTANTS: Contestants = [
   ['hand-written', 'guard/hand-written'],
-  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the others.
   ['hand-written again', 'guard/hand-written'],
   ['weir', 'guard/weir'],
   ['ThrottlerGuard', 'guard/throttler'],

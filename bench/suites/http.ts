@@ -13,11 +13,11 @@ const VARIANTS: readonly [label: string, variant: Variant][] = [
   ['no limits', 'no limits'],
   ['weir, route without limits', 'weir, route without limits'],
   ['hand-written', 'hand-written'],
-  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the others.
   ['hand-written again', 'hand-written'],
   ['weir', 'weir'],
   ['weir, answers not timed', 'weir, answers not timed'],
-  // Of a request that passes the line. `weir` is of an application without one.
+  // The cost of a request that passes the line; `weir` is an application without one.
   ['weir with overload', 'weir with overload'],
   // Any client of Redis has its price, because its sockets make others of the process polymorphic.
   ['weir, a Redis client beside it', 'weir, a Redis client beside it'],
@@ -53,7 +53,7 @@ export const http: Suite = {
   },
 };
 
-/** What each ratio is of. */
+/** The highest cost of one, as a multiple of the other. */
 const BARS: readonly (readonly [one: string, other: string, bound: number])[] = [
   ['weir', 'hand-written', 1.05],
   ['weir, route without limits', 'no limits', 1.05],

@@ -19,7 +19,7 @@ interface MemoryCase {
   readonly expect: SpeedJob['expect'];
   readonly limit: number;
   readonly periodMs: number;
-  /** How long one measurement takes. */
+  /** Duration of one measurement. */
   readonly targetMs: number;
   readonly mostTimesFloor: number;
 }
@@ -77,7 +77,7 @@ const CASES: readonly MemoryCase[] = [
     ...SHORT,
     mostTimesFloor: 1.2,
   },
-  // Longer: 150 ms would visit a tenth of the keys, and each round another tenth.
+  // A longer measurement: 150 ms would visit a tenth of the keys, and each round another tenth.
   {
     name: '1,000,000 keys',
     keys: 1_000_000,
@@ -90,7 +90,7 @@ const CASES: readonly MemoryCase[] = [
 
 const CONTESTANTS: readonly Contestant[] = [
   { label: 'floor', contender: 'floor' },
-  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the others.
   { label: 'floor again', contender: 'floor' },
   { label: 'weir', contender: 'weir' },
   { label: 'weir, two policies', contender: 'weir-list', hotKeyOnly: true },

@@ -19,12 +19,12 @@ import { infoField } from '../../test/support/redis-client.js';
 const CASE = 'a decision';
 const DENIAL = 'a denial, of one key again and again';
 const MOST_TIMES_UNWATCHED = 1.05;
-/** A bar of 5 % cannot be told by twins that are 5 % apart. */
+/** Twins that are 5 % apart cannot decide a bar of 5 %. */
 const MOST_APART = 0.025;
 /** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
 const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
 
-/** Nothing of it comes back while it is measured. */
+/** A limit of which no token comes back during a measurement. */
 const EMPTY = { keys: 1, limit: 1, periodMs: 24 * 3_600_000 };
 const MOST_NS_OF_A_DENIAL = 15;
 
@@ -32,14 +32,14 @@ const UNWATCHED = 'unwatched';
 const WATCHED = 'watched';
 const CONTESTANTS: Contestants = [
   [UNWATCHED, 'weir-unwatched'],
-  // Each twice: how far two of the same are apart is how far the ratio can be trusted.
+  // Each has a twin: the distance of two of the same code is the error of the ratio.
   [`${UNWATCHED} again`, 'weir-unwatched'],
   [WATCHED, 'weir-watched'],
   [`${WATCHED} again`, 'weir-watched'],
 ];
 
 const MOST_TICK_MS = 2;
-/** The bar is of as many series as a process may have; not every one of them has a line. */
+/** The bar is for as many series as a process may have; not every one of them has a line. */
 const MOST_SCRAPE_MS = 15;
 const MOST_LINES = 2000;
 const MOST_GROWTH_BYTES = 2 ** 20;
@@ -99,7 +99,7 @@ async function denials(context: SuiteContext): Promise<Part> {
   return { series, bars: [atMost(promise, more, MOST_NS_OF_A_DENIAL, apart)] };
 }
 
-/** Of a process by itself, by its processor time and its heap. */
+/** The figures of a single process: its processor time and its heap. */
 async function figures({ progress }: SuiteContext): Promise<Part> {
   progress('ticks', 'a hundred series, with alerts');
   const tick = await MonitorProcess.figures('tick');
@@ -136,7 +136,7 @@ async function figures({ progress }: SuiteContext): Promise<Part> {
   };
 }
 
-/** A Redis with what a thousand nodes say to it, and a process. */
+/** A Redis that a thousand nodes talk to, and a process. */
 interface Scene {
   readonly client: Redis;
   readonly process: MonitorProcess;
@@ -163,7 +163,7 @@ async function scene(saying: Saying, text?: string): Promise<Scene> {
   };
 }
 
-/** Of a core, in all that Redis did. */
+/** The part of a core that Redis used in all. */
 interface Load {
   readonly part: number;
   readonly inCommands: number;

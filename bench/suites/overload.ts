@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { atLeast, atMost, byBoth } from '../support/bars.js';
 import { Load } from '../support/http/load.js';
-import { passCosts } from '../support/overload/pass-cost.js';
 import { OfferedLoad, TIERS, type Outcome } from '../support/overload/offered-load.js';
 import {
   type OverloadReply,
@@ -17,7 +16,7 @@ import { median, medianRatio } from '../support/statistics.js';
 import { type Bar, type Series, type Suite, type SuiteContext } from '../support/suite.js';
 import { apartIn } from '../support/twins.js';
 
-/** The line twice: how far two of the same are apart is how far a figure may be off. */
+/** The line has a twin: the distance of two of the same code is the error of a figure. */
 const WARM = ['nothing', 'under-pressure style', 'line', 'line again'] as const;
 const FRESH = ['nothing', 'line', 'line again'] as const;
 const lawOf = (contender: (typeof WARM)[number]): Law =>
@@ -26,12 +25,12 @@ const FACTOR = 2;
 const SECONDS = 5;
 const WARM_CONNECTIONS = 900;
 const MAIN = fileURLToPath(new URL('../support/overload/server-main.js', import.meta.url));
-/** A run in which the server had less of a core says more of its neighbours than of it. */
+/** The least part of a core for a run to count: with less, it says more of the server's neighbours than of the server. */
 const LEAST_CORE = 0.75;
 const MOST_REPEATS = 2;
 /** A run takes ten seconds, and there are seven of them in a round. */
 const ROUNDS_OF_7 = 3;
-/** In all: a machine that is never quiet is measured as it is, and the table says so. */
+/** Bounds for all runs together: a machine that is never quiet is measured as it is, and the table says so. */
 const MOST_REPEATS_IN_ALL = 3;
 const PATIENCE_IN_ALL_MS = 10_000;
 
@@ -41,7 +40,7 @@ interface Run extends Outcome {
   readonly core: number;
 }
 
-/** One process, so that its processor time is nobody else's. */
+/** A process of its own, so that its processor time is nobody else's. */
 class OverloadServer {
   private constructor(
     private readonly child: ChildProcess,
@@ -59,6 +58,11 @@ class OverloadServer {
     const reply = await ask(this.child, 'usage');
     if (!('cpuMicros' in reply)) throw new Error(JSON.stringify(reply));
     return reply;
+  }
+
+  async switchLine(isLineOn: boolean): Promise<void> {
+    const reply = await ask(this.child, { isLineOn });
+    if (!('url' in reply)) throw new Error(JSON.stringify(reply));
   }
 
   async stop(): Promise<void> {
@@ -107,14 +111,16 @@ export const overload: Suite = {
       return measureOnce(contender, 0);
     });
     const costs = await refusalCosts(context);
+    const passing = await passingCost(context);
     const series = [
       ...seriesOf(`${FACTOR}×, warm connections`, warm),
       ...seriesOf(`${FACTOR}×, new connections`, fresh),
       ...costs.series,
+      ...passing.series,
     ];
     return {
       series,
-      bars: [...barsOf(warm, fresh), ...costs.bars],
+      bars: [...barsOf(warm, fresh), ...costs.bars, ...passing.bars],
       notes: [
         `Capacity is 1 s / processor time of an answer of the same process just before. ${leftOut} runs in which the server had less than ${LEAST_CORE} of a core were repeated, ${disturbed} of those below were like that.`,
         'Goodput by CPU: the part of the processor time that went into answers within 250 ms.',
@@ -151,7 +157,7 @@ async function measure(law: Law, connections: number): Promise<Run> {
   }
 }
 
-/** One after the other, so that none waits for another. */
+/** Requests go one after the other, so that none waits for another. */
 async function cpuPerAnswer(server: OverloadServer): Promise<number> {
   const load = await Load.on(server.url, 1, `/${ALONE}`);
   try {
@@ -204,7 +210,7 @@ function seriesOf(caseName: string, runs: ReadonlyMap<string, readonly Run[]>): 
 
 type Runs = ReadonlyMap<string, readonly Run[]>;
 
-/** Less of a core than that in most of the runs: the figures are those of the neighbours as well. */
+/** True if most of the runs had less of a core: the figures are those of the neighbours as well. */
 const isDisturbed = (runs: readonly Run[]): boolean =>
   median(runs.map(({ core }) => core)) < LEAST_CORE;
 
@@ -213,7 +219,7 @@ const unansweredOf = ({ unanswered, sent }: Run): number => unanswered / sent;
 function barsOf(warm: Runs, fresh: Runs): Bar[] {
   const of = (runs: Runs, contender: string, read: (run: Run) => number): number =>
     median(runs.get(contender)!.map(read));
-  /** By both that have the line. */
+  /** The bar of both contenders that have the line. */
   const bar = (
     runs: Runs,
     kind: typeof atLeast | typeof atMost,
@@ -247,13 +253,25 @@ function barsOf(warm: Runs, fresh: Runs): Bar[] {
   ];
 }
 
+const METRIC = 'CPU of a request, µs';
+const PASSES = 'cost of passing the line';
+
+function rowsOf(
+  caseName: string,
+  costs: ReadonlyMap<string, readonly number[]>,
+  baseline?: readonly number[],
+): Series[] {
+  return Array.from(costs, ([contender, values]) => {
+    return { case: caseName, contender, metric: METRIC, values, baseline };
+  });
+}
+
 const COST_REQUESTS = 3000;
 /** A block takes a quarter of a second. */
 const COST_ROUNDS = 15;
-const PASSING = 'the line for a request that passes ≤ 2 % of an empty route';
 const MOST_OF_EMPTY = { fastify: 0.75, express: 0.3 } as const;
 
-/** The empty route twice, on two servers: how far they are apart is how far the ratio may be off. */
+/** The empty route has a twin on another server: the distance of the two is the error of the ratio. */
 const EMPTY_AND_REFUSED = ['empty route', 'empty route again', 'refusal'] as const;
 
 /** Processor time of a refusal beside that of an empty route of the same framework, both warm. */
@@ -275,11 +293,8 @@ async function refusalCosts({ progress }: SuiteContext) {
           : costOf(what === 'empty route' ? open : again, '/empty', 200),
       );
       const [empty, refusal] = [costs.get('empty route')!, costs.get('refusal')!];
-      const metric = 'CPU of a request, µs';
       const caseName = `cost on ${platform}`;
-      const rows = [...costs].map(([contender, values]) => {
-        return { case: caseName, contender, metric, values, baseline: empty };
-      });
+      const rows = rowsOf(caseName, costs, empty);
       series.push(...rows);
       const bound = MOST_OF_EMPTY[platform];
       bars.push(
@@ -287,23 +302,54 @@ async function refusalCosts({ progress }: SuiteContext) {
           `${platform}: a refusal ≤ ${bound} × an empty route, CPU`,
           medianRatio(refusal, empty),
           bound,
-          apartIn(rows, caseName, metric),
+          apartIn(rows, caseName, METRIC),
         ),
       );
-      if (platform === 'fastify') {
-        const added = await passCosts();
-        const contender = 'line, for a request that passes';
-        series.push({ case: caseName, contender, metric, values: [...added] });
-        const least = Math.min(...empty);
-        const [one, again] = added.map((micros) => atMost(PASSING, micros / least, 0.02));
-        bars.push(byBoth(one!, again!));
-      }
     } finally {
       await Promise.all([open.stop(), again.stop(), shut.stop()]);
       await Promise.all(holds);
     }
   }
   return { series, bars };
+}
+
+const PASSING = 'a request that passes the line ≤ 1.02 × one without, CPU';
+/** One process, in which the line is switched on and off: two processes of one code differ by more than the line costs. */
+const SWITCHED = ['line off', 'line off again', 'line on'] as const;
+const PASSING_REQUESTS = 500;
+const PASSING_WARM_UP = 20_000;
+const PASSING_ROUNDS = 300;
+/** The bar is 2 %, so twins must be nearer than usual. */
+const PASSING_MOST_APART = 0.01;
+
+/** An empty Fastify route, one request after the other: each is alone in its turn, which is the dearest that the line can be. */
+async function passingCost({ progress }: SuiteContext) {
+  progress('cost', 'a request that passes');
+  const server = await OverloadServer.start({ platform: 'fastify', law: 'line' });
+  const load = await Load.on(server.url, 1, '/empty');
+  try {
+    const cost = async (what: (typeof SWITCHED)[number], requests: number): Promise<number> => {
+      await server.switchLine(what === 'line on');
+      await load.send(requests / 10);
+      const before = await server.usage();
+      const sent = await load.send(requests);
+      return ((await server.usage()).cpuMicros - before.cpuMicros) / sent;
+    };
+    for (const what of SWITCHED) await cost(what, PASSING_WARM_UP);
+    const taken = await inRounds(
+      SWITCHED,
+      PASSING_ROUNDS,
+      (what) => cost(what, PASSING_REQUESTS),
+      (rows) => apartIn(rowsOf(PASSES, rows), PASSES, METRIC) <= PASSING_MOST_APART,
+    );
+    const series = rowsOf(PASSES, taken, taken.get('line off'));
+    const ratio = medianRatio(taken.get('line on')!, taken.get('line off')!);
+    const apart = apartIn(series, PASSES, METRIC);
+    return { series, bars: [atMost(PASSING, ratio, 1.02, apart, PASSING_MOST_APART)] };
+  } finally {
+    load.close();
+    await server.stop();
+  }
 }
 
 async function costOf(server: OverloadServer, path: string, status: number): Promise<number> {

@@ -4,7 +4,7 @@ import { medianRatio } from '../support/statistics.js';
 import { type Bar, type Series, type Suite } from '../support/suite.js';
 import { apartIn } from '../support/twins.js';
 
-/** Of no meaning here: what is called has no key and no limit. */
+/** A placeholder: calls of a resource have neither key nor limit. */
 const OPTIONS = { limit: 1, periodMs: 1, keys: 1 };
 
 interface ProtectionCase {
@@ -21,7 +21,7 @@ const CASES: readonly ProtectionCase[] = [
 const CONTESTANTS: Contestants = [
   ['the work alone', 'protection/bare'],
   ['weir', 'protection/weir'],
-  // The same thing twice: how far its ratio is from the other is how far ratios can be trusted.
+  // A twin, the same code again: the distance of its ratio from the other is the error of all ratios.
   ['weir again', 'protection/weir'],
   ['cockatiel', 'protection/cockatiel'],
   ['cockatiel, its cheapest', 'protection/cockatiel-cheapest'],

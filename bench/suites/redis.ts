@@ -12,7 +12,7 @@ import { apartIn } from '../support/twins.js';
 
 interface RedisCase {
   readonly name: string;
-  /** By label. */
+  /** Contenders by label. */
   readonly contenders: Readonly<Record<string, ContenderName>>;
   readonly keys: number;
   readonly limit: number;
@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000;
 const IN_FLIGHT = 256;
 const LEAST_TIMES_FASTEST_PEER = 2.4;
 
-/** Longer than in memory: here the operating system and two processes have a say. */
+/** Longer than in memory: the operating system and two processes add their noise. */
 const TARGET_MS = 500;
 
 const PEERS = {
@@ -39,10 +39,10 @@ const ALLOWED: RedisCase = {
   name: '10,000 keys allowed',
   contenders: {
     weir: 'redis/weir',
-    // The same thing twice: how far its ratio is from the other is how far ratios can be trusted.
+    // A twin, the same code again: the distance of its ratio from the other is the error of all ratios.
     'weir again': 'redis/weir',
     ...PEERS,
-    // Outside the bars, as its documentation does not mention it: what a tuned peer can do.
+    // A tuned peer, outside the bars, because its documentation does not mention the tuning.
     'rate-limiter-flexible, auto-pipelined': 'redis/rate-limiter-flexible-pipelined',
   },
   keys: 10_000,

@@ -3,7 +3,7 @@ import { MOST_APART } from './twins.js';
 
 // A figure that is not a number meets nothing: the comparisons below are false for NaN.
 
-/** `mostApart`: of twins, where a bar is nearer to 1 than the usual distance. */
+/** `mostApart`: the largest distance of twins, where the bar is nearer to 1 than the usual one. */
 export function atMost(
   promise: string,
   found: number,
@@ -26,7 +26,7 @@ export function exactly(promise: string, found: number, expected: number): Bar {
   return barOf(promise, found, found === expected);
 }
 
-/** `apart`: of the twins of the case, where it has any. Whoever cannot tell two of the same apart has no verdict. */
+/** `apart`: the distance of the case's twins, where it has any. Twins that differ too much leave the bar undecided. */
 function barOf(
   promise: string,
   found: number,

@@ -39,7 +39,7 @@ export class ContenderProcess<J extends Job = Job> {
     return (await this.ask({ ask: 'measure' })) as MeasurementOf[J['kind']];
   }
 
-  /** It holds nothing that anyone needs, so it need not be asked. */
+  /** The process is killed without asking: it holds nothing that anyone needs. */
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = once(this.child, 'exit');

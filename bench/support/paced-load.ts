@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
 export interface LoadResult {
   readonly issued: number;
-  /** How long each caller waited; those that failed or were never answered are not here. */
+  /** The wait of each caller, without those that failed or were never answered. */
   readonly latenciesMs: readonly number[];
   readonly failed: number;
   readonly loopDelayP999Ms: number;
@@ -11,7 +11,7 @@ export interface LoadResult {
 export interface Load {
   readonly perSecond: number;
   readonly durationMs: number;
-  /** How long after the last request an answer may still come. */
+  /** Time after the last request in which an answer may still come. */
   readonly graceMs: number;
 }
 

@@ -3,7 +3,7 @@ import { type ContenderName } from '../contenders/index.js';
 
 // What the process that runs the suites and the processes that hold the contenders say to each other.
 
-/** Answer decisions, again and again, and say how long it took. */
+/** The job to make decisions, again and again, and to say how long it took. */
 export interface SpeedJob {
   readonly kind: 'speed';
   readonly contender: ContenderName;
@@ -11,11 +11,11 @@ export interface SpeedJob {
   readonly expect: 'allowed' | 'denied';
   /** Callers that wait at the same time; of no meaning to a contender that answers at once. */
   readonly inFlight: number;
-  /** How long one measurement should take. */
+  /** Target duration of one measurement. */
   readonly targetMs: number;
 }
 
-/** Hold so many keys, and say how many bytes they take. */
+/** The job to hold so many keys, and to say how many bytes they take. */
 export interface FootprintJob {
   readonly kind: 'footprint';
   readonly contender: ContenderName;

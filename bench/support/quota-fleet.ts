@@ -31,7 +31,7 @@ export class QuotaFleet {
     }
   }
 
-  /** Each node learns of it with its own next call, so they need not all say the same. */
+  /** True if most nodes say so: each learns of it with its own next call. */
   get isOverloaded(): boolean {
     return this.overloaded.size > this.limiters.length / 2;
   }
@@ -43,7 +43,7 @@ export class QuotaFleet {
     const limiters = Array.from({ length: options.nodes }, (_, node) =>
       createRateLimiter({
         nodeId: `node-${node}`,
-        // Much longer than by default: a machine that is short of time must not look like an outage.
+        // A deadline far above the default: a machine that is short of time must not look like an outage.
         store: { type: 'redis', client, prefix, decisionTimeout: '1s' },
         quota: quotaOf(options),
       }),

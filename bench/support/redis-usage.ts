@@ -1,18 +1,18 @@
 import { type Redis } from 'ioredis';
 import { infoField } from '../../test/support/redis-client.js';
 
-/** What Redis says it has done. */
+/** The work of Redis, by its own counters. */
 export interface RedisUsage {
   readonly cpuMicros: number;
-  /** As Redis counts them: the call of a script, and each command that the script runs. */
+  /** Commands as Redis counts them: the call of a script, and each command that the script runs. */
   readonly commands: number;
-  /** How long these took, without reading, answering and waking up for them. */
+  /** Time of these commands, without reading, answering and waking up for them. */
   readonly commandMicros: number;
-  /** How often it was woken up to read from a connection, which costs more than most commands. */
+  /** Times that Redis was woken up to read from a connection, which costs more than most commands. */
   readonly reads: number;
   /** Calls of scripts alone: what travels there and back. */
   readonly scriptCalls: number;
-  /** How long they took, without the way there and back. */
+  /** Time of the scripts, without the way there and back. */
   readonly scriptMicros: number;
 }
 
@@ -55,7 +55,7 @@ function numberOf(info: string, field: string): number {
   return Number(infoField(info, field) ?? NaN);
 }
 
-/** Of every command but the asking. */
+/** The sum over all commands but INFO, which asks. */
 function microsOf(info: string): number {
   const found = [...info.matchAll(/^cmdstat_(?!info)[^:]+:calls=\d+,usec=(\d+)/gm)];
   return found.reduce((sum, [, micros]) => sum + Number(micros), 0);

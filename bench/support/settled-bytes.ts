@@ -1,4 +1,4 @@
-/** What the process holds on to. Twice: what the first collection finalises, the second one frees. */
+/** Bytes that the process holds on to. Collected twice: the second collection frees objects that the first finalised. */
 export function settledBytes(): number {
   if (globalThis.gc === undefined) throw new Error('node must be started with --expose-gc');
   globalThis.gc();

@@ -26,7 +26,7 @@ export async function startSpeed(job: SpeedJob): Promise<() => Promise<SpeedMeas
 
   let decisions = await calibrate(run, job.targetMs);
   for (let n = 0; n < WARM_UPS; n++) await run(decisions);
-  // Once more: what was calibrated was partly code that had not been compiled yet.
+  // Calibrated once more: a part of the code had not been compiled the first time.
   decisions = await calibrate(run, job.targetMs);
 
   return async () => {
@@ -51,7 +51,7 @@ async function timed(
   return { decisions, wallNs, cpuNs: (cpu.user + cpu.system) * 1000 };
 }
 
-/** How many decisions take about `targetMs`. */
+/** The number of decisions that take about `targetMs`. */
 async function calibrate(
   run: (decisions: number) => Promise<SpeedMeasurement>,
   targetMs: number,

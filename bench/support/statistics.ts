@@ -19,7 +19,7 @@ export function medianRatio(values: readonly number[], baseline: readonly number
   return median(values.map((value, round) => value / (baseline[round] ?? NaN)));
 }
 
-/** How one lot of figures compares with another, and where that lies nineteen times out of twenty. */
+/** The ratio of two lots of figures, and the interval in which it lies nineteen times out of twenty. */
 export interface Comparison {
   readonly ratio: number;
   readonly low: number;

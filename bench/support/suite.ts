@@ -1,4 +1,4 @@
-/** What a suite is told about the run it is part of. */
+/** The run that a suite is part of. */
 export interface SuiteContext {
   readonly rounds: number;
   /** Says what is being measured now; a long silence looks like a hang. */
@@ -31,7 +31,7 @@ export interface Bar {
   readonly promise: string;
   readonly found: number;
   readonly verdict: Verdict;
-  /** How far two of the same code were apart, where that leaves it undecided. */
+  /** The distance of twins, where it leaves the bar undecided. */
   readonly apart?: number;
 }
 
@@ -39,7 +39,7 @@ export interface SuiteReport {
   readonly series: readonly Series[];
   readonly absences?: readonly Absence[];
   readonly bars: readonly Bar[];
-  /** Read with the table: what was left out, what the numbers do not say. */
+  /** Notes to the table: contenders that were left out, and all that the numbers do not say. */
   readonly notes?: readonly string[];
 }
 

@@ -33,7 +33,7 @@ export function formatBar(bar: Bar): string {
 
 function formatMetrics(rows: readonly Row[], width: number): string[] {
   const contenders = new Set(rows.map((row) => row.contender));
-  // Nobody to compare with: a block for each metric would be mostly headings.
+  // A contender alone has one block: a block for each metric would be mostly headings.
   if (contenders.size === 1) {
     return rows.map((row) => label(row.metric, width) + cells([formatNumber(row.median)]));
   }

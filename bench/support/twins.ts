@@ -8,7 +8,7 @@ import { type Series } from './suite.js';
  */
 export const MOST_APART = 0.05;
 
-/** How many times the rounds that were asked for a case may take until its twins agree. */
+/** The most rounds until twins agree, as a multiple of those that were asked for. */
 export const MOST_TIMES_ROUNDS = 4;
 
 const AGAIN = ' again';
@@ -36,7 +36,7 @@ export function apartIn(series: readonly Series[], caseName: string, metric: str
   return apart(new Map(those.map((one) => [one.contender, one])));
 }
 
-/** How far to trust the ratios of each case. */
+/** The error of the ratios of each case. */
 export function twinNotes(series: readonly Series[]): string[] {
   const cases = new Map(series.map(({ case: name, metric }) => [name, metric]));
   return Array.from(cases, ([name, metric]) => {

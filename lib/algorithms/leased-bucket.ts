@@ -40,12 +40,12 @@ export interface LeasedState {
   readonly aheadMicros: number;
 }
 
-/** What a node has done with its tokens since its last call, by their generation. */
+/** The tokens that a node has used or returned since its last call, by their generation. */
 export interface LeaseReport {
   readonly generation: number;
   readonly used: number;
   readonly returned: number;
-  /** Of the generation before that one. */
+  /** Tokens of the generation before that one. */
   readonly olderUsed: number;
   readonly olderReturned: number;
 }

@@ -107,7 +107,7 @@ export function notRefilled(limit: Limit, cost: number, elapsedMicros: number): 
 }
 
 /** One part in `nodes` of a bucket's rate and burst; never less than `leastBurst` tokens deep. */
-export function shareOf(limit: Limit, nodes: number, leastBurst: number): Limit {
+export function nodeShareOf(limit: Limit, nodes: number, leastBurst: number): Limit {
   if (nodes <= 1) return limit;
   const capacity = Math.max(leastBurst, Math.floor(limit.capacity / nodes));
   if (limit.algorithm === AlgorithmCode.SlidingWindow)
@@ -155,7 +155,7 @@ export class LimitChange {
     this.tokens = new Ratio(from.capacity, to.capacity);
   }
 
-  /** What a bucket of such a level holds under the other limit; what it owes is at most one bucket. */
+  /** The level of such a bucket under the other limit; a debt is at most one bucket. */
   levelOf(level: number): number {
     const part = this.units.of(level);
     return Math.max(level < 0 ? -this.to.full : 0, part);

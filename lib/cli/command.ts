@@ -13,7 +13,7 @@ export interface Command {
   readonly name: string;
   /** Its positional arguments. */
   readonly takes: string;
-  /** In one line. */
+  /** The command in one line. */
   readonly about: string;
   /** Its own options, a line for each. */
   readonly options: readonly string[];
@@ -40,5 +40,5 @@ export class CommandFailedError extends RateLimitError {
   readonly code = 'COMMAND_FAILED';
 }
 
-/** As `--json` writes it. */
+/** The value as `--json` writes it. */
 export const asJson = (value: unknown): string => JSON.stringify(value, null, 2);

@@ -6,14 +6,14 @@ import { asJson, DONE, FAILED, type Command, type Output } from './command.js';
 import { readDocument } from './documents.js';
 
 /** The faults of one file. */
-interface Verdict {
+interface FileVerdict {
   readonly file: string;
   readonly ok: boolean;
-  readonly issues: readonly Fault[];
+  readonly issues: readonly PlacedIssue[];
 }
 
 /** A fault of the form has a line and no path. */
-type Fault = Partial<ConfigIssue> & { readonly line?: number; readonly column?: number };
+type PlacedIssue = Partial<ConfigIssue> & { readonly line?: number; readonly column?: number };
 
 export const configCheck: Command = {
   name: 'config check',
@@ -26,7 +26,7 @@ export const configCheck: Command = {
   ],
   async run(args, output) {
     const { values, words } = readArguments(args, OPTIONS, [1, Infinity], 'FILE');
-    const verdicts: Verdict[] = [];
+    const verdicts: FileVerdict[] = [];
     for (const file of words) verdicts.push(await verdictOn(file, values));
     if (values.json) output.log(asJson(verdicts));
     else for (const verdict of verdicts) tell(verdict, output);
@@ -43,7 +43,7 @@ const OPTIONS = {
 async function verdictOn(
   file: string,
   options: { partial?: boolean; 'allow-empty'?: boolean },
-): Promise<Verdict> {
+): Promise<FileVerdict> {
   const check = options.partial ? checkLayer : checkDocument;
   try {
     check(await readDocument(file), { allowEmpty: options['allow-empty'] });
@@ -57,13 +57,13 @@ async function verdictOn(
   }
 }
 
-function tell({ file, ok, issues }: Verdict, output: Output): void {
+function tell({ file, ok, issues }: FileVerdict, output: Output): void {
   if (ok) return output.log(`${file}: ok`);
   const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
   const lines = issues.map((issue) => `  ${positionText(issue)}${issue.message}`);
   output.error([`${file}: ${count}`, ...lines].join('\n'));
 }
 
-function positionText({ line, column }: Fault): string {
+function positionText({ line, column }: PlacedIssue): string {
   return line === undefined ? '' : `line ${line}, column ${column}: `;
 }

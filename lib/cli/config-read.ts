@@ -1,7 +1,7 @@
 import { dump } from 'js-yaml';
 import { inOneLine } from '../common/quoted.js';
 import { impactOf, type Impact } from '../observability/impact.js';
-import { percent } from '../observability/verdict.js';
+import { percent } from '../observability/figures.js';
 import { diff, isEmptyDiff, type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';

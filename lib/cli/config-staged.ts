@@ -26,9 +26,9 @@ export const configStaged: Command = {
   },
 };
 
-type Waiting = StagedUpdate & { readonly diff: ConfigDiff; readonly fault?: string };
+type WaitingUpdate = StagedUpdate & { readonly diff: ConfigDiff; readonly fault?: string };
 
-function waitingIn(record: ConfigRecord | undefined): Waiting[] {
+function waitingIn(record: ConfigRecord | undefined): WaitingUpdate[] {
   if (record === undefined) return [];
   return prospectsOf(record).map(({ update, changes, fault }) => ({
     ...{ ...update, diff: changes },
@@ -36,7 +36,7 @@ function waitingIn(record: ConfigRecord | undefined): Waiting[] {
   }));
 }
 
-function toRow({ id, effectiveAtMs, by, diff, fault }: Waiting): unknown[] {
+function toRow({ id, effectiveAtMs, by, diff, fault }: WaitingUpdate): unknown[] {
   const changes = fault === undefined ? changedPaths(diff) : `does not fit: ${fault}`;
   return [String(id), isoTime(effectiveAtMs), by, changes];
 }

@@ -39,6 +39,7 @@ export function pathOf(text: string): string[] {
   throw new UsageError(`'${text}' is not a path such as policies.api.rate or policies["a.b"].rate`);
 }
 
+/** Lists are whole values on the command line: no path goes into one. */
 export function atPath(document: unknown, names: readonly string[]): unknown {
   let value = document;
   for (const name of names) {

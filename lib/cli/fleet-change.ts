@@ -41,7 +41,7 @@ export interface WriteValues extends StoreValues {
 }
 
 /** The author of a change, and the revision that it expects. */
-export interface Said {
+export interface ChangeAuthor {
   readonly by: string;
   readonly expectedRevision: number | undefined;
 }
@@ -49,12 +49,12 @@ export interface Said {
 /** Changes the configuration; what is stored is known by then. */
 export type Make = (
   config: VersionedConfig,
-  said: Said,
+  said: ChangeAuthor,
   stored: ConfigRecord | undefined,
 ) => Promise<ConfigSnapshot>;
 
 /** A change that was written, and what became of it. */
-interface Outcome {
+interface ChangeOutcome {
   readonly revision: number;
   readonly staged: ConfigSnapshot['staged'];
   readonly diff: ConfigDiff;
@@ -119,7 +119,7 @@ async function takeBack(
   revision: number,
   record: ConfigRecord | undefined,
   before: ConfigRecord | undefined,
-): Promise<Pick<Outcome, 'takenBack' | 'notTakenBack'>> {
+): Promise<Pick<ChangeOutcome, 'takenBack' | 'notTakenBack'>> {
   const options = { by, expectedRevision: revision };
   try {
     if (record?.kind === 'stage') {
@@ -133,12 +133,12 @@ async function takeBack(
   }
 }
 
-function inJson({ answer: { refused, silent }, ...outcome }: Outcome): string {
+function inJson({ answer: { refused, silent }, ...outcome }: ChangeOutcome): string {
   return asJson({ ...outcome, refused, silent });
 }
 
 function tell(
-  outcome: Outcome,
+  outcome: ChangeOutcome,
   record: ConfigRecord | undefined,
   before: ConfigRecord | undefined,
   output: Output,

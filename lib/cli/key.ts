@@ -1,5 +1,4 @@
 import { type Limit } from '../algorithms/limit.js';
-import { clientAddress } from '../common/address.js';
 import { newIncarnation } from '../common/ids.js';
 import { type ConfigDocument, type PolicyDocument } from '../config/schema/document.schema.js';
 import { limitsOf } from '../config/schema/limits-of.js';
@@ -9,6 +8,7 @@ import { givenLimit, type LimitInput } from '../limiter/given-limits.js';
 import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/create-rate-limiter.js';
+import { namedKey } from '../limits/named-key.js';
 import { RedisKeys } from '../stores/redis/keys.js';
 import { leasedTokens } from '../stores/redis/leased-tokens.js';
 import {
@@ -45,17 +45,17 @@ const KEY_HELP: readonly string[] = [
 ];
 
 const MORE: readonly string[] = [
-  "KEY is whose tokens are meant: an address for a policy by 'ip', a name for one by 'user' (anonymous:KEY",
-  'for callers without one), and for a list of keys as many words as it has.',
+  "KEY is whose tokens are meant: an address for a policy by 'ip', a name for one by 'user' (an address for",
+  'callers without one), and for a list of keys as many words as it has.',
 ];
 
 /** A tier of the policy, or figures in the place of one. */
 interface AskedLimit {
-  /** As it is shown. */
+  /** The limit as it is shown. */
   readonly shown: string;
-  /** As the limiter is asked. */
+  /** The limit as the limiter is asked for it. */
   readonly ask: { readonly tier: string } | { readonly limit: LimitInput };
-  /** Of its buckets in the store. */
+  /** The id of its buckets in the store. */
   readonly id: string;
   readonly limit: Limit;
 }
@@ -177,22 +177,12 @@ function rawKey(parts: readonly string[]): string {
   throw new UsageError('With --raw, KEY is one word.');
 }
 
-/** As the guard makes it; what a function of the code makes is not known here, and taken as it is. */
-function keyOf({ key }: PolicyDocument, policy: string, parts: readonly string[]): string {
-  const kinds: readonly unknown[] = Array.isArray(key) ? key : [key];
-  if (parts.length !== kinds.length || parts.includes('')) {
-    const wanted = kinds.length === 1 ? 'one word' : `${kinds.length} words`;
-    throw new UsageError(`The key of policy '${policy}' is ${wanted}; got ${parts.length}.`);
-  }
-  const made = parts.map((part, i) => partOf(kinds[i], part));
-  if (!Array.isArray(key)) return made[0]!;
-  return made.map((part) => `${part.length}:${part};`).join('');
-}
-
-function partOf(kind: unknown, part: string): string {
-  if (kind === 'ip' || kind === undefined) return part.includes('/') ? part : clientAddress(part);
-  if (kind !== 'user' || /^(user|anonymous):/.test(part)) return part;
-  return `user:${part}`;
+/** The key, made as the guard makes it. */
+function keyOf({ key }: PolicyDocument, policy: string, words: readonly string[]): string {
+  const found = namedKey(key, words);
+  if (found !== undefined) return found;
+  const wanted = Array.isArray(key) && key.length > 1 ? `${key.length} words` : 'one word';
+  throw new UsageError(`The key of policy '${policy}' is ${wanted}; got ${words.length}.`);
 }
 
 function limitsAsked(policy: CheckedPolicy, values: readonly string[]): AskedLimit[] {

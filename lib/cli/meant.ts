@@ -14,7 +14,7 @@ interface Meant {
   readonly isNew: boolean | undefined;
   /** Nor are fields that the profile in force hides. */
   readonly isBase: boolean | undefined;
-  /** Where it was looked for them. */
+  /** The prefix under which they were looked for. */
   readonly prefix: string;
 }
 

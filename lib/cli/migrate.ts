@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { libraryVersion } from '../observability/library-version.js';
+import { libraryVersion } from '../stores/package-file.js';
 import { readArguments, FLAG } from './arguments.js';
 import { asJson, CommandFailedError, DONE, FAILED, type Command, type Output } from './command.js';
 import { lineDiff } from './migrate/line-diff.js';
@@ -13,7 +13,7 @@ import { survey } from './migrate/survey.js';
 const PAGE = 'docs/migrating-from-throttler.md';
 
 /** The changes of the whole project. */
-interface Plan {
+interface MigrationPlan {
   readonly changes: readonly {
     readonly file: string;
     readonly before: string;
@@ -58,7 +58,7 @@ function move(args: readonly string[], output: Output): number {
 }
 
 /** Lines of findings are those of the new files if these are written, so that they can be gone to. */
-function planFor(project: Project, isWritten: boolean): Plan {
+function planFor(project: Project, isWritten: boolean): MigrationPlan {
   const files = project.files();
   const isPackage = ({ file }: ProjectFile): boolean => /(^|\/)package\.json$/.test(file);
   const sources = files.filter((one) => !isPackage(one));
@@ -73,8 +73,8 @@ function planFor(project: Project, isWritten: boolean): Plan {
     optionConsts(ts, sources),
   );
   const known = { ...seen, consts: movableConsts(ts, sources, seen) };
-  const changes: Plan['changes'][number][] = [];
-  const findings: Plan['findings'][number][] = [];
+  const changes: MigrationPlan['changes'][number][] = [];
+  const findings: MigrationPlan['findings'][number][] = [];
   const keeps = new Set<string>();
   for (const { file, text } of sources) {
     const moved = moveFile(ts, file, text, known);
@@ -115,7 +115,7 @@ function versionOf(text: string, name: string): number | undefined {
   return range === undefined ? undefined : Number(range);
 }
 
-function show({ changes, findings }: Plan, output: Output): void {
+function show({ changes, findings }: MigrationPlan, output: Output): void {
   for (const { file, before, after } of changes) output.log(lineDiff(file, before, after));
   if (findings.length === 0) return;
   output.log(`${changes.length > 0 ? '\n' : ''}For a person:`);
@@ -124,7 +124,7 @@ function show({ changes, findings }: Plan, output: Output): void {
   }
 }
 
-function close({ changes, findings }: Plan, isWritten: boolean, output: Output): void {
+function close({ changes, findings }: MigrationPlan, isWritten: boolean, output: Output): void {
   if (changes.length === 0) {
     const rest =
       findings.length === 0
@@ -141,7 +141,7 @@ function close({ changes, findings }: Plan, isWritten: boolean, output: Output):
 }
 
 /** Changes that are not committed would be lost. */
-function refuseUnsaved(project: Project, { changes }: Plan): void {
+function refuseUnsaved(project: Project, { changes }: MigrationPlan): void {
   const unsaved = project.unsaved(changes.map(({ file }) => file));
   if (unsaved.length === 0) return;
   throw new CommandFailedError(
@@ -151,7 +151,7 @@ function refuseUnsaved(project: Project, { changes }: Plan): void {
 }
 
 /** Only what was shown: a file that has changed since is left as it is. */
-function write(project: Project, { changes }: Plan): void {
+function write(project: Project, { changes }: MigrationPlan): void {
   for (const { file, before, after } of changes) {
     const path = join(project.root, file);
     if (readFileSync(path, 'utf8') !== before) {
@@ -161,7 +161,7 @@ function write(project: Project, { changes }: Plan): void {
   }
 }
 
-const asData = ({ changes, findings }: Plan) => ({
+const asData = ({ changes, findings }: MigrationPlan) => ({
   changes: changes.map(({ file, before, after }) => ({
     file,
     diff: lineDiff(file, before, after),

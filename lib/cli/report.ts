@@ -3,13 +3,13 @@ import {
   capacityReport,
   dayOf,
   growthOf,
-  inWords,
+  forecastText,
   MOST_REPORT_DAYS,
   reportCsv,
   type CapacityReport,
   type CapacityRow,
 } from '../observability/report.js';
-import { figure, percent } from '../observability/verdict.js';
+import { figure, percent } from '../observability/figures.js';
 import { type SeriesTable } from '../observability/series-table.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
@@ -87,7 +87,7 @@ function textOf({ cluster, fromMs, toMs, rows }: CapacityReport): string {
       ...[titleOf(row), figure(row.peak), figure(row.average)],
       row.ofLimit === undefined ? undefined : percent(row.ofLimit),
       growth === undefined ? undefined : `+${percent(growth)}`,
-      ...[inWords(row), busiest(row)],
+      ...[forecastText(row), busiest(row)],
     ];
   });
   const head = [

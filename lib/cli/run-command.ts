@@ -1,4 +1,4 @@
-import { libraryVersion } from '../observability/library-version.js';
+import { libraryVersion } from '../stores/package-file.js';
 import { InvalidConfigError, RateLimitError, withoutSecrets } from '../common/errors.js';
 import { withoutSteering } from '../common/quoted.js';
 import { nearest } from '../common/nearest.js';

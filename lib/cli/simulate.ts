@@ -15,7 +15,7 @@ import {
   type Output,
 } from './command.js';
 import { readDocument } from './documents.js';
-import { inShort, type Row } from './simulator/report/findings.js';
+import { inShort, type FigureRow } from './simulator/report/findings.js';
 import { toSvg } from './simulator/report/svg.js';
 import { formatTable } from './simulator/report/table.js';
 import { SCENARIOS } from './simulator/scenarios/index.js';
@@ -50,7 +50,7 @@ export const simulate: Command = {
     const random = wholeOption('--random', values.random, 1, MOST_RANDOM);
     const named = values.scenario?.map(scenarioOf);
     const progress = isJson ? { ...output, log: () => undefined } : output;
-    let rows: Row[];
+    let rows: FigureRow[];
     if (random === undefined) {
       const quota = file === undefined ? undefined : await quotaIn(file);
       rows = await runAll(named ?? SCENARIOS, { quota, nodes, seed }, svg, progress);
@@ -101,8 +101,8 @@ async function runAll(
   setting: Setting,
   svgDirectory: string | undefined,
   output: Output,
-): Promise<Row[]> {
-  const rows: Row[] = [];
+): Promise<FigureRow[]> {
+  const rows: FigureRow[] = [];
   for (const scenario of scenarios) {
     const report = await scenario.run(setting);
     rows.push(...report.rows);
@@ -120,8 +120,8 @@ async function runRandom(
   first: number,
   count: number,
   output: Output,
-): Promise<Row[]> {
-  const rows: Row[] = [];
+): Promise<FigureRow[]> {
+  const rows: FigureRow[] = [];
   let [outside, missed] = [0, 0];
   for (let seed = first; seed < first + count; seed++) {
     const report = await runOnRandomQuota(seed, scenarios[seed % scenarios.length]!);
@@ -140,15 +140,17 @@ async function runRandom(
 
 const toNote = (note: string): string => `  not promised here: ${note}`;
 
-/** What the figures come to, over all scenarios: the worst of each, beside that of the other ways to do it. */
-function printSummary(rows: readonly Row[], output: Output): void {
-  const ours = (figure: string): Row[] =>
+/** A summary over all scenarios: the worst of each figure, beside that of the baselines. */
+function printSummary(rows: readonly FigureRow[], output: Output): void {
+  const ours = (figure: string): FigureRow[] =>
     rows.filter((row) => row.contender === 'weir' && row.figure.startsWith(figure));
-  const judged = (figure: string): Row[] => ours(figure).filter(({ bar }) => bar !== null);
-  const least = (those: readonly Row[]): number => Math.min(...those.map(({ value }) => value));
-  const most = (those: readonly Row[]): number => Math.max(...those.map(({ value }) => value));
-  /** What another way has in the same scenarios. */
-  const of = (contender: string, those: readonly Row[]): Row[] =>
+  const judged = (figure: string): FigureRow[] => ours(figure).filter(({ bar }) => bar !== null);
+  const least = (those: readonly FigureRow[]): number =>
+    Math.min(...those.map(({ value }) => value));
+  const most = (those: readonly FigureRow[]): number =>
+    Math.max(...those.map(({ value }) => value));
+  /** The figure of a baseline in the same scenarios. */
+  const of = (contender: string, those: readonly FigureRow[]): FigureRow[] =>
     rows.filter(
       (row) =>
         row.contender === contender &&
@@ -177,7 +179,7 @@ const percent = (part: number): string =>
   `${(100 * part).toLocaleString('en', { maximumFractionDigits: 1 })} %`;
 
 /** Returns whether every bar was met. */
-function printVerdict(rows: readonly Row[], output: Output): boolean {
+function printVerdict(rows: readonly FigureRow[], output: Output): boolean {
   const judged = rows.filter(({ ok }) => ok !== null);
   const missed = judged.filter(({ ok }) => ok === false);
   const lines = missed.map(({ scenario, figure, value, bar }) => {

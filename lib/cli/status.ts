@@ -1,9 +1,15 @@
 import { type QuotaFigures } from '../algorithms/quota/quota-limits.js';
 import { type QuotaStatus } from '../algorithms/quota/quota-status.js';
+import { type ConfigDocument } from '../config/schema/document.schema.js';
+import { limitsOf } from '../config/schema/limits-of.js';
+import { windowMsOf } from '../limiter/bound-limit.js';
+import { checkPolicy } from '../limiter/policy-options.js';
 import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
 import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
-import { percent, verdict } from '../observability/verdict.js';
+import { percent } from '../observability/figures.js';
+import { limitedOf, type PolicyLimit } from '../observability/limited.js';
+import { verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisKeys } from '../stores/redis/keys.js';
@@ -48,14 +54,14 @@ export const status: Command = {
         tellHeld(held, output);
         tellOrders(orders, output);
         tellQuota(clusterId, quota, processes ?? {}, output);
-        if (fleet !== null) tellFleet(fleet, output);
+        if (fleet !== null) tellFleet(fleet, documentIn(stored), output);
       }
       return DONE;
     });
   },
 };
 
-/** What processes have written lately; null if they have not. */
+/** The figures that processes have written lately; null if they have not. */
 async function readFleet({ connection, prefix, clock }: OpenStore): Promise<FleetState | null> {
   const { client } = connection;
   const board = new RedisBoard({ client, prefix }, clock);
@@ -67,17 +73,22 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
   }
 }
 
-/** Who is denied, what is in demand, what is degraded, and which breakers are not closed. */
-function tellFleet(fleet: FleetState, output: Output): void {
+/** Callers that are denied, values in demand, degraded resources, and breakers that are not closed. */
+function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output): void {
+  const limited = limitedOf(fleet, (policy) => limitIn(document, policy));
+  const appWhy = new Map(limited.map(({ kind, who, why }) => [`${kind}:${who}`, why]));
   output.log(`\nnow: ${verdict(fleet).text}`);
-  const limited = fleet.series.filter(
-    ({ name, denied }) => denied > 0 && /^(?:app|policy):/.test(name),
-  );
-  if (limited.length > 0) {
-    const rows = limited.map(({ name, rate, denied }) => {
-      return [name.replace(':', ' '), rate, denied, percent(denied / rate)];
+  const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
+  if (denied.length > 0) {
+    const rows = denied.map(({ name, rate, denied: away }) => {
+      return [name.replace(':', ' '), rate, away, percent(away / rate), appWhy.get(name)];
     });
-    output.log(`\n${table(['limited', 'asked/s', 'denied/s', 'denied'], rows)}`);
+    output.log(`\n${table(['limited', 'asked/s', 'denied/s', 'denied', 'why'], rows)}`);
+  }
+  const keys = limited.filter(({ kind }) => kind === 'key');
+  if (keys.length > 0) {
+    const rows = keys.map((one) => [one.who, one.policy, Math.round(one.denied), one.why]);
+    output.log(`\n${table(['denied key', 'policy', 'denied', 'why'], rows)}`);
   }
   const hot = (fleet.hotKeys ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
   if (hot.length > 0) output.log(`\n${table(['policy', 'hot value', 'tokens/period'], hot)}`);
@@ -90,9 +101,19 @@ function tellFleet(fleet: FleetState, output: Output): void {
   output.log(`\n${table(head, resources)}`);
 }
 
+/** Undefined of a policy that is not in the document. */
+function limitIn(document: ConfigDocument, name: string): PolicyLimit | undefined {
+  const { policies } = limitsOf(document);
+  if (!Object.hasOwn(policies, name)) return undefined;
+  const { limits, defaultTier, options } = checkPolicy(name, policies[name]!);
+  const limit = limits.get(defaultTier)!;
+  const { failureMode } = options;
+  return { capacity: limit.capacity, windowMs: windowMsOf(limit), failureMode };
+}
+
 interface FleetQuota {
   readonly quota?: QuotaStatus;
-  /** How many may serve each app. */
+  /** Number of processes that may serve each app. */
   readonly processes?: Readonly<Record<string, number>>;
 }
 
@@ -147,7 +168,7 @@ function tellHeld(held: readonly HeldResource[], output: Output): void {
   output.log(`\n${table(['resource', 'held as', 'level', 'until'], rows)}`);
 }
 
-/** Who has asked for tokens within a lease time is asking; idle processes are none of those. */
+/** Processes are those that have asked for tokens within a lease time: idle ones do not count. */
 function tellQuota(
   clusterId: string,
   quota: QuotaStatus | undefined,

@@ -43,7 +43,7 @@ export const prefixOf = ({ prefix }: StoreValues): string =>
   prefix ?? new RedisStoreOptions().prefix;
 
 const TIMEOUT_MS = 5000;
-/** Whoever waits at a terminal learns soon that nobody is there; a Redis that is there may take its time. */
+/** Short, as a person waits at a terminal; a Redis that has accepted the connection may take `TIMEOUT_MS`. */
 const CONNECT_TIMEOUT_MS = 2000;
 
 /** Opens the store, does the work and closes it again, whatever comes of it. */

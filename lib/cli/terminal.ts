@@ -47,7 +47,7 @@ const TAKE = '\u001b[?1049h\u001b[?25l\u001b[2J';
 const GIVE_BACK = '\u001b[?25h\u001b[?1049l';
 /** In raw mode Ctrl-C is a sign like any other. */
 const CTRL_C = '\u0003';
-/** As shells have it: 128 and the number of the signal. */
+/** Exit codes as shells have them: 128 and the number of the signal. */
 const CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export function terminalOf(of: TerminalProcess): Terminal {

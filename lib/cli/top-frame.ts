@@ -1,9 +1,12 @@
 import { plain } from '../observability/alerts/alert.js';
+import { alertText } from '../observability/alerts/alert-words.js';
 import { leftOut, type FleetState, type SeriesState } from '../observability/state.js';
-import { figure, percent, verdict } from '../observability/verdict.js';
+import { figure, percent } from '../observability/figures.js';
+import { limitedOf } from '../observability/limited.js';
+import { verdict } from '../observability/verdict.js';
 
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
-export type View = (typeof VIEWS)[number];
+export type TopView = (typeof VIEWS)[number];
 
 /** The figures, and the way in which they are shown. */
 export interface TopState {
@@ -14,7 +17,7 @@ export interface TopState {
   readonly ageS: number;
   /** Why there are none. */
   readonly fault: string | undefined;
-  readonly view: View;
+  readonly view: TopView;
   /** The column that a table is sorted by; undefined: as it comes. */
   readonly sortBy: number | undefined;
   readonly filter: string;
@@ -26,12 +29,12 @@ export interface TopState {
 
 export type Style = 'plain' | 'strong' | 'dim' | 'good' | 'info' | 'warning' | 'bad';
 
-export interface Line {
+export interface ScreenLine {
   readonly text: string;
   readonly style: Style;
 }
 
-const line = (text: string, style: Style = 'plain'): Line => ({ text, style });
+const line = (text: string, style: Style = 'plain'): ScreenLine => ({ text, style });
 
 /** Figures older than this are not of now. */
 const OLD_S = 10;
@@ -39,7 +42,7 @@ const BARS = '▁▂▃▄▅▆▇█';
 const SPARK_WIDTH = 28;
 
 /** The whole screen, from the top: as many lines as there are, each no longer than the screen is wide. */
-export function topFrame(state: TopState, columns: number, rows: number): Line[] {
+export function topFrame(state: TopState, columns: number, rows: number): ScreenLine[] {
   const lines = state.showsHelp ? helpLines() : [...headLines(state), ...bodyLines(state, columns)];
   const foot = footOf(state);
   const most = foot === undefined ? rows : rows - 1;
@@ -62,7 +65,7 @@ function cut(text: string, columns: number): string {
   return signs.length <= columns ? text : `${signs.slice(0, Math.max(columns - 1, 0)).join('')}…`;
 }
 
-function headLines(state: TopState): Line[] {
+function headLines(state: TopState): ScreenLine[] {
   const { fleet, ageS, fault } = state;
   if (fleet === undefined) {
     const why = fault ?? 'no process has written figures yet (is one running, with this --prefix?)';
@@ -91,7 +94,7 @@ function headLines(state: TopState): Line[] {
   return lines;
 }
 
-function quotaLine(quota: NonNullable<FleetState['quota']>): Line {
+function quotaLine(quota: NonNullable<FleetState['quota']>): ScreenLine {
   const parts = [
     ['capacity', quota.capacity],
     ['asked', quota.demand],
@@ -105,7 +108,7 @@ function quotaLine(quota: NonNullable<FleetState['quota']>): Line {
   return line(`  ${known.join('  ')}${over}`, quota.overloaded ? 'bad' : 'plain');
 }
 
-function decisionsLine({ series }: FleetState, rates: readonly number[]): Line {
+function decisionsLine({ series }: FleetState, rates: readonly number[]): ScreenLine {
   const total = series.find(({ name }) => name === 'total');
   const degraded = total?.degraded.reduce((sum, one) => sum + one, 0) ?? 0;
   return line(
@@ -130,7 +133,7 @@ interface Table {
   readonly sortBy: number;
 }
 
-function bodyLines(state: TopState, columns: number): Line[] {
+function bodyLines(state: TopState, columns: number): ScreenLine[] {
   const { fleet } = state;
   if (fleet === undefined) return [];
   const hasApps = fleet.quota !== undefined && fleet.quota.apps.length > 0;
@@ -156,7 +159,7 @@ function compared(one: string | number | undefined, other: string | number | und
   return (other ?? -1) - (one ?? -1);
 }
 
-function tableLines({ head, rows }: Table, sortBy: number): Line[] {
+function tableLines({ head, rows }: Table, sortBy: number): ScreenLine[] {
   const cells = rows.map((row) =>
     row.map((value) => (typeof value === 'number' ? figure(value) : plain(value ?? ''))),
   );
@@ -194,7 +197,7 @@ const named = ({ series }: FleetState, kind: string): readonly SeriesState[] =>
 const nameOf = ({ name }: SeriesState): string => name.slice(name.indexOf(':') + 1);
 
 const TABLES: Readonly<
-  Record<Exclude<View, 'overview'>, (fleet: FleetState, columns: number) => Table>
+  Record<Exclude<TopView, 'overview'>, (fleet: FleetState, columns: number) => Table>
 > = {
   apps: ({ quota }, columns) => ({
     head: ['APP', 'PRIO', 'PROMISED', 'USED/S', 'OF CEILING', 'DENIED/S', 'NODES'],
@@ -230,22 +233,26 @@ const TABLES: Readonly<
     }),
     sortBy: 1,
   }),
-  alerts: ({ alerts, deniedKeys }) => ({
-    head: ['WHAT', 'STATE', 'SERIES OR POLICY', 'SINCE OR DENIED'],
+  alerts: (fleet) => ({
+    head: ['WHAT', 'STATE', 'SERIES OR POLICY', 'SINCE OR DENIED', 'WHY'],
     rows: [
-      ...alerts.map(({ rule, state, series, sinceMs }) => {
+      ...fleet.alerts.map((alert) => {
+        const { rule, state, series, sinceMs } = alert;
         const at = new Date(sinceMs).toISOString().slice(11, 19);
-        return [rule, state, series, at];
+        return [rule, state, series, at, alertText(alert)];
       }),
-      ...deniedKeys.map(({ policy, key, denied }) => {
-        return [`key ${key}`, 'denied', policy, `about ${figure(denied)}`];
-      }),
+      // The figures of policies are not in the fleet's.
+      ...limitedOf(fleet, () => undefined)
+        .filter(({ kind }) => kind === 'key')
+        .map(({ who, policy, denied, why }) => {
+          return [`key ${who}`, 'denied', policy, `about ${figure(denied)}`, why];
+        }),
     ],
     sortBy: 1,
   }),
 };
 
-function footOf({ view, filter, isTyping, isPaused, fleet }: TopState): Line | undefined {
+function footOf({ view, filter, isTyping, isPaused, fleet }: TopState): ScreenLine | undefined {
   if (isTyping) return line(`/${filter}`, 'strong');
   const parts = [
     `${VIEWS.indexOf(view) + 1} ${view}`,
@@ -257,7 +264,7 @@ function footOf({ view, filter, isTyping, isPaused, fleet }: TopState): Line | u
   return line(parts.join('   '), 'dim');
 }
 
-function helpLines(): Line[] {
+function helpLines(): ScreenLine[] {
   return [
     line('weir top', 'strong'),
     line(''),

@@ -8,7 +8,14 @@ import { readArguments, FLAG } from './arguments.js';
 import { DONE, FAILED, type Command, type Output } from './command.js';
 import { STORE_HELP, STORE_OPTIONS, withStore } from './store-options.js';
 import { type Terminal } from './terminal.js';
-import { topFrame, topText, VIEWS, type Line, type Style, type TopState } from './top-frame.js';
+import {
+  topFrame,
+  topText,
+  VIEWS,
+  type ScreenLine,
+  type Style,
+  type TopState,
+} from './top-frame.js';
 
 const PERIOD_MS = 1000;
 const WATCH_KEPT_MS = 15_000;
@@ -58,7 +65,7 @@ function showOnce(fleet: FleetState | undefined, isJson: boolean, output: Output
   return FAILED;
 }
 
-interface LinesParts {
+interface LinesDeps {
   readonly read: () => Promise<FleetState | undefined>;
   readonly clock: Pick<Clock, 'after'>;
   readonly terminal: Pick<Terminal, 'onEnd'>;
@@ -66,7 +73,7 @@ interface LinesParts {
 }
 
 /** Figures that are the same as a second ago are not told again. */
-export async function writeLines({ read, clock, terminal, output }: LinesParts): Promise<number> {
+export async function writeLines({ read, clock, terminal, output }: LinesDeps): Promise<number> {
   let code: number | undefined;
   let wake: () => void = () => {};
   const stop = terminal.onEnd((ended) => {
@@ -215,6 +222,6 @@ export class Top {
   }
 }
 
-function written({ text, style }: Line, hasColors: boolean): string {
+function written({ text, style }: ScreenLine, hasColors: boolean): string {
   return hasColors && SGR[style] !== '' ? `${SGR[style]}${text}${RESET}` : text;
 }

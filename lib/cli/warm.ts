@@ -19,7 +19,7 @@ import { isoTime, table } from './table.js';
 
 const TIMEOUT_MS = 5000;
 const PAUSE_MS = 50;
-const DEFAULT_PATIENCE_S = 60;
+const DEFAULT_TIMEOUT_S = 60;
 
 export const warm: Command = {
   name: 'warm',
@@ -28,7 +28,7 @@ export const warm: Command = {
   options: [
     '--at TIME         then, on the clock of Redis (default: now, and waits for the report)',
     '--cancel ID       take back an order whose time has not come',
-    `--timeout SECONDS for how long it waits for the report (default: ${DEFAULT_PATIENCE_S})`,
+    `--timeout SECONDS for how long it waits for the report (default: ${DEFAULT_TIMEOUT_S})`,
     '--by NAME         who does it, for logs and reports (default: your name)',
     ...STORE_HELP,
   ],
@@ -43,7 +43,7 @@ export const warm: Command = {
     } as const;
     const { values, words } = readArguments(args, options, [0, 1]);
     const at = dateOption('--at', values.at);
-    const patienceS = wholeOption('--timeout', values.timeout, 1) ?? DEFAULT_PATIENCE_S;
+    const timeoutS = wholeOption('--timeout', values.timeout, 1) ?? DEFAULT_TIMEOUT_S;
     const [resource] = words;
     const cancelled = wholeOption('--cancel', values.cancel, 1);
     if (cancelled !== undefined) {
@@ -62,7 +62,7 @@ export const warm: Command = {
       if (id === undefined) throw new CommandFailedError(TOO_MANY);
       const isJson = values.json ?? false;
       if (at === undefined) {
-        const report = await reportOn(orders, store.clock, id, services, patienceS * 1000);
+        const report = await reportOn(orders, store.clock, id, services, timeoutS * 1000);
         return tell(report, isJson, output);
       }
       const told = { id, atMs: at.getTime(), services };
@@ -134,14 +134,14 @@ async function reportOn(
   clock: Clock,
   id: number,
   services: readonly string[],
-  patienceMs: number,
-): Promise<{ id: number; patienceMs: number; services: ServiceReport[] }> {
-  const until = clock.now() + patienceMs * 1000;
+  timeoutMs: number,
+): Promise<{ id: number; timeoutMs: number; services: ServiceReport[] }> {
+  const until = clock.now() + timeoutMs * 1000;
   for (;;) {
     const order = (await orders.read()).orders.find((one) => one.id === id);
     const reports = services.map((service) => ({ service, claim: order?.claims.get(service) }));
     const isDone = reports.every(({ claim }) => (claim?.result ?? null) !== null);
-    if (isDone || clock.now() >= until) return { id, patienceMs, services: reports };
+    if (isDone || clock.now() >= until) return { id, timeoutMs, services: reports };
     await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
   }
 }
@@ -151,7 +151,7 @@ function tell(
   isJson: boolean,
   output: Output,
 ): number {
-  const { id, patienceMs, services } = report;
+  const { id, timeoutMs, services } = report;
   if (isJson) {
     const told = services.map(({ service, claim }) => {
       return {
@@ -175,7 +175,7 @@ function tell(
   for (const { service, claim } of silent) {
     const who = claim === undefined ? 'no process has begun' : `${claim.node} is at it`;
     output.error(
-      `no report of ${service} within ${patienceMs / 1000} s: ${who}; weir status shows more`,
+      `no report of ${service} within ${timeoutMs / 1000} s: ${who}; weir status shows more`,
     );
   }
   const isWell = services.every(({ claim }) =>

@@ -5,10 +5,11 @@ const BITS_PER_GROUP = 16;
 
 /** The longest IPv6 address has 45 characters, and room is left for brackets, a zone and a port. */
 const LONGEST_ADDRESS = 100;
-/** What an IPv4 address wears that came through a socket of IPv6. */
+/** The prefix of an IPv4 address that came through a socket of IPv6. */
 const MAPPED = '::ffff:';
 /** RFC 6052: what a translator between the two puts before an IPv4 address, 64:ff9b::/96. */
 const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0];
+const BRACKET = '['.charCodeAt(0);
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 // One customer has billions of addresses in a network of IPv6. IPv4 in the clothes of IPv6 is IPv4; ports,
@@ -16,7 +17,7 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 /** An address as `key: 'ip'` has it: IPv4 as it is, IPv6 by its network. */
 export function clientAddress(address: string, prefixBits = IPV6_PREFIX_BITS): string {
-  const isPlain = !address.includes(':') && !address.startsWith('[');
+  const isPlain = address.charCodeAt(0) !== BRACKET && !address.includes(':');
   if (isPlain || address.length > LONGEST_ADDRESS) return address;
   // Nearly all callers of a server that listens on both.
   if (address.startsWith(MAPPED) && isIpv4(address.slice(MAPPED.length)))
@@ -25,6 +26,13 @@ export function clientAddress(address: string, prefixBits = IPV6_PREFIX_BITS): s
   const groups = groupsOf(bare);
   if (groups === undefined) return bare;
   return ipv4In(groups) ?? `${networkOf(groups, prefixBits)}/${prefixBits}`;
+}
+
+/** Whether a text is an address, with or without a port. */
+export function isAddress(text: string): boolean {
+  if (text.length > LONGEST_ADDRESS) return false;
+  const bare = withoutPort(text);
+  return isIpv4(bare) || groupsOf(bare) !== undefined;
 }
 
 /** `[::1]:443` and `1.2.3.4:443`, and `fe80::1%eth0`. */

@@ -48,7 +48,7 @@ const LONGEST_MS = 365 * 86_400_000;
 
 /** What a rate has to look like, for messages. */
 export const A_RATE =
-  "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m or min, h, d";
+  "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m, h, d or a word: sec, second, min, minute, hour, day";
 
 function parse(text: string): number {
   const match = NUMBER_AND_UNIT.exec(text);
@@ -69,7 +69,10 @@ export function parseRate(text: string, field: string): { rate: number; periodMs
       .toLowerCase(),
   );
   if (Number.isFinite(rate) && periodMs >= 1 && periodMs <= LONGEST_MS) return { rate, periodMs };
-  throw new InvalidArgumentError(field, text, A_RATE);
+  const perSecond = NUMBER.test(text.trim())
+    ? ` (${text.trim()} a second is '${text.trim()}/s')`
+    : '';
+  throw new InvalidArgumentError(field, text, A_RATE + perSecond);
 }
 
 /**

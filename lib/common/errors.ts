@@ -258,7 +258,7 @@ const LONGEST_VALUE = 80;
 
 /** A value as it stands in messages: in full if it is short, and without what nobody should read. */
 export function describe(value: unknown): string {
-  const text = withoutSecrets(inWords(value));
+  const text = withoutSecrets(shownText(value));
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
 
@@ -287,7 +287,7 @@ const SECRET = 'pass(?:word|wd)?|pwd|secret|token|credentials?|api[-_]?key';
 const SECRET_PARAMETER = new RegExp(`\\b((?:${SECRET})=)[^&\\s"]+`, 'gi');
 const SECRET_FIELD = new RegExp(`(?:${SECRET})$`, 'i');
 
-function inWords(value: unknown): string {
+function shownText(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value);

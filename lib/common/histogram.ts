@@ -16,7 +16,7 @@ const FULL = 2 ** 32 - 1;
  */
 export class LogLinear {
   readonly cells: Uint32Array = new Uint32Array(CELLS);
-  /** Of all that was recorded, also beyond the longest time. */
+  /** The sum of all that was recorded, also beyond the longest time. */
   sumMicros = 0;
 
   /** A time that stands for `weight` of them, where only one in so many is looked at. @internal */
@@ -95,7 +95,7 @@ export class LogLinear {
     return found;
   }
 
-  /** How many took no longer; exact for powers of two, and for whole numbers up to 8. */
+  /** The number of times that were no longer; exact for powers of two, and for whole numbers up to 8. */
   countAtMost(micros: number): number {
     let count = 0;
     const end = micros >= LARGEST ? CELLS - 1 : micros > 0 ? cellOf(micros) : -1;

@@ -17,7 +17,7 @@ export class Lru<V> {
     return this.entries.size;
   }
 
-  /** What all values take together. */
+  /** The size of all values together. */
   get size(): number {
     return this.taken;
   }

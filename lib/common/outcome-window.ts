@@ -1,3 +1,6 @@
+/** The outcome of a call. `neutral` means nothing for the resource: a caller that hung up, a 4xx. */
+export type CallOutcome = 'success' | 'failure' | 'neutral';
+
 /** The last calls, by number or by time: how many, how many failed, how many were slow. */
 export interface OutcomeWindow {
   readonly calls: number;
@@ -42,7 +45,7 @@ export class CountWindow implements OutcomeWindow {
   }
 }
 
-/** So many parts has the time: a call is forgotten up to a tenth of the window early. */
+/** Parts of the window: a call is forgotten up to one part early. */
 const PARTS = 10;
 
 /** The calls of the last `micros`. */

@@ -45,17 +45,17 @@ export const RATE_PATTERN = `^\\s*\\d+(?:\\.\\d+)?\\s*/\\s*(?:\\d+(?:\\.\\d+)?)?
 export function duration(): Union<Duration> {
   const isDuration = (value: unknown) => parses(() => durationMs(value, ''));
   const inMs = schema.number(A_DURATION, { minimum: 1 }, isDuration);
-  const inWords = schema.text(A_DURATION, { pattern: DURATION_PATTERN }, isDuration);
-  return schema.union(A_DURATION, inMs, inWords as Schema<Duration>);
+  const text = schema.text(A_DURATION, { pattern: DURATION_PATTERN }, isDuration);
+  return schema.union(A_DURATION, inMs, text as Schema<Duration>);
 }
 
 export function rate(): Union<Rate> {
   const expected = "a number above 0 or a text like '100/s', '100/min', '1000/5m'";
   const isRate = (value: string) =>
     parses(() => parseRate(value, '')) && Number.parseFloat(value) > 0;
-  const inWords = schema.text(expected, { pattern: RATE_PATTERN }, isRate);
+  const text = schema.text(expected, { pattern: RATE_PATTERN }, isRate);
   const number = schema.number(expected, { exclusiveMinimum: 0 });
-  return schema.union(expected, number, inWords as Schema<Rate>);
+  return schema.union(expected, number, text as Schema<Rate>);
 }
 
 function parses(parse: () => unknown): boolean {

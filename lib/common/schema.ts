@@ -4,16 +4,16 @@
  * validator was a third of the time that importing the package took, and most of what it installed.
  */
 
-type PathSegment = string | number;
+export type PathSegment = string | number;
 
 /** What is wrong with a value, and where below it. */
-export type Fault =
+export type SchemaFault =
   /** `isNear` if only a bound is missed: the value is of the right kind. */
   | (FaultAt & { readonly kind: 'value'; readonly isNear: boolean })
   /** The last segment of the path is a name that is none. */
   | (FaultAt & { readonly kind: 'name' })
   /** The value is like none of several forms; `forms` has the faults by each of them. */
-  | (FaultAt & { readonly kind: 'form'; readonly forms: readonly (readonly Fault[])[] })
+  | (FaultAt & { readonly kind: 'form'; readonly forms: readonly (readonly SchemaFault[])[] })
   /** Fields that the object does not have. */
   | { readonly kind: 'unknown'; readonly at: readonly PathSegment[]; readonly names: string[] };
 
@@ -28,7 +28,7 @@ export abstract class Schema<T> {
   /** Only a type: the value that passes. */
   declare readonly passes: T;
 
-  abstract faults(value: unknown): Fault[];
+  abstract faults(value: unknown): SchemaFault[];
 
   abstract json(): JsonSchema;
 }
@@ -58,7 +58,8 @@ type FieldsOf<S extends Shape> = {
   -readonly [K in keyof S as S[K] extends Field<unknown> ? never : K]: Passing<S[K]>;
 };
 
-type Flat<T> = { [K in keyof T]: T[K] };
+/** One object, so that messages of the compiler speak of its fields. */
+export type Flat<T> = { [K in keyof T]: T[K] };
 
 class Value<T> extends Schema<T> {
   constructor(
@@ -70,7 +71,7 @@ class Value<T> extends Schema<T> {
     super();
   }
 
-  faults(value: unknown): Fault[] {
+  faults(value: unknown): SchemaFault[] {
     const isNear = this.isKind(value);
     if (isNear && this.isWithin(value as never)) return [];
     return [{ kind: 'value', at: [], expected: this.expected, isNear }];
@@ -140,8 +141,8 @@ export class Union<T> extends Schema<T> {
     super();
   }
 
-  faults(value: unknown): Fault[] {
-    const forms: Fault[][] = [];
+  faults(value: unknown): SchemaFault[] {
+    const forms: SchemaFault[][] = [];
     for (const form of this.forms) {
       const faults = form.faults(value);
       if (faults.length === 0) return [];
@@ -158,7 +159,7 @@ export class Union<T> extends Schema<T> {
   }
 }
 
-const isNear = (fault: Fault): boolean =>
+const isNear = (fault: SchemaFault): boolean =>
   fault.kind === 'unknown' || (fault.kind === 'value' && fault.isNear);
 
 export function union<const S extends readonly Schema<unknown>[]>(
@@ -183,7 +184,7 @@ export class List<T> extends Schema<T[]> {
     super();
   }
 
-  faults(value: unknown): Fault[] {
+  faults(value: unknown): SchemaFault[] {
     const { expected } = this;
     if (!Array.isArray(value)) return [{ kind: 'value', at: [], expected, isNear: false }];
     const faults = value.flatMap((item, place) => below(place, this.of.faults(item)));
@@ -210,10 +211,10 @@ export class Named<T> extends Schema<Record<string, T>> {
     super();
   }
 
-  faults(value: unknown): Fault[] {
+  faults(value: unknown): SchemaFault[] {
     const { expected, name } = this;
     if (!isObject(value)) return [{ kind: 'value', at: [], expected, isNear: false }];
-    const faults = Object.keys(value).flatMap((key): Fault[] => {
+    const faults = Object.keys(value).flatMap((key): SchemaFault[] => {
       const isName = name === undefined || name.form.test(key);
       if (!isName) return [{ kind: 'name', at: [key], expected: name.expected }];
       return below(key, this.of.faults(value[key]));
@@ -238,7 +239,7 @@ export class Group<S extends Shape> extends Schema<Flat<FieldsOf<S>>> {
     super();
   }
 
-  faults(value: unknown): Fault[] {
+  faults(value: unknown): SchemaFault[] {
     const { expected, shape } = this;
     if (!isObject(value)) return [{ kind: 'value', at: [], expected, isNear: false }];
     const faults = Object.keys(shape).flatMap((name) => {
@@ -260,7 +261,7 @@ export class Group<S extends Shape> extends Schema<Flat<FieldsOf<S>>> {
   }
 }
 
-function below(segment: PathSegment, faults: readonly Fault[]): Fault[] {
+function below(segment: PathSegment, faults: readonly SchemaFault[]): SchemaFault[] {
   return faults.map((fault) => ({ ...fault, at: [segment, ...fault.at] }));
 }
 

@@ -15,7 +15,7 @@ interface State {
   isOn: boolean;
   /** Its beginning is in the log, so its end has to be. */
   isTold: boolean;
-  /** How often it has begun untold. */
+  /** Times that the trouble has begun untold. */
   untold: number;
   /** Ends the minute in which no other beginning is logged. */
   minute: Cancel | undefined;

@@ -28,7 +28,7 @@ export class Tally {
     return Object.fromEntries([...this.counts].map(([name, { total }]) => [name, total]));
   }
 
-  /** How many events the next line counts; undefined if none is due. */
+  /** The number of events that the next line counts; undefined if none is due. */
   add(name: string): number | undefined {
     const nowMicros = this.clock.now();
     let count = this.counts.get(name);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, UnknownOptionError } from './errors.js';
 
-/** Of a policy, a tier, an app, a resource or a cluster. */
+/** The name of a policy, a tier, an app, a resource or a cluster. */
 export const NAME = /^[\w.-]{1,64}$/;
 export const A_NAME = 'a name of up to 64 letters, digits and _ . -';
 
@@ -39,7 +39,7 @@ export function plainObject(field: string, value: unknown, expectation: string):
   }
 }
 
-/** So that `{ burst: undefined }` means the default, as people expect of spread options. */
+/** Drops undefined fields, so that `{ burst: undefined }` means the default, as people expect of spread options. */
 export function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(value).filter(([, entry]) => entry !== undefined),

@@ -17,7 +17,7 @@ export class Acknowledger {
 
   constructor(
     private readonly settings: Settings,
-    private readonly turns: Turns,
+    private readonly turns: TaskQueue,
     private readonly pollMs: number,
     private readonly report: () => NodeReport,
   ) {}
@@ -52,7 +52,7 @@ export class Acknowledger {
 }
 
 /** Runs tasks one after another, in the order in which they came. */
-export class Turns {
+export class TaskQueue {
   private last: Promise<unknown> = Promise.resolve();
 
   take<T>(task: () => Promise<T>): Promise<T> {

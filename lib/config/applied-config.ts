@@ -139,8 +139,8 @@ export class AppliedConfig {
   }
 
   /**
-   * Whatever would keep an update that waits from being used is told now, and not only when its time
-   * comes: as a refusal by those who are asked to stage it, as a warning if something else changed.
+   * A staged update that could not be applied is reported now, and not only when its time comes: as a refusal
+   * while it is being staged, as a warning if a later change made it so.
    */
   private lookAhead({ staged, kind, about, revision, ...layers }: ConfigRecord): void {
     const known = this.applied;

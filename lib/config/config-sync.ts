@@ -24,7 +24,7 @@ import { type StoreTime } from './store-time.js';
 /** Each lost race means that another process got through. After so many the next poll goes on. */
 export const MOST_RACES = 16;
 
-/** So long others may bring into force what a part of this process cannot work with. */
+/** Time for which others may bring a configuration into force that a part of this process cannot work with. */
 export const GRACE_MS = 1000;
 /** And so long a tool leaves it to the processes that run. */
 const VISITOR_GRACE_MS = 2000;
@@ -231,7 +231,7 @@ export class ConfigSync {
   }
 }
 
-/** So many others may have written before a lost answer is looked into. */
+/** Revisions that others may have written before a lost answer is looked into. */
 const LOOK_BACK = 50;
 
 /**

@@ -7,7 +7,7 @@ import {
   openOrders,
   type ConfigModuleOptions,
 } from './config.lifecycle.js';
-import { DegradeParts } from '../degradation/degradation.providers.js';
+import { DegradationRuntime } from '../degradation/degradation.providers.js';
 import { RoutePolicies } from '../limits/route-policies.js';
 import { RouteTable } from '../limits/route-table.js';
 import { Degradation } from '../degradation/degradation.js';
@@ -18,7 +18,7 @@ import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { OPTIONS, provide } from '../requests/module-tokens.js';
 
-/** What changes while the service runs, and who has to know. */
+/** The configuration, which changes while the service runs, and its consumers. */
 export const configProviders: Provider[] = [
   provide(
     LimitsConsumer,
@@ -43,7 +43,7 @@ export const configProviders: Provider[] = [
       RoutePolicies,
       LimitsConsumer,
       Protection,
-      DegradeParts,
+      DegradationRuntime,
       Degradation,
       Overload,
       { token: MonitorLifecycle, optional: true },
@@ -55,7 +55,7 @@ export const configProviders: Provider[] = [
       routePolicies: RoutePolicies,
       limits: LimitsConsumer,
       protection: Protection,
-      degradation: DegradeParts,
+      degradation: DegradationRuntime,
       operations: Degradation,
       overload: Overload,
       monitor: MonitorLifecycle | undefined,

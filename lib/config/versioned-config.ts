@@ -15,7 +15,7 @@ import {
   type NodeReport,
   type StagedUpdate,
 } from '../stores/config-store.js';
-import { Acknowledger, Turns } from './acknowledger.js';
+import { Acknowledger, TaskQueue } from './acknowledger.js';
 import { AppliedConfig } from './applied-config.js';
 import { ConfigChanges, type Change } from './config-changes.js';
 import { spanOf, UnknownRevisionError } from './config-errors.js';
@@ -59,7 +59,7 @@ export class VersionedConfig extends RateLimitConfig {
   private readonly time: StoreTime;
   private readonly sync: ConfigSync;
   private readonly changes: ConfigChanges;
-  private readonly turns = new Turns();
+  private readonly turns = new TaskQueue();
   private readonly acks: Acknowledger;
   private readonly random: () => number;
   private readonly pollMs: number;

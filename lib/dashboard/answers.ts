@@ -64,7 +64,7 @@ export function sendJson(response: ServerResponse, value: unknown, status = 200)
 }
 
 /** An answer in place of the one that was asked for; `more` is what the page shows beside the sentence. */
-export class Problem extends Error {
+export class RequestProblem extends Error {
   constructor(
     readonly status: number,
     message: string,
@@ -76,7 +76,7 @@ export class Problem extends Error {
 
 export function sendProblem(
   response: ServerResponse,
-  { status, message, more }: Problem,
+  { status, message, more }: RequestProblem,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -93,7 +93,7 @@ export async function bodyOf(request: AnyRequest): Promise<Readonly<Record<strin
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
     return body as Readonly<Record<string, unknown>>;
   }
-  throw new Problem(400, 'The body has to be a JSON object.');
+  throw new RequestProblem(400, 'The body has to be a JSON object.');
 }
 
 async function readJson(raw: IncomingMessage): Promise<unknown> {
@@ -107,8 +107,9 @@ async function readJson(raw: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(parts).toString()) as unknown;
   } catch {
-    throw new Problem(400, 'The body is not JSON.');
+    throw new RequestProblem(400, 'The body is not JSON.');
   }
 }
 
-const tooLarge = (): Problem => new Problem(413, `The body has more than ${MOST_BYTES} bytes.`);
+const tooLarge = (): RequestProblem =>
+  new RequestProblem(413, `The body has more than ${MOST_BYTES} bytes.`);

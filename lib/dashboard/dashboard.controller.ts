@@ -18,7 +18,7 @@ import { quotedError } from '../common/quoted.js';
 import {
   begin,
   bodyOf,
-  Problem,
+  RequestProblem,
   rawResponse,
   sendJson,
   sendProblem,
@@ -27,13 +27,12 @@ import {
 } from './answers.js';
 import { Dashboard, problemOf } from './dashboard.js';
 import { type DashboardOptions } from './dashboard.options.js';
-import { mustBeSameSite } from './same-site.js';
 
 /** As @nestjs/swagger names it: the page is no part of an API. */
 const HIDDEN_FROM_SWAGGER = 'swagger/apiExcludeController';
 const RETRY_SECONDS = '10';
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+type Responder = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** The routes for whoever may look. A class for each path: Nest reads paths and guards from classes. */
 export function viewController({ path, guard }: DashboardOptions): Type {
@@ -61,7 +60,7 @@ export function viewController({ path, guard }: DashboardOptions): Type {
       return answered(request, response, (raw, answer) => {
         const name = String(request.params?.file);
         if (!this.dashboard.assets.sendFile(raw, answer, name)) {
-          throw new Problem(404, 'There is no such file.');
+          throw new RequestProblem(404, 'There is no such file.');
         }
       });
     }
@@ -177,7 +176,11 @@ export function changeController({ path, guard, write }: DashboardOptions): Type
 const logger = new Logger('RateLimitDashboard');
 
 /** The result of `make` is the answer, unless it has given one itself. */
-async function answered(request: AnyRequest, response: AnyResponse, make: Answer): Promise<void> {
+async function answered(
+  request: AnyRequest,
+  response: AnyResponse,
+  make: Responder,
+): Promise<void> {
   const answer = rawResponse(response);
   try {
     const value = await make(request.raw ?? request, answer);
@@ -213,7 +216,7 @@ function sent(
 function mustBeOpen(opened: Dashboard | undefined): Dashboard {
   if (opened !== undefined) return opened;
   const why = '`monitor: false` or `enabled: false` of RateLimitModule';
-  throw new Problem(503, `Nothing is watched here, because of ${why}.`);
+  throw new RequestProblem(503, `Nothing is watched here, because of ${why}.`);
 }
 
 const LONGEST_NAME = 64;
@@ -227,4 +230,25 @@ function nameOf({ user: found }: AnyRequest): string {
       : found;
   const isName = typeof one === 'string' || typeof one === 'number';
   return isName && one !== '' ? String(one).slice(0, LONGEST_NAME) : 'dashboard';
+}
+
+/**
+ * Refuses what another site could have made a browser send. A form or an image of another site can send neither JSON nor
+ * a header of its own, and says where it comes from.
+ */
+function mustBeSameSite({ headers }: IncomingMessage, origins: readonly string[]): void {
+  if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) {
+    throw new RequestProblem(403, 'Changes are sent as application/json.');
+  }
+  if (headers['x-weir-request'] !== '1') {
+    throw new RequestProblem(403, 'Changes are sent with the header x-weir-request: 1.');
+  }
+  const { origin, host } = headers;
+  if (origin === undefined) {
+    if (headers['sec-fetch-site'] === 'same-origin') return;
+    throw new RequestProblem(403, 'Changes come from the page itself: there is no Origin.');
+  }
+  const isOwn = URL.canParse(origin) && new URL(origin).host === host;
+  if (isOwn || origins.includes(origin)) return;
+  throw new RequestProblem(403, 'Changes come from the page itself, not from another site.');
 }

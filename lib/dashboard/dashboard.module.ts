@@ -1,18 +1,54 @@
-import { Inject, Module, type DynamicModule, type NestModule } from '@nestjs/common';
+import {
+  Inject,
+  Module,
+  type DynamicModule,
+  type NestModule,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { ModuleMissingError } from '../common/errors.js';
 import { RateLimitConfig } from '../config/rate-limit-config.js';
 import { Degradation } from '../degradation/degradation.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
-import { RateLimitMonitor } from '../observability/monitor.js';
+import { RoutePolicies } from '../limits/route-policies.js';
+import { Monitor, RateLimitMonitor } from '../observability/monitor.js';
 import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
 import { provide } from '../requests/module-tokens.js';
 import { Dashboard } from './dashboard.js';
-import { DashboardPath } from './dashboard-path.js';
 import { changeController, viewController } from './dashboard.controller.js';
 import { DashboardRoutes, dashboardRoutes } from './dashboard-routes.js';
 import { checkDashboard, type DashboardInput } from './dashboard.options.js';
+
+/** How an application puts its paths together. */
+type PrefixConfig = Pick<ApplicationConfig, 'getGlobalPrefix' | 'getGlobalPrefixOptions'>;
+
+/**
+ * Tells the others where the page is: the line at the start names it, and it does not stand in line, as it is needed
+ * most when there is no time. Before the application starts, when its prefix is known.
+ */
+class DashboardPath implements OnModuleInit {
+  constructor(
+    private readonly path: string,
+    private readonly monitor: RateLimitMonitor | undefined,
+    private readonly overload: Pick<Overload, 'exemptOwn'> | undefined,
+    private readonly config: PrefixConfig | undefined,
+  ) {}
+
+  onModuleInit(): void {
+    const path = pathWithPrefix(this.path, this.config);
+    this.overload?.exemptOwn(path);
+    if (this.monitor instanceof Monitor) this.monitor.dashboard = `${path}/`;
+  }
+}
+
+/** With the application's prefix, unless that leaves it out. */
+function pathWithPrefix(path: string, config: PrefixConfig | undefined): string {
+  const prefix = (config?.getGlobalPrefix() ?? '').replace(/^\/*|\/*$/g, '');
+  const { exclude = [] } = config?.getGlobalPrefixOptions() ?? {};
+  const isApart = exclude.some(({ pathRegex }) => pathRegex.test(`/${path}`));
+  return prefix === '' || isApart ? `/${path}` : `/${prefix}/${path}`;
+}
 
 /** The page that shows what the limits do, and where they can be changed. */
 @Module({})
@@ -30,9 +66,10 @@ export class RateLimitDashboardModule implements NestModule {
     const optional = (token: unknown) => ({ token: token as never, optional: true });
     const dashboard = provide(
       Dashboard,
-      [RateLimiter, RateLimitMonitor, RateLimitConfig, Protection, Degradation, Overload].map(
-        optional,
-      ),
+      [
+        ...[RateLimiter, RateLimitMonitor, RateLimitConfig, Protection, Degradation, Overload],
+        RoutePolicies,
+      ].map(optional),
       (
         limiter: RateLimiter | undefined,
         monitor: RateLimitMonitor | undefined,
@@ -40,12 +77,14 @@ export class RateLimitDashboardModule implements NestModule {
         protection: Protection,
         operations: Degradation,
         line: Overload,
+        routePolicies: RoutePolicies | undefined,
       ) => {
         if (limiter === undefined) throw new ModuleMissingError('RateLimitDashboardModule');
         // Switched off: the page says so.
         if (monitor === undefined) return undefined;
         return new Dashboard({
           ...{ limiter, monitor, config, protection, options },
+          ipv6Prefix: routePolicies?.ipv6Prefix,
           degradation: () => operations.openedStats,
           overload: () => (line.isOn ? line.stats() : undefined),
           clock: monitor.clock,

@@ -8,31 +8,36 @@ import {
   UnknownRevisionError,
 } from '../config/config-errors.js';
 import { diff, type ConfigDiff } from '../config/document/diff.js';
+import { effective } from '../config/document/effective.js';
+import { joined } from '../config/layers.js';
 import { patchBetween } from '../config/document/merge-patch.js';
 import { type RateLimitConfig } from '../config/rate-limit-config.js';
 import { ConfigSyntaxError, parseText } from '../config/sources/parse-text.js';
 import { type ConfigLayer } from '../config/schema/check.js';
 import { type ConfigDocument } from '../config/schema/document.schema.js';
-import { type Decision } from '../limiter/decision.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { HORIZONS, type Horizon } from '../observability/series.js';
-import { Problem } from './answers.js';
+import { RequestProblem } from './answers.js';
 import { Assets } from './assets.js';
 import { type DashboardOptions } from './dashboard.options.js';
-import { Frames, type FrameParts } from './frames.js';
+import { effectsOf, type Effect } from './effects.js';
+import { type Looked } from './frame.js';
+import { Frames, type FramesDeps } from './frames.js';
+import { lookAt } from './look.js';
 import { Viewers } from './viewers.js';
 
-export interface DashboardParts extends Omit<
-  FrameParts,
+export interface DashboardDeps extends Omit<
+  FramesDeps,
   'build' | 'canWrite' | 'viewers' | 'actions'
 > {
   readonly options: DashboardOptions;
+  /** How much of an IPv6 address is a key. */
+  readonly ipv6Prefix?: number | undefined;
 }
 
 const REPORTED_DAYS = 7;
 const SHOWN_REVISIONS = 30;
-const MOST_LOOKED_AT = 20;
 const LONGEST_KEY = 512;
 const LOOKS_PER_SECOND = 5;
 const NAME_OF_TEXT = 'configuration';
@@ -50,14 +55,14 @@ export class Dashboard implements BeforeApplicationShutdown {
   private readonly config: RateLimitConfig;
   private readonly clock: Clock;
 
-  constructor(private readonly parts: DashboardParts) {
-    const { monitor, limiter, config, clock, options } = parts;
+  constructor(private readonly deps: DashboardDeps) {
+    const { monitor, limiter, config, clock, options } = deps;
     this.monitor = monitor;
     this.limiter = limiter;
     this.config = config;
     this.clock = clock;
     this.frames = new Frames({
-      ...parts,
+      ...deps,
       build: this.assets.build,
       canWrite: options.write !== undefined,
       actions: options.actions.map(({ name, text, link = null }) => ({ name, text, link })),
@@ -72,7 +77,7 @@ export class Dashboard implements BeforeApplicationShutdown {
   }
 
   get origins(): readonly string[] {
-    return this.parts.options.origins;
+    return this.deps.options.origins;
   }
 
   beforeApplicationShutdown(): void {
@@ -85,14 +90,15 @@ export class Dashboard implements BeforeApplicationShutdown {
 
   async series(name: string, horizon: string): Promise<unknown> {
     if (!HORIZONS.includes(horizon as Horizon)) {
-      throw new Problem(400, `There is no horizon of that name: ${HORIZONS.join(', ')}.`);
+      throw new RequestProblem(400, `There is no horizon of that name: ${HORIZONS.join(', ')}.`);
     }
     const of = horizon as Horizon;
     const isAlone = this.limiter.redis === undefined;
     const found =
       (isAlone ? undefined : await this.monitor.fleetHistory(name, of)) ??
       this.monitor.history(name, of);
-    if (found === undefined) throw new Problem(404, 'Nothing is kept of that, or not for so long.');
+    if (found === undefined)
+      throw new RequestProblem(404, 'Nothing is kept of that, or not for so long.');
     return found;
   }
 
@@ -119,22 +125,39 @@ export class Dashboard implements BeforeApplicationShutdown {
   }
 
   /** The faults of a text, the changes that it would make, and their effect on the last hours. */
-  async validate({ text }: Readonly<Record<string, unknown>>): Promise<unknown> {
+  async validate(body: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { revision, document } = this.config.current();
+    if ('revision' in body) return this.judgeRollback(revisionIn(body.revision));
+    const { text } = body;
     const read = await this.read(text);
     if ('issues' in read) return { revision, ...read, diff: NO_DIFF };
     const patch = patchBetween(document, read.document) as ConfigLayer;
     const changes = diff(document, read.document);
     const issues = isEmpty(changes) ? [] : this.config.validate(patch);
     if (isEmpty(changes) || issues.length > 0) return { revision, issues, diff: changes };
-    const impact = await this.monitor.impact(document, read.document as ConfigDocument);
-    return { revision, issues, diff: changes, impact };
+    const effects = await this.effects(document, read.document as ConfigDocument);
+    return { revision, issues, diff: changes, effects };
+  }
+
+  /** What going back to a revision would change in what holds now, and do. */
+  private async judgeRollback(to: number): Promise<unknown> {
+    const { revision, document } = this.config.current();
+    const past = (await this.config.history(SHOWN_REVISIONS)).find((one) => one.revision === to);
+    if (past === undefined) throw new RequestProblem(404, 'That revision is not kept any more.');
+    const next = effective(joined(past));
+    const changes = diff(document, next);
+    const effects = isEmpty(changes) ? [] : await this.effects(document, next);
+    return { revision, issues: [], diff: changes, effects };
+  }
+
+  private async effects(before: ConfigDocument, after: ConfigDocument): Promise<Effect[]> {
+    return effectsOf(await this.monitor.impact(before, after));
   }
 
   async update(body: Readonly<Record<string, unknown>>, by: string): Promise<unknown> {
     const expectedRevision = revisionIn(body.expectedRevision);
     const read = await this.read(body.text);
-    if ('issues' in read) throw new Problem(422, 'The text cannot be read.', read);
+    if ('issues' in read) throw new RequestProblem(422, 'The text cannot be read.', read);
     const before = this.config.current();
     if (before.revision !== expectedRevision) throw await this.conflict(expectedRevision);
     const patch = patchBetween(before.document, read.document) as ConfigLayer;
@@ -146,7 +169,8 @@ export class Dashboard implements BeforeApplicationShutdown {
   /** Lays a patch over what holds: a profile that is switched, a policy that only watches. */
   async patch(body: Readonly<Record<string, unknown>>, by: string): Promise<unknown> {
     const { patch } = body;
-    if (typeof patch !== 'object' || patch === null) throw new Problem(400, 'There is no patch.');
+    if (typeof patch !== 'object' || patch === null)
+      throw new RequestProblem(400, 'There is no patch.');
     const expectedRevision = revisionIn(body.expectedRevision);
     return this.written(expectedRevision, () =>
       this.config.update(patch as ConfigLayer, { expectedRevision, by }),
@@ -165,27 +189,23 @@ export class Dashboard implements BeforeApplicationShutdown {
   }
 
   /** Which policies would turn this key away now, and why; nothing is taken. */
-  async look({ key }: Readonly<Record<string, unknown>>): Promise<unknown> {
-    if (typeof key !== 'string' || key === '' || key.length > LONGEST_KEY) {
-      throw new Problem(400, `A key is a text of 1 to ${LONGEST_KEY} characters.`);
+  async look({ key }: Readonly<Record<string, unknown>>): Promise<Looked> {
+    if (typeof key !== 'string' || key.trim() === '' || key.length > LONGEST_KEY) {
+      throw new RequestProblem(400, `A key is a text of 1 to ${LONGEST_KEY} characters.`);
     }
     const now = this.clock.now();
     while (this.looks.length > 0 && now - this.looks[0]! > 1_000_000) this.looks.shift();
-    if (this.looks.length >= LOOKS_PER_SECOND) throw new Problem(429, 'Too many looks at once.');
+    if (this.looks.length >= LOOKS_PER_SECOND)
+      throw new RequestProblem(429, 'Too many looks at once.');
     this.looks.push(now);
-    const names = this.limiter.policyNames();
-    const looked = await Promise.all(
-      names.slice(0, MOST_LOOKED_AT).map(async (policy) => {
-        try {
-          const decision = await this.limiter.peek({ policy, key });
-          return seenOf(policy, decision);
-        } catch {
-          // A policy whose requests bring their figures along cannot be asked without them.
-          return undefined;
-        }
-      }),
-    );
-    return { policies: looked.filter((one) => one !== undefined), of: names.length };
+    const deps = {
+      limiter: this.limiter,
+      document: this.config.current().document,
+      ipv6Prefix: this.deps.ipv6Prefix,
+      limited: await this.frames.limited(),
+      shownKey: (one: string) => this.monitor.shownKey(one),
+    };
+    return lookAt(deps, key.trim());
   }
 
   /** For the whole fleet, as a revision like any other: it is in the history, and can be rolled back. */
@@ -194,8 +214,8 @@ export class Dashboard implements BeforeApplicationShutdown {
     { mode, level }: Readonly<Record<string, unknown>>,
     by: string,
   ): Promise<unknown> {
-    const known = this.parts.degradation()?.resources.map(({ resource }) => resource) ?? [];
-    if (!known.includes(name)) throw new Problem(404, 'No route degrades under that name.');
+    const known = this.deps.degradation()?.resources.map(({ resource }) => resource) ?? [];
+    if (!known.includes(name)) throw new RequestProblem(404, 'No route degrades under that name.');
     const wanted = { mode: mode === 'auto' ? null : mode, level: level ?? null };
     const patch = { degradation: { resources: { [name]: wanted } } };
     const { revision: expectedRevision } = this.config.current();
@@ -205,14 +225,14 @@ export class Dashboard implements BeforeApplicationShutdown {
   }
 
   async act(name: string): Promise<unknown> {
-    const action = this.parts.options.actions.find((one) => one.name === name);
-    if (action === undefined) throw new Problem(404, 'There is no such button.');
+    const action = this.deps.options.actions.find((one) => one.name === name);
+    if (action === undefined) throw new RequestProblem(404, 'There is no such button.');
     return { said: (await action.run()) ?? '' };
   }
 
   async mute({ rule, series, minutes }: Readonly<Record<string, unknown>>): Promise<unknown> {
     if (typeof minutes !== 'number' || !(minutes > 0 && minutes <= MOST_MUTED_MINUTES)) {
-      throw new Problem(400, `Minutes are a number of up to ${MOST_MUTED_MINUTES}.`);
+      throw new RequestProblem(400, `Minutes are a number of up to ${MOST_MUTED_MINUTES}.`);
     }
     const until = new Date(this.clock.epochMs(this.clock.now()) + minutes * 60_000);
     await this.monitor.mute(
@@ -226,7 +246,7 @@ export class Dashboard implements BeforeApplicationShutdown {
   private async read(
     text: unknown,
   ): Promise<{ readonly document: unknown } | { readonly issues: readonly object[] }> {
-    if (typeof text !== 'string') throw new Problem(400, 'There is no text.');
+    if (typeof text !== 'string') throw new RequestProblem(400, 'There is no text.');
     try {
       const format = text.trimStart().startsWith('{') ? 'json' : 'yaml';
       return { document: await parseText(text, NAME_OF_TEXT, format) };
@@ -250,13 +270,13 @@ export class Dashboard implements BeforeApplicationShutdown {
     }
   }
 
-  private async conflict(expectedRevision: number): Promise<Problem> {
+  private async conflict(expectedRevision: number): Promise<RequestProblem> {
     const past = await this.config.history(SHOWN_REVISIONS).catch(() => []);
     const others = past.filter(({ revision }) => revision > expectedRevision);
     const { revision } = this.config.current();
     const [latest] = others;
     const who = latest === undefined ? '' : ` by ${latest.by}`;
-    return new Problem(
+    return new RequestProblem(
       409,
       `Somebody was faster: revision ${latest?.revision ?? revision}${who} is in force. Nothing was changed.`,
       {
@@ -277,26 +297,23 @@ const isEmpty = ({ added, removed, changed }: ConfigDiff): boolean =>
 function revisionIn(value: unknown): number {
   const revision = typeof value === 'string' && value !== '' ? Number(value) : value;
   if (Number.isSafeInteger(revision) && (revision as number) >= 0) return revision as number;
-  throw new Problem(400, 'Say which revision you have seen: expectedRevision.');
-}
-
-function seenOf(policy: string, decision: Decision) {
-  const { allowed, remaining, limit, retryAfterMs, resetMs, tier, source } = decision;
-  return { policy, allowed, remaining, limit, retryAfterMs, resetMs, tier, source };
+  throw new RequestProblem(400, 'Say which revision you have seen: expectedRevision.');
 }
 
 /** The library's own errors say what to do; those of others may say too much. */
-export function problemOf(error: unknown): Problem {
-  if (error instanceof Problem) return error;
+export function problemOf(error: unknown): RequestProblem {
+  if (error instanceof RequestProblem) return error;
   if (error instanceof InvalidConfigError) {
     const issues = error.issues.map(({ path, message }) => ({ path, message }));
-    return new Problem(422, 'The configuration is not valid. Nothing was changed.', { issues });
+    return new RequestProblem(422, 'The configuration is not valid. Nothing was changed.', {
+      issues,
+    });
   }
-  if (error instanceof ConfigRefusedError) return new Problem(422, error.message);
-  if (error instanceof UnknownRevisionError) return new Problem(404, error.message);
+  if (error instanceof ConfigRefusedError) return new RequestProblem(422, error.message);
+  if (error instanceof UnknownRevisionError) return new RequestProblem(404, error.message);
   if (error instanceof StoreUnavailableError) {
-    return new Problem(503, 'Redis does not answer; nothing was changed.');
+    return new RequestProblem(503, 'Redis does not answer; nothing was changed.');
   }
-  if (error instanceof RateLimitError) return new Problem(400, error.message);
-  return new Problem(500, 'That did not work; the log of the process may say why.');
+  if (error instanceof RateLimitError) return new RequestProblem(400, error.message);
+  return new RequestProblem(500, 'That did not work; the log of the process may say why.');
 }

@@ -1,5 +1,7 @@
 import { type TripCause } from '../degradation/core/contract.js';
 import { type BreakerMode } from '../protection/breaker.js';
+import { type Decision } from '../limiter/decision.js';
+import { type ShownDenial } from '../observability/limited.js';
 import { type FleetNode, type WatchedState } from '../observability/state.js';
 import { type Verdict } from '../observability/verdict.js';
 import { type Usual } from './usual.js';
@@ -31,6 +33,8 @@ export interface PageFrame {
   readonly inProcess: number | null;
   /** Of all requests, in the minutes before; null as long as too few are known. */
   readonly usual: Usual | null;
+  /** Apps and keys that are turned away, the busiest first, with the cause. */
+  readonly limited: readonly ShownDenial[];
   readonly policies: readonly ShownPolicy[];
   readonly resources: readonly ShownResource[];
   readonly overload: ShownOverload | null;
@@ -100,10 +104,34 @@ export interface ShownOverload {
 export interface ShownChange {
   readonly revision: number;
   readonly profile: string;
-  readonly kind: string | null;
   readonly by: string | null;
   readonly atMs: number | null;
-  /** Its changes, by path. */
-  readonly paths: readonly string[];
+  /** Its changes, in one line; null where nothing is known of them. */
+  readonly told: string | null;
   readonly staged: number;
+}
+
+/** The answer to "why is this one limited?". */
+export interface Looked {
+  /** What the list and the buckets tell together; empty where the buckets that turn it away are all there is to tell. */
+  readonly said: string;
+  readonly policies: readonly LookedAt[];
+  readonly others: readonly NotLookedAt[];
+}
+
+/** A policy that was asked whether it would turn a caller away. */
+export interface LookedAt extends Pick<
+  Decision,
+  'policy' | 'allowed' | 'remaining' | 'limit' | 'retryAfterMs' | 'resetMs' | 'source'
+> {
+  /** As the guard makes it of such a caller. */
+  readonly key: string;
+  /** Of the policy's tiers the one with the least left. */
+  readonly tier: string;
+}
+
+/** A policy that goes by several things at once, of which not all were said. */
+export interface NotLookedAt {
+  readonly policy: string;
+  readonly takes: string;
 }

@@ -1,11 +1,10 @@
 import { type Clock } from '../common/clock.js';
-import { type ConfigDiff } from '../config/document/diff.js';
 import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { ClusterOptions } from '../limiter/quota-options.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
-import { libraryVersion } from '../observability/library-version.js';
+import { libraryVersion } from '../stores/package-file.js';
 import {
   leftOut,
   type FleetNode,
@@ -13,10 +12,12 @@ import {
   type MonitorState,
   type WatchedState,
 } from '../observability/state.js';
+import { limitedOf, type PolicyLimit, type ShownDenial } from '../observability/limited.js';
 import { verdict } from '../observability/verdict.js';
 import { type OverloadStats } from '../overload/events.js';
+import { type TierCounts } from '../overload/line.js';
 import { type Protection } from '../protection/protection.js';
-import { type ConfigRecord } from '../stores/config-store.js';
+import { changeText } from './change-text.js';
 import {
   type PageFrame,
   type ShownAction,
@@ -26,10 +27,10 @@ import {
   type ShownResource,
   type UnseenNodes,
 } from './frame.js';
-import { usualOf, type Usual } from './usual.js';
+import { Incidents, usualOf, type Usual } from './usual.js';
 
 /** The parts of the application that the page shows. */
-export interface FrameParts {
+export interface FramesDeps {
   readonly monitor: RateLimitMonitor;
   readonly limiter: RateLimiter;
   readonly config: RateLimitConfig;
@@ -50,9 +51,10 @@ const FRESH_MICROS = 900_000;
 const SECONDS = 60;
 const MOST_POLICIES = 200;
 const MOST_RESOURCES = 200;
-const MOST_PATHS = 5;
+/** Revisions among which the one that a rollback went to is looked for. */
+const LOOKED_BACK = 30;
 const MOST_UNSEEN = 24;
-/** What is usual changes by the minute; as long as it is not known it is looked for more often. */
+/** The usual figures change by the minute; until they are known they are looked for more often. */
 const USUAL_MICROS = 60_000_000;
 const LOOK_AGAIN_MICROS = 10_000_000;
 
@@ -61,19 +63,20 @@ export class Frames {
   private made: { readonly frame: Promise<Buffer>; readonly atMicros: number } | undefined;
   private sequence = 0;
   private readonly hits: { readonly decisions: number; readonly local: number }[] = [];
-  private tiers: TierCounts | undefined;
+  private tiers: TierReading | undefined;
   private change: ShownChange | undefined;
   private lookedFor = -1;
   private usual: { readonly found: Usual | null; readonly atMicros: number } | undefined;
+  private readonly incidents = new Incidents();
   /** The fleet as it was seen last. */
   private seen: FleetState | undefined;
   private readonly version = libraryVersion();
 
-  constructor(private readonly parts: FrameParts) {}
+  constructor(private readonly deps: FramesDeps) {}
 
   /** As an event of a stream. */
   event(): Promise<Buffer> {
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.frame;
     const frame = this.frame().then((made) => {
       const text = JSON.stringify(made, rounded);
@@ -85,12 +88,10 @@ export class Frames {
   }
 
   async frame(): Promise<PageFrame> {
-    const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.parts;
+    const { monitor, limiter, config, clock, build, canWrite, viewers, actions } = this.deps;
     const own = monitor.state();
-    const merged = await monitor.fleet();
-    // Alone a process knows itself best; and while Redis is away, what was merged before is no longer so.
     const isAway = own.store?.isUp === false;
-    const fleet = merged?.isShared !== true || isAway ? undefined : merged;
+    const fleet = await this.fleetBeside(own);
     this.seen = fleet ?? this.seen;
     const state = fleet ?? own;
     const stats = limiter.stats();
@@ -108,13 +109,30 @@ export class Frames {
       unseen: isAway ? unseenBy(own, this.seen) : null,
       leftOut: fleet === undefined ? '' : leftOut(fleet),
       inProcess: this.inProcess(stats),
-      usual: await this.usualNow(isAway),
+      usual: await this.usualNow(isAway, state),
+      limited: this.limitedIn(state),
       policies: policiesOf(limiter, snapshot),
       resources: this.resources(),
       overload: this.overload(),
       change: await this.lastChange(snapshot),
       promised: promisedOf(state.quota, snapshot),
     };
+  }
+
+  /** Those who are turned away, as a frame lists them. */
+  async limited(): Promise<ShownDenial[]> {
+    const own = this.deps.monitor.state();
+    return this.limitedIn((await this.fleetBeside(own)) ?? own);
+  }
+
+  private limitedIn(state: WatchedState): ShownDenial[] {
+    return limitedOf(state, (policy) => limitOf(this.deps.limiter, policy));
+  }
+
+  /** Alone a process knows itself best; and while Redis is away, what was merged before is no longer so. */
+  private async fleetBeside({ store }: MonitorState): Promise<FleetState | undefined> {
+    const merged = await this.deps.monitor.fleet();
+    return merged?.isShared !== true || store?.isUp === false ? undefined : merged;
   }
 
   /** Of the last minute, as far as it was looked at. */
@@ -136,28 +154,29 @@ export class Frames {
   }
 
   /** Read once a minute; while Redis is away it stays what it was. */
-  private async usualNow(isAway: boolean): Promise<Usual | null> {
-    const { monitor, clock } = this.parts;
+  private async usualNow(isAway: boolean, { alerts }: WatchedState): Promise<Usual | null> {
+    const { monitor, clock } = this.deps;
     const now = clock.now();
+    const incidents = this.incidents.with(alerts, clock.epochMs(now));
     const keptMicros = this.usual?.found ? USUAL_MICROS : LOOK_AGAIN_MICROS;
     const isOld = this.usual === undefined || now - this.usual.atMicros >= keptMicros;
     if (isOld && !isAway) {
       const past =
         (await monitor.fleetHistory('total', 'minutes')) ?? monitor.history('total', 'minutes');
-      this.usual = { found: past === undefined ? null : usualOf(past), atMicros: now };
+      this.usual = { found: past === undefined ? null : usualOf(past, incidents), atMicros: now };
     }
     return this.usual?.found ?? null;
   }
 
   private resources(): ShownResource[] {
     const found = new Map<string, ShownResource>();
-    for (const [resource, stats] of Object.entries(this.parts.protection.stats())) {
+    for (const [resource, stats] of Object.entries(this.deps.protection.stats())) {
       const { inFlight, waiting, breaker } = stats;
       found.set(resource, {
         ...{ ...NOTHING_KNOWN, resource, inFlight, waiting, breakerMode: breaker?.mode ?? null },
       });
     }
-    for (const recovery of this.parts.degradation()?.resources ?? []) {
+    for (const recovery of this.deps.degradation()?.resources ?? []) {
       const { resource, cause, level, observing, sinceMs, stages } = recovery;
       found.set(resource, {
         ...(found.get(resource) ?? { ...NOTHING_KNOWN, resource }),
@@ -170,15 +189,15 @@ export class Frames {
   }
 
   private overload(): ShownOverload | null {
-    const stats = this.parts.overload();
+    const stats = this.deps.overload();
     if (stats === undefined) return null;
     const { standing, waiting, inFlight, turnMs, factor, load, byTier } = stats;
     const before = this.tiers;
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     const counts = new Map(Object.entries(byTier).map(([tier, one]) => [tier, { ...one }]));
     this.tiers = { counts, atMicros: now };
     const seconds = before === undefined ? 0 : (now - before.atMicros) / 1_000_000;
-    const perSecond = (tier: string, of: (one: Counts) => number): number => {
+    const perSecond = (tier: string, of: (one: Readonly<TierCounts>) => number): number => {
       const [one, was] = [counts.get(tier), before?.counts.get(tier)];
       return one === undefined || was === undefined || seconds <= 0
         ? 0
@@ -203,12 +222,15 @@ export class Frames {
       return { ...this.change, ...bare };
     }
     this.lookedFor = revision;
-    this.change = { ...bare, kind: null, by: null, atMs: null, paths: [] };
+    this.change = { ...bare, by: null, atMs: null, told: null };
     if (revision === 0) return this.change;
     try {
-      const past = await this.parts.config.history(1);
+      const past = await this.deps.config.history(LOOKED_BACK);
       const found = past.find((one) => one.revision === revision);
-      if (found !== undefined) this.change = { ...this.change, ...toldOf(found, found.diff) };
+      if (found !== undefined) {
+        const { by, atMs } = found;
+        this.change = { ...this.change, by, atMs, told: changeText(found, past) };
+      }
     } catch {
       this.lookedFor = -1;
     }
@@ -216,10 +238,8 @@ export class Frames {
   }
 }
 
-type Counts = OverloadStats['byTier'][string];
-
-interface TierCounts {
-  readonly counts: ReadonlyMap<string, Counts>;
+interface TierReading {
+  readonly counts: ReadonlyMap<string, Readonly<TierCounts>>;
   readonly atMicros: number;
 }
 
@@ -260,6 +280,11 @@ function unseenBy(own: MonitorState, seen: FleetState | undefined): UnseenNodes 
   return count > 0 ? { count, names, seenMs: seen?.atMs ?? null } : null;
 }
 
+function limitOf(limiter: RateLimiter, name: string): PolicyLimit | undefined {
+  const policy = limiter.policy(name);
+  return policy && { ...policy.base, failureMode: policy.failureMode };
+}
+
 function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPolicy[] {
   return limiter
     .policyNames()
@@ -282,15 +307,6 @@ function promisedOf(
   const { reservedRatio = new ClusterOptions().reservedRatio } = document.cluster ?? {};
   const given = quota.apps.reduce((sum, { guaranteed }) => sum + guaranteed, 0);
   return { given, most: quota.capacity * (1 - reservedRatio) };
-}
-
-function toldOf(
-  { kind, by, atMs }: ConfigRecord,
-  diff: ConfigDiff | undefined,
-): Pick<ShownChange, 'kind' | 'by' | 'atMs' | 'paths'> {
-  const { added = [], removed = [], changed = [] } = diff ?? {};
-  const paths = [...changed, ...added, ...removed].map(({ path }) => path);
-  return { kind, by, atMs, paths: paths.slice(0, MOST_PATHS) };
 }
 
 /** Four digits are more than anybody reads. */

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { type Writable } from 'node:stream';
 import { type Cancel, type Clock } from '../common/clock.js';
-import { begin, Problem } from './answers.js';
+import { begin, RequestProblem } from './answers.js';
 
 /** A viewer that reads nothing for so long is cut. */
 const CUT_MICROS = 10_000_000;
@@ -17,7 +17,7 @@ interface Viewer {
   fullSinceMicros: number | undefined;
 }
 
-export interface ViewersParts {
+export interface ViewersDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly most: number;
   /** Calls back each second; the result ends that. Only as long as somebody looks. */
@@ -40,17 +40,20 @@ export class Viewers {
   cut = 0;
   refused = 0;
 
-  constructor(private readonly parts: ViewersParts) {}
+  constructor(private readonly deps: ViewersDeps) {}
 
   get count(): number {
     return this.viewers.size;
   }
 
-  /** Begins a stream; throws a Problem if there are as many as may be. */
+  /** Begins a stream; throws a RequestProblem if there are as many as may be. */
   async add(response: ServerResponse): Promise<void> {
-    if (this.isClosed || this.viewers.size >= this.parts.most) {
+    if (this.isClosed || this.viewers.size >= this.deps.most) {
       this.refused++;
-      throw new Problem(503, `${this.viewers.size} viewers are here already; try again later.`);
+      throw new RequestProblem(
+        503,
+        `${this.viewers.size} viewers are here already; try again later.`,
+      );
     }
     const viewer = this.enter(response);
     begin(response, 200, {
@@ -65,8 +68,8 @@ export class Viewers {
     response.removeHeader('transfer-encoding');
     // Headers leave with the first byte.
     response.write(': weir\n\n');
-    this.stop ??= this.parts.eachSecond(() => void this.tick());
-    const frame = await this.parts.frame();
+    this.stop ??= this.deps.eachSecond(() => void this.tick());
+    const frame = await this.deps.frame();
     if (this.viewers.has(viewer)) this.write(viewer, frame);
   }
 
@@ -82,7 +85,7 @@ export class Viewers {
     if (this.isBusy || this.viewers.size === 0) return;
     this.isBusy = true;
     try {
-      const frame = await this.parts.frame();
+      const frame = await this.deps.frame();
       for (const viewer of this.viewers) this.write(viewer, frame);
     } finally {
       this.isBusy = false;
@@ -93,7 +96,7 @@ export class Viewers {
     const sink = sinkOf(response);
     const viewer: Viewer = {
       ...{ response, sink },
-      sinceMicros: this.parts.clock.now(),
+      sinceMicros: this.deps.clock.now(),
       fullSinceMicros: undefined,
     };
     this.viewers.add(viewer);
@@ -110,7 +113,7 @@ export class Viewers {
 
   private write(viewer: Viewer, frame: Buffer): void {
     const { response, sink, sinceMicros, fullSinceMicros } = viewer;
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     if (fullSinceMicros !== undefined) {
       this.skipped++;
       if (now - fullSinceMicros < CUT_MICROS) return;

@@ -38,10 +38,13 @@ export class AnswerKeys {
     this.unknown = credentials.without(this.vary);
   }
 
-  /** Cheap, and the same for the same request of the same caller; undefined if its answer is not to be kept. */
+  /**
+   * Cheap, and the same for the same request of the same caller; undefined if its answer is not to be kept. A caller
+   * without a name may still turn out to have credentials.
+   */
   fingerprintOf(context: ExecutionContext, transport: Substitutes): string | undefined {
     try {
-      const principal = this.principalOf(context, transport);
+      const principal = this.nameOf(context, transport);
       if (principal === NOBODY_KNOWS) {
         this.settings.unnamed?.();
         return undefined;
@@ -54,6 +57,13 @@ export class AnswerKeys {
       // A body that is no JSON, or a function of the application that fails.
       return undefined;
     }
+  }
+
+  /** Whether it is known whose the answer is. Called where one is due: it looks at each header. */
+  isOfKnownCaller(context: ExecutionContext, transport: Substitutes): boolean {
+    if (this.principalOf(context, transport) !== NOBODY_KNOWS) return true;
+    this.settings.unnamed?.();
+    return false;
   }
 
   /** The name that caches know the answer by; undefined if they may neither give nor keep it. */
@@ -101,18 +111,29 @@ export class AnswerKeys {
     context: ExecutionContext,
     transport: Substitutes,
   ): string | undefined | typeof NOBODY_KNOWS {
+    const name = this.nameOf(context, transport);
+    if (name !== undefined || this.settings.options.shared === true) return name;
+    try {
+      const hasCredentials = transport.hasCredentials(context, this.unknown);
+      const whose = cacheability({ hasCredentials, principal: undefined, shared: false });
+      return whose === 'none' ? NOBODY_KNOWS : undefined;
+    } catch {
+      return NOBODY_KNOWS;
+    }
+  }
+
+  /** By what the application says alone; undefined if it says nothing, or if the answers are everybody's. */
+  private nameOf(
+    context: ExecutionContext,
+    transport: Substitutes,
+  ): string | undefined | typeof NOBODY_KNOWS {
     const { options, user } = this.settings;
     if (options.shared === true) return undefined;
     try {
       const who = (options.principal ?? user)?.(context) ?? transport.trustedUserOf(context);
+      if ((who ?? undefined) === undefined) return undefined;
       // A promise of the name comes too late for a key.
-      if (isStrayPromise(who)) return NOBODY_KNOWS;
-      const isSomebody = (who ?? undefined) !== undefined;
-      const principal = isSomebody ? principalName(who) : undefined;
-      if (principal !== undefined) return principal;
-      const hasCredentials = isSomebody || transport.hasCredentials(context, this.unknown);
-      const whose = cacheability({ hasCredentials, principal, shared: false });
-      return whose === 'none' ? NOBODY_KNOWS : undefined;
+      return isStrayPromise(who) ? NOBODY_KNOWS : (principalName(who) ?? NOBODY_KNOWS);
     } catch {
       return NOBODY_KNOWS;
     }

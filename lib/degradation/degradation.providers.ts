@@ -18,7 +18,7 @@ import { RedisProbeLease } from '../stores/redis/redis-probe-lease.js';
 import { connectionBeside, RedisSharedCache } from '../stores/redis/redis-shared-cache.js';
 import {
   DegradationCore,
-  type DegradationParts,
+  type DegradationDeps,
   type DegradationStats,
 } from './core/degradation-core.js';
 import { type DegradationInput } from './core/options.js';
@@ -30,7 +30,7 @@ import {
   type DegradeModuleInput,
   type DegradeSettings,
 } from './degrade-module-options.js';
-import { DegradeRoutes, type DegradeRoutesParts } from './degrade-routes.js';
+import { DegradeRoutes, type DegradeRoutesDeps } from './degrade-routes.js';
 import { DegradedFilter } from './degraded.exception.js';
 import { DegradeExplorer, isBoundTwice } from './degrade.explorer.js';
 import { DegradeInterceptor } from './degrade.interceptor.js';
@@ -54,13 +54,13 @@ interface DegradationSnapshot {
 }
 
 /** Everything that `@Degrade` needs, made once for an application, when the first one is met. */
-export class DegradeParts implements OnApplicationShutdown {
+export class DegradationRuntime implements OnApplicationShutdown {
   readonly routes: DegradeRoutes;
   private readonly clock: Clock;
   private readonly settings: DegradeSettings;
   private figures: DegradationInput;
   private opened: DegradationCore | undefined;
-  private made: DegradeRoutesParts | undefined;
+  private made: DegradeRoutesDeps | undefined;
   private stopListening = (): void => {};
 
   constructor(
@@ -77,7 +77,7 @@ export class DegradeParts implements OnApplicationShutdown {
     this.figures = this.settings.core;
     const { service, store } = options;
     const owner = { service, isStoreShared: isRedis(store), isOff: !options.enabled };
-    this.routes = new DegradeRoutes(() => this.routeParts(), owner);
+    this.routes = new DegradeRoutes(() => this.routeDeps(), owner);
   }
 
   /** Checks the section of a snapshot; the result brings it into force, and cannot fail. */
@@ -99,7 +99,7 @@ export class DegradeParts implements OnApplicationShutdown {
     return (this.opened ??= this.open());
   }
 
-  /** What is counted, if there is any `@Degrade`: to ask for it otherwise would open what nobody needs. */
+  /** The counts, if there is any `@Degrade`; `core` would open connections that an application without one does not need. */
   get openedStats(): DegradationStats | undefined {
     return this.opened?.stats();
   }
@@ -132,7 +132,7 @@ export class DegradeParts implements OnApplicationShutdown {
     return core;
   }
 
-  private routeParts(): DegradeRoutesParts {
+  private routeDeps(): DegradeRoutesDeps {
     const { core, clock, table, settings, options, log } = this;
     const { recoveries, caches, fallbacks } = core;
     return (this.made ??= {
@@ -165,7 +165,7 @@ export class DegradeParts implements OnApplicationShutdown {
 function answerStoresOf(
   store: StoreInput | undefined,
   clock: Clock,
-): Pick<DegradationParts, 'shared' | 'lease'> {
+): Pick<DegradationDeps, 'shared' | 'lease'> {
   if (!isRedis(store)) return {};
   const { prefix = new RedisStoreOptions().prefix } = store;
   const client =
@@ -188,7 +188,7 @@ export const degradationProviders: Provider[] = [
     ({ clock }: DegradationModuleOptions) => new DegradationLog(clock ?? new SystemClock()),
   ),
   provide(
-    DegradeParts,
+    DegradationRuntime,
     [
       ...[OPTIONS, RouteTable, ModuleRef, HandlerExplorer, DegradationLog, Protection],
       { token: ApplicationConfig, optional: true },
@@ -201,13 +201,13 @@ export const degradationProviders: Provider[] = [
       log: DegradationLog,
       protection: Protection,
       config: ApplicationConfig | undefined,
-    ) => new DegradeParts(options, table, modules, explorer, log, protection, config),
+    ) => new DegradationRuntime(options, table, modules, explorer, log, protection, config),
   ),
-  provide(DegradeRoutes, [DegradeParts], ({ routes }: DegradeParts) => routes),
+  provide(DegradeRoutes, [DegradationRuntime], ({ routes }: DegradationRuntime) => routes),
   provide(
     Degradation,
-    [DegradeParts, DegradationLog],
-    (parts: DegradeParts, { warmUpFailed }: DegradationLog) => {
+    [DegradationRuntime, DegradationLog],
+    (parts: DegradationRuntime, { warmUpFailed }: DegradationLog) => {
       let made: RouteWarming | undefined;
       const warming = (): RouteWarming =>
         (made ??= new RouteWarming({

@@ -101,7 +101,7 @@ export function checkRoute(
   if (isWrite(handler, options)) mustNotAnswer(at, own, 'this handler counts as a write');
 }
 
-/** What a class says for its handlers has to be of use to one of them. */
+/** Options of a class have to be of use to one of its handlers. */
 export function checkClass(type: Class, handlers: readonly NamedHandler[]): void {
   const at = `@Degrade on ${type.name}`;
   const options = degradeOf(type)!;
@@ -118,7 +118,7 @@ export function checkClass(type: Class, handlers: readonly NamedHandler[]): void
 
 function mustNotAnswer(at: string, options: DegradeOptions, why: string): void {
   const isFake = (name: (typeof ANSWERS)[number]): unknown => options[name];
-  const fake = ANSWERS.find(isFake) ?? (isWords(options.level4) ? undefined : 'level4');
+  const fake = ANSWERS.find(isFake) ?? (isMessage(options.level4) ? undefined : 'level4');
   if (fake === undefined) return;
   throw new InvalidArgumentError(
     `${at}.${fake}`,
@@ -127,7 +127,7 @@ function mustNotAnswer(at: string, options: DegradeOptions, why: string): void {
   );
 }
 
-function isWords(level4: unknown): boolean {
+function isMessage(level4: unknown): boolean {
   return level4 === undefined || typeof level4 === 'string' || level4 instanceof DegradeMessage;
 }
 

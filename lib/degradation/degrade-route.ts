@@ -2,14 +2,15 @@ import { type ExecutionContext } from '@nestjs/common';
 import { type Clock } from '../common/clock.js';
 import { isStrayPromise } from '../common/promises.js';
 import { type Decision } from '../limiter/decision.js';
+import { statusOf } from '../requests/rejections.js';
 import { type SubstituteMark, type Substitutes } from '../requests/transport.js';
+import { type FallbackChain } from './core/fallback-chain.js';
 import { type AnswerKeys } from './answer-keys.js';
 import {
   type DegradeLevel,
   type DegradeReason,
   type FallbackAnswer,
   type FallbackLevels,
-  type Fallbacks,
   type ResourceRecovery,
 } from './core/contract.js';
 import {
@@ -56,11 +57,11 @@ export interface RouteLevels {
   readonly kept: FallbackLevels;
 }
 
-export interface DegradeRouteParts {
+export interface DegradeRouteDeps {
   readonly id: string;
   readonly options: DegradeOptions;
   readonly recovery: ResourceRecovery;
-  readonly fallbacks: Fallbacks;
+  readonly fallbacks: FallbackChain;
   readonly levels: RouteLevels;
   readonly keys: AnswerKeys;
   readonly answers: RouteAnswers;
@@ -86,46 +87,46 @@ export class DegradeRoute implements RouteDeadlines {
   reads: CallDeadline;
   writes: CallDeadline;
 
-  constructor(private readonly parts: DegradeRouteParts) {
-    this.id = parts.id;
-    this.recovery = parts.recovery;
-    this.clock = parts.clock;
-    this.answers = parts.answers;
-    this.isBoundTwice = parts.isBoundTwice;
-    this.reads = parts.deadlines.reads;
-    this.writes = parts.deadlines.writes;
+  constructor(private readonly deps: DegradeRouteDeps) {
+    this.id = deps.id;
+    this.recovery = deps.recovery;
+    this.clock = deps.clock;
+    this.answers = deps.answers;
+    this.isBoundTwice = deps.isBoundTwice;
+    this.reads = deps.deadlines.reads;
+    this.writes = deps.deadlines.writes;
   }
 
   get options(): DegradeOptions {
-    return this.parts.options;
+    return this.deps.options;
   }
 
   get keys(): AnswerKeys {
-    return this.parts.keys;
+    return this.deps.keys;
   }
 
   get levels(): FallbackLevels {
-    return this.parts.levels.usual;
+    return this.deps.levels.usual;
   }
 
   /** The caller does not see an error of the handler. */
   hide(error: unknown): void {
-    this.parts.hidden(this.id, error);
+    this.deps.hidden(this.id, error);
   }
 
   /** The questions of `warm`: none where there is no such option. */
   async warmQuestions(): Promise<WarmQuestions> {
-    const { options, controller } = this.parts;
+    const { options, controller } = this.deps;
     return (await options.warm?.((await controller()) as never)) ?? [];
   }
 
   /** The caches have an answer to it from now on. */
   warmed(question: WarmUpEntry): void {
-    this.parts.warmed(question);
+    this.deps.warmed(question);
   }
 
   isRead(context: ExecutionContext, transport: Substitutes): boolean {
-    return this.parts.options.idempotent ?? transport.isRead(context);
+    return this.deps.options.idempotent ?? transport.isRead(context);
   }
 
   deadlineOf(context: ExecutionContext, transport: Substitutes): CallDeadline {
@@ -145,7 +146,7 @@ export class DegradeRoute implements RouteDeadlines {
   }
 
   isFailure(error: unknown, transport: Substitutes): boolean {
-    const { isFailure } = this.parts.options;
+    const { isFailure } = this.deps.options;
     try {
       if (isFailure === undefined) return transport.isFailure(error);
       const said = isFailure(error);
@@ -167,7 +168,7 @@ export class DegradeRoute implements RouteDeadlines {
     deadline: number,
   ): Promise<Substitute | undefined> {
     if (!this.isRead(context, transport)) return undefined;
-    const { fallbacks, levels, keys } = this.parts;
+    const { fallbacks, levels, keys } = this.deps;
     const subject: FallbackSubject = { context, transport, decision };
     const answer = await fallbacks.answer({
       levels: levelsFor(levels, reason, error),
@@ -193,7 +194,7 @@ export class DegradeRoute implements RouteDeadlines {
     transport: Substitutes,
     trigger: Trigger,
   ): DegradedException | undefined {
-    const { options, fallbacks, levels } = this.parts;
+    const { options, fallbacks, levels } = this.deps;
     const { level4 } = options;
     const isRead = this.isRead(context, transport);
     if (level4 === undefined || (isRead && !(level4 instanceof DegradeMessage))) return undefined;
@@ -204,7 +205,7 @@ export class DegradeRoute implements RouteDeadlines {
   }
 
   private noticeOf(level: DegradeLevel): string | undefined {
-    const { notice } = this.parts.options;
+    const { notice } = this.deps.options;
     return level === 2 ? notice?.level2 : level === 3 ? notice?.level3 : undefined;
   }
 
@@ -212,7 +213,7 @@ export class DegradeRoute implements RouteDeadlines {
     { value, level, reason, ageMs }: FallbackAnswer,
     notice: string | undefined,
   ): unknown {
-    const { field } = this.parts.options;
+    const { field } = this.deps.options;
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     if (field === undefined || !isObject) return value;
     const told = notice === undefined ? undefined : { notice };
@@ -226,19 +227,14 @@ function levelsFor(levels: RouteLevels, reason: DegradeReason, error: unknown): 
   return error ? levels.failed : levels.usual;
 }
 
-/** Who was over a limit is told when to come back, as without `@Degrade`. */
+/** A caller over its limit learns when to come back, as without `@Degrade`. */
 function withoutAnswer(
   message: string | undefined,
   { reason, error, decision }: Trigger,
 ): DegradedException {
   const retryAfterMs = reason === 'limited' ? decision?.retryAfterMs : undefined;
-  return new DegradedException(reason, message, statusOf(decision), error, retryAfterMs);
-}
-
-/** As the guard has it: too much from this caller, or too little for all. */
-function statusOf(decision: Decision | undefined): 429 | 503 {
-  const tier = decision?.tier ?? 'cluster';
-  return tier === 'cluster' || tier === 'node' ? 503 : 429;
+  const status = decision === undefined ? 503 : statusOf(decision);
+  return new DegradedException(reason, message, status, error, retryAfterMs);
 }
 
 /** The argument of a function of the application. */

@@ -1,11 +1,12 @@
 import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError } from '../common/errors.js';
-import { type Fallbacks, type HealthProbe } from './core/contract.js';
-import { type Recoveries } from './core/recoveries.js';
 import { type RouteTable } from '../limits/route-table.js';
 import { ByHandler, methodNameOf } from '../requests/by-handler.js';
 import { type Class, type Handler } from '../requests/nest-metadata.js';
 import { routePlaceOf, type ServedPath } from '../limits/route-place.js';
+import { type HealthProbe } from './core/contract.js';
+import { type FallbackChain } from './core/fallback-chain.js';
+import { type Recoveries } from './core/recoveries.js';
 import { AnswerKeys, type AnswerKeySettings } from './answer-keys.js';
 import { levelsOf, type Controllers } from './route-levels.js';
 import { checkRoute, checkService, whyNot } from './degrade-check.js';
@@ -15,15 +16,15 @@ import {
   KeptQuestions,
   LongQuestions,
   RouteAnswers,
-  type RouteAnswersParts,
+  type RouteAnswersDeps,
 } from './route-answers.js';
 import { DeadlineQueues, type DefaultDeadlines } from './route-deadlines.js';
 import { addressesOf, patternOf, type PathConfig } from './warm-addresses.js';
 
-export interface DegradeRoutesParts extends Omit<RouteAnswersParts, 'kept'> {
+export interface DegradeRoutesDeps extends Omit<RouteAnswersDeps, 'kept'> {
   readonly table: Pick<RouteTable, 'planOf'>;
   readonly recoveries: Pick<Recoveries, 'of'>;
-  readonly fallbacks: Fallbacks;
+  readonly fallbacks: FallbackChain;
   readonly probes: Readonly<Record<string, HealthProbe>>;
   readonly controllers: Controllers;
   readonly user: AnswerKeySettings['user'];
@@ -68,7 +69,7 @@ export class DegradeRoutes {
 
   /** An application without `@Degrade` needs none of the parts: they are made for the first route. */
   constructor(
-    private readonly parts: () => DegradeRoutesParts,
+    private readonly deps: () => DegradeRoutesDeps,
     private readonly owner: AnswerOwner,
   ) {}
 
@@ -83,7 +84,7 @@ export class DegradeRoutes {
    */
   mayBeElsewhere(address: string): boolean {
     if (this.shared.length === 0) return false;
-    this.patterns ??= this.patternsOf(this.parts());
+    this.patterns ??= this.patternsOf(this.deps());
     return this.patterns.shared.test(address) && !this.patterns.others.test(address);
   }
 
@@ -122,7 +123,7 @@ export class DegradeRoutes {
     this.queues?.close();
   }
 
-  private patternsOf({ pathsBeside, pathConfig }: DegradeRoutesParts) {
+  private patternsOf({ pathsBeside, pathConfig }: DegradeRoutesDeps) {
     const others = pathsBeside((type, handler) => this.of(type, handler) !== undefined);
     return { shared: patternOf(this.shared, pathConfig), others: patternOf(others, pathConfig) };
   }
@@ -145,31 +146,31 @@ export class DegradeRoutes {
     if (isStoreShared) checkService(at, handler, options, service);
     if (isOff) return undefined;
     // From here on connections are open.
-    const parts = this.parts();
-    const { user, credentials } = parts;
-    const { id } = parts.table.planOf(type, handler);
+    const deps = this.deps();
+    const { user, credentials } = deps;
+    const { id } = deps.table.planOf(type, handler);
     const resource = options.resource ?? id;
-    const recovery = parts.recoveries.of(resource, { probe: parts.probes[resource] });
-    const levels = levelsOf(recovery.resource, options, parts.controllers);
-    const paths = parts.pathsOf(type, handler);
+    const recovery = deps.recoveries.of(resource, { probe: deps.probes[resource] });
+    const levels = levelsOf(recovery.resource, options, deps.controllers);
+    const paths = deps.pathsOf(type, handler);
     const place = routePlaceOf(type, handler, method, paths);
-    const unnamed = (): void => parts.unnamed(id);
+    const unnamed = (): void => deps.unnamed(id);
     const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
-    this.queues ??= new DeadlineQueues(parts.clock);
+    this.queues ??= new DeadlineQueues(deps.clock);
     this.long ??= new LongQuestions();
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
-      fallbacks: parts.fallbacks,
-      clock: parts.clock,
-      controller: () => parts.controllers.apart(type),
-      hidden: parts.hidden,
-      answers: new RouteAnswers(id, keys, levels.usual, { ...parts, kept: this.kept }, this.long),
+      fallbacks: deps.fallbacks,
+      clock: deps.clock,
+      controller: () => deps.controllers.apart(type),
+      hidden: deps.hidden,
+      answers: new RouteAnswers(id, keys, levels.usual, { ...deps, kept: this.kept }, this.long),
       warmed: (question) => {
         if (place.verb !== 'GET') return;
-        this.kept.add(() => addressesOf(paths, question, parts.pathConfig));
+        this.kept.add(() => addressesOf(paths, question, deps.pathConfig));
       },
-      deadlines: this.queues.of(at, options, this.usual ?? parts.deadlines),
-      isBoundTwice: parts.isBoundTwice(type, handler),
+      deadlines: this.queues.of(at, options, this.usual ?? deps.deadlines),
+      isBoundTwice: deps.isBoundTwice(type, handler),
     });
     this.byId.set(id, route);
     if (isStoreShared && place.verb === 'GET' && levels.usual.level1 !== false) {

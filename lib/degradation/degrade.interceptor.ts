@@ -15,7 +15,7 @@ import { chargeOf, type HandOver } from '../limits/charges.js';
 import { methodNameOf } from '../requests/by-handler.js';
 import { subjectOf } from '../requests/subject.js';
 import { Transports, type Substitutes } from '../requests/transport.js';
-import { type Admission } from './core/contract.js';
+import { type RecoveryAdmission } from './core/contract.js';
 import { type DegradeRoute, type Trigger } from './degrade-route.js';
 import { DegradeRoutes } from './degrade-routes.js';
 import { DegradedException } from './degraded.exception.js';
@@ -141,7 +141,7 @@ function held(
   route: DegradeRoute,
   context: ExecutionContext,
   transport: Substitutes,
-  { reason = 'degraded', level }: Admission,
+  { reason = 'degraded', level }: RecoveryAdmission,
 ): Promise<Observable<unknown>> {
   const trigger: Trigger = { reason, level };
   return inPlace(route, context, transport, trigger, () => new DegradedException(reason));

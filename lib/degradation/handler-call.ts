@@ -3,7 +3,8 @@ import { type Subscriber } from 'rxjs';
 import { StoreUnavailableError } from '../common/errors.js';
 import { DeadlineExceededError, ProtectionRejectedError } from '../protection/errors.js';
 import { type AnswerFacts, type Substitutes } from '../requests/transport.js';
-import { type Admission, type CallOutcome, type DegradeReason } from './core/contract.js';
+import { type CallOutcome } from '../common/outcome-window.js';
+import { type RecoveryAdmission, type DegradeReason } from './core/contract.js';
 import { type DegradeRoute, type Substitute, type Trigger } from './degrade-route.js';
 import { DegradedException } from './degraded.exception.js';
 import { LightSubscriber } from './light-subscriber.js';
@@ -38,7 +39,7 @@ export class HandlerCall extends LightSubscriber implements Awaited {
     private readonly route: DegradeRoute,
     private readonly context: ExecutionContext,
     private readonly transport: Substitutes,
-    private readonly admission: Admission,
+    private readonly admission: RecoveryAdmission,
     private readonly caller: Subscriber<unknown>,
   ) {
     super();

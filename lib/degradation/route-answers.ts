@@ -7,7 +7,7 @@ import { type AnswerKeys } from './answer-keys.js';
 import { foreignType, foreignVary, mayStore } from './core/cacheability.js';
 import { type AnswerStore, type FallbackLevels } from './core/contract.js';
 
-export interface RouteAnswersParts {
+export interface RouteAnswersDeps {
   readonly caches: Pick<AnswerStore, 'isDue' | 'store'>;
   /** Called for a route with an answer that the caches do not keep. */
   readonly notKept: (route: string, why?: NotKeptCause) => void;
@@ -36,7 +36,7 @@ export class RouteAnswers {
     private readonly route: string,
     private readonly keys: AnswerKeys,
     private readonly levels: FallbackLevels,
-    private readonly parts: RouteAnswersParts,
+    private readonly deps: RouteAnswersDeps,
     long: LongQuestions,
   ) {
     this.due = new DueAnswers(MOST_QUESTIONS, route, long);
@@ -47,8 +47,11 @@ export class RouteAnswers {
   isDue(context: ExecutionContext, transport: Substitutes, nowMicros: number): boolean {
     if (!this.isKept) return false;
     const question = this.keys.fingerprintOf(context, transport);
-    if (question === undefined) return false;
-    return this.due.isDue(question, nowMicros, LOOK_EVERY_MICROS);
+    if (question === undefined || !this.due.isDue(question, nowMicros)) return false;
+    // One with credentials must not put off the answer that callers without any get.
+    if (!this.keys.isOfKnownCaller(context, transport)) return false;
+    this.due.postpone(question, nowMicros + LOOK_EVERY_MICROS);
+    return true;
   }
 
   keep(
@@ -57,7 +60,7 @@ export class RouteAnswers {
     context: ExecutionContext,
     transport: Substitutes,
   ): void {
-    const { caches, notKept } = this.parts;
+    const { caches, notKept } = this.deps;
     if (value === undefined || !mayStore(facts)) return;
     const vary = foreignVary(facts, this.keys.vary);
     if (vary !== undefined) return notKept(this.route, { vary });
@@ -71,7 +74,7 @@ export class RouteAnswers {
 
   /** The caches have an answer to it. */
   found(context: ExecutionContext, transport: Substitutes): void {
-    this.parts.kept.add(() => [transport.fingerprintOf(context)]);
+    this.deps.kept.add(() => [transport.fingerprintOf(context)]);
   }
 }
 
@@ -79,8 +82,8 @@ export class RouteAnswers {
 const MOST_KEPT = 10_000;
 
 /**
- * Questions whose answers went into the caches, as their callers put them: of a plain GET, its address. The line
- * asks before it knows the route. Nothing is remembered where nobody will ask.
+ * Questions whose answers went into the caches, as their callers put them: of a plain GET, its address. The line of an
+ * overloaded process looks them up before the route is known. Without a line nothing is remembered.
  */
 export class KeptQuestions {
   private questions: Lru<true> | undefined;
@@ -109,7 +112,7 @@ const LONG_QUESTIONS = 16_384;
  * into JSON: of a busy route's answers one in thousands is stored.
  *
  * Two generations: when the young one is full the old one is forgotten, and what is asked often moves
- * over. Questions without end cost no more memory than two of them. Who is forgotten is stored early.
+ * over. Questions without end cost no more memory than two generations. The answer to a forgotten one is stored early.
  */
 export class DueAnswers {
   private young = new Map<string, number>();
@@ -121,13 +124,16 @@ export class DueAnswers {
     private readonly long: LongQuestions,
   ) {}
 
-  /** True at most once in `everyMicros` for a question, as long as it is remembered. */
-  isDue(question: string, nowMicros: number, everyMicros: number): boolean {
-    if (!isPlainKey(question)) return this.long.isDue(this.route, question, nowMicros, everyMicros);
+  isDue(question: string, nowMicros: number): boolean {
+    if (!isPlainKey(question)) return this.long.isDue(this.route, question, nowMicros);
     const next = this.young.get(question) ?? this.fromOld(question);
-    if (next !== undefined && nowMicros < next) return false;
-    this.remember(question, nowMicros + everyMicros);
-    return true;
+    return next === undefined || nowMicros >= next;
+  }
+
+  /** Until then it is not due, as long as it is remembered. */
+  postpone(question: string, untilMicros: number): void {
+    if (isPlainKey(question)) this.remember(question, untilMicros);
+    else this.long.postpone(this.route, question, untilMicros);
   }
 
   private fromOld(question: string): number | undefined {
@@ -154,20 +160,27 @@ export class LongQuestions {
   private readonly salt = randomBytes(16);
   private places: { readonly marks: Int32Array; readonly next: Float64Array } | undefined;
 
-  isDue(route: string, question: string, nowMicros: number, everyMicros: number): boolean {
+  isDue(route: string, question: string, nowMicros: number): boolean {
+    if (this.places === undefined) return true;
+    const { marks, next } = this.places;
+    const { place, mark } = this.placeOf(route, question);
+    return marks[place] !== mark || nowMicros >= next[place]!;
+  }
+
+  postpone(route: string, question: string, untilMicros: number): void {
     this.places ??= {
       marks: new Int32Array(LONG_QUESTIONS),
       next: new Float64Array(LONG_QUESTIONS),
     };
-    const { marks, next } = this.places;
+    const { place, mark } = this.placeOf(route, question);
+    this.places.marks[place] = mark;
+    this.places.next[place] = untilMicros;
+  }
+
+  private placeOf(route: string, question: string): { place: number; mark: number } {
     // Over UTF-16, where texts that UTF-8 cannot tell apart (lone surrogates) still differ.
     const hash = createHash('sha256').update(this.salt).update(`${route}\0`, 'utf16le');
     const digest = hash.update(question, 'utf16le').digest();
-    const place = digest.readUInt32LE(0) % LONG_QUESTIONS;
-    const mark = digest.readInt32LE(4);
-    if (marks[place] === mark && nowMicros < next[place]!) return false;
-    marks[place] = mark;
-    next[place] = nowMicros + everyMicros;
-    return true;
+    return { place: digest.readUInt32LE(0) % LONG_QUESTIONS, mark: digest.readInt32LE(4) };
   }
 }

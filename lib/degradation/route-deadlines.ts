@@ -84,7 +84,8 @@ export interface Awaited {
 
 /**
  * Calls that all may take equally long. They come in the order in which their time will be over, so
- * one timer for the first of them is enough: under load that is one for hundreds of calls.
+ * one timer for the first of them is enough: under load that is one for hundreds of calls. Not protection's timer
+ * wheel: that sorts calls of any deadline into ticks of 2 ms, while here the order is given, and no call is late by a tick.
  */
 export class DeadlineQueue {
   private first: Awaited | undefined;

@@ -6,7 +6,7 @@ import { DegradeMessage, type DegradeContext, type DegradeOptions } from './degr
 import { degradeContext, type FallbackSubject, type RouteLevels } from './degrade-route.js';
 import { type Class } from '../requests/nest-metadata.js';
 
-type Method = (context: DegradeContext) => unknown;
+type LevelMethod = (context: DegradeContext) => unknown;
 
 /** The levels of a route, for the fallback chain. */
 export function levelsOf(
@@ -41,7 +41,7 @@ function methodOf(name: string, controllers: Controllers): FallbackFunction {
     const { context } = call.context as FallbackSubject;
     const controller = controllers.of(context);
     const invoke = (instance: object): unknown =>
-      (instance as Record<string, Method>)[name]!(contextOf(call));
+      (instance as Record<string, LevelMethod>)[name]!(contextOf(call));
     return controller instanceof Promise ? controller.then(invoke) : invoke(controller);
   };
 }
@@ -49,7 +49,7 @@ function methodOf(name: string, controllers: Controllers): FallbackFunction {
 function level4Of(level4: unknown): FallbackLevels['level4'] {
   if (level4 === undefined || level4 instanceof DegradeMessage) return undefined;
   if (typeof level4 === 'function') {
-    const make = level4 as Method;
+    const make = level4 as LevelMethod;
     return { make: (call) => make(contextOf(call)) };
   }
   return { value: level4 };

@@ -11,7 +11,7 @@ export interface WarmedResource {
   readonly failed: number;
 }
 
-export interface RouteWarmingParts {
+export interface RouteWarmingDeps {
   readonly routes: () => Iterable<DegradeRoute>;
   readonly caches: () => Pick<AnswerStore, 'warmUp'>;
   /** Called for a resource with questions that failed, with the first error, if there was one. */
@@ -22,7 +22,7 @@ export interface RouteWarmingParts {
 export class RouteWarming {
   private readonly underWay = new Map<string, Promise<WarmedResource>>();
 
-  constructor(private readonly parts: RouteWarmingParts) {}
+  constructor(private readonly deps: RouteWarmingDeps) {}
 
   /** One resource after the other; one that is being warmed already is waited for. */
   async warm(resource?: string): Promise<WarmedResource[]> {
@@ -46,7 +46,7 @@ export class RouteWarming {
 
   private byResource(): Map<string, DegradeRoute[]> {
     const found = new Map<string, DegradeRoute[]>();
-    for (const route of this.parts.routes()) {
+    for (const route of this.deps.routes()) {
       if (route.options.warm === undefined) continue;
       const { resource } = route.recovery;
       found.set(resource, [...(found.get(resource) ?? []), route]);
@@ -83,12 +83,12 @@ export class RouteWarming {
         return answer;
       };
       const keys = keysOf(route, loads, wrong);
-      const report = await this.parts.caches().warmUp(route.levels, keys, load, note);
+      const report = await this.deps.caches().warmUp(route.levels, keys, load, note);
       warmed += report.loaded;
       failed += report.skipped + report.failed;
     }
     const all = { resource, warmed, failed };
-    if (failed > 0) this.parts.failed(all, errors[0]);
+    if (failed > 0) this.deps.failed(all, errors[0]);
     return all;
   }
 }

@@ -1,11 +1,12 @@
 import { algorithmOf } from '../algorithms/algorithm-of.js';
 import { type Algorithm, type Outcome } from '../algorithms/algorithm.js';
-import { AlgorithmCode, isSameLimit, type Limit, shareOf } from '../algorithms/limit.js';
+import { AlgorithmCode, isSameLimit, type Limit, nodeShareOf } from '../algorithms/limit.js';
 import { type Clock } from '../common/clock.js';
 import { CostExceedsLimitError } from '../common/errors.js';
 import { wholeCost } from '../common/validate.js';
 import { DenyCache, type Denial } from '../local/deny-cache.js';
-import { type LeaseRegistry, type LimitLeases } from '../local/limit-leases.js';
+import { type LeaseRegistry } from '../local/lease-registry.js';
+import { type LimitLeases } from '../local/limit-leases.js';
 import { OwedTokens } from '../local/owed-tokens.js';
 import { BucketTable } from '../stores/memory/bucket-table.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
@@ -46,7 +47,7 @@ export interface Edition {
 const NO_EDITION: Edition = { revision: 0 };
 
 /** The part of a limit that the load of this process leaves, above 0 and at most 1. */
-export interface Load {
+export interface LoadFactor {
   factor: number;
 }
 
@@ -61,7 +62,7 @@ export interface LimitDeps {
   /** Decisions carry the time until all tokens are back: callers cannot know the figures. */
   readonly tellsWindow?: boolean;
   /** The load of this process, by which limits that are adaptive shrink. */
-  readonly load?: Load;
+  readonly load?: LoadFactor;
   /** Only if values that are not in demand pass uncounted. */
   readonly hot?: HotGate | undefined;
 }
@@ -93,7 +94,7 @@ export class BoundLimit implements SharedLimit {
   tokenTable: BucketTable | undefined = undefined;
   readonly hot: HotGate | undefined;
   /** Only of an adaptive limit. */
-  private readonly load: Load | undefined;
+  private readonly load: LoadFactor | undefined;
   /** Values of the key that have another limit, for requests that name no tier. */
   private exceptions: ReadonlyMap<string, BoundLimit> | undefined = undefined;
   /** Keys of which this process holds tokens; only where the store is shared. */
@@ -155,7 +156,7 @@ export class BoundLimit implements SharedLimit {
     return this.load !== undefined;
   }
 
-  /** Of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
+  /** Revision of the configuration that has this limit; 0 if none does. It moves on while the limit stays. */
   get revision(): number {
     return this.edition.revision;
   }
@@ -365,10 +366,10 @@ export class BoundLimit implements SharedLimit {
   }
 
   private share(nodes: number): Limit {
-    return shareOf(this.figures, nodes, this.largestCost);
+    return nodeShareOf(this.figures, nodes, this.largestCost);
   }
 
-  /** How often a key had to share a bucket of this process. */
+  /** Times that a key had to share a bucket of this process. */
   get overflowed(): number {
     return (this.table?.overflowed ?? 0) + (this.fallback?.overflowed ?? 0);
   }
@@ -391,7 +392,7 @@ export class BoundLimit implements SharedLimit {
     if (passed) return this.counters.allow(source);
     if (this.shadow) return this.counters.watch(source);
     this.counters.deny(source);
-    if (--this.deniedKeys.untilNextNote <= 0) this.deniedKeys.note(this.policy, key);
+    if (--this.deniedKeys.untilNextNote <= 0) this.deniedKeys.note(this.policy, key, source);
   }
 
   /** The decision on a value that is not in demand, and of which this is the estimate. */

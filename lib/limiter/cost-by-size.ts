@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../common/errors.js';
 
-/** What a request costs by its method, before its size counts. */
+/** The cost of a request by its method, before its size counts. */
 const BASE_COSTS: Readonly<Record<string, number>> = {
   GET: 1,
   HEAD: 1,

@@ -1,6 +1,6 @@
 /**
- * Which part of the limiter decided. `local` are tokens of a quota held here, which only allow, and denied, a message of
- * `limitStream` for which there was no room; `node` is the line of this process.
+ * The part of the limiter that decided. `local`: tokens of a quota held here (always allowed), or a message of
+ * `limitStream` that found no room (denied). `node`: the line of this process.
  */
 export type DecidingTier = 'policy' | 'app' | 'cluster' | 'local' | 'node';
 
@@ -18,7 +18,7 @@ export interface Decision {
   readonly delayMs: number;
   /** Denied: after how long the same request would be allowed. Rounded up, so never too early. */
   readonly retryAfterMs: number;
-  /** How long until all tokens are back if nothing more is taken. */
+  /** Time until all tokens are back if nothing more is taken. */
   readonly resetMs: number;
   /** The instant for which the tokens were counted, on the clock that counted them; to the microsecond. */
   readonly timestampMs: number;
@@ -66,7 +66,7 @@ export function decisive(decisions: readonly Decision[]): Decision {
 
 export type DecisionCopy = { -readonly [Name in keyof Decision]: Decision[Name] };
 
-/** For whoever adds to a decision. Field by field: to spread it costs a microsecond, measured, and this some tens of nanoseconds. */
+/** A copy to add fields to. Made field by field: to spread it costs a microsecond, measured, and this some tens of nanoseconds. */
 export function copyOf(decision: Decision): DecisionCopy {
   const { allowed, remaining, limit, delayMs, retryAfterMs, resetMs } = decision;
   const { timestampMs, policy, tier, source } = decision;
@@ -85,7 +85,7 @@ export function copyOf(decision: Decision): DecisionCopy {
   return withRest(copy, decision);
 }
 
-/** With the fields that few decisions have. */
+/** Adds the fields that few decisions have. */
 function withRest(copy: DecisionCopy, { windowMs, cold, isPassedOver }: Decision): DecisionCopy {
   if (windowMs !== undefined) copy.windowMs = windowMs;
   if (cold !== undefined) copy.cold = cold;

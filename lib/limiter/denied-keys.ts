@@ -1,8 +1,9 @@
 import { ownText, spread } from '../common/ids.js';
+import { type DecisionSource } from './decision.js';
 
 const CELLS = 1024;
 const ALL_HASHES = 2 ** 32;
-/** More notes in a second would cost more than what they tell is worth. */
+/** The most notes in a second: more would cost more than they are worth. */
 const MOST_NOTES = 2000;
 const FEW_NOTES = MOST_NOTES / 4;
 const MOST_SKIP = 2 ** 20;
@@ -14,14 +15,17 @@ const SECONDS_TO_HALF = 60;
 export interface DeniedKey {
   readonly policy: string;
   readonly key: string;
-  /** About how often, with what is long ago counted less. */
+  /** Denials, about; older ones count less. */
   readonly denied: number;
+  /** Where it was denied last. */
+  readonly source: DecisionSource;
 }
 
 interface Cell {
   policy: string;
   key: string;
   count: number;
+  source: DecisionSource;
 }
 
 /**
@@ -45,8 +49,8 @@ export class DeniedKeys {
     this.untilNextNote = 1;
   }
 
-  /** The denial that `untilNextNote` has come down to. */
-  note(policy: string, key: string): void {
+  /** Notes a denial, once `untilNextNote` is down to it. Most come from buckets of this process, so `source` is that by default. */
+  note(policy: string, key: string, source: DecisionSource = 'local'): void {
     if (this.cells === undefined) {
       this.untilNextNote = UNWATCHED;
       return;
@@ -57,7 +61,7 @@ export class DeniedKeys {
       this.notes = 0;
     }
     this.untilNextNote = this.nextDistance();
-    this.add(policy, key, skip);
+    this.add(policy, key, skip, source);
   }
 
   /** A second has passed. */
@@ -74,23 +78,26 @@ export class DeniedKeys {
   top(count: number): DeniedKey[] {
     const known = (this.cells ?? []).filter((cell) => cell !== undefined);
     known.sort((one, other) => other.count - one.count);
-    return known.slice(0, count).map(({ policy, key, count: denied }) => ({ policy, key, denied }));
+    return known.slice(0, count).map(({ policy, key, count: denied, source }) => {
+      return { policy, key, denied, source };
+    });
   }
 
-  private add(policy: string, key: string, weight: number): void {
+  private add(policy: string, key: string, weight: number, source: DecisionSource): void {
     const cells = this.cells!;
     const place = (spread(key, ALL_HASHES) + spread(policy, ALL_HASHES)) % CELLS;
     const cell = cells[place];
     if (cell === undefined) {
-      cells[place] = { policy, key: ownText(key), count: weight };
+      cells[place] = { policy, key: ownText(key), count: weight, source };
     } else if (cell.policy === policy && cell.key === key) {
       cell.count += weight;
+      cell.source = source;
     } else if ((cell.count -= weight) < 0) {
-      Object.assign(cell, { policy, key: ownText(key), count: weight });
+      Object.assign(cell, { policy, key: ownText(key), count: weight, source });
     }
   }
 
-  /** So that the table shows who is denied lately, and not who ever was. */
+  /** Halves all counts, so that the table shows keys that are denied lately. */
   private fade(): void {
     const { cells } = this;
     if (cells === undefined) return;

@@ -4,14 +4,14 @@ import { decisive, type Decision } from './decision.js';
 /** The tier and the key of the bucket that a policy's excess takes from; no caller can name either. */
 export const EXCESS = '(excess)';
 
-/** The excess of one tier so far, and how much of it could pass. */
+/** The excess of one tier so far, and the part of it that could pass. */
 interface TierExcess {
   readonly part: number;
   requests: number;
   candidates: number;
 }
 
-/** Keeps a product such as 0.7 × 10 from being a little less than it is. */
+/** Makes up for floating point, where a product such as 0.7 × 10 may be a little less than it is. */
 const ROUNDING = 1e-9;
 
 /**
@@ -51,8 +51,8 @@ export class Excess {
   }
 }
 
-/** A request that was asked twice was one request: it is counted by what became of it in the end. */
-export function countOver(
+/** Two questions for one request count as one request, by what became of it in the end. */
+export function countOnce(
   { checks }: { readonly checks: readonly BoundCheck[] },
   denials: readonly Decision[],
   taken: Decision,
@@ -69,8 +69,8 @@ export function countOver(
   }
 }
 
-/** A request that its tier has denied, and the excess has let pass. */
-export function passedOver(denied: Decision, taken: Decision): Decision {
+/** The decision of a request that its tier has denied, and the excess has let pass. */
+export function passedAsExcess(denied: Decision, taken: Decision): Decision {
   if (denied.decisions === undefined) return asPassed(denied);
   const denials = denied.decisions.filter(({ allowed }) => !allowed);
   const parts = (taken.decisions ?? [taken]).map((part) => {
@@ -80,7 +80,7 @@ export function passedOver(denied: Decision, taken: Decision): Decision {
   return decisive(parts);
 }
 
-/** Its own tokens are used up all the same. */
+/** The figures stay those of the denial: the tokens of its own tier are used up all the same. */
 function asPassed(denied: Decision): Decision {
   return { ...denied, allowed: true, retryAfterMs: 0, isPassedOver: true };
 }

@@ -25,7 +25,7 @@ export interface LimitFigures {
 
 /** Sets of figures that a limiter keeps at once, whichever policies they are for. */
 const MOST_SETS = 1000;
-/** How many sets are looked at to make room for one more. */
+/** Sets that are looked at to make room for one more. */
 const SEARCH_STEPS = 16;
 /** The same figures may be written in several ways; so many texts are remembered. */
 const MOST_WORDINGS = 4 * MOST_SETS;
@@ -39,7 +39,7 @@ interface GivenLimit {
   owner: GivenLimits;
   name: string;
   bound: BoundLimit;
-  /** By then all its buckets have recovered, unless another request brings it. */
+  /** The instant at which all its buckets have recovered, unless another request brings it. */
   restsFrom: number;
 }
 
@@ -233,7 +233,7 @@ function compile({ name, options }: CheckedPolicy, figures: LimitOptions): Limit
   return limit;
 }
 
-/** By then a bucket is full again, however empty it was or however much it owes. */
+/** The instant at which a bucket is full again, however empty it was or however much it owes. */
 function restOf({ ttlMs }: Limit, now: number): number {
   return now + ttlMs * 1000 + LEASE_MICROS;
 }

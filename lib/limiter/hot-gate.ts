@@ -1,7 +1,7 @@
 import { type Limit } from '../algorithms/limit.js';
 import { HotValues, LARGEST_THRESHOLD, MOST_NAMES, type HotKey } from '../local/hot-values.js';
 
-/** A value passes uncounted up to its limit divided by this, on all nodes together. */
+/** A value passes without a bucket up to its limit divided by this, on all nodes together. */
 const UNCOUNTED_DIVISOR = 10;
 
 /**
@@ -10,8 +10,8 @@ const UNCOUNTED_DIVISOR = 10;
  * a bucket nor a call is spent on it. So a value is admitted at most 1.1 times what its bucket alone admits.
  */
 export class HotGate {
-  /** Values that always count: they have a tier of their own. */
-  exact: ReadonlyMap<string, unknown> = new Map();
+  /** Values that always have a bucket, because they have a tier of their own. */
+  alwaysHot: ReadonlyMap<string, unknown> = new Map();
   /** Made for the first request: most limits of a large configuration see none. */
   private values: HotValues | undefined = undefined;
   private nodes = 0;
@@ -25,24 +25,24 @@ export class HotGate {
     private readonly onIdle: (nodes: number) => void,
   ) {}
 
-  /** Counts a request; its value's estimate if that is cold, else undefined. `nodes` is 0 if unknown. */
+  /** Counts a request; the estimate of a cold value, undefined for a hot one. `nodes` is 0 if unknown. */
   pass(key: string, cost: number, nodes: number, now: number): number | undefined {
-    if (this.exact.size > 0 && this.exact.has(key)) return undefined;
+    if (this.alwaysHot.size > 0 && this.alwaysHot.has(key)) return undefined;
     if (nodes !== this.nodes) this.divide(nodes);
     this.values ??= new HotValues(this.width, this.periodMicros, now);
-    // What a busy node charges need not be whole.
+    // A node under load charges more than the cost, and not in whole tokens.
     const estimate = this.values.add(key, Math.ceil(cost), now);
     return estimate <= this.threshold ? estimate : undefined;
   }
 
   /** The same for a request that is not made. */
   estimateIfCold(key: string, cost: number, now: number): number | undefined {
-    if (this.exact.has(key)) return undefined;
+    if (this.alwaysHot.has(key)) return undefined;
     const estimate = this.values?.estimate(key, now) ?? 0;
     return estimate + cost <= this.threshold ? estimate : undefined;
   }
 
-  /** Whether all that the value asked for in the last period was uncounted. */
+  /** Whether all requests of the value in the last period passed without a bucket. */
   isCold(key: string, now: number): boolean {
     return this.estimateIfCold(key, 0, now) !== undefined;
   }
@@ -52,7 +52,7 @@ export class HotGate {
     return ((this.values?.recent(key, now) ?? 0) * 1_000_000) / this.periodMicros;
   }
 
-  /** How many values are in demand, of those whose names are known. */
+  /** Number of values in demand, of those whose names are known. */
   inDemand(now: number): number {
     const named = this.values?.top(MOST_NAMES, now) ?? [];
     return named.filter(({ perPeriod }) => perPeriod > this.threshold).length;

@@ -46,7 +46,7 @@ export class LimitCounters {
   shadowFallback = 0;
   scarce = 0;
   defaulted = 0;
-  /** Of limits that are gone: what those still there count by themselves comes on top of it. */
+  /** The overflows of limits that are gone; those of present limits come on top. */
   overflowed = 0;
   leased = 0;
   leaseCalls = 0;
@@ -55,7 +55,7 @@ export class LimitCounters {
   /** Undefined before the first. */
   passedOver: Map<string, number> | undefined = undefined;
 
-  /** What its tier has denied was taken from the excess, or tried in vain: either way it was one request. */
+  /** A request that its tier denied has asked the excess as well, with or without success: it counts once. */
   askedTwice(source: DecisionSource, passedTier?: string): void {
     if (source === 'local') this.deniedLocal--;
     else if (source === 'store') this.deniedStore--;
@@ -84,7 +84,7 @@ export class LimitCounters {
   }
 }
 
-/** As callers see them. */
+/** The counters as callers see them. */
 export function countersOf(cells: LimitCounters): Mutable<PolicyCounters> {
   const { scarce, defaulted, overflowed, leased, leaseCalls, cold, anonymous } = cells;
   const local = counted(cells.allowedLocal, cells.deniedLocal, cells.shadowLocal);

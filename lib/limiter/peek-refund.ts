@@ -13,13 +13,13 @@ import { type Decision, type DecisionSource } from './decision.js';
 import { type SplitRequest } from './policy-registry.js';
 import { type QuotaRegistry } from './quota-registry.js';
 import { type QuotaRequest } from './rate-limiter.js';
-import { OUTCOME } from './take.js';
+import { failByMode, OUTCOME } from './take.js';
 import { type WaitingLines } from './waiting-lines.js';
 
 /** By so much the wall clock and the monotonic one differ from one look to the next. */
 const WALL_CLOCK_MICROS = 2000;
 
-/** The decision that a take would get, with the tokens that it would take still there. */
+/** The decision that a take would get, with the tokens that it would take still there. While the store is away, so by failure mode. */
 export function peekAt(
   check: BoundCheck,
   remote: RemoteStore | undefined,
@@ -39,7 +39,7 @@ export function peekAt(
     const inHand = limit.leases?.tokensOf(key, clock.now()) ?? 0;
     if (answers === undefined) {
       if (inHand >= cost) return peekInHand(check, inHand, clock);
-      return peekHere(check, limit.fallbackTable(remote.nodes), clock, 'fallback');
+      return peekWithoutStore(check, remote, clock);
     }
     const outcome = { ...answers[0]! };
     if (outcome.allowed) outcome.level += cost * limit.figures.perToken;
@@ -69,6 +69,17 @@ function peekInHand({ limit }: BoundCheck, tokens: number, clock: Clock): Decisi
   OUTCOME.level = tokens * limit.figures.perToken;
   OUTCOME.waitMicros = 0;
   return limit.describe(limit.figures, OUTCOME, clock, 'local');
+}
+
+function peekWithoutStore(check: BoundCheck, { nodes }: RemoteStore, clock: Clock): Decision {
+  const { limit } = check;
+  const { failureMode } = limit;
+  if (failureMode === 'local') {
+    return peekHere(check, limit.fallbackTable(nodes), clock, 'fallback');
+  }
+  OUTCOME.nowMicros = clock.now();
+  failByMode(failureMode, limit);
+  return limit.describe(limit.figures, OUTCOME, clock, 'fallback');
 }
 
 /** Puts tokens back where they were taken from, and wakes the callers that wait for them. */

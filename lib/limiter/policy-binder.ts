@@ -1,7 +1,7 @@
 import { isSameLimit, type Limit } from '../algorithms/limit.js';
-import { type LeaseRegistry } from '../local/limit-leases.js';
+import { type LeaseRegistry } from '../local/lease-registry.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
-import { BoundLimit, limitId, windowMsOf, type Load } from './bound-limit.js';
+import { BoundLimit, limitId, windowMsOf, type LoadFactor } from './bound-limit.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { EXCESS, Excess } from './excess.js';
 import { HotGate } from './hot-gate.js';
@@ -19,22 +19,22 @@ export interface BoundPolicy {
   /** The limits that requests bring along. */
   readonly given: GivenLimits;
   readonly counters: LimitCounters;
-  /** What may pass of the requests that its tiers deny. */
+  /** The part that may pass of the requests that its tiers deny. */
   readonly excess: Excess | undefined;
 }
 
 /** A thousand tables of limits that came with requests must not fill the memory. */
 const GIVEN_OVERFLOW_BUCKETS = 512;
 
-/** Of a limit that is so small that no value passes uncounted. */
+/** Called for a limit that is so small that no value passes without a bucket. */
 export type OnIdleHot = (policy: string, limit: number, nodes: number) => void;
 
 /** Ties policies to where their buckets live, and hands buckets over when a policy changes. */
 export class PolicyBinder {
   /** From when it is set on, hot keys may be leased. */
   leaseRegistry: LeaseRegistry | undefined = undefined;
-  /** Of this process; all its adaptive limits go by it. */
-  readonly load: Load = { factor: 1 };
+  /** The load of this process; all its adaptive limits go by it. */
+  readonly load: LoadFactor = { factor: 1 };
 
   constructor(
     private readonly memory: MemoryStore,
@@ -45,7 +45,7 @@ export class PolicyBinder {
     private readonly onIdleHot: OnIdleHot = () => {},
   ) {}
 
-  /** In the place of the policy that was there `before`, if there was one. */
+  /** Binds a policy in the place of the one `before`, if there was one. */
   bind(policy: CheckedPolicy, before: BoundPolicy | undefined, now: number): BoundPolicy {
     if (before?.checked === policy) return before;
     const counters = before?.counters ?? new LimitCounters();
@@ -159,7 +159,7 @@ function setExceptions(
 ): void {
   const exceptions = new Map([...tierOfValue].map(([value, tier]) => [value, tiers.get(tier)!]));
   for (const [tier, limit] of tiers) {
-    if (limit.hot !== undefined) limit.hot.exact = tierOfValue;
+    if (limit.hot !== undefined) limit.hot.alwaysHot = tierOfValue;
     limit.setExceptions(tier === defaultTier && exceptions.size > 0 ? exceptions : undefined);
   }
 }

@@ -1,3 +1,4 @@
+import { type Flat } from '../common/schema.js';
 import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/limit.js';
 import { durationMs, parseRate, type Duration, type Rate } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
@@ -114,9 +115,6 @@ export type PolicyInput = Flat<PolicyFields & ByAlgorithm & WithLimit>;
 
 /** The options of a policy before they are checked. */
 export type PolicyFields = Partial<PolicyOptions>;
-
-/** One object, so that messages of the compiler speak of its fields. */
-export type Flat<T> = { [K in keyof T]: T[K] };
 
 export interface CheckedExcess {
   readonly limit: Limit;

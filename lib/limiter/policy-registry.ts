@@ -3,7 +3,7 @@ import { type Clock } from '../common/clock.js';
 import { InvalidArgumentError, LimiterClosedError, UnknownPolicyError } from '../common/errors.js';
 import { boundedKey, isPlainKey } from '../common/ids.js';
 import { type HotKey } from '../local/hot-values.js';
-import { type LeaseRegistry } from '../local/limit-leases.js';
+import { type LeaseRegistry } from '../local/lease-registry.js';
 import { type MemoryStore } from '../stores/memory/memory-store.js';
 import { windowMsOf, type BoundCheck, type BoundLimit, type Edition } from './bound-limit.js';
 import { type Decision } from './decision.js';
@@ -32,7 +32,7 @@ export class PolicyRegistry {
   private readonly policies = new Map<string, BoundPolicy>();
   /** Policies that changes decide about, because the options or an earlier change named them. */
   private readonly governed: Set<string>;
-  /** As the latest change has them. */
+  /** The policies of the latest change. */
   private installed: readonly CheckedPolicy[] = [];
   private readonly binder: PolicyBinder;
   private readonly room = new GivenRoom();
@@ -42,7 +42,7 @@ export class PolicyRegistry {
   private closed = false;
   /** Some policy lets a part of what it denies pass. */
   hasExcess = false;
-  /** Of the change that was installed last. */
+  /** Revision of the change that was installed last. */
   private readonly edition = { revision: 0 };
 
   constructor(
@@ -274,7 +274,7 @@ export class PolicyRegistry {
       .slice(0, count);
   }
 
-  /** Of all tiers together; undefined if the policy does not tell values in demand from others. */
+  /** The rate of all tiers together; undefined if the policy does not tell values in demand from others. */
   currentRate({ policy, key, tier }: RateQuestion): number | undefined {
     const now = this.clock.now();
     const { tiers } = this.lookUp(policy);
@@ -284,7 +284,7 @@ export class PolicyRegistry {
     return gates.reduce((sum, gate) => sum + gate.rateOf(key, now), 0);
   }
 
-  /** How many values of each policy with `hot` are in demand. */
+  /** The number of values in demand of each policy with `hot`. */
   hotCounts(): Record<string, number> {
     const now = this.clock.now();
     const counts: Record<string, number> = {};

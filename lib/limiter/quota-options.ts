@@ -160,7 +160,7 @@ function checkApp(app: string, input: Partial<AppOptions>): AppFigures {
   return { app, guaranteed, burst, burstDurationMs, priority, elastic };
 }
 
-/** What no app can be wrong about alone. */
+/** The rules about all apps together. */
 function checkTogether(cluster: ClusterFigures, { apps, maxCost, paceMs }: QuotaFigures): void {
   const { capacity, reservedRatio } = cluster;
   const guaranteed = apps.reduce((sum, app) => sum + app.guaranteed, 0);

@@ -12,7 +12,7 @@ import { wholeCost } from '../common/validate.js';
 import { AppTokens, type AppTokensSettings, type QuotaCounts } from '../local/app-tokens.js';
 import { type QuotaNodeEvents } from '../local/lease-calls.js';
 import { quotaHorizonMicros } from '../local/lease-figures.js';
-import { fillMicrosOf } from '../local/offline-share.js';
+import { shareFillMicrosOf } from '../local/offline-share.js';
 import { QuotaNode, type NodeTuning, type QuotaOutcome } from '../local/quota-node.js';
 import {
   type QuotaLimitsStore,
@@ -33,7 +33,7 @@ import {
 const RESET_MS = 1000;
 
 /** A quota as the local tier goes by it. */
-interface QuotaPlan {
+interface QuotaSettings {
   readonly apps: ReadonlyMap<string, AppTokensSettings>;
   readonly tuning: NodeTuning;
 }
@@ -60,7 +60,7 @@ export class QuotaRegistry extends ClusterQuota {
   private revision = 0;
   /** The quota in effect, and its figures for the local tier. */
   private checked: CheckedQuota;
-  private plan: QuotaPlan;
+  private plan: QuotaSettings;
   /** The largest `maxCost` that there ever was: tokens taken under it may still come back. */
   private largestCost: number;
 
@@ -125,7 +125,7 @@ export class QuotaRegistry extends ClusterQuota {
   }
 
   /** Returns the apps that were not there before. */
-  private commit({ apps }: QuotaPlan): AppTokens[] {
+  private commit({ apps }: QuotaSettings): AppTokens[] {
     const now = this.clock.now();
     const added: AppTokens[] = [];
     for (const [name, app] of this.known) if (!apps.has(name)) app.retire(now);
@@ -159,10 +159,11 @@ export class QuotaRegistry extends ClusterQuota {
   stats(): QuotaStats {
     const { node } = this;
     const apps = Array.from(this.apps, ([name, app]) => {
-      const { tokens, counts, guaranteed, burst } = app;
+      const { tokens, counts, guaranteed, burst, nodes } = app;
       const { allowed, denied, used } = counts;
       const decided = { allowed, denied, used, bySource: bySource(counts) };
-      return [name, { mode: node.modeOf(app), tokens, ...decided, guaranteed, burst }] as const;
+      const limits = { guaranteed, burst, nodes };
+      return [name, { mode: node.modeOf(app), tokens, ...decided, ...limits }] as const;
     });
     return {
       decisions: node.decisions,
@@ -188,7 +189,7 @@ export class QuotaRegistry extends ClusterQuota {
     this.node.giveBack(this.knownApp(request.app), request.cost ?? 1, source);
   }
 
-  /** Of tokens that were taken: the app may be gone since. */
+  /** The app of tokens that were taken; it may be gone since. */
   private knownApp(name: string): AppTokens {
     return this.known.get(name) ?? this.appOf(name);
   }
@@ -253,10 +254,10 @@ function costWithin({ name }: AppTokens, cost: number, maxCost: number): number 
   return cost;
 }
 
-function planOf({ figures, local }: CheckedQuota): QuotaPlan {
+function planOf({ figures, local }: CheckedQuota): QuotaSettings {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
-  const share = { maxCost, fillMicros: fillMicrosOf(limits) };
+  const share = { maxCost, fillMicros: shareFillMicrosOf(limits) };
   const storeFillMicros = storeFillMicrosOf(limits);
   const apps = figures.apps.map(({ app, guaranteed, burst }) => {
     return [app, { guaranteed, burst, ...share, storeFillMicros }] as const;

@@ -115,6 +115,8 @@ export interface AppQuotaStats {
   /** Tokens per second, of the whole fleet. */
   readonly guaranteed: number;
   readonly burst: number;
+  /** Nodes that may serve the app, whether they ask for it or not: while the store is away each has its part. */
+  readonly nodes: number;
 }
 
 /** Decisions for an app, by where they were made. */

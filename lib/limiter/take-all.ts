@@ -297,7 +297,7 @@ class MultiTake implements RemoteCall {
       const estimate = limit.hot === undefined ? undefined : passIfCold(check, store, clock);
       if (estimate !== undefined) this.cold.push({ check, estimate });
       else if (limit.table === undefined) this.checks.push(check);
-      // What is given back again if another denies is what was charged, whatever the load is then.
+      // The charge is fixed here: if another policy denies, as much is given back, whatever the load is by then.
       else this.here.push(limit.isAdaptive ? { ...check, cost: limit.charge(check.cost) } : check);
     }
   }

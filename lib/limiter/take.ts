@@ -205,7 +205,7 @@ function takeLeased(
   return limit.decide(key, limit.figures, OUTCOME, clock, 'local');
 }
 
-/** Tokens that the store denied may be here: taken by this very process, ahead, a moment before. */
+/** Tokens that the store no longer has may be here, leased by this process just before. */
 function takeLeasedAfterAll(check: BoundCheck, clock: Clock): Decision | undefined {
   const { limit, key, cost } = check;
   const { leases } = limit;

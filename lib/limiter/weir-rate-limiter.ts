@@ -4,12 +4,12 @@ import { InvalidArgumentError, LimiterClosedError } from '../common/errors.js';
 import { newNodeId } from '../common/ids.js';
 import { plainObject, wholeAbove0 } from '../common/validate.js';
 import { MOST_NAMES, type HotKey } from '../local/hot-values.js';
-import { LeaseRegistry } from '../local/limit-leases.js';
+import { LeaseRegistry } from '../local/lease-registry.js';
 import { MemoryStore } from '../stores/memory/memory-store.js';
 import { type RedisStore } from '../stores/redis/redis-store.js';
 import { createQuota, createRemoteStore, StoreWatch } from './create-stores.js';
 import { type Decision } from './decision.js';
-import { countOver, passedOver } from './excess.js';
+import { countOnce, passedAsExcess } from './excess.js';
 import { type DeniedKeys } from './denied-keys.js';
 import { newLimiterEvents, type RateLimiterEvents } from './events.js';
 import { type LimitInput } from './given-limits.js';
@@ -133,7 +133,7 @@ export class WeirRateLimiter extends RateLimiter {
       : this.passOver(request, decision);
   }
 
-  /** What was denied is asked of the excess of its policy, if it has one and it is this request's turn. */
+  /** A denied request asks the excess of its policy, if there is one and it is this request's turn. */
   private passOver(request: Acquire, denied: Decision): Decision | Promise<Decision> {
     if (denied.allowed) return denied;
     const split = this.split(request);
@@ -142,8 +142,8 @@ export class WeirRateLimiter extends RateLimiter {
     if (checks === undefined) return denied;
     const taken = this.lists.take({ ...split, checks });
     const settle = (made: Decision): Decision => {
-      countOver(split, denials, made);
-      return made.allowed ? passedOver(denied, made) : denied;
+      countOnce(split, denials, made);
+      return made.allowed ? passedAsExcess(denied, made) : denied;
     };
     return taken instanceof Promise ? taken.then(settle) : settle(taken);
   }

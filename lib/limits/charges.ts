@@ -14,8 +14,6 @@ export interface Charge {
   readonly ledger: Ledger | undefined;
   /** Settles when the decision is there. */
   readonly pending: Promise<unknown> | undefined;
-  /** The instant of the first charge, in microseconds, if the time of the request is taken; else 0. */
-  readonly startedAt: number;
   /** There if the request was denied and goes on all the same, to an interceptor that has another answer. */
   readonly handedOver?: HandOver;
 }
@@ -35,7 +33,6 @@ export const NOTHING_CHARGED: Charge = {
   call: undefined,
   ledger: undefined,
   pending: undefined,
-  startedAt: 0,
 };
 
 type CostOf = (request: AcquireRequest) => number;
@@ -56,6 +53,8 @@ export class Ledger {
   private call: object | undefined;
   /** Those of the call that is being charged: they go back if one of its later guards denies. */
   private payments: Payment[] = [];
+  /** The decisions of the calls before it, which stay as they are then. */
+  kept: Decision | undefined;
   /** The last of the charges that wait for their turn; undefined if none waits. */
   tail: Promise<unknown> | undefined;
 
@@ -72,9 +71,10 @@ export class Ledger {
    * The guards of a call ask what was paid. Another call may run because of what it finds, a field of the same
    * operation for one; so what was paid before stays paid. So do early limits: they are there for the guards behind.
    */
-  enter(call: object | undefined): void {
+  enter(call: object | undefined, decided?: Decision): void {
     if (this.call === call) return;
     this.call = call;
+    this.kept = decided;
     this.payments = [];
   }
 
@@ -126,7 +126,7 @@ interface Charged {
   [CHARGE]?: Charge;
 }
 
-/** For the rare request that is sealed. */
+/** Charges of the rare requests that are sealed, and take no property. */
 const sealed = new WeakMap<object, Charge>();
 /** A look into the map for each request would cost more than the charge itself. */
 let isAnySealed = false;
@@ -150,7 +150,8 @@ export function keepCharge(subject: object, charge: Charge): void {
  * tightest part is kept: an operation may charge one for as many keys as its sender likes.
  */
 export function joinDecisions(before: Decision | undefined, decision: Decision): Decision {
-  if (before === undefined && !hasTwins(partsOf(decision))) return decision;
+  const { decisions } = decision;
+  if (before === undefined && (decisions === undefined || !hasTwins(decisions))) return decision;
   const parts = [...(before === undefined ? [] : partsOf(before)), ...partsOf(decision)];
   const tightest = new Map<string, Decision>();
   for (const part of parts) {

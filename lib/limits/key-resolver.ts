@@ -36,7 +36,8 @@ export function isEarlyKey(key: unknown): boolean {
 /** The bucket of all requests that have no key of their own. */
 export const NO_KEY = '(none)';
 
-/** The beginning of keys of callers without a name. */
+/** The beginning of keys of callers by their name, and of those without one. */
+export const USER = 'user:';
 export const ANONYMOUS = 'anonymous:';
 
 /** For functions whose result is needed at once. */
@@ -74,8 +75,8 @@ export function paramsOf(key: unknown): (string | number)[] {
 }
 
 /** As it was written, for messages. */
-export function keyInWords(key: KeyOption): string {
-  if (Array.isArray(key)) return `[${(key as KeyOption[]).map(keyInWords).join(', ')}]`;
+export function keyText(key: KeyOption): string {
+  if (Array.isArray(key)) return `[${(key as KeyOption[]).map(keyText).join(', ')}]`;
   if (typeof key === 'function') return 'its function';
   if (typeof key !== 'object') return `'${key}'`;
   return `{ ${Object.entries(key)
@@ -115,6 +116,10 @@ export function compileKey(
 }
 
 /** The length of each part comes before it, so that no two lists of parts make the same key. */
+const lengthened = (part: string): string => `${part.length}:${part};`;
+
+export const joinedKey = (parts: readonly string[]): string => parts.map(lengthened).join('');
+
 function together(
   at: string,
   keys: readonly KeyOption[],
@@ -128,7 +133,7 @@ function together(
     for (const read of readers) {
       const part = read(context, reader, route);
       if (part === undefined) return undefined;
-      joined += `${part.length}:${part};`;
+      joined += lengthened(part);
     }
     return joined;
   };
@@ -172,7 +177,7 @@ function userReader(at: string, anonymous: KeyOption, settings: KeySettings): Ke
   const readAnonymous = compileKey(`${at}.anonymous`, anonymous, 'ip', settings);
   return (context, reader, route) => {
     const name = callerOf(context, reader, settings);
-    if (name !== undefined) return `user:${name}`;
+    if (name !== undefined) return USER + name;
     const other = readAnonymous(context, reader, route);
     return other === undefined ? undefined : ANONYMOUS + other;
   };

@@ -27,7 +27,7 @@ import { type RoutePolicy } from './route-policy.js';
 import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
 
 /** What `@RateLimit` takes beside the policy: whether the quota is charged, and whose place it takes. */
-export interface RateLimitSettings {
+export interface RateLimitOptions {
   /** False leaves the app's quota out. */
   readonly quota?: boolean;
   /**
@@ -50,8 +50,8 @@ export interface RateLimitSettings {
  * gateways and resolvers, in hybrid apps and in microservices.
  */
 export function RateLimit(
-  what?: PolicyName | PolicyChoice | (RoutePolicy & RateLimitSettings),
-  settings: RateLimitSettings = {},
+  what?: PolicyName | PolicyChoice | (RoutePolicy & RateLimitOptions),
+  settings: RateLimitOptions = {},
 ): ClassDecorator & MethodDecorator {
   if (what !== undefined && !['string', 'function', 'object'].includes(typeof what)) {
     throw new InvalidArgumentError(
@@ -76,7 +76,7 @@ export function RateLimit(
 /** `{ quota: false }` alone is no policy, but without it only the app's quota would be left. */
 function entryOf(
   what: Parameters<typeof RateLimit>[0],
-  settings: RateLimitSettings,
+  settings: RateLimitOptions,
 ): RateLimitEntry {
   rejectUnknown('@RateLimit', settings, SETTINGS);
   if (typeof what !== 'object') return entry(what, settings);
@@ -84,10 +84,7 @@ function entryOf(
   return entry(policy, { quota, instead });
 }
 
-function entry(
-  what: RateLimitEntry['what'],
-  { quota, instead }: RateLimitSettings,
-): RateLimitEntry {
+function entry(what: RateLimitEntry['what'], { quota, instead }: RateLimitOptions): RateLimitEntry {
   if (instead === undefined) return { what, quota };
   const names: readonly unknown[] = typeof instead === 'string' ? [instead] : instead;
   if (Array.isArray(names) && names.every((name) => typeof name === 'string')) {
@@ -96,7 +93,7 @@ function entry(
   throw new InvalidArgumentError('@RateLimit.instead', instead, 'the name of a policy, or a list');
 }
 
-const SETTINGS: readonly (keyof RateLimitSettings)[] = ['quota', 'instead'];
+const SETTINGS: readonly (keyof RateLimitOptions)[] = ['quota', 'instead'];
 
 /** The guard of a class runs earlier, and charges less. */
 function useGuard(target: object, key?: string | symbol, descriptor?: PropertyDescriptor): void {

@@ -114,7 +114,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       subject: subjectOf(context),
       question: () => transport.questionOf(context),
       isGone: () => transport.isGone?.(context) === true,
-      patience: transport.waitPolicyOf?.(context, true),
+      waitPolicy: transport.waitPolicyOf?.(context, true),
     });
     if (admitted === true) return this.decide(plan, context, transport);
     return admitted.then((fate) => {
@@ -188,7 +188,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       if (single !== undefined && before === undefined) {
         request = builder.single(single, plan, context, transport);
       } else {
-        before?.ledger?.enter(context);
+        before?.ledger?.enter(context, before.decision);
         const all = builder.all(plan, context, transport, before?.ledger);
         if (all.length === 0 || before?.handedOver !== undefined) {
           builder.awaited.forget(context);
@@ -238,9 +238,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     subject: object,
     before: Charge | undefined,
   ): boolean | Promise<boolean> {
-    const isFirst = before?.decision === undefined;
-    const startedAt = isFirst ? transport.counts.begin() : before.startedAt;
-    const charge = this.chargeAfter(decision, request, context, before, startedAt);
+    if (before?.decision === undefined) transport.counts.begin(context);
+    const charge = this.chargeAfter(decision, request, context, before);
     keepCharge(subject, charge);
     transport.decided(context, charge.decision!, plan);
     if (decision.allowed && decision.delayMs === 0) return true;
@@ -304,8 +303,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const decision = (await waiting) ?? denied;
     const { ledger } = chargeOf(subject)!;
     const charge = { ...before, ledger };
-    const { startedAt } = before;
-    keepCharge(subject, this.chargeAfter(decision, request, context, charge, startedAt));
+    keepCharge(subject, this.chargeAfter(decision, request, context, charge));
     if (decision.allowed) return true;
     this.giveBackEarlier(ledger);
     this.countDenied(denied, false, plan, context, transport);
@@ -326,15 +324,16 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     asked: Acquire,
     call: object,
     before: Charge | undefined,
-    startedAt: number,
   ): Charge {
-    const joined = joinDecisions(before?.decision, decision);
     const ledger = before?.ledger;
+    // Callers are not told of tokens that go back.
+    const kept = decision.allowed || ledger === undefined ? before?.decision : ledger.kept;
+    const joined = joinDecisions(kept, decision);
     if (ledger === undefined) {
-      return { decision: joined, asked, call, ledger, pending: undefined, startedAt };
+      return { decision: joined, asked, call, ledger, pending: undefined };
     }
     ledger.note(call, asked, decision, this.builder.costOf);
-    return { ...NOTHING_CHARGED, decision: joined, ledger, startedAt };
+    return { ...NOTHING_CHARGED, decision: joined, ledger };
   }
 
   /** A listener of the application that fails changes nothing for the caller. */

@@ -19,7 +19,7 @@ const WILDCARD = /[*>+#]/;
 /** The verb of a call or a message. */
 export const CALL = 'CALL';
 
-type Version = string | symbol;
+type PathVersion = string | symbol;
 
 interface GatewayOptions {
   readonly namespace?: unknown;
@@ -29,7 +29,7 @@ interface GatewayOptions {
 /** A path of HTTP under which a handler is served. */
 export interface ServedPath {
   readonly path: string;
-  readonly version?: Version | Version[];
+  readonly version?: PathVersion | PathVersion[];
 }
 
 /** Where a handler is served, as a text that is the same in all processes and all deployments. */
@@ -68,9 +68,9 @@ export function routePlaceOf(
 
 /** How values of a request are named. */
 export interface ParamNames {
-  /** What a path looks like. */
+  /** An example of a path, for messages. */
   readonly such: string;
-  /** What has names, and no places. */
+  /** The thing whose values have names, and no places. */
   readonly of?: string;
   /** The spelling in the place of one that means nothing here; undefined if it means something. */
   readonly meantBy: (path: string) => string | undefined;

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { describe, didYouMean, InvalidArgumentError, mustStay } from '../common/errors.js';
+import {
+  describe,
+  didYouMean,
+  InvalidArgumentError,
+  mustStay,
+  UnknownOptionError,
+} from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
@@ -22,11 +28,11 @@ import {
 /** The policies that routes may name, wherever they come from: the root, features, decorators. */
 export class RoutePolicies {
   private readonly policies = new Map<string, AppliedPolicy>();
-  /** As the code has them. */
+  /** The policies of the code. */
   private readonly written = new Map<string, RouteFields>();
   /** Policies that a document decides about: not those of a route that is found after the start. */
   private readonly governed = new Set<string>();
-  /** As the document has them that is in force. */
+  /** The policies of the document that is in force. */
   private given: Readonly<Record<string, RouteFields>> = {};
   /** The first place that names each policy, for as long as the process lives. */
   private readonly uses = new Map<string, string>();
@@ -41,9 +47,14 @@ export class RoutePolicies {
     private readonly settings: KeySettings,
     /** That of the application, for all policies without one of their own. */
     private readonly rejection?: Rejection,
-    /** What a test lays over policies, by name. */
+    /** Fields that a test lays over policies, by name. */
     private readonly overrides: Readonly<Record<string, RouteFields>> = {},
   ) {}
+
+  /** How much of an IPv6 address is a key. */
+  get ipv6Prefix(): number {
+    return this.settings.ipv6Prefix;
+  }
 
   define(given: Readonly<Record<string, RouteFields>>): void {
     const policies = Object.fromEntries(
@@ -69,7 +80,11 @@ export class RoutePolicies {
       throw new InvalidArgumentError(`name of @RateLimit on ${name}`, publicName, expectation);
     }
     checkInlineNames(`@RateLimit on ${name}`, policy);
-    this.define({ [name]: policy });
+    try {
+      this.define({ [name]: policy });
+    } catch (error) {
+      throw toldByPlace(error, name);
+    }
     this.inline.add(name);
     this.publicNames.set(name, publicName);
     return this.use(name, `@RateLimit on ${name}`);
@@ -225,7 +240,7 @@ export class RoutePolicies {
   }
 }
 
-/** What was meant by a name that no policy has. */
+/** A hint at the name that was meant by one that no policy has. */
 function hintFor(name: string, where: string, known: readonly string[]): string {
   if (RATE.test(name)) return ` for a limit of its own write @RateLimit({ rate: '${name}' })`;
   if (name === 'quota' && where === 'apply') {
@@ -259,4 +274,12 @@ function functionsOf(input: RouteFields | undefined): RouteFields {
 /** A key may be a list, and a function one of its parts. */
 function isPlain(value: unknown): boolean {
   return Array.isArray(value) ? value.every(isPlain) : typeof value !== 'function';
+}
+
+/** No code of the application has a policy of the name that one in a decorator gets here. */
+function toldByPlace(error: unknown, name: string): unknown {
+  if (!(error instanceof InvalidArgumentError) || error instanceof UnknownOptionError) return error;
+  const { field, value, expectation, message } = error;
+  const told = message.replace(`policies.${name}.`, () => `@RateLimit on ${name}: `);
+  return new InvalidArgumentError(field, value, expectation, told);
 }

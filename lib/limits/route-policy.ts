@@ -1,12 +1,22 @@
 import { type ExecutionContext } from '@nestjs/common';
+import { type Flat } from '../common/schema.js';
 import { describe, didYouMean, InvalidArgumentError } from '../common/errors.js';
 import { isAsyncFunction } from '../common/promises.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
+import { type Decision } from '../limiter/decision.js';
+import { type LimitFigures } from '../limiter/given-limits.js';
+import {
+  POLICY_OPTIONS,
+  type ByAlgorithm,
+  type PolicyFields,
+  type PolicyInput,
+  type WithLimit,
+} from '../limiter/policy-options.js';
 import {
   compileKey,
   isEarlyKey,
   isSharedKey,
-  keyInWords,
+  keyText,
   needsUser,
   NOT_ASYNC,
   paramsOf,
@@ -15,16 +25,6 @@ import {
   type KeySettings,
   type PerRequest,
 } from './key-resolver.js';
-import { type Decision } from '../limiter/decision.js';
-import { type LimitFigures } from '../limiter/given-limits.js';
-import {
-  POLICY_OPTIONS,
-  type ByAlgorithm,
-  type Flat,
-  type PolicyFields,
-  type PolicyInput,
-  type WithLimit,
-} from '../limiter/policy-options.js';
 import { rejectThrottlerPolicy } from './throttler-words.js';
 
 /**
@@ -153,7 +153,7 @@ export function splitPolicy(
   const applied: AppliedPolicy = {
     name,
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
-    keyText: keyInWords(options.key),
+    keyText: keyText(options.key),
     tier: options.tier,
     tiers: new Set(Object.keys(input.tiers ?? {})),
     cost: typeof cost === 'function' ? cost : undefined,

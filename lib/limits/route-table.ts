@@ -256,7 +256,7 @@ function checkParams(
   }
 }
 
-/** Of each stage, from the outermost on, what none further in stands in the place of. */
+/** The policies of each stage, from the outermost on, that none further in replaces. */
 function withoutReplaced(
   id: string,
   stages: readonly (readonly RateLimitEntry[])[],

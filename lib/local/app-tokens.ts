@@ -196,6 +196,11 @@ export class AppTokens {
     this.offline = new OfflineShare(settings, nodes);
   }
 
+  /** Nodes that may serve the app, whether they ask for it or not. */
+  get nodes(): number {
+    return Math.max(this.registered, this.calling);
+  }
+
   /** The most that a request may cost. */
   get maxCost(): number {
     return this.settings.maxCost;
@@ -235,7 +240,7 @@ export class AppTokens {
    */
   shareWith(nodes: number, isAll: boolean, now: number): void {
     this.registered = isAll ? nodes : Math.max(nodes, this.registered);
-    this.offline.shareWith(Math.max(this.registered, this.calling), now);
+    this.offline.shareWith(this.nodes, now);
   }
 
   /** Spends tokens that are here. The hot path: a few comparisons and additions. */
@@ -337,7 +342,7 @@ export class AppTokens {
     const { demand } = this;
     const { cost, peak } = demand;
     // A few requests in a slot that has just begun are chance; of a new app they are all that is known.
-    const rate = peak === 0 || this.isTelling(now) ? demand.attack(now) : peak;
+    const rate = peak === 0 || this.isTelling(now) ? demand.risingRate(now) : peak;
     const ahead = (rate * horizonMicros * HEADROOM) / 1_000_000;
     // Whole requests: less than one of them would only be kept from others.
     return Math.ceil(Math.ceil(ahead / cost) * cost);
@@ -347,7 +352,7 @@ export class AppTokens {
   use(horizonMicros: number, now: number): number {
     const { demand } = this;
     if (this.lastShortage !== 'none') return Math.max(demand.cost, this.given * HEADROOM);
-    const rate = this.isTelling(now) ? demand.attack(now) : demand.mean;
+    const rate = this.isTelling(now) ? demand.risingRate(now) : demand.mean;
     return (rate * horizonMicros * HEADROOM) / 1_000_000;
   }
 
@@ -424,7 +429,7 @@ export class AppTokens {
     this.share = reply.share;
     if (!this.isHeldBack) this.applyShortage(reply, now);
     this.calling = reply.nodes;
-    this.offline.shareWith(Math.max(this.registered, reply.nodes), now);
+    this.offline.shareWith(this.nodes, now);
     this.lateTakenMicros = takenMicros;
     this.answerWaiters(reply.needs, waiters);
   }

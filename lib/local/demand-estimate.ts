@@ -4,10 +4,11 @@ export const SLOT_MICROS = 50_000;
 /** A slot that has just begun says nothing yet. */
 const LEAST_MICROS = 10_000;
 
-/** How much of the distance to a lower demand is gone in one slot. */
+/** The part of the distance to a lower demand that the peak falls in one slot. */
 const DECAY = 0.1;
-/** Below this part of the peak twice, demand has gone elsewhere, and so should the stock; once, it may be a pause. */
+/** Two slots in a row below this part of the peak mean that demand has gone; one may be a pause. */
 const COLLAPSED = 0.25;
+/** The same as DECAY, for demand that has gone: the stock should go too. */
 const COLLAPSE = 0.5;
 /** The mean follows in both directions, so that the sum over a fleet is not biased. */
 export const MEAN_WEIGHT = 0.3;
@@ -37,7 +38,7 @@ export class DemandEstimate {
   }
 
   /** The peak, or the rate of the slot that has just begun if that is higher already. */
-  attack(now: number): number {
+  risingRate(now: number): number {
     if (now - this.slotStart >= SLOT_MICROS) this.roll(now);
     const elapsed = Math.max(now - this.slotStart, LEAST_MICROS);
     return Math.max(this.peak, (this.inSlot * 1_000_000) / elapsed);

@@ -20,7 +20,7 @@ export interface HotKey {
   readonly perPeriod: number;
 }
 
-interface Named {
+interface NamedCount {
   now: number;
   before: number;
 }
@@ -46,7 +46,7 @@ export class HotValues {
   private b = 0;
   private c = 0;
   private d = 0;
-  private readonly names = new Map<string, Named>();
+  private readonly names = new Map<string, NamedCount>();
   /** No name has less; those that have no name yet need more. */
   private leastNamed = 0;
 
@@ -157,12 +157,12 @@ export class HotValues {
     names.set(ownText(key), { now, before });
   }
 
-  private smallest(): [string, Named] {
+  private smallest(): [string, NamedCount] {
     return [...this.names].reduce((one, other) => (sumOf(other[1]) < sumOf(one[1]) ? other : one));
   }
 }
 
-const sumOf = ({ now, before }: Named): number => now + before;
+const sumOf = ({ now, before }: NamedCount): number => now + before;
 
 /** Other bits of the same hash: the end of murmur3. */
 function mixed(hash: number): number {

@@ -43,7 +43,7 @@ export interface QuotaNodeEvents {
 }
 
 /** A call on its way, and the requests that wait for its reply, by the place of their app. */
-export interface Flight {
+export interface CallInFlight {
   readonly call: QuotaCall;
   readonly sentAt: number;
   readonly waiters: ReadonlyMap<number, readonly AppWaiter[]>;
@@ -69,9 +69,9 @@ export class LeaseCalls {
   /** The store does not answer, and this node does without it. */
   isOffline = false;
   /** The call on its way. */
-  flight: Flight | undefined;
+  flight: CallInFlight | undefined;
   /** A call whose reply did not come: it goes out again as it was, and counts once. */
-  unanswered: Flight | undefined;
+  unanswered: CallInFlight | undefined;
   readonly writer: CallWriter;
   readonly revisions = new RevisionWatch();
   private readonly probes = new RetryPause(FIRST_PROBE_MICROS, LONGEST_PROBE_MICROS);
@@ -186,7 +186,7 @@ export class LeaseCalls {
   }
 
   /** True if some app has less than its call wanted. */
-  private applyApps({ sentAt, waiters }: Flight, reply: QuotaReply, now: number): boolean {
+  private applyApps({ sentAt, waiters }: CallInFlight, reply: QuotaReply, now: number): boolean {
     const { apps, plan, events } = this;
     for (const app of apps) app.renew(sentAt + reply.leaseTtlMicros, now);
     let isScarce = this.applyOmissions(reply, waiters);
@@ -209,7 +209,7 @@ export class LeaseCalls {
   }
 
   /** True if the store has no limits for some app: then calls for it keep the pace. */
-  private applyOmissions(reply: QuotaReply, waiters: Flight['waiters']): boolean {
+  private applyOmissions(reply: QuotaReply, waiters: CallInFlight['waiters']): boolean {
     if (reply.apps.length === waiters.size) return false;
     for (const [index, ofApp] of waiters) {
       if (reply.apps.some(({ app }) => app === index)) continue;
@@ -277,7 +277,7 @@ export class CallWriter {
   ) {}
 
   /** Reports, tokens that go back, requests that wait, and stock that is wanted. */
-  write(now: number, paceMicros: number): Flight {
+  write(now: number, paceMicros: number): CallInFlight {
     const waiting = new Map<number, AppWaiter[]>();
     const calls: AppCall[] = [];
     const reportsUsage = this.reportsUsageAt(now);

@@ -28,9 +28,9 @@ export class LeaseSizing {
 
   /** A few requests in a slot that has just begun are chance, except of a key that is new. */
   private demandOf({ demand, leastCost, openedAt }: KeyLease, now: number): number {
-    const attack = demand.attack(now);
+    const rising = demand.risingRate(now);
     const isNew = now - openedAt < SLOT_MICROS;
-    return isNew || demand.recent(now) >= EARNING * leastCost ? attack : demand.peak;
+    return isNew || demand.recent(now) >= EARNING * leastCost ? rising : demand.peak;
   }
 
   /**

@@ -30,7 +30,7 @@ export class LeaseUpkeep {
     });
   }
 
-  /** For good. */
+  /** Ends the upkeep for good. */
   stop(): void {
     this.isStopped = true;
     this.cancel?.();
@@ -77,7 +77,7 @@ export class LeaseUpkeep {
     else if (holds) this.wakeAt(this.nextLook(now));
   }
 
-  /** In one pace, or when a report is due if that is earlier. */
+  /** The next look is in one pace, or when a report is due if that is earlier. */
   private nextLook(now: number): number {
     const { syncMicros, paceMicros } = this.settings;
     const reportAt = this.calls.lastAt + syncMicros;

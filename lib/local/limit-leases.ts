@@ -1,11 +1,9 @@
 import { type Outcome } from '../algorithms/algorithm.js';
 import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.js';
-import { type Cancel, type Clock } from '../common/clock.js';
 import { ownText } from '../common/ids.js';
 import {
   CallKind,
   type LeaseCall,
-  type RemoteStore,
   type SharedLimit,
   type StoreCall,
 } from '../stores/remote-store.js';
@@ -14,10 +12,6 @@ import { KeyLease } from './key-lease.js';
 import { EARNING, KEY_PACE_MICROS, KEY_REFILL_PART } from './lease-figures.js';
 import { LeaseSizing } from './lease-sizing.js';
 
-/** Keys that one limiter holds leases of; further ones are decided by the store. */
-const MOST_KEYS = 10_000;
-/** How soon tokens that are not needed go back. */
-const SWEEP_MS = 50;
 /** Spent tokens are reported no later than this, also if no more tokens are needed. */
 const REPORT_MICROS = 250_000;
 /** A bucket of which a node's part would be smaller is not worth sharing out. */
@@ -25,68 +19,16 @@ const LEAST_SHARE = 10;
 /** A key that got nothing for so long makes room for others. */
 const FRUITLESS_MICROS = 1_000_000;
 
-/** The leases of a limiter, by limit: they share the store, the room and one timer. */
-export class LeaseRegistry {
-  private readonly byLimit: LimitLeases[] = [];
-  private held = 0;
-  private stopSweep: Cancel | undefined;
-
-  constructor(
-    private readonly store: Pick<RemoteStore, 'submit' | 'nodes'>,
-    private readonly clock: Clock,
-    private readonly mostKeys = MOST_KEYS,
-  ) {}
-
-  get nodes(): number {
-    return this.store.nodes;
-  }
-
-  now(): number {
-    return this.clock.now();
-  }
-
-  /** Opens no lease yet: its keys have to earn theirs. */
-  addLimit(limit: SharedLimit, sync: 'auto' | 'leased'): LimitLeases {
-    const leases = new LimitLeases(limit, sync, this);
-    this.byLimit.push(leases);
-    return leases;
-  }
-
-  /** The limit has changed or is gone: tokens leased under it go back. */
-  retire(leases: LimitLeases): void {
-    const index = this.byLimit.indexOf(leases);
-    if (index >= 0) this.byLimit.splice(index, 1);
-    leases.close(this.clock.now());
-  }
-
-  submit(call: StoreCall): void {
-    this.store.submit(call);
-  }
-
-  /** Room for one more key. The timer runs only while there is a key. */
-  claim(): boolean {
-    if (this.held >= this.mostKeys) return false;
-    this.held++;
-    this.stopSweep ??= this.clock.every(SWEEP_MS, () => this.sweep());
-    return true;
-  }
-
-  release(): void {
-    if (--this.held > 0) return;
-    this.stopSweep?.();
-    this.stopSweep = undefined;
-  }
-
-  /** Gives everything back. */
-  close(): void {
-    const now = this.clock.now();
-    for (const leases of this.byLimit) leases.close(now);
-  }
-
-  private sweep(): void {
-    const now = this.clock.now();
-    for (const leases of this.byLimit) leases.sweep(now);
-  }
+/** The part of a limiter that the leases of all its limits share. */
+export interface LeaseDeps {
+  /** Nodes that share the store. */
+  readonly nodes: number;
+  now(): number;
+  submit(call: StoreCall): void;
+  /** Takes room for one more key; false if there is none. */
+  claim(): boolean;
+  /** Gives the room of a key back. */
+  release(): void;
 }
 
 /**
@@ -107,9 +49,9 @@ export class LimitLeases {
   constructor(
     private limit: SharedLimit,
     private readonly sync: 'auto' | 'leased',
-    private readonly registry: LeaseRegistry,
+    private readonly deps: LeaseDeps,
   ) {
-    this.sizing = new LeaseSizing(limit.figures, registry);
+    this.sizing = new LeaseSizing(limit.figures, deps);
   }
 
   get size(): number {
@@ -138,8 +80,7 @@ export class LimitLeases {
   missed(key: string, cost: number, now: number): void {
     const lease = this.leases.get(key);
     if (lease !== undefined) this.refill(lease, now);
-    else if (!this.closed && this.earns(key, now) && this.registry.claim())
-      this.open(key, cost, now);
+    else if (!this.closed && this.earns(key, now) && this.deps.claim()) this.open(key, cost, now);
   }
 
   /** Undoes a take; false if it was reported already, so that the store has to undo it as well. */
@@ -174,7 +115,7 @@ export class LimitLeases {
   /** The answer to a call; `isLate` if it came after the deadline, when it had been given up. */
   settled(call: KeyCall, grant: LeaseGrant, isLate: boolean): void {
     const { lease, want } = call;
-    const now = this.registry.now();
+    const now = this.deps.now();
     if (!isLate) {
       lease.isBusy = false;
       this.payOwed(lease.key);
@@ -190,13 +131,13 @@ export class LimitLeases {
 
   failed(lease: KeyLease): void {
     lease.isBusy = false;
-    lease.pausedUntil = this.registry.now() + KEY_PACE_MICROS;
+    lease.pausedUntil = this.deps.now() + KEY_PACE_MICROS;
   }
 
-  /** As after a take: requests that go by leased tokens alone would never have it told. */
+  /** Tells the store of a debt, as a take does: a key that goes by leased tokens alone makes no takes. */
   private payOwed(key: string): void {
-    const debt = this.limit.takeDebt?.(key, this.registry);
-    if (debt !== undefined) this.registry.submit(debt);
+    const debt = this.limit.takeDebt?.(key, this.deps);
+    if (debt !== undefined) this.deps.submit(debt);
   }
 
   private spend(lease: KeyLease, cost: number, outcome: Outcome): boolean {
@@ -255,14 +196,14 @@ export class LimitLeases {
   private drop(lease: KeyLease, end: 'returned' | 'forgotten'): void {
     lease.end = end;
     this.leases.delete(lease.key);
-    this.registry.release();
+    this.deps.release();
   }
 
   /** Tokens that came for a key after its lease had ended. */
   private settledAfterEnd(lease: KeyLease, { granted, generation }: LeaseGrant): void {
     if (lease.end === 'forgotten' || granted === 0) return;
     const report = { generation, used: 0, returned: granted, olderUsed: 0, olderReturned: 0 };
-    this.submit(lease, 0, report, this.registry.now());
+    this.submit(lease, 0, report, this.deps.now());
   }
 
   private call(lease: KeyLease, want: number, giveBack: number, now: number): void {
@@ -273,7 +214,7 @@ export class LimitLeases {
 
   private submit(lease: KeyLease, want: number, report: LeaseReport, now: number): void {
     this.calls++;
-    this.registry.submit(new KeyCall(this, this.limit, lease, want, report, now));
+    this.deps.submit(new KeyCall(this, this.limit, lease, want, report, now));
   }
 }
 

@@ -4,7 +4,7 @@ const CELLS = 1024;
 const ALL_HASHES = 2 ** 32;
 
 /**
- * Requests for a key just now, counted in a table of fixed size: a million cold keys cost no more
+ * Misses of a key within a span, counted in a table of fixed size: a million cold keys cost no more
  * than one hot one. Keys that meet in a cell count each other down, so that only one that comes
  * more often than all the others there gets ahead; a wrong count costs a lease that is not needed.
  */
@@ -13,10 +13,10 @@ export class MissCounts {
   private readonly counts = new Float32Array(CELLS);
   private readonly spans = new Float64Array(CELLS);
 
-  /** Requests of a span count half in the next one, and no longer after that. */
+  /** Misses of a span count half in the next one, and no longer after that. */
   constructor(private readonly spanMicros: number) {}
 
-  /** Counts a request, and returns how many there were for the key. */
+  /** Counts a miss, and returns the number of misses of the key. */
   add(key: string, now: number): number {
     const { hashes, counts } = this;
     const hash = spread(key, ALL_HASHES);

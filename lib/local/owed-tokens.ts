@@ -9,7 +9,7 @@ export interface Used {
 interface Owed {
   /** When the first of them passed. */
   readonly sinceMicros: number;
-  /** In the order of time. */
+  /** Uses in the order of time. */
   readonly used: Used[];
 }
 

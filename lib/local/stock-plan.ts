@@ -3,7 +3,7 @@ import { type AppTokens } from './app-tokens.js';
 import { APP_REFILL_PART } from './lease-figures.js';
 
 export interface StockSettings {
-  /** For how long a lease should last. */
+  /** The time that a lease should last. */
   readonly horizonMicros: number;
   /** A fixed stock, refilled at or below a part of it; 0 lets the stock follow demand. */
   readonly reserveTarget: number;
@@ -83,10 +83,10 @@ export class StockPlan {
   }
 
   /**
-   * The node's cap is for all its apps. Where it is less than their targets, it is shared by the use of
-   * each: then it is enough for all, because all use together fits into the cap. Where a share is less
-   * than a request, the last requests go to the apps that miss most of one; a token for each of many
-   * small apps would lie idle, and be missed where it is used.
+   * The node's cap is for all its apps. A cap below the sum of their targets is shared by the use of each:
+   * that is enough for all, because all use together fits into the cap. Each app gets the whole requests of
+   * its share; the tokens left over go, a request each, to the apps that lack the largest part of one. Parts of
+   * requests would lie idle with many small apps, and be missed where they are used.
    */
   private allot(now: number): number[] {
     const { leaseCap, apps } = this;
@@ -117,6 +117,6 @@ export class StockPlan {
   /** Tokens spent until a report is worth a call of its own: the threshold, or two horizons if more. */
   reportLevel(app: AppTokens, now: number): number {
     const { batchThreshold, horizonMicros } = this.settings;
-    return Math.max(batchThreshold, (2 * app.demand.attack(now) * horizonMicros) / 1_000_000);
+    return Math.max(batchThreshold, (2 * app.demand.risingRate(now) * horizonMicros) / 1_000_000);
   }
 }

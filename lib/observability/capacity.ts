@@ -11,12 +11,12 @@ export type UseFigure = 'count' | 'used';
 
 /** Rates per second, over the hours that have data. */
 export interface Use {
-  /** Of the busiest minute. */
+  /** Rate of the busiest minute. */
   readonly peak: number;
   readonly average: number;
   /** The 95th percentile of the hours' peaks. */
   readonly p95: number;
-  /** How many hours have data. */
+  /** Number of hours that have data. */
   readonly hours: number;
   /** The hours of the highest peaks, as numbers of the ring's slots, busiest first. */
   readonly busiest: readonly number[];
@@ -33,7 +33,7 @@ export function peakOf(slot: Slot, figure: UseFigure): number {
   return Math.max(figure === 'used' ? slot.peakUsed : slot.peak, average);
 }
 
-/** How much was used in these hours; undefined if there is no data. */
+/** The use of these hours; undefined if there is no data. */
 export function useOf(hours: readonly (Slot | undefined)[], figure: UseFigure): Use | undefined {
   const known = hours.filter((slot) => slot !== undefined);
   if (known.length === 0) return undefined;
@@ -75,9 +75,9 @@ export type Forecast =
       readonly kind: 'growing';
       /** Per second and day. */
       readonly perDay: number;
-      /** Until the capacity is reached: 0 if it is. */
+      /** Days until the capacity is reached; 0 if it is. */
       readonly daysLeft: number;
-      /** By the middle half of the slopes; the later one is Infinity where some of them do not rise. */
+      /** Days by the steepest and the flattest of the middle half of the slopes; the later one is Infinity where some of them do not rise. */
       readonly earliest: number;
       readonly latest: number;
     };
@@ -111,7 +111,7 @@ export function forecast(peaks: readonly (number | undefined)[], capacity: numbe
   };
 }
 
-/** Of sorted values, with the value between two of them. */
+/** The quantile of sorted values, interpolated between two of them. */
 export function quantile(sorted: readonly number[], part: number): number {
   const place = (sorted.length - 1) * part;
   const below = Math.floor(place);

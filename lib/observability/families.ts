@@ -12,11 +12,11 @@ export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /** A metric as data. Three writers make of it what their readers expect. */
 export interface FamilyInfo {
-  /** As Prometheus has it: with its unit, and `_total` of a counter. */
+  /** The name in Prometheus: with its unit, and `_total` of a counter. */
   readonly name: string;
-  /** As OpenTelemetry has it. */
+  /** The name in OpenTelemetry. */
   readonly otel: string;
-  /** As OpenTelemetry has it: `s`, `{request}`. Empty where there is none. */
+  /** The unit in OpenTelemetry: `s`, `{request}`. Empty where there is none. */
   readonly unit: string;
   readonly kind: MetricKind;
   readonly help: string;
@@ -26,9 +26,9 @@ export interface FamilyInfo {
 
 /** One series of a metric. */
 export interface Sample {
-  /** In the order of the family's labels. */
+  /** Values in the order of the family's labels. */
   readonly labels: readonly string[];
-  /** Of a histogram the times themselves. */
+  /** The figure; of a histogram the times themselves. */
   readonly value: number | LogLinear;
 }
 

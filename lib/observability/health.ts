@@ -49,7 +49,7 @@ export class RateLimitHealthIndicator implements OnModuleInit {
     );
   }
 
-  /** By its name: terminus 12 is an ES module, which not every loader can require, and it is there already. */
+  /** Found by its name: terminus 12 is an ES module, which not every loader can require, and it is loaded already. */
   private findService(): HealthIndicatorService | undefined {
     for (const { providers } of this.modules.values()) {
       for (const [token, { instance }] of providers) {

@@ -5,7 +5,6 @@ import {
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
-import { type HttpAdapterHost } from '@nestjs/core';
 import { SystemClock, type Clock } from '../common/clock.js';
 import { type LogLinear } from '../common/histogram.js';
 import { newNodeId } from '../common/ids.js';
@@ -14,12 +13,12 @@ import { StoreUnavailableError } from '../common/errors.js';
 import { quotedError } from '../common/quoted.js';
 import { withoutUndefined } from '../common/validate.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
-import { DegradeParts } from '../degradation/degradation.providers.js';
+import { DegradationRuntime } from '../degradation/degradation.providers.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { type OverloadStats } from '../overload/events.js';
 import { Overload } from '../overload/overload.js';
 import { Protection } from '../protection/protection.js';
-import { OPTIONAL_ADAPTER, OPTIONS, provide } from '../requests/module-tokens.js';
+import { OPTIONS, provide } from '../requests/module-tokens.js';
 import { Transports } from '../requests/transport.js';
 import { type BoardStore } from '../stores/board-store.js';
 import { MemoryBoard } from '../stores/memory/memory-board.js';
@@ -30,7 +29,7 @@ import { Alerting, type WatchedDocument } from './alerts/alerting.js';
 import { logSink } from './alerts/sinks/log.js';
 import { Monitor, RateLimitMonitor } from './monitor.js';
 import { ResponseTimes } from './response-times.js';
-import { Sources, type MonitorParts } from './sources.js';
+import { Sources, type SourcesDeps } from './sources.js';
 
 /** The module's options, as far as the monitor reads them. */
 export interface MonitorModuleOptions {
@@ -43,10 +42,10 @@ export interface MonitorModuleOptions {
 }
 
 /** The parts above this room that have facts of their own. */
-export type PartsAbove = Pick<MonitorParts, 'config' | 'droppedEvents'>;
+export type DepsAbove = Pick<SourcesDeps, 'config' | 'droppedEvents'>;
 
 /** The token of those parts; whoever composes the module provides them. */
-export const PARTS_ABOVE = Symbol('RATE_LIMIT_PARTS_ABOVE');
+export const DEPS_ABOVE = Symbol('RATE_LIMIT_DEPS_ABOVE');
 
 /** Runs the monitor of an application: its ticks, the times of its answers, its listeners. */
 export class MonitorLifecycle
@@ -70,14 +69,14 @@ export class MonitorLifecycle
       clock = new SystemClock(),
       service = 'default',
     }: Partial<MonitorModuleOptions>,
-    parts: Omit<MonitorParts, 'limiter' | 'transports' | 'responses'>,
-    adapterHost: HttpAdapterHost | undefined,
+    deps: Omit<SourcesDeps, 'limiter' | 'transports' | 'responses'>,
   ) {
     this.service = service;
     const http = transports.counts().get('http');
-    const server = (): unknown => adapterHost?.httpAdapter?.getHttpServer() as unknown;
     this.responses =
-      options.responses && http !== undefined ? new ResponseTimes(http, clock, server) : undefined;
+      options.responses && http !== undefined
+        ? new ResponseTimes(http, clock, (context) => transports.of(context))
+        : undefined;
     const logger = new Logger('RateLimitMonitor');
     const tell = (_: string, error: unknown): void =>
       logger.warn(`The figures of a second could not be read: ${quotedError(error)}`);
@@ -97,7 +96,7 @@ export class MonitorLifecycle
       fault: (name, text) => this.sinkLog.add(name, text),
     });
     const watched = withoutUndefined({ responses: this.responses });
-    const sources = new Sources({ limiter, transports, ...parts, ...watched });
+    const sources = new Sources({ limiter, transports, ...deps, ...watched });
     const failed = (error: unknown): void => this.log.add('tick', error);
     this.monitor = new Monitor(nodeId, options, sources, clock, failed, this.alerting);
     this.monitor.cluster = service;
@@ -174,27 +173,23 @@ function boardOf({ redis }: RateLimiter, clock: Clock): BoardStore {
 export const monitorProviders: Provider[] = [
   provide(
     MonitorLifecycle,
-    [
-      ...[OPTIONS, RateLimiter, Transports, Protection, DegradeParts, Overload, PARTS_ABOVE],
-      OPTIONAL_ADAPTER,
-    ],
+    [OPTIONS, RateLimiter, Transports, Protection, DegradationRuntime, Overload, DEPS_ABOVE],
     (
       options: MonitorModuleOptions,
       limiter: RateLimiter,
       transports: Transports,
       protection: Protection,
-      degradation: DegradeParts,
+      degradation: DegradationRuntime,
       line: Overload,
-      above: PartsAbove,
-      adapterHost: HttpAdapterHost | undefined,
+      above: DepsAbove,
     ) => {
       const { monitor, enabled } = options;
       if (monitor === false || !enabled) return undefined;
       const overload = (): OverloadStats | undefined => (line.isOn ? line.stats() : undefined);
       const degraded = (): DegradationStats | undefined => degradation.openedStats;
       const waitTimes = (): LogLinear | undefined => (line.isOn ? line.waitTimes : undefined);
-      const parts = { protection, degradation: degraded, overload, waitTimes, ...above };
-      return new MonitorLifecycle(monitor, transports, limiter, options, parts, adapterHost);
+      const deps = { protection, degradation: degraded, overload, waitTimes, ...above };
+      return new MonitorLifecycle(monitor, transports, limiter, options, deps);
     },
   ),
   provide(

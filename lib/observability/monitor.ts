@@ -4,6 +4,7 @@ import { later, type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
 import { newIncarnation } from '../common/ids.js';
 import { wholeAbove0 } from '../common/validate.js';
+import { libraryVersion } from '../stores/package-file.js';
 import { type Alert } from './alerts/alert.js';
 import { type Alerting } from './alerts/alerting.js';
 import { type EarlySignal } from './alerts/early.js';
@@ -11,7 +12,6 @@ import { type RuleName } from './alerts/rule-names.js';
 import { textOf } from './export/text.js';
 import { type Family } from './families.js';
 import { FamilyReader } from './family-reader.js';
-import { libraryVersion } from './library-version.js';
 import { type MonitorOptions } from './monitor-options.js';
 import {
   NAMED_KINDS,
@@ -19,7 +19,7 @@ import {
   Reading,
   SeriesTable,
   type NamedKind,
-  type Row,
+  type SeriesRow,
 } from './series-table.js';
 import { seriesParts, type Counts, type Horizon, type Series, type SeriesKind } from './series.js';
 import { historyOf, type SeriesHistory } from './series-history.js';
@@ -114,6 +114,9 @@ export abstract class RateLimitMonitor {
   /** @internal What a health check tells, from what is known: the store is not asked. */
   abstract health(): HealthDetails;
 
+  /** @internal A key as it is shown: itself, or the beginning of its hash. */
+  abstract shownKey(key: string): string;
+
   /** @internal What is kept of `total`, of the `store`, or of an app, a policy or a resource by name. */
   abstract series(kind: SeriesKind, name?: string): Series | undefined;
 
@@ -151,7 +154,7 @@ export class Monitor extends RateLimitMonitor {
         readonly atMicros: number;
       }
     | undefined;
-  /** Of the hashes of keys; a fleet shares one. */
+  /** The salt of the hashes of keys; a fleet shares one. */
   salt: Uint8Array = randomBytes(SALT_BYTES);
   /** The path of the dashboard, where there is one. */
   dashboard: string | undefined;
@@ -312,10 +315,7 @@ export class Monitor extends RateLimitMonitor {
     return {
       cluster,
       store: facts.calls === undefined ? undefined : this.storeOf(condition.store),
-      quota: quotaOf({
-        ...{ stats: facts.limiter.quota, status, document, condition, series },
-        serving: (app) => merge.serving(app),
-      }),
+      quota: quotaOf({ stats: facts.limiter.quota, status, document, condition, series }),
       alerts: this.alerts(),
       marks: this.marks.all(),
     };
@@ -438,24 +438,26 @@ export class Monitor extends RateLimitMonitor {
 
   private deniedKeys(): ShownKey[] {
     if (this.options.keys === 'off') return [];
-    return this.sources.deniedKeys(SHOWN_KEYS).map(({ policy, key, denied }) => {
-      return { policy, key: this.shown(key), denied };
+    return this.sources.deniedKeys(SHOWN_KEYS).map((one) => {
+      const failureMode =
+        one.source === 'fallback' ? this.sources.failureModeOf(one.policy) : undefined;
+      return { ...one, key: this.shownKey(one.key), ...(failureMode && { failureMode }) };
     });
   }
 
   private hotKeys(): ShownHotKey[] {
     if (this.options.keys === 'off') return [];
     return this.sources.hotKeys(SHOWN_KEYS).map(({ policy, key, perPeriod }) => {
-      return { policy, key: this.shown(key), perPeriod };
+      return { policy, key: this.shownKey(key), perPeriod };
     });
   }
 
-  private shown(key: string): string {
+  shownKey(key: string): string {
     if (this.options.keys === 'plain') return key;
     return createHmac('sha256', this.salt).update(key).digest('hex').slice(0, SHOWN_HASH);
   }
 }
 
-function countsOf({ times: _, ...counts }: Row): Counts {
+function countsOf({ times: _, ...counts }: SeriesRow): Counts {
   return counts;
 }

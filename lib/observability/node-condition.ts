@@ -1,7 +1,7 @@
 import { type RecoveryPhase } from '../degradation/core/contract.js';
 import { type NodeMode } from '../local/lease-calls.js';
 import { type BreakerKind } from '../protection/breaker-state.js';
-import { type Facts } from './sources.js';
+import { type AppDenials, type Facts } from './sources.js';
 import {
   type ConfigState,
   type LineState,
@@ -10,17 +10,19 @@ import {
   type WatchedState,
 } from './state.js';
 
-/** How a node is, beside what it has counted. */
+/** The condition of a node, beside its counts. */
 export interface NodeCondition {
-  /** Of the configuration that holds there. */
+  /** Revision of the configuration that holds there. */
   readonly revision: number;
   readonly storeIsUp: boolean;
   /** All apps together ask for more than the capacity; undefined where there is no cluster. */
   readonly overloaded: boolean | undefined;
   readonly line: LineState | undefined;
-  /** How each app is decided there. */
+  /** The mode in which the node decides each app. */
   readonly modes: readonly (readonly [app: string, mode: NodeMode])[];
   readonly resources: readonly NodeResource[];
+  /** Of apps that are denied lately; none of versions that did not tell. */
+  readonly denials: readonly AppDenials[];
 }
 
 export interface NodeResource {
@@ -28,7 +30,7 @@ export interface NodeResource {
   readonly breaker: BreakerKind | undefined;
   readonly phase: RecoveryPhase | undefined;
   readonly percent: number | undefined;
-  /** How often it fell to degraded since the start of the node. */
+  /** Times that it fell to degraded since the start of the node. */
   readonly falls: number;
 }
 
@@ -58,6 +60,7 @@ export function conditionOf(facts: Facts): NodeCondition {
     line: overload && { standing: overload.standing, waiting: overload.waiting },
     modes: Object.entries(limiter.quota?.apps ?? {}).map(([app, { mode }]) => [app, mode]),
     resources: [...resources.values()],
+    denials: facts.denials,
   };
 }
 
@@ -67,6 +70,7 @@ export interface JoinedCondition extends Pick<WatchedState, 'resources' | 'line'
   readonly store: Pick<StoreState, 'isUp' | 'awayNodes'>;
   readonly overloaded: boolean;
   readonly modes: ReadonlyMap<string, Readonly<Partial<Record<NodeMode, number>>>>;
+  readonly denials: ReadonlyMap<string, AppDenials>;
 }
 
 export function joinConditions(nodes: readonly NodeCondition[]): JoinedCondition {
@@ -89,6 +93,7 @@ export function joinConditions(nodes: readonly NodeCondition[]): JoinedCondition
     store: { isUp: awayNodes * 2 <= nodes.length, awayNodes },
     overloaded: nodes.some(({ overloaded }) => overloaded === true),
     modes: joinModes(nodes),
+    denials: joinDenials(nodes),
   };
 }
 
@@ -119,6 +124,17 @@ function joinModes(
       counts[mode] = (counts[mode] ?? 0) + 1;
       joined.set(app, counts);
     }
+  }
+  return joined;
+}
+
+function joinDenials(nodes: readonly NodeCondition[]): Map<string, AppDenials> {
+  const joined = new Map<string, AppDenials>();
+  for (const { app, denied, byCluster } of nodes.flatMap(({ denials }) => denials)) {
+    const known = joined.get(app) ?? { denied: 0, byCluster: 0 };
+    joined.set(app, {
+      ...{ app, denied: known.denied + denied, byCluster: known.byCluster + byCluster },
+    });
   }
   return joined;
 }

@@ -14,10 +14,8 @@ export interface QuotaSeen {
   /** The ledger's figures; undefined where they were not read. */
   readonly status: QuotaStatus | undefined;
   readonly document: QuotaDocument;
-  readonly condition: Pick<JoinedCondition, 'modes' | 'overloaded'>;
+  readonly condition: Pick<JoinedCondition, 'modes' | 'overloaded' | 'denials'>;
   readonly series: readonly SeriesState[];
-  /** The nodes that serve an app; undefined where only this one is known. */
-  readonly serving?: (app: string) => number;
 }
 
 /** The quota as it is shown; undefined where there is none. */
@@ -27,17 +25,19 @@ export function quotaOf({
   document,
   condition,
   series,
-  serving,
 }: QuotaSeen): QuotaState | undefined {
   if (stats === undefined) return undefined;
-  const apps = Object.entries(stats.apps).map(([app, { guaranteed, burst }]): AppState => {
+  const apps = Object.entries(stats.apps).map(([app, { guaranteed, burst, nodes }]): AppState => {
     const own = status?.apps[app];
     const seen = series.find(({ name }) => name === `app:${app}`);
+    const denied = seen?.denied ?? 0;
+    const { byCluster, denied: of } = condition.denials.get(app) ?? { byCluster: 0, denied: 0 };
     return {
       ...{ app, guaranteed, burst, priority: document.apps?.[app]?.priority },
-      ...{ used: seen?.used ?? 0, denied: seen?.denied ?? 0 },
+      ...{ used: seen?.used ?? 0, denied },
+      ...(of > 0 && { deniedByCluster: (denied * byCluster) / of }),
       ...{ demand: own?.demand, outstanding: own?.outstanding },
-      nodes: serving?.(app) ?? own?.nodes,
+      nodes,
       modes: condition.modes.get(app) ?? {},
     };
   });

@@ -34,18 +34,18 @@ export interface CapacityRow {
   readonly name: string;
   /** Tokens, or requests where there are no tokens. */
   readonly figure: UseFigure;
-  /** Of the busiest minute. */
+  /** Rate of the busiest minute. */
   readonly peak: number;
   readonly average: number;
   /** The 95th percentile of the hours' peaks. */
   readonly p95: number;
-  /** How many hours have data. */
+  /** Number of hours that have data. */
   readonly knownHours: number;
   /** The beginnings of the busiest hours, busiest first, in wall-clock milliseconds. */
   readonly busiestMs: readonly number[];
   /** The capacity, or of an app its guarantee; undefined of a policy, whose limit is for each key. */
   readonly limit: number | undefined;
-  /** Of an app: what it never exceeds. */
+  /** Of an app: the rate that it never exceeds. */
   readonly ceiling: number | undefined;
   /** The peak as a part of the limit. */
   readonly ofLimit: number | undefined;
@@ -142,7 +142,7 @@ const CSV_HEAD = [
   ...['over_since', 'busiest_hour', 'known_hours'],
 ];
 
-/** For spreadsheets, with a head. */
+/** The report for spreadsheets, with a head. */
 export function reportCsv({ rows }: CapacityReport): string {
   const lines = rows.map((row) => {
     const growing = row.forecast.kind === 'growing' ? row.forecast : undefined;
@@ -168,7 +168,7 @@ function csvCell(value: string | number | undefined): string {
 }
 
 /** The forecast of a row in a few words. */
-export function inWords({
+export function forecastText({
   forecast: seen,
   overSinceMs,
   limit,
@@ -193,7 +193,7 @@ export function growthOf({ forecast: seen, peak }: CapacityRow): number | undefi
   return seen.kind === 'growing' && peak > 0 ? seen.perDay / peak : undefined;
 }
 
-/** As `12 Nov`, in UTC. */
+/** The day as `12 Nov`, in UTC. */
 export function dayOf(ms: number): string {
   return new Date(ms).toLocaleDateString('en-GB', {
     ...{ day: 'numeric', month: 'short', timeZone: 'UTC' },

@@ -1,5 +1,5 @@
 /** The figures of a slot, in the order of a ring's columns. Counts add up; see FIGURES for the others. */
-export interface Figures {
+export interface SlotFigures {
   /** How long the readings of the slot cover, in milliseconds: less than its size at the start and after a stall. */
   spanMs: number;
   /** Requests, calls or decisions; `denied` of them were turned away. */
@@ -31,7 +31,7 @@ type Kind = 'sum' | 'latest' | 'most';
  * How two readings of one slot become one. Quantiles cannot be made of quantiles: whoever writes them has the
  * histogram of the whole slot, and the latest holds.
  */
-const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
+const FIGURES: Readonly<Record<keyof SlotFigures, Kind>> = {
   spanMs: 'sum',
   count: 'sum',
   denied: 'sum',
@@ -50,24 +50,24 @@ const FIGURES: Readonly<Record<keyof Figures, Kind>> = {
   peakUsed: 'most',
 };
 
-const NAMES = Object.keys(FIGURES) as (keyof Figures)[];
+const NAMES = Object.keys(FIGURES) as (keyof SlotFigures)[];
 /** The index of each figure in a row, and among the columns of a ring. */
 export const COLUMN = Object.fromEntries(NAMES.map((name, index) => [name, index])) as Readonly<
-  Record<keyof Figures, number>
+  Record<keyof SlotFigures, number>
 >;
 const KINDS = NAMES.map((name) => FIGURES[name]);
 const NOTHING = NAMES.map((name) => (name === 'p50' || name === 'p99' || name === 'max' ? NaN : 0));
 
 const NO_FIGURES = Object.fromEntries(
   NAMES.map((name, index) => [name, NOTHING[index]]),
-) as unknown as Figures;
+) as unknown as SlotFigures;
 
-export const noFigures = (): Figures => ({ ...NO_FIGURES });
+export const noFigures = (): SlotFigures => ({ ...NO_FIGURES });
 
 /** Figures by their places: what is written every second for every series is not looked up by name. */
 export const newRow = (): Float64Array => Float64Array.from(NOTHING);
 
-function fillRow(row: Float64Array, figures: Readonly<Figures>): Float64Array {
+function fillRow(row: Float64Array, figures: Readonly<SlotFigures>): Float64Array {
   for (let index = 0; index < NAMES.length; index++) row[index] = figures[NAMES[index]!];
   return row;
 }
@@ -75,14 +75,14 @@ function fillRow(row: Float64Array, figures: Readonly<Figures>): Float64Array {
 const ROW = newRow();
 
 /** One slot of a ring that has data. */
-export interface Slot extends Readonly<Figures> {
+export interface Slot extends Readonly<SlotFigures> {
   /** The number of the slot: its beginning is `slot` × the ring's size. */
   readonly slot: number;
 }
 
 /** Several slots of a ring together. */
-export interface Span extends Figures {
-  /** How many of them had data. */
+export interface Span extends SlotFigures {
+  /** Number of slots that had data. */
   slots: number;
 }
 
@@ -110,7 +110,7 @@ export class Ring {
   }
 
   /** Adds figures to the slot of that instant. */
-  add(nowMicros: number, figures: Readonly<Figures>): void {
+  add(nowMicros: number, figures: Readonly<SlotFigures>): void {
     this.addRow(nowMicros, fillRow(ROW, figures));
   }
 
@@ -157,7 +157,7 @@ export class Ring {
   }
 
   /** One figure of a slot; what a slot has anyway where there is no data. */
-  value(slot: number, figure: keyof Figures): number {
+  value(slot: number, figure: keyof SlotFigures): number {
     const cell = cellOf(slot, this.length);
     const column = COLUMN[figure];
     const known = slot >= 0 && this.slots[cell] === slot;
@@ -199,7 +199,7 @@ export class Ring {
     return new Stretch(this, Math.max(0, end - Math.min(count, this.length)), end);
   }
 
-  /** How many slots of these have data. @internal */
+  /** Number of these slots that have data. @internal */
   known(first: number, end: number): number {
     const { slots, length } = this;
     let known = 0;
@@ -264,7 +264,7 @@ export class Ring {
 }
 
 /** Figures that add up. */
-type Counted = Omit<Figures, 'p50' | 'p99' | 'max' | 'peak' | 'peakUsed'>;
+type Counted = Omit<SlotFigures, 'p50' | 'p99' | 'max' | 'peak' | 'peakUsed'>;
 
 /** Some slots in a row. Rules ask for two or three figures of each series, every second: only these are summed. */
 export class Stretch {
@@ -274,7 +274,7 @@ export class Stretch {
     private readonly end: number,
   ) {}
 
-  /** How many of them have data. */
+  /** Number of slots that have data. */
   get slots(): number {
     return this.ring.known(this.first, this.end);
   }

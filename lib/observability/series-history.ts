@@ -9,7 +9,7 @@ import { type Horizon } from './series.js';
 export interface SeriesHistory {
   readonly name: string;
   readonly horizon: Horizon;
-  /** How long a slot is. */
+  /** Length of a slot. */
   readonly stepMs: number;
   /** The beginning of the first slot, in wall-clock milliseconds. */
   readonly startMs: number;

@@ -10,22 +10,22 @@ export type NamedKind = (typeof NAMED_KINDS)[number];
 const isNamedKind = (kind: string): kind is NamedKind => NAMED_KINDS.includes(kind as NamedKind);
 
 /** The counts of one name, or of all requests, since the start. */
-export interface Row extends Counts {
+export interface SeriesRow extends Counts {
   times: LogLinear | undefined;
 }
 
 /** The counts of the sources since the start, as of one tick. Rows are kept: a tick allocates none. */
 export class Reading {
-  readonly total: Row = { ...noCounts(), times: undefined };
-  readonly store: Row = { ...noCounts(), times: undefined };
-  readonly named: Readonly<Record<NamedKind, Map<string, Row>>> = {
+  readonly total: SeriesRow = { ...noCounts(), times: undefined };
+  readonly store: SeriesRow = { ...noCounts(), times: undefined };
+  readonly named: Readonly<Record<NamedKind, Map<string, SeriesRow>>> = {
     app: new Map(),
     policy: new Map(),
     resource: new Map(),
   };
 
   /** The row of a name, for its source to fill in. */
-  of(kind: NamedKind, name: string): Row {
+  of(kind: NamedKind, name: string): SeriesRow {
     const rows = this.named[kind];
     let row = rows.get(name);
     if (row === undefined) rows.set(name, (row = { ...noCounts(), times: undefined }));
@@ -42,7 +42,7 @@ export class Reading {
   }
 }
 
-const NOTHING: Row = { ...noCounts(), times: undefined };
+const NOTHING: SeriesRow = { ...noCounts(), times: undefined };
 
 /** How many series of metrics a name is (families.ts), and how many there may be in all, without names and with. */
 const METRICS_OF: Readonly<Record<NamedKind, number>> = { app: 26, policy: 13, resource: 47 };
@@ -133,7 +133,7 @@ export class SeriesTable {
   }
 
   /** New names that have counted anything, the busiest first. */
-  private admit(kind: NamedKind, rows: ReadonlyMap<string, Row>): void {
+  private admit(kind: NamedKind, rows: ReadonlyMap<string, SeriesRow>): void {
     if (rows.size === this.named[kind].size + this.leftOut[kind].size) return;
     const isNew = (name: string): boolean =>
       !this.named[kind].has(name) && !this.leftOut[kind].has(name);

@@ -76,7 +76,7 @@ export class Series {
   readonly minutes = new Ring(MINUTE_MS, MINUTES);
   /** Only of few series: a week of all of them would be most of the memory. */
   readonly hours: Ring | undefined;
-  /** By their places in a row. */
+  /** The counts of the last reading, by their places in a row. */
   private readonly before = newRow().fill(0);
   private timesBefore: LogLinear | undefined;
   /** The times of the last minutes; the place of a slot is its remainder. */
@@ -87,7 +87,7 @@ export class Series {
 
   constructor(
     readonly kind: SeriesKind,
-    /** Of the app, the policy or the resource; undefined for `total` and `store`. */
+    /** Name of the app, the policy or the resource; undefined for `total` and `store`. */
     readonly of: string | undefined,
     { hours = false }: { readonly hours?: boolean } = {},
   ) {
@@ -192,7 +192,7 @@ class TimesOfSlot {
   }
 }
 
-// Of the reading that is on its way, so that none allocates: nothing awaits in between.
+// The times of the reading in progress, one object for all, so that none allocates: nothing awaits in between.
 const MORE_TIMES = new LogLinear();
 const ROW = newRow();
 const QUANTILES = [0.5, 0.99, 1];

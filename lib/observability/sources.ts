@@ -3,6 +3,7 @@ import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { LEVELS, type RecoveryStats } from '../degradation/core/contract.js';
 import { type DeniedKey } from '../limiter/denied-keys.js';
 import { type QuotaAdjust } from '../limiter/events.js';
+import { type FailureMode } from '../limiter/policy-options.js';
 import {
   type QuotaStats,
   type RateLimiter,
@@ -30,7 +31,7 @@ export interface ConfigFacts {
 }
 
 /** The parts of the application that are watched. A part that is not there is not in the figures. */
-export interface MonitorParts {
+export interface SourcesDeps {
   readonly limiter: RateLimiter;
   readonly transports: Pick<Transports, 'counts'>;
   readonly protection: Pick<Protection, 'stats' | 'timesOf'>;
@@ -38,12 +39,20 @@ export interface MonitorParts {
   readonly degradation: () => DegradationStats | undefined;
   /** Undefined where no requests go through the line. */
   readonly overload?: () => OverloadStats | undefined;
-  /** How long requests have waited in line. */
+  /** Waits of requests in line. */
   readonly waitTimes?: () => LogLinear | undefined;
   readonly responses?: ResponseTimes;
   readonly config?: () => ConfigFacts;
   /** Events over their limit that were dropped. */
   readonly droppedEvents?: () => number;
+}
+
+/** Denials of an app in about the last ten seconds. */
+export interface AppDenials {
+  readonly app: string;
+  readonly denied: number;
+  /** Of those: not for the app's own quota, but because all apps together ask for too much. */
+  readonly byCluster: number;
 }
 
 /** The counts of all parts since the start, as of one instant. */
@@ -54,7 +63,7 @@ export interface Facts {
   readonly storeIsUp: boolean;
   readonly epoch: number;
   readonly quotaHits: QuotaHits | undefined;
-  /** How many values are in demand, by policy. */
+  /** Number of values in demand, by policy. */
   readonly hotCounts: () => Readonly<Record<string, number>>;
   readonly protection: Readonly<Record<string, ResourceStats>>;
   readonly timesOf: (resource: string) => LogLinear | undefined;
@@ -66,6 +75,8 @@ export interface Facts {
   readonly droppedEvents: number | undefined;
   /** All apps together ask for more than the capacity; undefined where there is no cluster. */
   readonly overloaded: boolean | undefined;
+  /** Of apps that are denied lately. */
+  readonly denials: readonly AppDenials[];
   /** Apps that may have more or less since the last tick. */
   readonly adjusts: readonly QuotaAdjust[];
   /** Only of the process that leads: what the ledger says, and how many nodes are not on the latest revision. */
@@ -84,11 +95,12 @@ export class Sources {
   private adjusts: QuotaAdjust[] = [];
   private adjustsBefore: readonly QuotaAdjust[] = [];
   private readonly quotaHits = new QuotaHits();
+  private readonly appDenials = new DenialsLately();
   private readonly storeTimes = new LogLinear();
   private readonly stopListening: readonly (() => void)[];
 
-  constructor(private readonly parts: MonitorParts) {
-    const { limiter } = parts;
+  constructor(private readonly deps: SourcesDeps) {
+    const { limiter } = deps;
     this.stopListening = [
       limiter.on('store', ({ state }) => (this.storeIsUp = state === 'up')),
       limiter.on('epoch', ({ epoch }) => (this.epoch = epoch)),
@@ -104,7 +116,7 @@ export class Sources {
   }
 
   facts(): Facts {
-    const { limiter, transports, protection, degradation, responses } = this.parts;
+    const { limiter, transports, protection, degradation, responses } = this.deps;
     const { redis } = limiter;
     const stats = limiter.stats();
     return {
@@ -118,12 +130,13 @@ export class Sources {
       protection: protection.stats(),
       timesOf: (resource) => protection.timesOf(resource),
       degradation: degradation(),
-      overload: this.parts.overload?.(),
-      waitTimes: this.parts.waitTimes?.(),
+      overload: this.deps.overload?.(),
+      waitTimes: this.deps.waitTimes?.(),
       responses,
-      config: this.parts.config?.(),
-      droppedEvents: this.parts.droppedEvents?.(),
+      config: this.deps.config?.(),
+      droppedEvents: this.deps.droppedEvents?.(),
       overloaded: stats.quota && this.overloaded,
+      denials: this.appDenials.lately(),
       adjusts: this.adjustsBefore,
     };
   }
@@ -132,36 +145,45 @@ export class Sources {
   tick(): Facts {
     this.adjustsBefore = this.adjusts;
     this.adjusts = [];
-    this.parts.responses?.tick();
-    this.parts.limiter.deniedKeys?.tick();
+    this.deps.responses?.tick();
+    this.deps.limiter.deniedKeys?.tick();
     const facts = this.facts();
     const { quota } = facts.limiter;
-    if (quota !== undefined) this.quotaHits.add(quota);
-    return facts;
+    if (quota === undefined) return facts;
+    this.quotaHits.add(quota);
+    this.appDenials.add(quota);
+    return { ...facts, denials: this.appDenials.lately() };
   }
 
   /** The figures of the whole cluster's ledger: a call to the store. Undefined where there are no quotas. */
   async quotaStatus(): Promise<QuotaStatus | undefined> {
-    const { limiter } = this.parts;
+    const { limiter } = this.deps;
     return limiter.stats().quota === undefined ? undefined : await limiter.quota.status();
   }
 
   /** Which store it is and where; undefined in memory. Waits until it answers, for a while. */
   async describeStore(): Promise<string | undefined> {
-    const { limiter } = this.parts;
+    const { limiter } = this.deps;
     if (limiter.redis === undefined) return undefined;
-    // One that does not answer is told of elsewhere.
-    await limiter.ready(READY_MS).catch(() => {});
-    return await describeRedis(limiter.redis);
+    const isReady = await limiter.ready(READY_MS).then(
+      () => true,
+      () => false,
+    );
+    const place = await describeRedis(limiter.redis);
+    return isReady ? place : `${place}, not reachable yet`;
   }
 
   deniedKeys(count: number): DeniedKey[] {
-    return this.parts.limiter.deniedKeys?.top(count) ?? [];
+    return this.deps.limiter.deniedKeys?.top(count) ?? [];
+  }
+
+  failureModeOf(policy: string): FailureMode | undefined {
+    return this.deps.limiter.policy(policy)?.failureMode;
   }
 
   /** The values that are most in demand, of all policies that look. */
   hotKeys(count: number): (HotKey & { readonly policy: string })[] {
-    const { limiter } = this.parts;
+    const { limiter } = this.deps;
     const all = Object.keys(limiter.hotCounts()).flatMap((policy) =>
       limiter.hotKeys(policy, count).map((one) => ({ policy, ...one })),
     );
@@ -291,5 +313,37 @@ export class QuotaHits {
     const first = Math.max(0, this.ticks - SECONDS) % (SECONDS + 1);
     const decisions = this.decisions[last]! - this.decisions[first]!;
     return (this.hits[last]! - this.hits[first]!) / decisions;
+  }
+}
+
+/** Of what was counted a second ago so much is left. */
+const FADES = 0.9;
+
+/** The denials of each app lately, by the tier that denied; ticks are seconds. */
+class DenialsLately {
+  private readonly byApp = new Map<
+    string,
+    { seen: AppDenials; denied: number; byCluster: number }
+  >();
+
+  add({ apps }: QuotaStats): void {
+    for (const [app, { denied, bySource }] of Object.entries(apps)) {
+      const byCluster = bySource.local.deniedByCluster + bySource.store.deniedByCluster;
+      const seen = { app, denied, byCluster };
+      const known = this.byApp.get(app);
+      if (known === undefined) {
+        this.byApp.set(app, { seen, denied, byCluster });
+        continue;
+      }
+      known.denied = known.denied * FADES + Math.max(0, denied - known.seen.denied);
+      known.byCluster = known.byCluster * FADES + Math.max(0, byCluster - known.seen.byCluster);
+      known.seen = seen;
+    }
+  }
+
+  lately(): AppDenials[] {
+    return Array.from(this.byApp, ([app, { denied, byCluster }]) => {
+      return { app, denied: Math.round(denied), byCluster: Math.round(byCluster) };
+    }).filter(({ denied }) => denied > 0);
   }
 }

@@ -8,7 +8,7 @@ export interface StartFacts {
   /** Undefined where the store is in memory. */
   readonly store: string | undefined;
   readonly nodeId: string;
-  /** As far as they have been counted: a process counts others with its first call. */
+  /** Nodes that have been counted so far: a process counts others with its first call. */
   readonly nodes: number;
   readonly revision: number;
   readonly policies: number;

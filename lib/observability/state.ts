@@ -1,4 +1,6 @@
 import { type RecoveryPhase } from '../degradation/core/contract.js';
+import { type DecisionSource } from '../limiter/decision.js';
+import { type FailureMode } from '../limiter/policy-options.js';
 import { type NodeMode } from '../local/lease-calls.js';
 import { type BreakerKind } from '../protection/breaker-state.js';
 import { type Alert } from './alerts/alert.js';
@@ -64,6 +66,10 @@ export interface ShownKey {
   readonly key: string;
   /** About how often, with what is long ago counted less. */
   readonly denied: number;
+  /** Where it was denied last, by the node that denied it most; not told by older versions. */
+  readonly source?: DecisionSource | undefined;
+  /** Of its policy there, where it was denied without the store; not told by older versions. */
+  readonly failureMode?: FailureMode | undefined;
 }
 
 /** A value of a policy with `hot` that is asked for most, shown as `monitor.keys` allows. */
@@ -74,7 +80,7 @@ export interface ShownHotKey {
   readonly perPeriod: number;
 }
 
-/** How the store is. */
+/** The state of the store. */
 export interface StoreState {
   readonly isUp: boolean;
   /** Nodes that it does not answer. */
@@ -107,11 +113,13 @@ export interface AppState {
   readonly used: number;
   /** Requests that were denied, per second. */
   readonly denied: number;
+  /** Those of them that the cluster denied, and not the app's own quota; undefined where no node says. */
+  readonly deniedByCluster?: number | undefined;
   readonly demand: number | undefined;
   readonly outstanding: number | undefined;
-  /** Nodes that have decided for it since they were started; of a process by itself, those that asked for tokens lately. */
+  /** Nodes that may serve it, whether they ask for it or not; as `processes` of `weir status`. */
   readonly nodes: number | undefined;
-  /** How many nodes decide in which way. */
+  /** Number of nodes by their mode. */
   readonly modes: Readonly<Partial<Record<NodeMode, number>>>;
 }
 
@@ -143,7 +151,7 @@ export interface ConfigState {
   readonly behind: number;
 }
 
-/** How much is known of what is usual, while it is not enough. */
+/** Data on usual figures so far, while it is not enough. */
 export interface LearningState {
   /** Minutes that are known, of those that must be. */
   readonly minutes: number;
@@ -189,7 +197,7 @@ export interface FleetNode {
   /** Requests and denials per second. */
   readonly rate: number;
   readonly denied: number;
-  /** Of the configuration that holds there. */
+  /** Revision of the configuration that holds there. */
   readonly revision: number;
   readonly storeIsUp: boolean;
   /** The node has written nothing for a while, and did not say that it leaves. */
@@ -238,7 +246,7 @@ export interface HealthDetails {
   readonly store: 'up' | 'away' | 'memory';
   /** Requests are decided, by the store or without it. */
   readonly answering: boolean;
-  /** Of the configuration that holds here. */
+  /** Revision of the configuration that holds here. */
   readonly revision: number;
   /** Nodes that are not on the latest one; only on the node that knows. */
   readonly behind?: number;

@@ -1,6 +1,9 @@
 import { plain, type Alert } from './alerts/alert.js';
-import { isEnding, ruleTitle, STATE_RULES } from './alerts/rule-names.js';
-import { type AppState, type SeriesState, type WatchedState } from './state.js';
+import { isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
+import { STATE_RULES } from './alerts/rule-names.js';
+import { figure, percent } from './figures.js';
+import { causeOfApp, MANY_DENIED, why } from './limited.js';
+import { type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
 export interface Verdict {
@@ -28,16 +31,15 @@ export interface Verdict {
 }
 
 /** Nodes that say nothing; only a fleet has some. */
-export type Seen = WatchedState & {
+export type WatchedFleet = WatchedState & {
   readonly nodes?: readonly { readonly node: string; readonly isSilent: boolean }[];
 };
 
-/** Above this part of the requests denials are worth a sentence, where it is not known yet what is usual. */
-const MANY_DENIED = 0.05;
+/** Fewer are not worth a sentence, however large a part they are. */
 const FEWEST_DENIED = 5;
 
 /** The first that holds. Pure: the same state always gives the same sentence. */
-export function verdict(state: Seen): Verdict {
+export function verdict(state: WatchedFleet): Verdict {
   return (
     storeAway(state) ??
     overloaded(state) ??
@@ -54,32 +56,7 @@ export function verdict(state: Seen): Verdict {
   );
 }
 
-/** Why somebody is turned away, by the tier that decided. */
-export type Cause =
-  | { readonly tier: 'cluster'; readonly demand: number | undefined; readonly capacity: number }
-  | { readonly tier: 'app'; readonly app: string; readonly of: 'guarantee' | 'ceiling'; readonly limit: number } // oxfmt-ignore
-  | { readonly tier: 'policy'; readonly limit: number; readonly windowMs: number }
-  | { readonly tier: 'fallback'; readonly share: number | undefined };
-
-/** The cause in one clause. */
-export function why(cause: Cause): string {
-  switch (cause.tier) {
-    case 'cluster':
-      return cause.demand === undefined
-        ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
-        : `all apps together ask for ${figure(cause.demand)}/s of ${figure(cause.capacity)}/s`;
-    case 'app':
-      return `${plain(cause.app)} is over its ${cause.of} of ${figure(cause.limit)}/s`;
-    case 'policy':
-      return `more than ${figure(cause.limit)} ${perWindow(cause.windowMs)} by this key`;
-    case 'fallback':
-      return cause.share === undefined
-        ? 'Redis is away; this node has a share of the limit'
-        : `Redis is away; this node has a share of ${figure(cause.share)}/s`;
-  }
-}
-
-function storeAway({ store, nodeCount }: Seen): Verdict | undefined {
+function storeAway({ store, nodeCount }: WatchedFleet): Verdict | undefined {
   if (store === undefined || store.awayNodes === 0) return undefined;
   const { isUp, awayNodes, sinceMs } = store;
   const since = sinceMs === undefined ? '' : ` since ${timeOf(sinceMs)}`;
@@ -91,12 +68,13 @@ function storeAway({ store, nodeCount }: Seen): Verdict | undefined {
       : nodes(awayNodes);
   const decide = awayNodes === 1 ? 'decides by itself' : 'decide by themselves';
   return say('store', isUp ? 'warning' : 'bad', `Redis is away: ${who} ${decide}${since}.`, {
-    why: 'each has its share of the limits, until Redis answers again',
+    why: "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
     series: 'store',
   });
 }
 
-function overloaded({ quota, series }: Seen): Verdict | undefined {
+function overloaded(state: WatchedFleet): Verdict | undefined {
+  const { quota, series } = state;
   if (quota?.overloaded !== true) return undefined;
   const { capacity, demand, apps } = quota;
   const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
@@ -107,15 +85,14 @@ function overloaded({ quota, series }: Seen): Verdict | undefined {
   }
   // Beyond its ceiling an app would be turned away on an idle cluster as well.
   const own = series.find(({ name }) => name === `app:${loser.app}`);
-  const ceiling = isAtCeiling(loser) ? why(causeOf(loser)) : undefined;
-  const causes = [ceiling, cause].filter((one) => one !== undefined).join('; ');
+  const causes = [...new Set([why(causeOfApp(loser, state)), cause])].filter(Boolean).join('; ');
   const part = partOf(demand, capacity);
   const asked = part === undefined ? '' : `; ${percent(part)} of the capacity asked for`;
   const text = `${capital(loser.app)} is limited: ${turnedAway(own, loser.denied)}${asked}.`;
   return say('overload', 'bad', text, { why: causes || undefined, series: `app:${loser.app}` });
 }
 
-function standing({ line }: Seen): Verdict | undefined {
+function standing({ line }: WatchedFleet): Verdict | undefined {
   if (line?.standing !== true) return undefined;
   const waiting = line.waiting === 0 ? '' : `: ${figure(line.waiting)} wait`;
   return say('line', 'warning', `Requests stand in line before the application${waiting}.`, {
@@ -123,7 +100,7 @@ function standing({ line }: Seen): Verdict | undefined {
   });
 }
 
-function denials(state: Seen): Verdict | undefined {
+function denials(state: WatchedFleet): Verdict | undefined {
   const { series, alerts, learning: isLearning, quota } = state;
   // An alert lasts for a while; the sentence is about now.
   const rises = alerts.filter(
@@ -140,10 +117,9 @@ function denials(state: Seen): Verdict | undefined {
     .sort((one, other) => rank(one) - rank(other) || other.denied - one.denied)[0];
   if (found === undefined || found.denied === 0) return undefined;
   const app = quota?.apps.find(({ app: name }) => `app:${name}` === found.name);
-  const cause = app === undefined ? undefined : causeOf(app);
   const text = `${capital(titleOf(found.name))} is limited: ${turnedAway(found, found.denied)}.`;
   return say('denials', 'warning', text, {
-    why: cause === undefined ? undefined : why(cause),
+    why: app && why(causeOfApp(app, state)),
     series: found.name,
   });
 }
@@ -155,17 +131,7 @@ function rank({ name }: SeriesState): number {
   return name === 'total' ? 2 : 1;
 }
 
-/** Above its guarantee an app lives on what others leave; above its ceiling it never gets. */
-function causeOf(state: AppState): Cause {
-  const { app, guaranteed, burst } = state;
-  if (isAtCeiling(state)) return { tier: 'app', app, of: 'ceiling', limit: burst };
-  return { tier: 'app', app, of: 'guarantee', limit: guaranteed };
-}
-
-const isAtCeiling = ({ burst, demand, used, denied }: AppState): boolean =>
-  (demand ?? used + denied) >= burst * 0.95;
-
-function degraded({ series }: Seen): Verdict | undefined {
+function degraded({ series }: WatchedFleet): Verdict | undefined {
   const low = ({ degraded: [, , level3, level4] }: SeriesState): number => level3 + level4;
   const found = series
     .filter((one) => one.name.startsWith('resource:') && low(one) > 0)
@@ -177,7 +143,7 @@ function degraded({ series }: Seen): Verdict | undefined {
   return say('degraded', 'bad', text, { series: found.name });
 }
 
-function breakerOpen({ resources, nodeCount }: Seen): Verdict | undefined {
+function breakerOpen({ resources, nodeCount }: WatchedFleet): Verdict | undefined {
   const open = resources.filter(({ breaker }) => breaker === 'open');
   const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
   if (found === undefined) return undefined;
@@ -195,7 +161,7 @@ const RECOVERIES = {
   forced: ['info', 'is held degraded by an operator'],
 } as const;
 
-function recovering({ resources }: Seen): Verdict | undefined {
+function recovering({ resources }: WatchedFleet): Verdict | undefined {
   const found = Object.entries(RECOVERIES).flatMap(([phase, said]) =>
     resources.filter((one) => one.phase === phase).map((one) => ({ ...one, said })),
   );
@@ -207,7 +173,7 @@ function recovering({ resources }: Seen): Verdict | undefined {
   return say('recovery', said[0], text, { series: `resource:${resource}` });
 }
 
-function silent({ nodes: all = [] }: Seen): Verdict | undefined {
+function silent({ nodes: all = [] }: WatchedFleet): Verdict | undefined {
   const gone = all.filter(({ isSilent }) => isSilent);
   if (gone.length === 0) return undefined;
   const others = gone.length === 1 ? ' is' : ` and ${gone.length - 1} more are`;
@@ -215,7 +181,7 @@ function silent({ nodes: all = [] }: Seen): Verdict | undefined {
   return say('silent', 'warning', text);
 }
 
-function behind({ config, nodeCount }: Seen): Verdict | undefined {
+function behind({ config, nodeCount }: WatchedFleet): Verdict | undefined {
   if (config === undefined || config.behind === 0) return undefined;
   const are = config.behind === 1 ? 'is' : 'are';
   const text = `${config.behind} of ${nodes(nodeCount)} ${are} not on revision ${config.revision} yet.`;
@@ -226,7 +192,7 @@ const MOST_ALERTS = 3;
 const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
 /** Alerts that no other sentence tells. */
-function alarmed({ alerts }: Seen): Verdict | undefined {
+function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
   const firing = alerts.filter(({ state, muted }) => state === 'firing' && !muted);
   const lasting = firing
     .filter((one) => !isEnding(one))
@@ -250,21 +216,22 @@ function alarmed({ alerts }: Seen): Verdict | undefined {
 /** `Traffic rises (search), Calls are slow (catalog-db) and 2 more`. */
 function listed(alerts: readonly Alert[], quote = ''): string {
   const all = alerts.map(({ rule, series }) => {
-    const of = series === 'total' || series === 'store' ? '' : ` (${plain(titleOf(series))})`;
+    const subject = seriesTitle(series);
+    const of = subject === '' ? '' : ` (${plain(subject)})`;
     return `${quote}${plain(ruleTitle(rule))}${quote}${of}`;
   });
   const more = all.length > MOST_ALERTS ? ` and ${all.length - MOST_ALERTS} more` : '';
   return `${all.slice(0, MOST_ALERTS).join(', ')}${more}`;
 }
 
-function learning(state: Seen): Verdict | undefined {
+function learning(state: WatchedFleet): Verdict | undefined {
   if (state.learning === undefined) return undefined;
   const { minutes, needed } = state.learning;
   const text = `Learning what is usual (${minutes} of ${needed} min): ${summary(state)}.`;
   return say('learning', 'info', text);
 }
 
-function summary({ series, nodeCount }: Seen): string {
+function summary({ series, nodeCount }: WatchedFleet): string {
   const total = series.find(({ name }) => name === 'total');
   const rate = total?.rate ?? 0;
   const who = `${nodes(nodeCount)} ${nodeCount === 1 ? 'decides' : 'decide'}`;
@@ -294,11 +261,7 @@ function say(
   return { kind, level, text, why: more.why, series: more.series };
 }
 
-const titleOf = (name: string): string => {
-  if (name === 'total') return 'traffic';
-  const of = name.slice(name.indexOf(':') + 1);
-  return name.startsWith('policy:') ? `policy ${of}` : of;
-};
+const titleOf = (name: string): string => seriesTitle(name) || 'traffic';
 
 const capital = (text: string): string => {
   const shown = plain(text);
@@ -306,32 +269,6 @@ const capital = (text: string): string => {
 };
 
 const nodes = (count: number): string => `${figure(count)} ${count === 1 ? 'node' : 'nodes'}`;
-
-/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
-export function figure(value: number): string {
-  if (value >= 999_950) return `${fixed(value / 1_000_000)}M`;
-  if (value >= 9999.5) return `${fixed(value / 1000)}k`;
-  return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
-}
-
-const fixed = (value: number): string =>
-  value.toLocaleString('en', { maximumFractionDigits: value < 100 ? 1 : 0 });
-
-/** `0.2 %`, `104 %`. */
-export function percent(part: number): string {
-  const value = part * 100;
-  const digits = value !== 0 && value < 10 ? 1 : 0;
-  if (value > 0 && value < 0.05) return '< 0.1 %';
-  return `${value.toLocaleString('en', { maximumFractionDigits: digits })} %`;
-}
-
-function perWindow(windowMs: number): string {
-  if (windowMs === 1000) return 'a second';
-  if (windowMs === 60_000) return 'a minute';
-  if (windowMs === 3_600_000) return 'an hour';
-  if (windowMs === 86_400_000) return 'a day';
-  return `in ${(windowMs / 1000).toLocaleString('en')} s`;
-}
 
 /** Of the day, as the clock of the process has it. */
 function timeOf(ms: number): string {

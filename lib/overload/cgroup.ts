@@ -55,7 +55,7 @@ function groupsIn(text: string): Groups {
   return groups;
 }
 
-/** Of the group and all around it, up to the root. */
+/** The limits of the group and of all around it, up to the root. */
 async function along(
   root: string,
   path: string,
@@ -68,10 +68,10 @@ async function along(
   }
 }
 
-/** `max 100000` or `150000 100000`: so many microseconds in each so many. */
+/** Reads `150000 100000`, microseconds of CPU in each period of microseconds; `max 100000` is no limit. */
 function cpusIn(text: string | undefined): number | undefined {
   const [, quota, period] = /^(\d+) (\d+)\s*$/.exec(text ?? '') ?? [];
-  return shareOf(Number(quota), Number(period));
+  return cpuShareOf(Number(quota), Number(period));
 }
 
 /** Version 1 has -1 where there is no limit. */
@@ -79,10 +79,10 @@ async function oldCpus(directory: string, read: ReadText): Promise<number | unde
   const quota = await read(`${directory}/cpu.cfs_quota_us`);
   if (quota === undefined) return undefined;
   const period = await read(`${directory}/cpu.cfs_period_us`);
-  return shareOf(Number(quota), Number(period ?? NaN));
+  return cpuShareOf(Number(quota), Number(period ?? NaN));
 }
 
-function shareOf(quota: number, period: number): number | undefined {
+function cpuShareOf(quota: number, period: number): number | undefined {
   return quota > 0 && period > 0 && Number.isFinite(quota / period) ? quota / period : undefined;
 }
 

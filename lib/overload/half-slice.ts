@@ -2,13 +2,13 @@ import { type Clock } from '../common/clock.js';
 
 /** A request that the line has refused, and that may have an answer in a cache. */
 export interface RefusedRequest {
-  /** Nothing but a look into the cache. */
+  /** Looks into the cache, and does nothing else. */
   answer(): void;
   turnAway(): void;
   isGone(): boolean;
 }
 
-/** So few are let in whatever one of them takes: the mean of few says little. */
+/** Up to so many are let in however long one of them takes: the mean of few says little. */
 const FEW = 4;
 const MOST = 1000;
 const SMOOTHING = 0.05;
@@ -24,14 +24,14 @@ export class HalfSlice {
   private gathered: RefusedRequest[] = [];
   private batch: RefusedRequest[] = [];
   private next = 0;
-  /** One that may have no answer was let in already. */
+  /** A request that may have no answer was let in already. */
   private isTrying = false;
   /** When the first of the batch had its turn. */
   private begunAt: number | undefined;
   /** When the one before had its turn, if it was answered. */
   private runAt: number | undefined;
   /** Mean time of an answer. */
-  private per = 0;
+  private meanMicros = 0;
 
   constructor(
     private readonly sliceMicros: () => number,
@@ -39,17 +39,17 @@ export class HalfSlice {
     private readonly soon: (task: () => void) => void,
   ) {}
 
-  /** Whether there is room for one that may have no answer: of those, one a turn, as it is for nothing where it has none. */
+  /** Room for a request that may have no answer: one a turn, because the attempt is wasted if the cache is empty. */
   get canTry(): boolean {
     return !this.isTrying;
   }
 
   /** False where no time is left for one more. */
-  enter(one: RefusedRequest, isTried = false): boolean {
+  enter(one: RefusedRequest, mayMiss = false): boolean {
     const before = this.gathered.length;
-    if (before >= MOST || (before >= FEW && before * this.per >= this.micros)) return false;
+    if (before >= MOST || (before >= FEW && before * this.meanMicros >= this.micros)) return false;
     this.gathered.push(one);
-    this.isTrying ||= isTried;
+    this.isTrying ||= mayMiss;
     if (before === 0) this.soon(this.begin);
     return true;
   }
@@ -81,6 +81,7 @@ export class HalfSlice {
 
   private learn(micros: number): void {
     const took = Math.min(Math.max(micros, 0), this.sliceMicros());
-    this.per = this.per === 0 ? took : this.per + SMOOTHING * (took - this.per);
+    const mean = this.meanMicros;
+    this.meanMicros = mean === 0 ? took : mean + SMOOTHING * (took - mean);
   }
 }

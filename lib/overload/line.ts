@@ -7,7 +7,7 @@ import { type Turns } from './loop-turns.js';
 export type Refusal = 'full' | 'late';
 
 /** Work that may have to wait. Exactly one of run and refuse is called, once, unless it is gone. */
-export interface Waiting {
+export interface LineWaiter {
   /** 0 is the highest. */
   readonly tier: number;
   run(): void;
@@ -18,16 +18,16 @@ export interface Waiting {
 
 /** The line's part of the settings; times in microseconds. */
 export interface LineSettings {
-  /** How long work may wait while the loop is standing. */
+  /** The longest wait of work while the loop is standing. */
   readonly targetMicros: number;
-  /** How long it may wait else, and how long the loop is busy until it is standing. */
+  /** The longest wait otherwise; a loop that is busy for longer than this counts as standing. */
   readonly intervalMicros: number;
-  /** How long the line runs work in one turn. */
+  /** Time in which the line runs work in one turn. */
   readonly sliceMicros: number;
   readonly maxWaiting: number;
   /** Infinity for none. */
   readonly maxInFlight: number;
-  /** How many tiers there are. */
+  /** Number of tiers. */
   readonly tierCount: number;
   /** Everything runs at once, and is counted as it would have fared. */
   readonly isObserved: boolean;
@@ -50,23 +50,23 @@ export interface TierCounts {
 /** Upper bounds of the classes of waits, in milliseconds; the last class has none. */
 export const WAIT_BOUNDS_MS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** Plain fields that are counted up; whoever shows them reads them. */
+/** Plain fields that are counted up, and read when they are shown. */
 export interface LineStats {
   readonly byTier: readonly TierCounts[];
-  /** How many have waited how long before they ran, by class. */
+  /** Work that ran after it had waited, by class of its wait. */
   readonly waits: readonly number[];
   /** The sum of these waits. */
   readonly waitedMicros: number;
 }
 
-/** One immediate a piece of work, made in advance: an immediate made by an immediate runs a turn later. */
+/** One immediate per piece of work, made in advance: an immediate made by an immediate runs a turn later. */
 const MOST_ARMED = 32;
-/** Every so many-th run is a lower tier's, so that none is locked out. */
+/** One run in so many goes to a lower tier, so that none is locked out. */
 const TICKET_EVERY = 64;
-/** So few are let in whatever one of them takes: the mean of few runs says little. */
+/** Up to so many are let in however long one of them takes: the mean of few runs says little. */
 const FEW = 4;
 const SMOOTHING = 0.05;
-/** No wait is as long as this: the clock has jumped. */
+/** A wait as long as this is none: the clock has jumped. */
 const ABSURD_MICROS = 3_600_000_000;
 
 const noCounts = (): TierCounts => ({ ran: 0, waited: 0, full: 0, late: 0, gone: 0 });
@@ -85,9 +85,9 @@ export class Line {
   private waitedMicros = 0;
   /** The same waits, in finer classes. */
   readonly waitTimes = new LogLinear();
-  private queues: TierQueues<Waiting>;
-  /** Mean time from one run to the next. */
-  private per = 0;
+  private queues: TierQueues<LineWaiter>;
+  /** Mean time of one run, as seen from one run to the next. */
+  meanRunMicros = 0;
   private runs = 0;
   /** The tier that had the last ticket. */
   private ticket = 0;
@@ -101,9 +101,9 @@ export class Line {
   private isAccepting = false;
   /** A connection was accepted in this turn. */
   private hasAccepted = false;
-  /** Since when the line has let connections in and run nothing. */
+  /** The instant since which the line has let connections in and run nothing. */
   private acceptsSince: number | undefined;
-  /** How long the last slice has taken in which something ran, with the run that went beyond it. */
+  /** Length of the last slice in which something ran, with the run that went beyond it. */
   private sliceTook = 0;
   private begun = 0;
   /** When tryBegin() was asked last. */
@@ -126,27 +126,22 @@ export class Line {
     return this.queues.size;
   }
 
-  /** Of the kind that is counted here: from its run to `ended()`. */
+  /** Work between started() and ended(). */
   get inFlight(): number {
     return this.inFlightNow;
-  }
-
-  /** Mean time of one run. */
-  get perMicros(): number {
-    return this.per;
   }
 
   get stats(): LineStats {
     return { byTier: this.counts, waits: this.waits, waitedMicros: this.waitedMicros };
   }
 
-  /** The loop has not rested for `interval`. As of the last time that somebody came. */
+  /** The loop has not rested for `interval`, as of the last time that work came. */
   isStanding(now: number): boolean {
     const busy = now - this.turns.restedAt;
     return busy > this.settings.intervalMicros && busy < ABSURD_MICROS;
   }
 
-  /** True: run it now, without a Waiting, and call ran() after it. Nearly always, and nothing is allocated. */
+  /** True: run it now, without making a LineWaiter, and call ran() after it. Nearly always so, and nothing is allocated. */
   tryBegin(tier: number): boolean {
     const { settings } = this;
     const now = this.clock.now();
@@ -164,7 +159,7 @@ export class Line {
     return true;
   }
 
-  /** After what ran at once. */
+  /** Work that tryBegin() let run has run. */
   ran(): void {
     this.learn(this.clock.now() - this.begun);
   }
@@ -196,19 +191,19 @@ export class Line {
   }
 
   /** Runs it, lets it wait, or refuses it. */
-  enter(one: Waiting): void {
+  enter(one: LineWaiter): void {
     if (!this.tryBegin(one.tier)) return this.append(one);
     one.run();
     this.ran();
   }
 
   /** The same after tryBegin() has said no. */
-  append(one: Waiting): void {
+  append(one: LineWaiter): void {
     if (this.countIfFull(one.tier)) one.refuse('full');
     else this.wait(one);
   }
 
-  /** True, and it counts as refused: what nobody waits for needs no Waiting. After tryBegin() has said no. */
+  /** True, and it counts as refused: work that does not wait needs no LineWaiter. After tryBegin() has said no. */
   countIfFull(tier: number): boolean {
     const isFull =
       this.queues.size >= this.settings.maxWaiting || this.isTooLong(tier, this.askedAt);
@@ -217,7 +212,7 @@ export class Line {
   }
 
   /** After countIfFull() has said no. */
-  wait(one: Waiting): void {
+  wait(one: LineWaiter): void {
     this.queues.push(one.tier, one, this.askedAt);
     this.arm();
   }
@@ -244,12 +239,12 @@ export class Line {
     }
   }
 
-  /** Predicted, so that the answer is quick. */
+  /** The wait is predicted, so that a refusal is quick. */
   private isTooLong(tier: number, now: number): boolean {
     const ahead = this.queues.ahead(tier);
     if (ahead < FEW) return false;
     const { targetMicros, intervalMicros } = this.settings;
-    return ahead * this.per > (this.isStanding(now) ? targetMicros : intervalMicros);
+    return ahead * this.meanRunMicros > (this.isStanding(now) ? targetMicros : intervalMicros);
   }
 
   private arm(): void {
@@ -315,7 +310,7 @@ export class Line {
     }
   }
 
-  /** The highest that has one; every so many-th time one of the lower ones, in turn. */
+  /** The highest tier that has work; one time in TICKET_EVERY one of the lower tiers, in turn. */
   private nextTier(): number {
     const { queues } = this;
     const highest = queues.highest();
@@ -352,11 +347,12 @@ export class Line {
     return waited > (isHighest || !this.isStanding(now) ? intervalMicros : targetMicros);
   }
 
-  /** A process that stood still for seconds would have one run say for many that all take long. */
+  /** One long stall must not count as the usual time of a run. */
   private learn(micros: number): void {
     if (micros < 0 || micros > ABSURD_MICROS) return;
     const took = Math.min(micros, this.settings.intervalMicros);
-    this.per = this.per === 0 ? took : this.per + SMOOTHING * (took - this.per);
+    const mean = this.meanRunMicros;
+    this.meanRunMicros = mean === 0 ? took : mean + SMOOTHING * (took - mean);
   }
 
   private observe(tier: number, age: number, now: number): void {

@@ -17,81 +17,86 @@ export interface Turns {
 export interface LoopTiming {
   /** Milliseconds in which the loop had nothing to do, in all. */
   readonly idleTime: number;
-  /** Not of every runtime. */
+  /** Missing in runtimes that do not count turns. */
   readonly uvMetricsInfo?: { readonly loopCount: number };
 }
 
-/** A poll that waited for so long had nothing to do. */
+/** A loop whose polls waited for so long has rested. */
 const REST_MS = 0.2;
-/** No turn lasts as long as this: the clock has jumped. */
+/** A turn as long as this is none: the clock has jumped. */
 const ABSURD_MICROS = 3_600_000_000;
 
 /**
- * The turns of this thread's event loop. Nothing is measured but by the first question of a turn, and one
- * immediate ends it: what comes after that immediate is read in another turn.
+ * The turns of this thread's event loop, which are known by their number. Time is read only when age() or ended() is
+ * called: by work that comes, and by the line when its slice is over.
+ *
+ * Nobody sees the end of a turn in which the line had nothing to do: an immediate would, and would be most of what a
+ * request pays for the line. So work that came after the last question counts to the turn that follows, unless a poll
+ * has waited in between: nothing was there to be read then, and the turn begins with the question.
  */
 export class LoopTurns implements Turns {
   restedAt: number;
   /** The last turn that was asked about and is over. */
   lastMicros = 0;
   private longest = 0;
-  private isOpen = false;
-  private startedAt = 0;
-  private endedAt: number;
+  private startedAt: number;
+  /** The line has run its slice of this turn. */
+  private isOver = true;
+  /** The instant of the last age() or ended(). */
+  private seenAt: number;
   private idleMs: number;
   private loops: number;
+  /** False where the runtime does not count turns: an immediate ends the turn there. */
+  private readonly isCounted: boolean;
 
   constructor(
     private readonly now: () => number,
     private readonly soon: (task: () => void) => void,
     private readonly timing: LoopTiming = performance.nodeTiming,
   ) {
-    this.endedAt = this.restedAt = now();
+    this.startedAt = this.seenAt = this.restedAt = now();
     this.idleMs = timing.idleTime;
+    this.isCounted = timing.uvMetricsInfo !== undefined;
     this.loops = this.loopCount();
   }
 
   age(now: number): number {
-    if (!this.isOpen) this.begin(now);
+    const loops = this.loopCount();
+    if (this.isOver || loops !== this.loops) this.begin(now, loops);
+    this.seenAt = now;
     const age = now - this.startedAt;
-    if (age >= 0 && age < ABSURD_MICROS) return age;
+    if (age >= 0 && age < ABSURD_MICROS) return this.took(age);
     this.startedAt = now;
     return 0;
   }
 
   ended(): void {
     const now = this.now();
-    this.endedAt = now;
+    const loops = this.loopCount();
     // The loop polls once a turn, so what was read at its beginning still holds.
-    if (this.isOpen) {
-      this.lastMicros = this.took(now - this.startedAt);
-      return;
-    }
-    this.idleMs = this.timing.idleTime;
-    this.loops = this.loopCount();
+    if (!this.isOver && loops === this.loops) this.lastMicros = this.took(now - this.startedAt);
+    else this.idleMs = this.timing.idleTime;
+    this.loops = loops;
+    this.seenAt = now;
+    this.isOver = true;
   }
 
-  private begin(now: number): void {
+  private begin(now: number, loops: number): void {
     const { idleTime } = this.timing;
-    const loops = this.loopCount();
     const idleMs = idleTime - this.idleMs;
     const turns = Math.max(1, loops - this.loops);
+    const busyUntil = now - idleMs * 1000;
+    if (!this.isOver) this.lastMicros = this.took((busyUntil - this.startedAt) / turns);
+    const age = this.took((busyUntil - this.seenAt) / turns);
+    this.startedAt = idleMs > 0 ? now : now - age;
     this.idleMs = idleTime;
     this.loops = loops;
-    const busy = (now - this.endedAt - idleMs * 1000) / turns;
-    // A clock that has jumped says nothing of this turn, which counts as new.
-    const age = busy > 0 && busy < ABSURD_MICROS ? busy : 0;
-    this.startedAt = now - age;
-    this.took(age);
+    this.isOver = false;
     if (idleMs > REST_MS || this.restedAt > now) this.restedAt = now;
-    this.isOpen = true;
-    this.soon(this.end);
+    if (!this.isCounted) this.soon(this.end);
   }
 
-  private readonly end = (): void => {
-    this.ended();
-    this.isOpen = false;
-  };
+  private readonly end = (): void => this.ended();
 
   /** The longest turn since the last call. */
   takeLongest(): number {
@@ -100,6 +105,7 @@ export class LoopTurns implements Turns {
     return longest;
   }
 
+  /** Zero for a clock that has jumped, which says nothing of the turn. */
   private took(micros: number): number {
     if (!(micros >= 0) || micros >= ABSURD_MICROS) return 0;
     if (micros > this.longest) this.longest = micros;
@@ -107,6 +113,6 @@ export class LoopTurns implements Turns {
   }
 
   private loopCount(): number {
-    return this.timing.uvMetricsInfo?.loopCount ?? 0;
+    return this.isCounted ? this.timing.uvMetricsInfo!.loopCount : 0;
   }
 }

@@ -1,7 +1,7 @@
 import { type LogLinear } from '../common/histogram.js';
 import { type Cancel, type Clock } from '../common/clock.js';
 import { EventHub } from '../common/event-hub.js';
-import { Admission, type Admitted, type Entry } from '../requests/admission.js';
+import { Admission, type Admitted, type LineEntry } from '../requests/admission.js';
 import { type WaitPolicy } from '../requests/transport.js';
 import { type TierQuestion, type TierResolver } from '../requests/tier.js';
 import {
@@ -10,9 +10,10 @@ import {
   type OverloadStats,
   type Refused,
 } from './events.js';
-import { Line, type LineSettings, type Refusal, type TierCounts, type Waiting } from './line.js';
+import { Line, type LineSettings, type Refusal, type TierCounts, type LineWaiter } from './line.js';
 import { LoopTurns } from './loop-turns.js';
 import { type OverloadLog } from './overload.log.js';
+import { refusalWaits } from './refusal-waits.js';
 import { checkOverload, type OverloadInput, type OverloadSettings } from './settings.js';
 import { PASSES, Tiers } from './tiers.js';
 
@@ -25,7 +26,7 @@ export interface LoadSource {
   close(): void;
 }
 
-export interface OverloadParts {
+export interface OverloadDeps {
   /** As given in code. */
   readonly options: OverloadInput | undefined;
   readonly clock: Clock;
@@ -37,8 +38,6 @@ export interface OverloadParts {
 
 /** Standing, refusals and long turns are told about once in so long. */
 const LOOK_MS = 1000;
-/** Waits that refusals name in turn, from the least to twice as much. */
-const RETRY_STEPS = 16;
 
 /** The protection of this process from more requests than it can serve. */
 export class Overload extends Admission {
@@ -57,6 +56,7 @@ export class Overload extends Admission {
   private readonly changed: ((settings: OverloadSettings) => void)[] = [];
   /** Requests that were in line at a guard. */
   private readonly entered = new WeakSet<object>();
+  private waits: readonly number[];
   private refusals = 0;
   private source: LoadSource | undefined;
   private look: Cancel | undefined;
@@ -69,10 +69,11 @@ export class Overload extends Admission {
   private before: readonly TierCounts[] = [];
 
   /** @internal */
-  constructor(private readonly parts: OverloadParts) {
+  constructor(private readonly deps: OverloadDeps) {
     super();
-    const { options, clock, tier, log } = parts;
+    const { options, clock, tier, log } = deps;
     this.settings = checkOverload(options ?? {});
+    this.waits = refusalWaits(this.settings.retryAfterMs);
     this.tiers = new Tiers(this.settings, tier, options?.isExempt, log.tierFault);
     const soon = (task: () => void): void => void clock.soon(task);
     this.turns = new LoopTurns(() => clock.now(), soon);
@@ -83,7 +84,7 @@ export class Overload extends Admission {
 
   /** Whether requests go through the line. */
   get isOn(): boolean {
-    return this.settings.enabled && !this.isClosed && this.parts.isEnabled !== false;
+    return this.settings.enabled && !this.isClosed && this.deps.isEnabled !== false;
   }
 
   stats(): OverloadStats {
@@ -93,7 +94,7 @@ export class Overload extends Admission {
     return {
       standing: this.isOn && this.isStanding(),
       waiting: line.size,
-      perMs: line.perMicros / 1000,
+      perMs: line.meanRunMicros / 1000,
       inFlight: line.inFlight,
       turnMs: turns.lastMicros / 1000,
       factor: source?.factor ?? 1,
@@ -131,14 +132,14 @@ export class Overload extends Admission {
   }
 
   /** Runs work, lets it wait, or refuses it. Without the line it is run. @internal */
-  enter(waiting: Waiting): void {
+  enter(waiting: LineWaiter): void {
     if (this.isOn && waiting.tier !== PASSES) return this.line.enter(waiting);
     waiting.run();
   }
 
   /** @internal */
-  admit(entry: Entry): true | Promise<Admitted> {
-    const { subject, patience } = entry;
+  admit(entry: LineEntry): true | Promise<Admitted> {
+    const { subject, waitPolicy } = entry;
     if (this.entered.has(subject)) return true;
     this.entered.add(subject);
     const tier = this.tiers.tierOf(entry.question());
@@ -149,36 +150,35 @@ export class Overload extends Admission {
     if (this.line.tryBegin(tier)) return true;
     const wait = (): Promise<Admitted> =>
       new Promise((resolve) => this.line.enter(new WaitingEntry(tier, entry, resolve)));
-    return patience === undefined ? wait() : this.waitPatiently(wait, patience);
+    return waitPolicy === undefined ? wait() : this.waitPatiently(wait, waitPolicy);
   }
 
   /** @internal */
   retryAfterMs(): number {
-    const { retryAfterMs } = this.settings;
-    this.refusals = (this.refusals + 1) % RETRY_STEPS;
-    return Math.round(retryAfterMs * (1 + this.refusals / (RETRY_STEPS - 1)));
+    this.refusals = (this.refusals + 1) % this.waits.length;
+    return this.waits[this.refusals]!;
   }
 
   /** Its sender keeps what comes after it, so it stands in line again and again, and runs in the end. */
   private async waitPatiently(
     wait: () => Promise<Admitted>,
-    patience: WaitPolicy,
+    waitPolicy: WaitPolicy,
   ): Promise<Admitted> {
-    const { clock } = this.parts;
-    const until = clock.now() + patience.maxWaitMs * 1000;
-    patience.begin();
+    const { clock } = this.deps;
+    const until = clock.now() + waitPolicy.maxWaitMs * 1000;
+    waitPolicy.begin();
     try {
       for (;;) {
         const fate = await wait();
         if (fate !== 'refused') return fate;
         if (clock.now() >= until) return 'run';
-        patience.keepAlive();
+        waitPolicy.keepAlive();
         await new Promise<void>((resolve) => {
           clock.after(this.settings.line.intervalMicros / 1000, resolve);
         });
       }
     } finally {
-      patience.end();
+      waitPolicy.end();
     }
   }
 
@@ -216,12 +216,13 @@ export class Overload extends Admission {
     this.end();
     this.line.drain();
     this.source?.close();
-    this.parts.log.close();
+    this.deps.log.close();
   }
 
   private change(settings: OverloadSettings): void {
     const wasOn = this.isOn;
     this.settings = settings;
+    this.waits = refusalWaits(settings.retryAfterMs);
     this.tiers.change(settings);
     this.line.change(this.lineSettings(settings));
     if (this.isOn && !wasOn) this.begin();
@@ -239,7 +240,7 @@ export class Overload extends Admission {
 
   private begin(): void {
     this.seen = this.before = copied(this.line.stats.byTier);
-    this.look ??= this.parts.clock.every(LOOK_MS, () => this.tell());
+    this.look ??= this.deps.clock.every(LOOK_MS, () => this.tell());
   }
 
   private end(): void {
@@ -248,13 +249,13 @@ export class Overload extends Admission {
   }
 
   private isStanding(): boolean {
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     this.turns.age(now);
     return this.line.isStanding(now);
   }
 
   private tell(): void {
-    const { log } = this.parts;
+    const { log } = this.deps;
     this.tellStanding();
     log.turn(this.turns.takeLongest() / 1000);
     const { byTier } = this.line.stats;
@@ -278,7 +279,7 @@ export class Overload extends Admission {
   private tellStanding(): void {
     const standing = this.isStanding();
     if (standing === this.standing) return;
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     const sinceMs = (now - this.standingSince) / 1000;
     this.standing = standing;
     this.standingSince = now;
@@ -287,19 +288,19 @@ export class Overload extends Admission {
     const { byTier } = this.line.stats;
     if (standing) {
       this.before = this.seen;
-      this.parts.log.standing(this.settings.line.intervalMicros / 1000, waiting);
+      this.deps.log.standing(this.settings.line.intervalMicros / 1000, waiting);
     } else {
       const [now, then] = [totals(byTier), totals(this.before)];
-      this.parts.log.rested(now.waited - then.waited, now.refused - then.refused);
+      this.deps.log.rested(now.waited - then.waited, now.refused - then.refused);
     }
   }
 }
 
 /** A request at a guard that waits for its turn. */
-class WaitingEntry implements Waiting {
+class WaitingEntry implements LineWaiter {
   constructor(
     readonly tier: number,
-    private readonly entry: Pick<Entry, 'isGone'>,
+    private readonly entry: Pick<LineEntry, 'isGone'>,
     private readonly end: (fate: Admitted) => void,
   ) {}
 

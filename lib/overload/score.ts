@@ -11,7 +11,7 @@ export interface ScoreInput {
 
 /**
  * The load as one number, 0 to 1: each signal counts from its threshold on, in full where there is nothing left
- * (requests: at twice the threshold), and by its weight. A figure that is none counts as no load.
+ * (requests: at twice the threshold), and by its weight. NaN counts as no load.
  */
 export function scoreOf(
   { cpu, loop, memory, inFlight }: ScoreInput,
@@ -40,7 +40,7 @@ const UP = 0.5;
 const DOWN = 0.2;
 const STEP = 0.05;
 const STEPS = Math.round(1 / STEP);
-/** So near to an end it is reached: the mean comes ever nearer and never there. */
+/** A factor so near to an end is set to it: the mean comes ever nearer and never there. */
 const NEAR_END = 0.01;
 
 /**

@@ -26,7 +26,7 @@ export interface SystemFigures {
   cgroup(): Promise<CgroupLimits>;
 }
 
-export interface LoadSignalsParts {
+export interface LoadSignalsDeps {
   readonly clock: Pick<Clock, 'now' | 'every'>;
   /** Requests under way. */
   readonly inFlight: () => number;
@@ -49,7 +49,7 @@ const CGROUP_MICROS = 60_000_000;
 const LONGEST_GAP_TICKS = 5;
 
 /** Readings that are compared with the ones before. */
-interface Reading {
+interface LoadReading {
   readonly atMicros: number;
   readonly cpuMicros: number;
   readonly activeMs: number;
@@ -72,13 +72,13 @@ export class LoadSignals implements LoadSource {
   };
   private readonly lastOfProbes: Record<string, number> = {};
   private settings: OverloadSettings | undefined;
-  private before: Reading | undefined;
+  private before: LoadReading | undefined;
   private bounds: CgroupLimits = { cpus: undefined, memoryBytes: undefined };
   private boundsAt = -Infinity;
   private stop: Cancel | undefined;
 
-  constructor(private readonly parts: LoadSignalsParts) {
-    this.system = parts.system ?? new NodeFigures();
+  constructor(private readonly deps: LoadSignalsDeps) {
+    this.system = deps.system ?? new NodeFigures();
   }
 
   get factor(): number {
@@ -92,8 +92,8 @@ export class LoadSignals implements LoadSource {
     if (!isOther && this.stop !== undefined) return;
     this.stop?.();
     this.before = undefined;
-    this.readBounds(this.parts.clock.now());
-    this.stop = this.parts.clock.every(settings.tickMs, () => this.tick(settings.tickMs));
+    this.readBounds(this.deps.clock.now());
+    this.stop = this.deps.clock.every(settings.tickMs, () => this.tick(settings.tickMs));
   }
 
   /** Limits have all that they say again. */
@@ -104,8 +104,8 @@ export class LoadSignals implements LoadSource {
   }
 
   private tick(tickMs: number): void {
-    if (!this.parts.isNeeded()) return this.rest();
-    const now = this.parts.clock.now();
+    if (!this.deps.isNeeded()) return this.rest();
+    const now = this.deps.clock.now();
     if (now - this.boundsAt >= CGROUP_MICROS) this.readBounds(now);
     const { before } = this;
     const reading = this.read(now);
@@ -113,7 +113,7 @@ export class LoadSignals implements LoadSource {
     const gap = before === undefined ? Infinity : now - before.atMicros;
     const isNext = gap > 0 && gap <= LONGEST_GAP_TICKS * tickMs * 1000;
     if (isNext) this.take(this.differences(before!, reading));
-    this.take({ memory: attempt(() => this.memory()), inFlight: attempt(this.parts.inFlight) });
+    this.take({ memory: attempt(() => this.memory()), inFlight: attempt(this.deps.inFlight) });
     this.askProbes();
     this.tell();
   }
@@ -122,7 +122,7 @@ export class LoadSignals implements LoadSource {
     this.before = undefined;
     if (this.load === undefined) return;
     this.load = undefined;
-    if (this.factor !== 1) this.parts.factor(1);
+    if (this.factor !== 1) this.deps.factor(1);
     this.smoothed.reset();
   }
 
@@ -131,13 +131,13 @@ export class LoadSignals implements LoadSource {
     const score = scoreOf(last, settings!.score);
     const before = smoothed.factor;
     const factor = smoothed.next(score, settings!.score.floor);
-    if (factor !== before) this.parts.factor(factor);
+    if (factor !== before) this.deps.factor(factor);
     this.load = { ...last, probes: { ...lastOfProbes }, score, factor };
-    this.parts.told(this.load);
+    this.deps.told(this.load);
   }
 
   /** Readings that cannot be had are NaN, and so is what is made of them. */
-  private read(atMicros: number): Reading {
+  private read(atMicros: number): LoadReading {
     const { system } = this;
     const loop = attempt(() => system.loopMs());
     return {
@@ -149,7 +149,7 @@ export class LoadSignals implements LoadSource {
     };
   }
 
-  private differences(before: Reading, now: Reading): Partial<Record<Signal, number>> {
+  private differences(before: LoadReading, now: LoadReading): Partial<Record<Signal, number>> {
     const micros = now.atMicros - before.atMicros;
     const active = now.activeMs - before.activeMs;
     const idle = now.idleMs - before.idleMs;
@@ -162,7 +162,7 @@ export class LoadSignals implements LoadSource {
     };
   }
 
-  /** Of the heap, or of what the container allows: whichever is nearer to its end. */
+  /** The used part of the heap, or of the container's memory: whichever is nearer to its end. */
   private memory(): number {
     const { system, bounds } = this;
     const heap = system.heap();
@@ -182,7 +182,7 @@ export class LoadSignals implements LoadSource {
   }
 
   private askProbes(): void {
-    for (const probe of this.parts.probes ?? []) {
+    for (const probe of this.deps.probes ?? []) {
       const figure = attempt(() => probe.sample());
       const signal = SIGNALS.find((one) => one === probe.name);
       if (signal !== undefined) this.take({ [signal]: figure });

@@ -2,7 +2,7 @@
 const CUT_AT = 1024;
 
 /** First in, first out, with the instant at which each came. Nothing is moved but when it is cut. */
-class Queue<T> {
+class TierQueue<T> {
   private items: (T | undefined)[] = [];
   private since: number[] = [];
   private head = 0;
@@ -48,14 +48,14 @@ class Queue<T> {
 
 /** The work that waits, by tier; 0 is the highest. */
 export class TierQueues<T> {
-  private readonly queues: readonly Queue<T>[];
+  private readonly queues: readonly TierQueue<T>[];
   private waiting = 0;
 
   constructor(readonly tiers: number) {
-    this.queues = Array.from({ length: tiers }, () => new Queue<T>());
+    this.queues = Array.from({ length: tiers }, () => new TierQueue<T>());
   }
 
-  /** In all tiers together. */
+  /** Entries of all tiers together. */
   get size(): number {
     return this.waiting;
   }

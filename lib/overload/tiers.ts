@@ -6,13 +6,13 @@ import { type OverloadSettings } from './settings.js';
 
 /** The name of the only tier, where the module has no resolver. */
 export const ALL = 'all';
-/** In the place of a tier: it does not go through the line. */
+/** Stands for the tier of a request that does not go through the line. */
 export const PASSES = -1;
 
 /** Why a tier could not be told. */
 export type TierFault = 'throws' | 'promise' | 'type' | 'name';
 
-type Figures = Pick<OverloadSettings, 'tiers' | 'exempt' | 'exemptBelow'>;
+type TierSettings = Pick<OverloadSettings, 'tiers' | 'exempt' | 'exemptBelow'>;
 
 /** The tier of each request, by its place in the order of tiers: 0 is the highest. */
 export class Tiers {
@@ -25,7 +25,7 @@ export class Tiers {
   faults = 0;
 
   constructor(
-    figures: Figures,
+    figures: TierSettings,
     private readonly resolver: TierResolver | undefined,
     private readonly isExempt: ((question: TierQuestion) => boolean) | undefined,
     private readonly onFault: (fault: TierFault, value: unknown) => void,
@@ -34,11 +34,11 @@ export class Tiers {
   }
 
   /** Highest first. */
-  names(figures: Figures): readonly string[] {
+  names(figures: TierSettings): readonly string[] {
     return this.resolver === undefined ? [ALL] : figures.tiers;
   }
 
-  change(figures: Figures): void {
+  change(figures: TierSettings): void {
     const names = this.names(figures);
     this.tiers = new Map(names.map((name, tier) => [name, tier]));
     this.lowest = names.length - 1;

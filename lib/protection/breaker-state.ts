@@ -1,4 +1,5 @@
 import { jitterAround } from '../common/jitter.js';
+import { type CallOutcome } from '../common/outcome-window.js';
 
 /**
  * The states of a breaker and the ways between them, as functions of (state, now).
@@ -11,9 +12,6 @@ import { jitterAround } from '../common/jitter.js';
 export type BreakerState = ClosedState | OpenState | HalfOpenState;
 /** The states of a breaker. */
 export type BreakerKind = 'closed' | 'open' | 'half-open';
-
-/** The outcome of a call. Neutral: it means nothing for the resource. */
-export type Outcome = 'success' | 'failure' | 'neutral';
 
 /** The right to make one call, and the epoch in which its outcome counts. */
 export interface Permit {
@@ -119,7 +117,7 @@ export function isHeld(state: BreakerState, permit: Permit): boolean {
 export function reported(
   state: BreakerState,
   permit: Permit,
-  outcome: Outcome,
+  outcome: CallOutcome,
   now: number,
   rules: BreakerRules,
 ): BreakerState {

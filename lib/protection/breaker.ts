@@ -1,4 +1,10 @@
 import {
+  CountWindow,
+  TimeWindow,
+  type OutcomeWindow,
+  type CallOutcome,
+} from '../common/outcome-window.js';
+import {
   aged,
   begun,
   closed,
@@ -11,10 +17,8 @@ import {
   type BreakerKind,
   type BreakerRules,
   type BreakerState,
-  type Outcome,
   type Permit,
 } from './breaker-state.js';
-import { CountWindow, TimeWindow, type OutcomeWindow } from '../common/outcome-window.js';
 
 /** By itself; or as an operator wants it: always open, never open, or only watched. */
 export type BreakerMode = 'auto' | 'forced' | 'disabled' | 'observe';
@@ -112,7 +116,7 @@ export class Breaker {
   }
 
   /** The call is over, or was given up. Outcomes of another epoch say nothing about this one. */
-  report(permit: Permit, outcome: Outcome, slow: boolean, now: number): void {
+  report(permit: Permit, outcome: CallOutcome, slow: boolean, now: number): void {
     const { state } = this;
     if (permit.epoch !== state.epoch) return;
     if (state.kind !== 'closed') {

@@ -1,7 +1,7 @@
 /** A call that waits for a slot. The links are the queue's own. */
-export interface Waiter {
-  queuedBefore: Waiter | undefined;
-  queuedAfter: Waiter | undefined;
+export interface SlotWaiter {
+  queuedBefore: SlotWaiter | undefined;
+  queuedAfter: SlotWaiter | undefined;
   /** Where it waits. */
   queue: Bulkhead | undefined;
   /** It has a slot now, which it has to release. */
@@ -15,8 +15,8 @@ export interface Waiter {
 export class Bulkhead {
   inFlight = 0;
   waiting = 0;
-  private first: Waiter | undefined;
-  private last: Waiter | undefined;
+  private first: SlotWaiter | undefined;
+  private last: SlotWaiter | undefined;
   private isServing = false;
 
   constructor(
@@ -35,7 +35,7 @@ export class Bulkhead {
   }
 
   /** Puts a waiter at the end of the line. */
-  join(waiter: Waiter): void {
+  join(waiter: SlotWaiter): void {
     waiter.queuedBefore = this.last;
     waiter.queue = this;
     if (this.last === undefined) this.first = waiter;
@@ -45,7 +45,7 @@ export class Bulkhead {
   }
 
   /** Takes a waiter out of the line, wherever it stands. */
-  leave(waiter: Waiter): void {
+  leave(waiter: SlotWaiter): void {
     if (waiter.queue !== this) return;
     const { queuedBefore: before, queuedAfter: after } = waiter;
     if (before === undefined) this.first = after;

@@ -47,7 +47,7 @@ export interface StepsOptions extends Pick<
   readonly key?: string;
 }
 
-export interface FallbackParts {
+export interface FallbacksDeps {
   readonly clock: Clock;
   /** Throws if there is none of that name. */
   readonly find: (resource: string) => Resource;
@@ -64,7 +64,7 @@ const KNOWN_OPTIONS: readonly (keyof StepsOptions)[] = [
 export class Fallbacks {
   private readonly flights = new SingleFlight<unknown>();
 
-  constructor(private readonly parts: FallbackParts) {}
+  constructor(private readonly deps: FallbacksDeps) {}
 
   /** Does the work, and `options.fallback` if that fails. */
   async run(
@@ -84,7 +84,7 @@ export class Fallbacks {
       if (!this.isReplaceable(error, resource, caller)) throw error;
       resource.replaced(error);
       const instead = (run: RunContext) => fallback(new FailedRun(resource.name, error, run));
-      return this.parts.bare.run(instead, this.optionsOf(caller));
+      return this.deps.bare.run(instead, this.optionsOf(caller));
     }
   }
 
@@ -98,7 +98,7 @@ export class Fallbacks {
     const joined = this.flights.join(key, (until) => until >= caller.dueAt);
     const answer = joined ?? this.begin(key, steps, resources, caller);
     // A caller gives up for itself: others may be waiting for the same walk.
-    return this.parts.bare.run(() => answer, this.optionsOf(caller)) as Promise<T | undefined>;
+    return this.deps.bare.run(() => answer, this.optionsOf(caller)) as Promise<T | undefined>;
   }
 
   private check<T>(steps: readonly Step<T>[], options: StepsOptions): Resource[] {
@@ -117,7 +117,7 @@ export class Fallbacks {
       if (step.keep !== undefined && typeof step.keep !== 'function') {
         throw new InvalidArgumentError(`${at}.keep`, step.keep, 'a function');
       }
-      return step.resource === undefined ? this.parts.bare : this.parts.find(step.resource);
+      return step.resource === undefined ? this.deps.bare : this.deps.find(step.resource);
     });
   }
 
@@ -127,7 +127,7 @@ export class Fallbacks {
     resources: readonly Resource[],
     { dueAt, label }: Caller,
   ): Promise<unknown> {
-    const now = this.parts.clock.now();
+    const now = this.deps.clock.now();
     // Callers that join later have as much time, and so has the walk.
     const until = now + 2 * (dueAt - now);
     const all = { dueAt: until, label, signal: undefined };
@@ -189,21 +189,21 @@ export class Fallbacks {
    * caller has gone or has no time left, or if the program is wrong.
    */
   private isReplaceable(error: unknown, { settings }: Resource, caller: Caller): boolean {
-    if (caller.signal?.aborted === true || caller.dueAt <= this.parts.clock.now()) return false;
+    if (caller.signal?.aborted === true || caller.dueAt <= this.deps.clock.now()) return false;
     if (error instanceof InvalidArgumentError || error instanceof ProtectionMissingError)
       return false;
     return outcomeOf(error, settings.isFailure) !== 'success';
   }
 
   private callerOf(options: Omit<StepsOptions, 'key'>): Caller {
-    const dueAt = callersDueAt(options, this.parts.clock.now());
+    const dueAt = callersDueAt(options, this.deps.clock.now());
     return { dueAt, signal: callersSignal(options), label: options.label };
   }
 
   /** The rest of the caller's time, for the next run on its behalf. */
   private optionsOf({ dueAt, signal, label }: Caller): RunOptions {
     const deadlineMs =
-      dueAt === Infinity ? undefined : Math.max(dueAt - this.parts.clock.now(), 1) / 1000;
+      dueAt === Infinity ? undefined : Math.max(dueAt - this.deps.clock.now(), 1) / 1000;
     return { deadlineMs, signal, label };
   }
 }

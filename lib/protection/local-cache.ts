@@ -13,7 +13,7 @@ export class LocalCacheOptions {
   maxEntries = 10_000;
 }
 
-interface Entry {
+interface CachedValue {
   readonly value: unknown;
   readonly until: number;
 }
@@ -23,7 +23,7 @@ interface Entry {
  * does not exist. Callers are given the very objects that were put in, and share them.
  */
 export class LocalCache<T> {
-  private readonly entries: Lru<Entry>;
+  private readonly entries: Lru<CachedValue>;
   private readonly ttlMicros: number;
   private readonly markerMicros: number;
 

@@ -14,7 +14,7 @@ import { type Failure, type RunContext, type RunOptions } from './run.js';
 import { INJECTED_PROPERTIES } from '../requests/nest-metadata.js';
 
 /** What `@Protect` takes beside the name of the resource: its options, a fallback, and what is to be known of each call. */
-export interface ProtectSettings extends ResourceOptions {
+export interface ProtectOptions extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
   readonly call?: (...args: never[]) => RunOptions;
   /**
@@ -25,7 +25,7 @@ export interface ProtectSettings extends ResourceOptions {
 }
 
 /** `this` is the object whose method has failed. */
-type FallbackFunction = Exclude<NonNullable<ProtectSettings['fallback']>, string>;
+type ProtectFallback = Exclude<NonNullable<ProtectOptions['fallback']>, string>;
 
 /** The options of `@Protect`, kept on the method that it made. */
 export interface ProtectedMethod {
@@ -35,7 +35,7 @@ export interface ProtectedMethod {
   readonly name: string;
 }
 
-type Method = (...args: never[]) => Promise<unknown>;
+type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
 /** Where Nest puts the application's Protection. */
 const PROTECTION = Symbol('weir:protection');
@@ -50,7 +50,7 @@ const methods = new WeakMap<object, ProtectedMethod>();
  * so several applications in one process do not meet, and nothing has to be said in main.ts. A unit
  * test may make the object without the module; the method then rejects.
  */
-export function Protect(resource: string, settings: ProtectSettings = {}) {
+export function Protect(resource: string, settings: ProtectOptions = {}) {
   if (typeof resource !== 'string' || resource === '') {
     throw new InvalidArgumentError('@Protect', resource, 'the name of a resource');
   }
@@ -93,11 +93,11 @@ export function protectWith(instance: object, protection: Protection): void {
 }
 
 function wrap(
-  method: Method,
+  method: AsyncMethod,
   { resource, options, name }: ProtectedMethod,
   call: ((...args: never[]) => RunOptions) | undefined,
-  fallback: ProtectSettings['fallback'],
-): Method {
+  fallback: ProtectOptions['fallback'],
+): AsyncMethod {
   return function (this: { [PROTECTION]?: Protection }, ...args: never[]): Promise<unknown> {
     const protection = this[PROTECTION];
     if (protection === undefined) {
@@ -123,20 +123,20 @@ function wrap(
     }
     if (fallback === undefined) return protection.run(resource, work, about, args);
     const instead = (failure: Failure): unknown => {
-      const answer = typeof fallback === 'string' ? (this as Methods)[fallback]! : fallback;
+      const answer = typeof fallback === 'string' ? (this as FallbackMethods)[fallback]! : fallback;
       return answer.call(this, failure, ...args);
     };
     return protection.run(resource, work, { ...about, fallback: instead }, args);
   };
 }
 
-type Methods = Record<string, FallbackFunction>;
+type FallbackMethods = Record<string, ProtectFallback>;
 
 /** Methods are there before decorators run, so that a misspelt one is known at once. */
 function checkFallback(at: string, fallback: unknown, target: object): void {
   if (fallback === undefined || typeof fallback === 'function') return;
   const isMethod =
-    typeof fallback === 'string' && typeof (target as Methods)[fallback] === 'function';
+    typeof fallback === 'string' && typeof (target as FallbackMethods)[fallback] === 'function';
   if (isMethod) return;
   const what = `a function, or the name of a method of ${target.constructor.name}`;
   throw new InvalidArgumentError(at, fallback, what);

@@ -155,7 +155,7 @@ const resourceSchema = group({
   maxValueBytes: field(orOff(whole(), 'a whole number from 1 on'), 'Larger values are refused'),
 });
 
-/** Whatever a preset brings can be switched off. */
+/** Each part of a preset can be switched off. */
 function orOff<T>(of: Schema<T>, what: string) {
   const expected = `${what}, or false`;
   return union(expected, of, literal(expected, false));

@@ -20,12 +20,12 @@ import {
   type ResourcesInput,
 } from './resource-options.js';
 import { type ResourceStats } from './resource-stats.js';
-import { Resource, type ResourceParts } from './resource.js';
+import { Resource, type ResourceDeps } from './resource.js';
 import { type RunOptions, type Work } from './run.js';
 import { TimerWheel } from './timer-wheel.js';
 
 /** What `new Protection` works with, outside Nest. */
-export interface ProtectionParts {
+export interface ProtectionDeps {
   /** The source of time; tests bring their own. */
   readonly clock?: Clock;
   /** Whose policies `rate` names. */
@@ -47,7 +47,7 @@ type PolicyNames = () => readonly string[];
 export class Protection {
   private readonly resources = new Map<string, Resource>();
   private readonly events = new EventHub<ProtectionEvents>(PROTECTION_EVENTS);
-  private readonly parts: ResourceParts;
+  private readonly deps: ResourceDeps;
   private readonly seed: string;
   private readonly fallbacks: Fallbacks;
   /** Where all work runs if nothing is protected. */
@@ -58,11 +58,11 @@ export class Protection {
   private readonly ofCode = new Map<string, ResourceInput>();
   private given: ResourcesInput;
 
-  constructor(resources: ResourcesInput = {}, parts: ProtectionParts = {}) {
-    const { clock = new SystemClock(), limiter, seed = newIncarnation(), enabled = true } = parts;
-    this.parts = { clock, wheel: new TimerWheel(clock), events: this.events, limiter };
+  constructor(resources: ResourcesInput = {}, deps: ProtectionDeps = {}) {
+    const { clock = new SystemClock(), limiter, seed = newIncarnation(), enabled = true } = deps;
+    this.deps = { clock, wheel: new TimerWheel(clock), events: this.events, limiter };
     this.seed = seed;
-    const bare = new Resource(BARE, compileResource(BARE, {}, seed), this.parts);
+    const bare = new Resource(BARE, compileResource(BARE, {}, seed), this.deps);
     this.instead = enabled ? undefined : bare;
     const find = (name: string): Resource => this.find(name);
     this.fallbacks = new Fallbacks({ clock, bare, find });
@@ -206,7 +206,7 @@ export class Protection {
 
   private compile(name: string, input: ResourceInput): ResourceSettings {
     const settings = compileResource(`${AT}.${name}`, input, this.seed);
-    if (settings.rate !== undefined && this.parts.limiter === undefined) {
+    if (settings.rate !== undefined && this.deps.limiter === undefined) {
       throw new InvalidArgumentError(`${AT}.${name}.rate`, settings.rate, 'a limiter beside it');
     }
     return settings;
@@ -224,11 +224,11 @@ export class Protection {
   }
 
   private policyNames(): readonly string[] {
-    return this.parts.limiter?.policyNames() ?? [];
+    return this.deps.limiter?.policyNames() ?? [];
   }
 
   private add(name: string, settings: ResourceSettings): void {
-    this.resources.set(name, new Resource(name, settings, this.parts));
+    this.resources.set(name, new Resource(name, settings, this.deps));
   }
 
   private find(name: string): Resource {

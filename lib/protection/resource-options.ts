@@ -336,7 +336,7 @@ function slowOf(at: string, input: ResourceOptions['slow']): SlowCallSettings | 
   return { thresholdMicros: micros(options.threshold, `${at}.threshold`), sampleEvery, maxLabel };
 }
 
-interface BreakerSurroundings {
+interface BreakerBasis {
   readonly deadlineMicros: number;
   readonly slow: SlowCallSettings | undefined;
   readonly seed: string;
@@ -345,7 +345,7 @@ interface BreakerSurroundings {
 function breakerOf(
   at: string,
   input: ResourceOptions['breaker'],
-  { deadlineMicros, slow, seed }: BreakerSurroundings,
+  { deadlineMicros, slow, seed }: BreakerBasis,
 ): BreakerSettings | undefined {
   const options = filled(at, input, new BreakerOptions(), ['slowCall', 'probeLease']);
   if (options === undefined) return undefined;

@@ -4,8 +4,8 @@ import { LogLinear } from '../common/histogram.js';
 import { isStrayPromise } from '../common/promises.js';
 import { quotedError } from '../common/quoted.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
+import { type CallOutcome } from '../common/outcome-window.js';
 import { rejectBigValue } from './big-values.js';
-import { type Outcome } from './breaker-state.js';
 import { Breaker, type BreakerMode } from './breaker.js';
 import { Bulkhead } from './bulkhead.js';
 import {
@@ -29,7 +29,7 @@ import { Run, takeOptions, type RunOptions, type RunOwner, type Work } from './r
 import { Throttle } from './throttle.js';
 import { type TimerWheel } from './timer-wheel.js';
 
-export interface ResourceParts {
+export interface ResourceDeps {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly events: EventHub<ProtectionEvents>;
@@ -66,9 +66,9 @@ export class Resource implements RunOwner {
   constructor(
     readonly name: string,
     public settings: ResourceSettings,
-    private readonly parts: ResourceParts,
+    private readonly deps: ResourceDeps,
   ) {
-    this.log = new CallLog(name, this.counts, parts.events);
+    this.log = new CallLog(name, this.counts, deps.events);
     this.breaker = this.newBreaker(settings);
     this.bulkhead = newBulkhead(settings);
     this.gate = this.newGate(settings);
@@ -78,7 +78,7 @@ export class Resource implements RunOwner {
   }
 
   now(): number {
-    return this.parts.clock.now();
+    return this.deps.clock.now();
   }
 
   /** A call that takes longer is slow. */
@@ -118,7 +118,7 @@ export class Resource implements RunOwner {
   /** Another answer stands in for this error, which only the log shows. */
   replaced(error: unknown): void {
     this.counts.fallbacks++;
-    this.parts.events.emit('fallback', { resource: this.name, error });
+    this.deps.events.emit('fallback', { resource: this.name, error });
   }
 
   /** False if there is no breaker to switch. */
@@ -176,7 +176,7 @@ export class Resource implements RunOwner {
 
   heldLong(run: Run, now: number): void {
     this.log.held(run, now - run.startedAt, this.settings);
-    if (run.dueAt > now && run.dueAt !== Infinity) this.parts.wheel.set(run, run.dueAt, now);
+    if (run.dueAt > now && run.dueAt !== Infinity) this.deps.wheel.set(run, run.dueAt, now);
   }
 
   /** The caller has been given an answer, and it was not that of the work. */
@@ -228,7 +228,7 @@ export class Resource implements RunOwner {
 
   private enterAfter(wait: Promise<void>, run: Run, now: number): Promise<unknown> {
     const answer = run.answer();
-    if (run.beginBy !== Infinity) this.parts.wheel.set(run, run.beginBy, now);
+    if (run.beginBy !== Infinity) this.deps.wheel.set(run, run.beginBy, now);
     wait
       .then(() => {
         if (!run.isOver && this.enter(run, this.now())) run.begin();
@@ -263,7 +263,7 @@ export class Resource implements RunOwner {
     if (bulkhead !== undefined && !bulkhead.tryTake()) {
       if (bulkhead.isFull) throw new BulkheadRejectedError(this.name, 'full', this.inFlight, 0);
       bulkhead.join(run);
-      this.parts.wheel.set(run, run.beginBy, now);
+      this.deps.wheel.set(run, run.beginBy, now);
       return false;
     }
     run.slotOf = bulkhead;
@@ -293,8 +293,8 @@ export class Resource implements RunOwner {
     const { bulkhead } = this.settings;
     const heldAt = bulkhead === undefined ? Infinity : run.startedAt + bulkhead.heldWarningMicros;
     const first = Math.min(dueAt, heldAt > now ? heldAt : Infinity);
-    if (first !== Infinity) this.parts.wheel.set(run, first, now);
-    else if (run.tick !== 0) this.parts.wheel.clear(run);
+    if (first !== Infinity) this.deps.wheel.set(run, first, now);
+    else if (run.tick !== 0) this.deps.wheel.clear(run);
   }
 
   /** For a run that has not begun. */
@@ -302,7 +302,7 @@ export class Resource implements RunOwner {
     run.giveUp(whyOf(error, run.callerSignal), error);
   }
 
-  private report(run: Run, outcome: Outcome, isSlow: boolean, now: number): void {
+  private report(run: Run, outcome: CallOutcome, isSlow: boolean, now: number): void {
     const { permit, breaker } = run;
     if (permit === undefined) return;
     run.permit = undefined;
@@ -311,7 +311,7 @@ export class Resource implements RunOwner {
 
   /** Its work has ended, or will never begin: what it held is free again. */
   private over(run: Run): void {
-    if (run.tick !== 0) this.parts.wheel.clear(run);
+    if (run.tick !== 0) this.deps.wheel.clear(run);
     if (run.wasStarted) this.inFlight--;
     run.queue?.leave(run);
     run.tokensOf?.refund();
@@ -321,16 +321,16 @@ export class Resource implements RunOwner {
   private newBreaker({ breaker }: ResourceSettings): Breaker | undefined {
     if (breaker === undefined) return undefined;
     const made: Breaker = new Breaker(breaker, (from, to, window) => {
-      if (!this.parts.events.has('breaker')) return;
+      if (!this.deps.events.has('breaker')) return;
       const counts = window && { window: made.counts };
       const observed = made.mode === 'observe';
-      this.parts.events.emit('breaker', { resource: this.name, from, to, observed, ...counts });
+      this.deps.events.emit('breaker', { resource: this.name, from, to, observed, ...counts });
     });
     return made;
   }
 
   private newGate({ rate }: ResourceSettings): RateGate | undefined {
-    const { limiter, clock } = this.parts;
+    const { limiter, clock } = this.deps;
     return rate === undefined ? undefined : new RateGate(this.name, rate, limiter!, clock);
   }
 }
@@ -397,7 +397,7 @@ function labelOf({ options }: Run, longest: number): string | undefined {
  * The meaning of an error for the resource. A rejection by another resource, or by none, means
  * nothing: a pool that is full is not a server that is down.
  */
-export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure']): Outcome {
+export function outcomeOf(error: unknown, isFailure: ResourceOptions['isFailure']): CallOutcome {
   // An error need not be one: even its name may throw, and the slot of its call would never be free again.
   try {
     if (error instanceof ProtectionRejectedError || error instanceof BigValueError)

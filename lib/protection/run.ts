@@ -2,7 +2,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { rejectUnknown } from '../common/validate.js';
 import { type Permit } from './breaker-state.js';
 import { type Breaker } from './breaker.js';
-import { type Bulkhead, type Waiter } from './bulkhead.js';
+import { type Bulkhead, type SlotWaiter } from './bulkhead.js';
 import { BulkheadRejectedError, DeadlineExceededError } from './errors.js';
 import { type ResourceSettings } from './resource-options.js';
 import { type GiveUp } from './resource-stats.js';
@@ -77,9 +77,9 @@ enum Phase {
 }
 
 /** One call on its way through what protects a resource. */
-export class Run extends Alarm implements RunContext, Waiter {
-  queuedBefore: Waiter | undefined = undefined;
-  queuedAfter: Waiter | undefined = undefined;
+export class Run extends Alarm implements RunContext, SlotWaiter {
+  queuedBefore: SlotWaiter | undefined = undefined;
+  queuedAfter: SlotWaiter | undefined = undefined;
   queue: Bulkhead | undefined = undefined;
 
   breaker: Breaker | undefined = undefined;

@@ -9,16 +9,16 @@ export interface NamedHandler {
   readonly name: string;
 }
 
-interface Entry<T> {
+interface HandlerEntry<T> {
   readonly type: Class;
   readonly value: T;
   /** Of another class that has inherited the same handler. */
-  readonly other: Entry<T> | undefined;
+  readonly other: HandlerEntry<T> | undefined;
 }
 
 /** One value for each handler of each class, made when it is first needed. */
 export class ByHandler<T> {
-  private readonly entries = new Map<Handler, Entry<T>>();
+  private readonly entries = new Map<Handler, HandlerEntry<T>>();
 
   constructor(private readonly make: (type: Class, handler: Handler) => T) {}
 
@@ -30,7 +30,7 @@ export class ByHandler<T> {
       : this.search(type, handler, first);
   }
 
-  private search(type: Class, handler: Handler, first: Entry<T> | undefined): T {
+  private search(type: Class, handler: Handler, first: HandlerEntry<T> | undefined): T {
     for (let entry = first; entry !== undefined; entry = entry.other) {
       if (entry.type === type) return entry.value;
     }

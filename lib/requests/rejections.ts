@@ -51,8 +51,13 @@ export class RateLimitedException extends HttpException {
 }
 
 /** 429: this caller sends too much. 503: the service has too little for all. */
-function bodyOf({ tier, policy, retryAfterMs }: Decision): RateLimitedBody {
-  return tier === 'cluster' || tier === 'node'
+export function statusOf({ tier }: Pick<Decision, 'tier'>): 429 | 503 {
+  return tier === 'cluster' || tier === 'node' ? 503 : 429;
+}
+
+function bodyOf(decision: Decision): RateLimitedBody {
+  const { tier, policy, retryAfterMs } = decision;
+  return statusOf(decision) === 503
     ? overloadedBody(retryAfterMs)
     : {
         status: 'error',

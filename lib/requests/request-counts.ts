@@ -4,6 +4,9 @@ import { type Decision } from '../limiter/decision.js';
 /** Called for each request that is denied, in the request's own async context. */
 export type DenialListener = (decision: Decision, context: ExecutionContext) => void;
 
+/** Called for a request whose time is taken, when its first guard has decided. */
+export type TimedRequest = (context: ExecutionContext) => void;
+
 /** While nobody takes times: so many requests until the next look whether somebody does. */
 const UNTIMED = 2 ** 30;
 
@@ -16,26 +19,31 @@ export class RequestCounts {
   /** Called for each denial; nearly always empty. */
   readonly onDenied: DenialListener[] = [];
   private untilTimed = UNTIMED;
-  private takeTime: () => number = () => 0;
+  private timedEvery = UNTIMED;
+  private onTimed: TimedRequest | undefined = undefined;
 
-  /** Counts a request that is new; the instant of it, in microseconds, if its time is taken, else 0. */
-  begin(): number {
+  /** Counts a request that is new. */
+  begin(context: ExecutionContext): void {
     this.requests++;
-    return --this.untilTimed > 0 ? 0 : this.startedNow();
+    if (--this.untilTimed <= 0) this.time(context);
   }
 
-  /** From now on the time of every n-th request is taken, by that clock. 0: of none. */
-  timeEvery(every: number, clock: () => number): void {
-    const next = every === 0 ? UNTIMED : every;
-    this.takeTime = (): number => {
-      this.untilTimed = next;
-      return every === 0 ? 0 : clock();
-    };
-    this.untilTimed = Math.min(this.untilTimed, next);
+  /** From now on the time of every n-th request is taken. */
+  timeEvery(every: number, onTimed: TimedRequest): void {
+    this.timedEvery = every;
+    this.onTimed = onTimed;
+    this.untilTimed = Math.min(this.untilTimed, every);
   }
 
-  private startedNow(): number {
+  /** From now on the time of none is. */
+  timeNone(): void {
+    this.timedEvery = UNTIMED;
     this.untilTimed = UNTIMED;
-    return this.takeTime();
+    this.onTimed = undefined;
+  }
+
+  private time(context: ExecutionContext): void {
+    this.untilTimed = this.timedEvery;
+    this.onTimed?.(context);
   }
 }

@@ -1,5 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
 import { IncomingMessage } from 'node:http';
+import { type TierQuestion } from './tier.js';
 
 /** gRPC calls, of all four kinds. */
 export interface GrpcCall {
@@ -7,13 +8,17 @@ export interface GrpcCall {
   getPeer(): string;
 }
 
+/** The transports by the type of a context: calls of gRPC have that of messages. */
+type ContextType = Exclude<TierQuestion['transport'], 'grpc'>;
+
 /**
  * The object that stands for a request wherever it is seen: by guards, interceptors and handlers
  * alike, which are given different contexts and lists of arguments for the same request.
  */
 export function subjectOf(host: ArgumentsHost): object {
   const args = host.getArgs<unknown[]>();
-  switch (host.getType<string>()) {
+  const type = host.getType<ContextType>();
+  switch (type) {
     case 'http':
       return httpSubjectOf(args[0] as object);
     case 'rpc':
@@ -23,8 +28,13 @@ export function subjectOf(host: ArgumentsHost): object {
     case 'ws':
       return partOfMessage(args) ?? args;
     default:
-      return args;
+      return unknownSubjectOf(type, args);
   }
+}
+
+/** An application may have contexts of other types; a transport of ours without a case does not compile. */
+function unknownSubjectOf(_type: never, args: object): object {
+  return args;
 }
 
 /**

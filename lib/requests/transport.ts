@@ -64,6 +64,8 @@ export interface DecisionWriter {
   turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): unknown;
   /** Calls back if the caller goes away; the result stops listening. */
   whenAborted(context: ExecutionContext, callback: () => void): () => void;
+  /** Calls back when the last byte of the answer was handed over; of transports that can tell. */
+  whenFinished?(context: ExecutionContext, callback: (answer: FinishedAnswer) => void): void;
   /** True for requests that no server has put in line. */
   entersLine?(context: ExecutionContext): boolean;
   /** The caller has gone; of transports that can tell without being asked to listen. */
@@ -145,6 +147,13 @@ export interface AnswerFacts {
   readonly vary: string | undefined;
   /** Set by the handler, so that another answer would be taken for something else. */
   readonly contentType: string | undefined;
+}
+
+/** An answer that was sent. */
+export interface FinishedAnswer {
+  readonly status: number;
+  /** A stream of events, which ends when its viewer leaves. */
+  readonly isEventStream: boolean;
 }
 
 /** Names of headers, in whatever case they come. */

@@ -25,7 +25,7 @@ export class CallTimes implements Readonly<Record<StoreOp, OpCalls>> {
   readonly lease = new OpCalls();
   readonly config = new OpCalls();
   readonly board = new OpCalls();
-  /** Called for each call that was answered; nearly always empty. */
+  /** Called for each call that was answered; nearly always empty. One event, so no EventHub, which looks up names. */
   readonly listeners = new Set<(op: StoreOp, micros: number) => void>();
 
   answered(op: StoreOp, micros: number, items: number): void {

@@ -54,14 +54,14 @@ export const rateLimitMatchers = {
   },
 };
 
-interface Denial {
+interface DeniedResponse {
   readonly status: number;
   readonly isLimited: boolean;
   readonly policies: readonly string[];
   readonly retryAfterMs: number | undefined;
 }
 
-async function denialOf(response: LimitedResponse): Promise<Denial> {
+async function denialOf(response: LimitedResponse): Promise<DeniedResponse> {
   const status = 'statusCode' in response ? response.statusCode : response?.status;
   if (typeof status !== 'number') {
     throw new TypeError(
@@ -81,7 +81,10 @@ async function denialOf(response: LimitedResponse): Promise<Denial> {
   };
 }
 
-function faultsOf(denial: Denial, { policy, retryAfterMs }: RateLimitExpectation): string[] {
+function faultsOf(
+  denial: DeniedResponse,
+  { policy, retryAfterMs }: RateLimitExpectation,
+): string[] {
   if (!denial.isLimited) return [`its status is ${denial.status}`];
   const faults: string[] = [];
   if (policy !== undefined && !denial.policies.includes(policy)) {
@@ -99,7 +102,7 @@ function wordsOf({ policy, retryAfterMs }: RateLimitExpectation): string {
 }
 
 async function textOf(response: LimitedResponse): Promise<string> {
-  // Whoever has read the body already is left with the status and the headers.
+  // A body that the test has read already is gone: the status and the headers are left.
   if ('clone' in response) return response.bodyUsed ? '' : response.clone().text();
   return ('payload' in response ? response.payload : response.text) ?? '';
 }

@@ -10,10 +10,9 @@ export class NestTransports extends Transports {
   }
 
   of(host: ArgumentsHost): Transport {
-    const type = typeOf(host);
     const transport = this.find(host);
     if (transport !== undefined) return transport;
-    throw new Error(`nestjs-weir cannot limit requests of the type '${type}'`);
+    throw new Error(`nestjs-weir cannot limit requests of the type '${typeOf(host)}'`);
   }
 
   find(host: ArgumentsHost): Transport | undefined {

@@ -68,7 +68,8 @@ export function fileCycles(files: readonly SourceFile[]): string[] {
     files.map(({ path, text }) => {
       const targets = importsOf(text)
         .filter((specifier) => specifier.startsWith('.'))
-        .map((specifier) => posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'));
+        .map((specifier) => posix.join(posix.dirname(path), specifier))
+        .flatMap((target) => ['.ts', '.tsx'].map((end) => target.replace(/\.js$/, end)));
       return [path, targets.filter((target) => known.has(target))] as const;
     }),
   );

@@ -1,9 +1,5 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type SourceFile, fileCycles, importsOf, wrongImports } from './import-rules.js';
-
-const root = fileURLToPath(new URL('../../', import.meta.url));
+import { sourcesBelow } from './sources.js';
 
 describe('the rooms of lib', () => {
   it('import their own room and lower ones only', () => {
@@ -127,14 +123,3 @@ describe('importsOf', () => {
     expect(importsOf(`// import './a.js';\nconst text = "import './a.js'";`)).toEqual([]);
   });
 });
-
-function sourcesBelow(dir: string): SourceFile[] {
-  if (!existsSync(join(root, dir))) return [];
-  return readdirSync(join(root, dir), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((file) => ({
-      path: relative(root, file).split(sep).join('/'),
-      text: readFileSync(file, 'utf8'),
-    }));
-}

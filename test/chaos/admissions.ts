@@ -17,7 +17,7 @@ export interface Admission {
   readonly source: (typeof SOURCES)[number];
 }
 
-/** What a process sent. */
+/** The admissions in a report of a process. */
 export function admissionsOf(figures: ArrayLike<number>, apps: readonly string[]): Admission[] {
   const made: Admission[] = [];
   for (let at = 0; at < figures.length; at += FIGURES_PER_ADMISSION) {

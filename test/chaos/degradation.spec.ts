@@ -12,7 +12,7 @@ const ASK_EVERY_MS = 15;
 const all = (mode: string): Record<string, string> =>
   Object.fromEntries(UPSTREAMS.map((name) => [name, mode]));
 
-/** What a request may be answered with: the product, less of it, or words. */
+/** True for an answer that is allowed: the product, less of it, or words. */
 function isDefined({ status, level, headers, body }: Seen): boolean {
   const isLimited = headers['x-degraded'] === 'level=4; reason=limited';
   if (level === 4) return status === (isLimited ? 429 : 503) && typeof body.detail === 'string';

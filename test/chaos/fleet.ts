@@ -30,7 +30,7 @@ export const QUOTA = {
 
 /** Tokens per second that all nodes may admit together while Redis is away: 0.9 of the guarantees. */
 export const SHARES_PER_SECOND = 0.9 * (QUOTA.apps.shop.guaranteed + QUOTA.apps.search.guaranteed);
-/** How many all of them may have saved up for that, in proportion to the cluster's bucket… */
+/** Tokens that all of them may have saved up for that, in proportion to the cluster's bucket… */
 export const SHARES_BURST = (SHARES_PER_SECOND * DEPTH) / CAPACITY;
 /** …and what a node may have saved up in any case: the largest request of each app. */
 export const SHARE_DEPTH = 2 * QUOTA.maxCost;

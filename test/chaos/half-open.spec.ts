@@ -22,11 +22,11 @@ import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
 import { sharedMicros } from './process/protocol.js';
 
-/** What is waited for takes less than two seconds; a busy machine may take its time. */
+/** Patience with steps that take less than two seconds; a busy machine may take its time. */
 const PATIENCE = { timeoutMs: 60_000 };
 
 const POLICIES = { p: { rate: 1000, sync: 'exact' } } as const;
-/** What a process is asked for all the time. */
+/** The app and the policy that a process is asked for all the time. */
 const NAMES = ['shop', 'p'];
 
 /** Neither its policies nor its quota are decided by Redis. */

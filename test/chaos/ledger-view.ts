@@ -12,7 +12,7 @@ const STOCK = 13;
 const ROOM = 2;
 const GRANTED = 7;
 
-/** What Redis holds about a cluster. Amounts are tokens. */
+/** The ledger of a cluster in Redis. Amounts are tokens. */
 export interface LedgerView {
   readonly level: number;
   readonly outstanding: number;

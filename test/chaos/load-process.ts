@@ -23,7 +23,7 @@ const PATIENCE_MS = 60_000;
 export class LoadProcess extends ObedientProcess<Order, Report> {
   readonly admissions: Admission[] = [];
   readonly happenings: (Happening & { readonly atMicros: number })[] = [];
-  /** Of each report, the part of its requests that was decided before the call returned. */
+  /** The part of the requests of each report that was decided before the call returned. */
   readonly localShares: number[] = [];
   readonly standstills: Standstill[] = [];
   /** All that it admitted before is known here. */

@@ -38,7 +38,7 @@ const LOAD = [
 const SURGE = APPS.map((app) => ({ app, perSecond: 20_000 }));
 /** Credit begins empty after a loss: during overload the guarantees flow, 0.7 of the capacity. */
 const LEAST_USED = 0.6;
-/** What a loss that is noticed may cost beyond the bound: C × pace. */
+/** The excess over the bound of a loss that is noticed: C × pace. */
 const NOTICED = (CAPACITY * PACE_MICROS) / 1_000_000;
 
 function epochsOf(one: LoadProcess): number[] {

@@ -7,9 +7,9 @@ import { viewLedger, type LedgerView } from './ledger-view.js';
 import { note } from './note.js';
 import { sharedMicros } from './process/protocol.js';
 
-/** Of the capacity, by those that are left. */
+/** The part of the capacity that the processes left must use. */
 const LEAST_USED = 0.8;
-/** Of the 200 a second that are asked for, well below the capacity. */
+/** The least that passes of 200 requests a second, well below the capacity. */
 const LEAST_PER_SECOND = 150;
 
 describe('a process that is lost', () => {

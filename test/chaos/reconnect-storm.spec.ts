@@ -11,7 +11,7 @@ import { sharedMicros } from './process/protocol.js';
 const PROCESSES = 3;
 const RATE = 300;
 const BURST = 100;
-/** What it begins with, a full bucket here and there, is spent by then. */
+/** Time in which the first tokens, of a full bucket here and there, are spent. */
 const SETTLING_SECONDS = 1;
 const MEASURED_SECONDS = 2;
 

@@ -16,7 +16,7 @@ const QUOTA = {
   apps: { shop: { guaranteed: GUARANTEED }, search: { guaranteed: 100 } },
   maxCost: 2,
 } satisfies QuotaOptions;
-/** Of the app, for all processes together: nine tenths of the guarantee, for B / C as much at once. */
+/** The share of the app, for all processes together: nine tenths of the guarantee, for B / C as much at once. */
 const SHARE = 0.9 * GUARANTEED;
 const SHARE_BURST = SHARE * 0.2;
 const PROCESSES = 4;
@@ -30,7 +30,7 @@ const BUNCHED_QUOTA = {
 } satisfies QuotaOptions;
 const BUNCHES = { app: 'shop', perSecond: (4 * GUARANTEED) / 50, atOnce: 10 };
 const BUNCHED_SECONDS = 2;
-/** How long processes do without Redis. */
+/** Time for which processes do without Redis. */
 const AWAY_SECONDS = 1.5;
 /** A second after a step of the clock; how close to the guarantee is for a machine that has nothing else to do. */
 const LEAST_AFTER_STEP = GUARANTEED / 2;

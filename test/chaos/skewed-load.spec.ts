@@ -7,7 +7,7 @@ import { viewLedger } from './ledger-view.js';
 import { type LoadProcess } from './load-process.js';
 import { note } from './note.js';
 
-/** Of the capacity. */
+/** The least part of the capacity that must be used. */
 const LEAST_USED = 0.9;
 const LEAST_USED_BY_TWINS = 0.8;
 

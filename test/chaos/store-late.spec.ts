@@ -24,7 +24,7 @@ async function beLateNowAndThen(proxy: TcpProxy, seconds: number): Promise<void>
   }
 }
 
-/** What a process admitted while it held Redis to be away, and how often it did. */
+/** Admissions of a process while it held Redis to be away, and the number of such times. */
 function whileAway({ happenings, admissions }: LoadProcess): {
   outages: number;
   admitted: Admission[];

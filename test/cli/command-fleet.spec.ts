@@ -12,7 +12,7 @@ const { weir, json } = stand;
 describe('what no running process could follow', () => {
   const quota = { cluster: { capacity: 1000 }, apps: { checkout: { guaranteed: 500 } } };
 
-  /** What a process with that quota says of another. */
+  /** The refusal of a process with that quota to work with another. */
   async function refusalOf(other: QuotaOptions | undefined, own?: QuotaOptions): Promise<string> {
     const limiter = createRateLimiter(own === undefined ? {} : { quota: own });
     try {

@@ -33,7 +33,7 @@ describe('weir report', () => {
     expect(err).toBe('');
   }
 
-  /** What a process leaves that has merged the figures of two minutes. */
+  /** Leaves the figures of a process that has merged two minutes. */
   async function leaveFigures(): Promise<void> {
     const { client } = connectRedis({ url: stand.redis.url });
     await until(() => client.status === 'ready', { what: 'the connection' });

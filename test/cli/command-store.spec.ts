@@ -253,6 +253,12 @@ it('counts the processes that may serve an app, with or without traffic', async 
     return processes;
   };
   await until(async () => isDeepStrictEqual(await counted(), { checkout: 2, reports: 1 }));
+  // The page and `weir top` go by what the processes know.
+  const known = (): unknown => {
+    const { checkout, reports } = both.stats().quota!.apps;
+    return { checkout: checkout!.nodes, reports: reports!.nodes };
+  };
+  await until(async () => isDeepStrictEqual(known(), await counted()));
   const { out } = await weir('status');
   const lines = out.split('\n').map((line) => line.trim().split(/ {2,}/));
   const app = lines.find(([name]) => name === 'app');

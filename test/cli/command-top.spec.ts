@@ -4,7 +4,7 @@ import { StoreUnavailableError } from '../../lib/common/errors.js';
 import { terminalOf, type TerminalProcess } from '../../lib/cli/terminal.js';
 import { Top, writeLines } from '../../lib/cli/top.js';
 import { topFrame, topText, VIEWS, type TopState } from '../../lib/cli/top-frame.js';
-import { type FleetState } from '../../lib/observability/state.js';
+import { type FleetState, type ShownKey } from '../../lib/observability/state.js';
 import { connectRedis } from '../../lib/stores/redis/connection.js';
 import { RedisBoard } from '../../lib/stores/redis/redis-board.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
@@ -114,6 +114,24 @@ describe('the screen of weir top', () => {
     expect(first({ filter: 'SEAR' })).toMatch(/^search/);
     expect(first({ filter: 'none' })).toBe('');
     expect(topFrame(shown({ showsHelp: true }), 80, 24)[2]!.text).toBe('  1  overview');
+  });
+
+  it('says why keys are denied as the page does: by their limit, or by a share while Redis is away', () => {
+    const rowOf = (
+      source: ShownKey['source'],
+      awayNodes: number,
+      failureMode?: ShownKey['failureMode'],
+    ): string => {
+      const deniedKeys = [{ ...FLEET.deniedKeys[0]!, source, failureMode }];
+      const store = { ...FLEET.store!, awayNodes };
+      const text = topText(shown({ view: 'alerts', fleet: { ...FLEET, deniedKeys, store } }));
+      return text.split('\n').find((line) => line.includes('1a2b3c4d'))!;
+    };
+    expect(rowOf('store', 0)).toMatch(/login +about 900 +more than its policy allows by this key$/);
+    expect(rowOf('fallback', 1, 'local')).toMatch(/away; each node has a share of the limit$/);
+    expect(rowOf('fallback', 0, 'local')).toMatch(/was away; each node had a share of the limit$/);
+    expect(rowOf('fallback', 1, 'closed')).toMatch(/without it the policy lets nobody pass$/);
+    expect(rowOf('fallback', 1)).toMatch(/Redis is away; each node decides by itself$/);
   });
 
   it('says that figures are old, or are not there', () => {
@@ -312,13 +330,18 @@ describe('weir top elsewhere', () => {
     const { code, out } = await stand.weir('top', '--once');
     expect(code).toBe(0);
     expect(out).toMatch(/^weir top {2}shop {2}1 node, all on rev 4\n/);
-    // Who looks is known to the processes: they write more often.
+    // The processes know that somebody looks, and write more often.
     expect(await client.get('weir:{monitor}:watch')).toBe('1');
     expect(await stand.json<FleetState>('top', '--once')).toMatchObject({ leader: 'api-1' });
     await board.set('merged', JSON.stringify({ v: 1, ...FLEET }), 60_000);
     const status = await stand.weir('status');
     expect(status.out).toContain('now: Search is limited: 1 in 5 turned away');
-    expect(status.out).toMatch(/app search +11,000 +2,100 +19 %\n/);
+    expect(status.out).toMatch(
+      /app search +11,000 +2,100 +19 % +all apps together ask for 52k\/s of 50k\/s\n/,
+    );
+    expect(status.out).toMatch(
+      /denied key +policy +denied +why\n1a2b3c4d +login +900 +more than its policy allows by this key\n/,
+    );
     expect(status.out).toMatch(/db +open +ramp +0 +2 +0 +0\n/);
     expect(status.out).toMatch(/policy +hot value +tokens\/period\ncatalog +9f8e7d6c +1,234\n/);
     expect(await stand.json('status')).toMatchObject({ fleet: { nodeCount: 12 } });

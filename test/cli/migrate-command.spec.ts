@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { makeTempDir, stopAll } from '../support/processes.js';
 import { codeOf, GLOBAL, migrate, PACKAGE, project, written } from './migrated-project.js';
@@ -39,11 +40,27 @@ describe('the command weir migrate', () => {
     const bare = makeTempDir();
     writeFileSync(join(bare, 'package.json'), PACKAGE);
     expect((await migrate(bare)).err).toMatch(
-      /has no TypeScript .*: npm install --save-dev typescript\n$/,
+      /has no TypeScript .*: npm install --save-dev typescript@6\n$/,
     );
     const unsaved = project({ 'src/app.ts': codeOf('before') }, { isSaved: false });
     expect((await migrate(unsaved, '--write')).err).toContain('git could not bring back');
     expect((await migrate('a', 'b')).code).toBe(2);
+  });
+
+  it('says which TypeScript to put there for a while where that of the project has no API', async () => {
+    const typescript = 'typescript-native';
+    const { version } = createRequire(import.meta.url)(typescript) as { version: string };
+    const dir = project({ 'src/app.ts': codeOf('before') }, { typescript });
+    expect(await migrate(dir)).toEqual({
+      code: 1,
+      out: '',
+      err:
+        `weir migrate needs the compiler API, which TypeScript ${version} of this project does not have: ` +
+        `npm install --no-save typescript@6, and run it again; npm install puts ${version} back\n`,
+    });
+    const without = project({ 'src/a.ts': 'export {};\n' }, { typescript });
+    writeFileSync(join(without, 'package.json'), '{}');
+    expect(await migrate(without)).toMatchObject({ code: 0, err: '' });
   });
 
   it('writes nothing that it has not shown, whatever it is given', async () => {

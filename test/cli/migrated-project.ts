@@ -11,8 +11,11 @@ export const PACKAGE = JSON.stringify(
   2,
 );
 
-/** A project with these sources, in git unless told otherwise. */
-export function project(files: Record<string, string>, { isSaved = true } = {}): string {
+/** A project with these sources, in git unless told otherwise. `typescript` is the package of this repository that it has. */
+export function project(
+  files: Record<string, string>,
+  { isSaved = true, typescript = 'typescript' } = {},
+): string {
   const dir = makeTempDir();
   for (const [file, text] of Object.entries({ 'package.json': `${PACKAGE}\n`, ...files })) {
     mkdirSync(dirname(join(dir, file)), { recursive: true });
@@ -26,7 +29,7 @@ export function project(files: Record<string, string>, { isSaved = true } = {}):
     git('-c', 'user.name=a', '-c', 'user.email=a@b.c', 'commit', '-m', 'as it was');
   }
   mkdirSync(join(dir, 'node_modules'));
-  symlinkSync(join(root, 'node_modules/typescript'), join(dir, 'node_modules/typescript'));
+  symlinkSync(join(root, 'node_modules', typescript), join(dir, 'node_modules/typescript'));
   return dir;
 }
 

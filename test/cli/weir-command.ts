@@ -34,7 +34,7 @@ export function commandStand() {
   };
 }
 
-/** What processes say of themselves, without the processes. */
+/** Writes the reports of processes, without the processes. */
 export async function acknowledge(url: string, ...reports: NodeReport[]): Promise<void> {
   const { client } = connectRedis({ url });
   const store = new RedisConfig({ client, prefix: 'weir', timeoutMs: 5000 }, new SystemClock());

@@ -70,7 +70,7 @@ describe('an address as limits count it', () => {
     expect(clientAddress('2001:dbf:abcd:1235::7', prefix)).toBe(expected);
   });
 
-  /** Whoever sends such a thing has a bucket for it, and shares it with nobody's address. */
+  /** A sender of such a text has a bucket of its own, which no address shares. */
   it.each([
     'unknown',
     'a:b:c',

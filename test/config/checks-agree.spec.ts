@@ -172,7 +172,7 @@ describe('the document and the features agree', () => {
     return section;
   };
 
-  /** How often either answer was right: a property that sees only refusals says little. */
+  /** Counts both answers: a property that sees only refusals says little. */
   const agree = (section: fc.Arbitrary<Fields>, check: Check, documentOf: DocumentOf): void => {
     const seen = { right: 0, wrong: 0 };
     fc.assert(

@@ -18,7 +18,7 @@ type Settled = Extract<NodeReport, { report: 'updated' | 'refused' }>;
 
 /** A process of the fleet, as seen from the test. */
 export class ConfigNode extends ObedientProcess<NodeOrder, NodeReport> {
-  /** What it has applied, in order. */
+  /** Revisions that it has applied, in order. */
   readonly applied: { readonly revision: number; readonly step: number }[] = [];
   /** When requests were asked and answered that passed the shared policy. */
   readonly spans: { readonly from: number; readonly to: number }[] = [];

@@ -11,7 +11,7 @@ import {
 import { makeTempDir } from '../support/processes.js';
 import { until } from '../support/index.js';
 
-/** What the log of an application says about its configuration. */
+/** The log lines of an application about its configuration. */
 describe('in one line each, an application says', () => {
   let app: INestApplicationContext;
   let lines: string[];

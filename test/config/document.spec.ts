@@ -172,7 +172,7 @@ describe('diff', () => {
     );
   });
 
-  /** What the document becomes when the entries are followed one by one. */
+  /** The document after all entries have been applied one by one. */
   function applied(document: unknown, { added, removed, changed }: ConfigDiff): unknown {
     const result = structuredClone(document) as Record<string, unknown>;
     const at = (path: string): [Record<string, unknown>, string] => {

@@ -102,7 +102,7 @@ class Trial {
     return this.nodes.map(({ config }) => config.current());
   }
 
-  /** What every process used that ever ran, in order. */
+  /** The snapshots that each process ever used, in order. */
   used(): (readonly ConfigSnapshot[])[] {
     return this.seen.map((one) => one.used);
   }
@@ -127,7 +127,7 @@ class Trial {
     this.begin(config.update(patch, options).then(() => this.confirmed.push(name)));
   }
 
-  /** What becomes of it depends on luck; that it comes to an end does not. */
+  /** The outcome of the work depends on luck; that it comes to an end does not. */
   private begin(work: Promise<unknown>): void {
     this.begun.push(work.catch(() => settle()));
   }
@@ -152,7 +152,7 @@ function* noBadLuck(): Generator<number, never> {
   for (;;) yield 9;
 }
 
-/** What else an update says: things come, change their place, and go. */
+/** Further content of updates: things come, change their place, and go. */
 const MORE: readonly { readonly policies?: object; readonly [section: string]: unknown }[] = [
   { policies: { extra: { rate: 5, tiers: { vip: 9 } }, 7: { rate: 7 } } },
   { profiles: { sale: { policies: { extra: { rate: 50 }, toString: { rate: 3 } } } } },

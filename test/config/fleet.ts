@@ -29,10 +29,10 @@ type WriteArguments = Parameters<ConfigStore['write']> extends [unknown, ...infe
 
 /** One node's way to the shared store, on which everything can go wrong. */
 export class Wire implements ConfigStore {
-  /** What happens to a call; the answer of a write can also be lost after it was carried out. */
+  /** The fate of a call; the answer of a write can also be lost after it was carried out. */
   readFate: () => 'ok' | 'fail' = () => 'ok';
   writeFate: () => 'ok' | 'fail' | 'lose' = () => 'ok';
-  /** How often a hint arrives. */
+  /** The number of times that a hint arrives. */
   hintFate: () => number = () => 1;
   isDown = false;
   /** An answer that was given arrives when this is over. */

@@ -27,7 +27,7 @@ const STAGED = { id: 1, by: 'eve', effectiveAtMs: 1, patch: {} };
 
 type Fields = Record<string, unknown>;
 
-/** What is said instead of what was written. */
+/** Forged records, in the place of those that were written. */
 const RECORDS: Readonly<Record<string, Fields>> = {
   'a time that no calendar has': { atMs: HUGE, effectiveAtMs: -HUGE },
   'times before all time': { atMs: -1, effectiveAtMs: -1 },

@@ -55,7 +55,7 @@ const patch = fc.oneof(
   ),
 );
 
-/** What follows, or everything that is wrong with it. */
+/** The document of the snapshot, or all its issues. */
 function outcome(make: () => ConfigSnapshot): unknown {
   try {
     const { document, hash, profile } = make();

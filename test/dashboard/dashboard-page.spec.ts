@@ -135,12 +135,28 @@ describe('the page, in a browser', () => {
       for (const name of PANELS) await heading(page, name).waitFor();
       expect(await inPage(page, 'document.documentElement.dataset.theme')).toBe(theme);
       expect(await widthOf(page)).toBeLessThanOrEqual(width);
-      // Names of views are not broken: they scroll where they are too many.
+      // Names of views are not broken, and none is beyond the edge, where nobody looks for it.
+      expect(
+        await inPage(page, "document.querySelector('.tabs').parentNode.scrollWidth"),
+      ).toBeLessThan(width);
       expect(await inPage(page, "document.querySelector('.tabs').offsetHeight")).toBeLessThan(40);
       await keepScreenshot(page, `overview-${theme}-${width}`);
       expect(await seriousFindings(page)).toEqual([]);
     },
   );
+
+  it('follows the system to dark while it is open, until somebody has chosen', async () => {
+    const page = await visit('', { colorScheme: 'light' });
+    const theme = () => inPage(page, 'document.documentElement.dataset.theme');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'Switch to light' }).waitFor();
+    expect(await theme()).toBe('dark');
+    await page.getByRole('button', { name: 'Switch to light' }).click();
+    await page.getByRole('button', { name: 'Switch to dark' }).waitFor();
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await theme()).toBe('light');
+  });
 
   it('shows each view, readable by everybody', async () => {
     const page = await visit();
@@ -180,7 +196,7 @@ describe('the page, in a browser', () => {
     pages.push(watched);
     for (const text of [
       ...['allowed 186/s', 'degraded 12/s', 'denied 11/s', 'now of this node alone'],
-      ...['api-1 decides by itself, with its share', 'without Redis each decides by itself'],
+      ...['api-1 decides by itself', 'without Redis each decides by itself'],
       ...['degraded: the last try failed', /And 4 more: .*Cluster is overloaded\./],
       ...['without 2 of another version', '6 firing, 1 ending', 'alert: Calls are slow'],
       ...['api-2, api-3: not seen since', 'not known while Redis is away', 'by itself'],
@@ -248,6 +264,17 @@ describe('the page, in a browser', () => {
     await page.getByLabel('Why is this one limited?').fill('ann');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await page.getByText('has no token left of 3').waitFor();
+    await page.getByLabel('Why is this one limited?').fill('nobody');
+    await page.getByRole('button', { name: 'Look', exact: true }).click();
+    await page.locator('.looked').getByText('has no token left of 1').waitFor();
+    // The list is of about the last minute.
+    for (let n = 0; n < 8; n++) await (await ops.get('/search', { 'x-client': 'ann' })).text();
+    await page.getByRole('button', { name: 'ann', exact: true }).click();
+    await page
+      .locator('.looked')
+      .getByText(/^search denied it \d+ times in about/)
+      .waitFor();
+    expect(await page.getByLabel('Why is this one limited?').inputValue()).toBe('ann');
     await page.getByRole('button', { name: 'Ring' }).click();
     await page.getByText('A bell. It rang.').waitFor();
   });
@@ -277,6 +304,12 @@ describe('the page, in a browser', () => {
     const { revision } = configs[0]!.current();
     await goTo(page, 'Overview');
     await page.locator('.change').getByRole('button', { name: 'Undo' }).click();
+    // What going back would change, not what that revision had changed.
+    const wayBack = page.locator('.looked-at .diff').first();
+    await wayBack.getByText('policies.search.rate').waitFor();
+    expect(await wayBack.locator('del').allTextContents()).toEqual(['30']);
+    expect(await wayBack.locator('ins').allTextContents()).toEqual(['3']);
+    await page.locator('.impact').getByText('search is altered').waitFor();
     await page.getByRole('button', { name: `Roll back to revision ${revision - 1}` }).click();
     await page.getByText(`Revision ${revision + 1} is in force on all 3 nodes`).waitFor();
     expect(configs[0]!.current().document.policies!.search!.rate).toBe(3);
@@ -376,9 +409,9 @@ describe('the page, in a browser', () => {
   it('asks to be loaded again after a deployment, and is the new one then', async () => {
     const page = await visit();
     const { frames } = ops.app.get(Dashboard, { strict: false });
-    const parts = (frames as unknown as { parts: { build: string } }).parts;
-    const { build } = parts;
-    parts.build = 'of the next deployment';
+    const { deps } = frames as unknown as { deps: { build: string } };
+    const { build } = deps;
+    deps.build = 'of the next deployment';
     try {
       await page.getByText('This page is of an earlier deployment.').waitFor();
       await Promise.all([
@@ -388,7 +421,7 @@ describe('the page, in a browser', () => {
       await page.getByRole('button', { name: 'Live' }).waitFor();
       expect(await page.getByText('of an earlier deployment').count()).toBe(0);
     } finally {
-      parts.build = build;
+      deps.build = build;
     }
   });
 

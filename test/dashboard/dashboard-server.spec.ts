@@ -16,7 +16,7 @@ import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
-import { type PageFrame } from '../../lib/dashboard/frame.js';
+import { type Looked, type PageFrame } from '../../lib/dashboard/frame.js';
 import { closed, open, startOps, type OpsApp } from './ops-app.js';
 
 // The page's own files come from the build.
@@ -259,6 +259,20 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     const [last] = (await (await get('/ops/limits/api/history')).json()) as { by: string }[];
     expect(last!.by).toBe('li');
     const now = config.current().revision;
+    const judge = (to: number) => send('POST', '/ops/limits/api/validate', { revision: to });
+    expect(await (await judge(revision)).json()).toMatchObject({
+      ...{ revision: now, issues: [] },
+      effects: [
+        { isWarning: false },
+        { text: expect.stringMatching(/^search is altered: /) as string },
+      ],
+      diff: {
+        ...{ added: [], removed: [] },
+        changed: [{ path: 'policies.search.rate', before: 30, after: 3 }],
+      },
+    });
+    expect(await (await judge(now)).json()).toMatchObject({ diff: { changed: [], added: [] } });
+    expect((await judge(999)).status).toBe(404);
     const back = await send('POST', `/ops/limits/api/rollback/${revision}`, {
       expectedRevision: now,
     });
@@ -309,6 +323,78 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
     expect((await look('x'.repeat(600))).status).toBe(400);
     const floods = await Promise.all(Array.from({ length: 6 }, () => look('x')));
     expect(floods.map(({ status }) => status)).toContain(429);
+  });
+
+  it('agrees with its list: of a hash it knows what the list does, and of a stranger nothing', async () => {
+    const { get, send, app } = await ops(platform);
+    for (let n = 0; n < 12; n++) await get('/search');
+    const listed = await until(
+      async () => {
+        const { limited } = (await (await get('/ops/limits/api/state')).json()) as PageFrame;
+        return limited.find(({ kind }) => kind === 'key');
+      },
+      { what: 'the key in the list' },
+    );
+    expect(listed.who).toMatch(/^[0-9a-f]{8}$/);
+    const look = async (key: string): Promise<Looked> =>
+      (await (await send('POST', '/ops/limits/api/look', { key })).json()) as Looked;
+    const denied = `search denied it ${listed.denied} times in about the last minute: more than 3/h by this key.`;
+    expect(await look(listed.who)).toEqual({
+      said: `${denied} Only its hash is listed, so its bucket cannot be looked at: type the key itself.`,
+      ...{ policies: [], others: [] },
+    });
+    // The key itself is found in the list by its hash.
+    expect((await look('127.0.0.1')).said).toBe(denied);
+    expect((await look('10.0.0.1')).said).toBe(
+      'Nothing is known of it: it has not asked lately, or its key is another.',
+    );
+    await app.get(RateLimiter).tryAcquire({ policy: 'search', key: '10.0.0.2' });
+    expect((await look('10.0.0.2')).said).toBe(
+      'No policy turns it away now: it has tokens of all 2 that were asked.',
+    );
+  });
+
+  it('finds a caller by a name, under every policy as its guard would and in every tier', async () => {
+    const policies = {
+      search: { rate: 9, period: '1h', key: 'ip' },
+      page: { rate: 9, period: '1h', key: 'ip' },
+      login: { rate: 2, period: '1h', key: 'user' },
+      plan: { rate: 5, period: '1h', key: 'user', tiers: { vip: 3 } },
+      all: { rate: 1, period: '1h', key: 'global' },
+      pair: { rate: 1, period: '1h', key: ['user', 'route'] },
+    } as const;
+    const { send, app } = await ops(platform, { policies, ipv6Prefix: 48 });
+    const limiter = app.get(RateLimiter);
+    for (let n = 0; n < 3; n++) await limiter.tryAcquire({ policy: 'login', key: 'user:ada' });
+    for (let n = 0; n < 3; n++) {
+      await limiter.tryAcquire({ policy: 'login', key: 'anonymous:203.0.113.7' });
+      await limiter.tryAcquire({ policy: 'plan', key: 'user:ada', tier: 'vip' });
+    }
+    await limiter.tryAcquire({ policy: 'all', key: 'global' });
+    await limiter.tryAcquire({ policy: 'pair', key: '8:user:ada;6:C.list;' });
+    const look = async (key: string) =>
+      (await (await send('POST', '/ops/limits/api/look', { key })).json()) as Looked;
+    const deniedTo = async (key: string) =>
+      (await look(key)).policies
+        .filter(({ allowed }) => !allowed)
+        .map((one) => [one.policy, one.key, one.tier]);
+    expect(await deniedTo('ada')).toEqual([
+      ['login', 'user:ada', 'default'],
+      ['plan', 'user:ada', 'vip'],
+      ['all', 'global', 'default'],
+    ]);
+    expect(await deniedTo('203.0.113.7')).toEqual([
+      ['login', 'anonymous:203.0.113.7', 'default'],
+      ['all', 'global', 'default'],
+    ]);
+    await limiter.tryAcquire({ policy: 'login', key: 'anonymous:2001:db8:1::/48', cost: 2 });
+    expect(await deniedTo('2001:db8:1:2::7')).toContainEqual([
+      ...['login', 'anonymous:2001:db8:1::/48', 'default'],
+    ]);
+    expect((await look('ada')).others).toEqual([{ policy: 'pair', takes: "['user', 'route']" }]);
+    expect(await deniedTo('ada C.list')).toContainEqual([
+      ...['pair', '8:user:ada;6:C.list;', 'default'],
+    ]);
   });
 
   it('streams what happens, and lets the application close', async () => {

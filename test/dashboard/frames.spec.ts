@@ -1,6 +1,11 @@
-import { Frames, type FrameParts } from '../../lib/dashboard/frames.js';
+import { Frames, type FramesDeps } from '../../lib/dashboard/frames.js';
 import { usualOf } from '../../lib/dashboard/usual.js';
-import { type FleetState, type MonitorState } from '../../lib/observability/state.js';
+import { type Alert } from '../../lib/observability/alerts/alert.js';
+import {
+  type FleetState,
+  type MonitorState,
+  type ShownKey,
+} from '../../lib/observability/state.js';
 import { quietFleet } from '../observability/snapshots.js';
 import { ManualClock } from '../support/manual-clock.js';
 
@@ -16,9 +21,13 @@ function stand() {
     ...{ nodeCount: 4, atMs: SEEN_MS, store: { isUp: true, awayNodes: 0, sinceMs: undefined } },
     nodes: [node('api-1'), node('api-2'), node('api-3'), node('api-4', true)],
   });
-  const known = { own: { ...fleet, nodeId: 'api-1', nodeCount: 3 } as MonitorState, fleet };
+  const { nodes: _nodes, ...shared } = fleet;
+  const known = { own: { ...shared, nodeId: 'api-1', nodeCount: 3 } as MonitorState, fleet };
   let histories = 0;
-  const minutes = { rate: Array(20).fill(100), denied: Array(20).fill(2) };
+  const minutes = {
+    ...{ startMs: SEEN_MS, stepMs: 60_000, rate: Array(20).fill(100) },
+    denied: [...Array<number>(7).fill(2), ...Array<number>(13).fill(30)],
+  };
   const parts = {
     monitor: {
       state: () => known.own,
@@ -33,6 +42,7 @@ function stand() {
       redis: { timeoutMs: 20 },
       stats: () => ({ policies: {} }),
       policyNames: () => [],
+      policy: () => ({ base: { capacity: 5, windowMs: 60_000 }, failureMode: 'local' }),
     },
     config: { current: () => ({ revision: 0, profile: 'normal', document: {} }) },
     protection: { stats: () => ({}) },
@@ -43,7 +53,15 @@ function stand() {
     const store = { isUp: false, awayNodes: 1, sinceMs: SEEN_MS };
     known.own = { ...known.own, store };
   };
-  return { clock, goAway, histories: () => histories, frames: new Frames(parts as unknown as FrameParts) }; // oxfmt-ignore
+  const deny = (source: ShownKey['source']): void => {
+    const deniedKeys = [{ policy: 'login', key: '1a2b3c4d', denied: 30, source }];
+    known.own = { ...known.own, deniedKeys };
+    known.fleet = { ...known.fleet, deniedKeys };
+  };
+  const alarm = (...alerts: Partial<Alert>[]): void => {
+    known.fleet = { ...known.fleet, alerts: alerts as Alert[] };
+  };
+  return { clock, goAway, deny, alarm, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -58,6 +76,16 @@ describe('a frame of the page', () => {
     expect(after.unseen).toEqual({ count: 2, names: ['api-2', 'api-3'], seenMs: SEEN_MS });
   });
 
+  it('says why keys are denied: by their limit, and by the share of this node while Redis is away', async () => {
+    const { frames, goAway, deny } = stand();
+    deny('store');
+    const why = async () => (await frames.frame()).limited.map((one) => one.why);
+    expect(await why()).toEqual(['more than 5/min by this key']);
+    goAway();
+    deny('fallback');
+    expect(await why()).toEqual(['Redis is away; this node has a share of the limit of 5/min']);
+  });
+
   it('says how many there were if it has seen none of them', async () => {
     const { frames, goAway } = stand();
     goAway();
@@ -67,7 +95,7 @@ describe('a frame of the page', () => {
   it('has what is usual, read once a minute and not while Redis is away', async () => {
     const { frames, clock, goAway, histories } = stand();
     const first = await frames.frame();
-    expect([first.usual, first.storeTimeoutMs]).toEqual([{ denied: 2, part: 0.02 }, 20]);
+    expect([first.usual, first.storeTimeoutMs]).toEqual([{ denied: 30, part: 0.3 }, 20]);
     await frames.frame();
     expect(histories()).toBe(1);
     clock.advance(61_000);
@@ -78,21 +106,55 @@ describe('a frame of the page', () => {
     expect((await frames.frame()).usual).toEqual(first.usual);
     expect(histories()).toBe(2);
   });
+
+  it.each([
+    ['denialRise', 'total', 0.02],
+    ['overload', 'total', 0.02],
+    ['denialRise', 'policy:login', 0.3],
+  ])('remembers an incident after its alert: %s of %s', async (rule, series, part) => {
+    const { frames, clock, alarm } = stand();
+    alarm({ rule, series, state: 'firing', sinceMs: SEEN_MS + 8 * 60_000 });
+    await frames.frame();
+    alarm({ rule, series, state: 'resolved', sinceMs: SEEN_MS + 8 * 60_000, endedMs: SEEN_MS + 20 * 60_000 }); // oxfmt-ignore
+    await frames.frame();
+    alarm();
+    clock.advance(61_000);
+    expect((await frames.frame()).usual?.part).toBe(part);
+  });
 });
 
 describe('what is usual', () => {
-  it('is the middle of a quarter of an hour, before what happens now', () => {
-    const denied = [900, ...Array<number>(9).fill(1), 50, ...Array<number>(5).fill(3), 700];
-    const rate = denied.map(() => 100);
-    expect(usualOf({ rate, denied })).toEqual({ denied: 1, part: 0.01 });
+  const MINUTE_MS = 60_000;
+  const past = (denied: readonly (number | null)[], asked: number | null = 100) => ({
+    ...{ startMs: SEEN_MS, stepMs: MINUTE_MS, denied },
+    rate: denied.map((one) => (one === null ? null : asked)),
+  });
+  const during = (first: number, last: number) => ({
+    fromMs: SEEN_MS + first * MINUTE_MS,
+    toMs: SEEN_MS + (last + 0.5) * MINUTE_MS,
   });
 
-  it('is not known from two whole minutes, nor from minutes without a request', () => {
-    const denied = [0, 0, 0];
-    expect(usualOf({ rate: [10, 10, 10], denied })).toBeNull();
-    expect(usualOf({ rate: [null, 0, 10, 10, 10], denied: [null, 0, ...denied] })).toBeNull();
-    expect(usualOf({ rate: [10, 10, 10, 10], denied: [...denied, 0] })).toEqual({
-      ...{ denied: 0, part: 0 },
+  it('is the middle of an hour, before what happens now', () => {
+    const denied = [900, ...Array<number>(9).fill(1), 50, ...Array<number>(5).fill(3), 700];
+    expect(usualOf(past(denied))).toEqual({ denied: 1, part: 0.01 });
+    expect(usualOf(past([...Array<number>(99).fill(90), ...Array<number>(61).fill(1)]))).toEqual({
+      ...{ denied: 1, part: 0.01 },
     });
+  });
+
+  it('is without the minutes of an incident', () => {
+    const denied = [1, 1, 1, 1, 1, 40, 40, 40, 40, 40, 40, 40, 0];
+    expect(usualOf(past(denied))?.part).toBe(0.4);
+    expect(usualOf(past(denied), [during(5, 11)])).toEqual({ denied: 1, part: 0.01 });
+    // The first alert of many comes in the middle of a minute, and all of that minute is the incident's.
+    expect(usualOf(past(denied), [during(5.9, 11)])).toEqual({ denied: 1, part: 0.01 });
+  });
+
+  it('is not known from fewer than five calm minutes, nor from minutes without a request', () => {
+    expect(usualOf(past([0, 0, 0, 0, 9]))).toBeNull();
+    expect(usualOf(past([null, 0, 0, 0, 0, 9]))).toBeNull();
+    expect(usualOf(past([0, 0, 0, 0, 0, 9], 0))).toBeNull();
+    expect(usualOf(past([0, 0, 0, 0, 0, 9]))).toEqual({ denied: 0, part: 0 });
+    expect(usualOf(past([0, 0, 0, 0, 0, 9]), [during(2, 2)])).toBeNull();
   });
 });

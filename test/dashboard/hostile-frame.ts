@@ -23,6 +23,10 @@ export function hostileFrame(frame: PageFrame): PageFrame {
       ...{ isSilent: index === 2, apps: each((app) => ({ app, used: 20 })) },
     })),
     unseen: { count: 9, names: [...HOSTILE_NAMES], seenMs: nowMs },
+    limited: each((who, index) => ({
+      ...{ kind: index % 2 === 0 ? ('key' as const) : ('app' as const), who, policy: who },
+      ...{ denied: 40, perMinute: 40, why: who },
+    })),
     policies: each((policy) => ({
       ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true, isNodes: true },
     })),
@@ -31,8 +35,8 @@ export function hostileFrame(frame: PageFrame): PageFrame {
       ...{ breakerMode: null, inFlight: 1, waiting: 0, stages: [10, 30, 50, 100] },
     })),
     change: {
-      ...{ revision: 3, profile: name, kind: name, by: HOSTILE_NAMES[2], atMs: nowMs - 1000 },
-      ...{ paths: [...HOSTILE_NAMES], staged: 1 },
+      ...{ revision: 3, profile: name, by: HOSTILE_NAMES[2], atMs: nowMs - 1000 },
+      ...{ told: HOSTILE_NAMES.join(', '), staged: 1 },
     },
     actions: each((action) => ({ name: action, text: action, link: null })),
     overload: frame.overload && {

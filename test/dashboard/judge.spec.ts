@@ -4,6 +4,7 @@ import {
   isHot,
   lossOf,
   promiseOf,
+  roomNote,
   roomOf,
   storeJudgement,
 } from '../../lib/dashboard/page/judge.js';
@@ -19,6 +20,11 @@ describe('denials on the page', () => {
     const often = { denied: 50, part: 0.2 };
     expect(denialsOf(200, 50, often)).toMatchObject({ tone: 'ok', word: '25 %, as usual' });
     expect(denialsOf(200, 2, often)).toMatchObject({ tone: 'ok', word: '1 %, usually 20 %' });
+  });
+
+  it('are never as usual while an alert of them fires', () => {
+    const often = { denied: 50, part: 0.2 };
+    expect(denialsOf(200, 50, often, true)).toMatchObject({ word: '25 %, usually 20 %' });
   });
 
   it('are red above a part of all where it is not known what is usual', () => {
@@ -88,6 +94,24 @@ describe('an app on the page', () => {
     const full = { ...frame, promised: { given: 450, most: 450 } };
     expect(roomOf(full, new Map())[0]!.text).toMatch(/promise of 100\/s cannot rise, as all is/);
     expect(roomOf({ ...frame, promised: null }, new Map())).toEqual([]);
+  });
+
+  it('says that all of them have the same tokens to share, and offers none in an overload', () => {
+    const apps = ['search', 'all'].map((app) => ({ app, used: 8, guaranteed: 9, burst: 9 }));
+    const frameOf = (quota: object, given = 330) =>
+      ({
+        ...{ state: { quota: { capacity: 500, overloaded: false, apps, ...quota } }, unseen: null },
+        promised: { given, most: 450 },
+      }) as unknown as PageFrame;
+    expect(roomNote(frameOf({}))).toBe(
+      '330 of 450/s that can be promised are: one of these, not all',
+    );
+    const alone = '330 of 450/s that can be promised are';
+    expect(roomNote(frameOf({ apps: apps.slice(1) }))).toBe(alone);
+    expect(roomNote(frameOf({}, 450))).toBe('450 of 450/s that can be promised are');
+    const overloaded = frameOf({ overloaded: true });
+    expect(roomOf(overloaded, new Map())).toEqual([]);
+    expect(roomNote(overloaded)).toBe('not while the cluster is overloaded');
   });
 });
 

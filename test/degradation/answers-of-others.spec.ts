@@ -120,6 +120,14 @@ describe.each(HTTP_WIRES)('hostile callers on %s', (name) => {
     expect((await server.ask('/mine')).status).toBe(500);
   });
 
+  it('put off no answer to callers without credentials by asking the same first', async () => {
+    const question = '/mine?asked=before';
+    await server.ask(question, { headers: { authorization: 'mallory' } });
+    await server.ask(question);
+    const alice = await server.whenDown(question);
+    expect([alice.status, alice.text]).toEqual([200, expect.not.stringContaining('mallory')]);
+  });
+
   it('get what everybody gets with headers that only look like credentials', async () => {
     const headers = { 'x-request-id': '1', 'x-forwarded-for': '1.2.3.4', 'x-acme-passes': '1' };
     await server.ask('/mine', { headers });

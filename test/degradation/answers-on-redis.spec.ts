@@ -224,7 +224,7 @@ describe('an answer on Redis', () => {
     await isStored(1);
     const [key] = await client.keys('weir:answer:*');
     const text = (await client.get(key!))!;
-    // Whose answer it is stands before it.
+    // The mark of the owner stands before the answer.
     const mark = text.slice(0, text.indexOf('{'));
     const sound = JSON.parse(text.slice(mark.length)) as Envelope;
     await client.set(key!, mark + forge(sound));

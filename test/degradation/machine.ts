@@ -1,6 +1,6 @@
+import { type CallOutcome } from '../../lib/common/outcome-window.js';
 import {
-  type Admission,
-  type CallOutcome,
+  type RecoveryAdmission,
   type RecoveryChange,
 } from '../../lib/degradation/core/contract.js';
 import { checkRecovery, type RecoveryOptions } from '../../lib/degradation/core/options.js';
@@ -31,13 +31,13 @@ export class Machine {
   }
 
   /** One request that is done at once; what it was admitted as. */
-  call(outcome: CallOutcome = 'success', durationMs = 1): Admission['kind'] {
+  call(outcome: CallOutcome = 'success', durationMs = 1): RecoveryAdmission['kind'] {
     const admission = this.recovery.admit();
     if (admission.kind !== 'degraded') this.recovery.settled(admission, outcome, durationMs);
     return admission.kind;
   }
 
-  calls(count: number, outcome: CallOutcome = 'success'): Admission['kind'][] {
+  calls(count: number, outcome: CallOutcome = 'success'): RecoveryAdmission['kind'][] {
     return Array.from({ length: count }, () => this.call(outcome));
   }
 

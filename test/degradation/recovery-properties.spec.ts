@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { type Admission, type CallOutcome } from '../../lib/degradation/core/contract.js';
+import { type CallOutcome } from '../../lib/common/outcome-window.js';
+import { type RecoveryAdmission } from '../../lib/degradation/core/contract.js';
 import { Machine } from './machine.js';
 
 type Step =
@@ -40,7 +41,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 interface Pending {
-  readonly admission: Admission;
+  readonly admission: RecoveryAdmission;
   readonly at: number;
 }
 

@@ -6,9 +6,9 @@ import {
   type LimitSpec,
 } from '../../lib/algorithms/limit.js';
 import { CallKind } from '../../lib/stores/remote-store.js';
+import { RevisedTwin, type BucketCaller } from '../../lib/cli/simulator/redis/revised-buckets.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
-import { RevisedTwin, type Caller } from '../../lib/cli/simulator/redis/revised-buckets.js';
 
 const START_MICROS = 1_700_000_000_000_000;
 const HISTORIES = 150;
@@ -22,11 +22,11 @@ interface Step {
   readonly kind: Kind;
   readonly key: string;
   readonly cost: number;
-  /** Of a late refund: how long ago the take was. */
+  /** Of a late refund: the age of the take. */
   readonly ageMicros: number;
   /** The fleet gets a new revision with this step. */
   readonly isChange: boolean;
-  /** How many revisions the caller is behind. */
+  /** The number of revisions that the caller is behind. */
   readonly lag: number;
   readonly generationsBack: number;
   readonly figures: readonly number[];
@@ -140,7 +140,7 @@ describe('limits that change, in the Lua script and in the pure functions', () =
       now += step.gapMicros;
       if (step.isChange) fleet = Math.min(fleet + 1, limits.length - 1);
       const at = Math.max(0, fleet - step.lag);
-      const caller: Caller = { limit: limits[at]!, revision: history.firstRevision + at };
+      const caller: BucketCaller = { limit: limits[at]!, revision: history.firstRevision + at };
       const shared = { id, figures: caller.limit, revision: caller.revision };
       const { key } = step;
       const cost = Math.min(step.cost, caller.limit.capacity);

@@ -1,6 +1,6 @@
 import { historyOf } from '../../lib/cli/simulator/history/history.js';
 import { HistoryRun } from '../../lib/cli/simulator/history/run-history.js';
-import { type ServerCall } from '../../lib/cli/simulator/redis/virtual-redis.js';
+import { type RedisCall } from '../../lib/cli/simulator/redis/virtual-redis.js';
 import { defineScripts } from '../../lib/stores/redis/scripts.js';
 import { startRedis, stopAll, withRedis } from '../support/index.js';
 
@@ -25,7 +25,7 @@ async function exchangesOf(seed: number): Promise<Exchange[]> {
   const exchanges: Exchange[] = [];
   const { server } = run;
   const receive = server.receive.bind(server);
-  server.receive = (call: ServerCall) => {
+  server.receive = (call: RedisCall) => {
     const args = withInstant(call, server.now());
     receive({
       ...call,
@@ -41,7 +41,7 @@ async function exchangesOf(seed: number): Promise<Exchange[]> {
 }
 
 /** Redis forgets by its own clock, which is not the simulator's: so it never may. */
-function withInstant({ command, args }: ServerCall, now: number): Exchange['args'] {
+function withInstant({ command, args }: RedisCall, now: number): Exchange['args'] {
   const copy = [...args];
   if (command === 'weirLease') copy[6] = String(now);
   if (command === 'weirForgetBucket') copy.splice(2, 2, String(now), NEVER_MS);

@@ -99,7 +99,7 @@ describe('a shop of two processes', () => {
     // Over the limit the page is answered as well where a cache has it, only not afresh.
     expect([200, 429]).toEqual(expect.arrayContaining(statuses(answers)));
     expectShared(answers.filter(isFresh).length);
-    // What the user was refused, the merchant is not charged with; one more had asked for the headers.
+    // Requests that the user's limit denied cost the merchant nothing; one more had asked for the headers.
     const charged = 1 + answers.filter((answer) => !isRefused(answer)).length;
     const left = JSON.parse(await done('key', 'get', 'merchant', 'm', '--json')) as {
       tiers: { tier: string; remaining: number }[];

@@ -33,7 +33,7 @@ class Several {
     return now(this.limiter.tryAcquire(this.requests(cost, key, names)));
   }
 
-  /** What is left of each policy. */
+  /** Tokens left of each policy. */
   left(key = 'k'): Record<string, number> {
     const peeks = Object.keys(this.policies).map((policy) =>
       now(this.limiter.peek({ policy, key })),

@@ -18,7 +18,7 @@ const policies: Record<string, PolicyInput> = {
   window: { algorithm: 'sliding-window', rate: CAPACITY, period: '1h' },
 };
 
-/** What no request may cost, and nobody can give back. */
+/** Costs that no request may have, and nobody can give back. */
 const BAD: readonly unknown[] = [
   ...[NaN, Infinity, -Infinity, -1, -5, 0, -0, 0.5, 1.5, 4.999],
   ...[CAPACITY + 1, 1e9, 2 ** 53, 1e308, Number.MAX_VALUE],

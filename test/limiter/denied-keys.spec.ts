@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { DeniedKeys } from '../../lib/limiter/denied-keys.js';
+import { createRateLimiter } from 'nestjs-weir';
 import { Bench } from '../support/limiters.js';
+import { VirtualStand } from '../support/virtual-stand.js';
 
-/** As the limiter does it. */
+/** Notes a denial as the limiter does. */
 function deny(keys: DeniedKeys, key: string): boolean {
   if (--keys.untilNextNote > 0) return false;
   keys.note('p', key);
@@ -56,7 +58,7 @@ describe('DeniedKeys', () => {
     const keys = new DeniedKeys();
     keys.watch();
     for (let denial = 0; denial < 100; denial++) deny(keys, 'k');
-    expect(keys.top(1)).toEqual([{ policy: 'p', key: 'k', denied: 100 }]);
+    expect(keys.top(1)).toEqual([{ policy: 'p', key: 'k', denied: 100, source: 'local' }]);
     for (let second = 0; second < 60 * 7; second++) keys.tick();
     expect(keys.top(1)).toEqual([]);
   });
@@ -67,6 +69,39 @@ describe('DeniedKeys', () => {
     expect(bench.limiter.deniedKeys!.top(1)).toEqual([]);
     bench.limiter.deniedKeys!.watch();
     bench.takeMany(10);
-    expect(bench.limiter.deniedKeys!.top(2)).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
+    expect(bench.limiter.deniedKeys!.top(2)).toEqual([
+      { policy: 'p', key: 'k', denied: 10, source: 'local' },
+    ]);
+  });
+
+  it('knows where a key was denied last: by the store, here, or by the share while the store is away', async () => {
+    const stand = new VirtualStand();
+    const { store, machine } = stand;
+    const p = { rate: 2, period: '1h', sync: 'exact' } as const;
+    const limiter = createRateLimiter({
+      policies: { p },
+      clock: machine.clock,
+      nodeId: 'n',
+      store,
+    });
+    const keys = limiter.deniedKeys!;
+    keys.watch();
+    await stand.pass(100);
+    const ask = async (times: number): Promise<unknown> => {
+      for (let n = 0; n < times; n++) {
+        await stand.run(() => limiter.tryAcquire({ policy: 'p', key: 'k' }));
+      }
+      return keys.top(1);
+    };
+    expect(await ask(3)).toEqual([{ policy: 'p', key: 'k', denied: 1, source: 'store' }]);
+    // The denial of the store is remembered.
+    expect(await ask(1)).toEqual([{ policy: 'p', key: 'k', denied: 2, source: 'local' }]);
+    stand.goDown();
+    await stand.pass(2000);
+    expect(await ask(3)).toEqual([{ policy: 'p', key: 'k', denied: 3, source: 'fallback' }]);
+    await stand.comeBack();
+    // The store is left alone for a while, the longer it was away.
+    await stand.pass(10_000);
+    expect(await ask(1)).toEqual([{ policy: 'p', key: 'k', denied: 4, source: 'store' }]);
   });
 });

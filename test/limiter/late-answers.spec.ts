@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type Decision, type PolicyInput } from 'nestjs-weir';
-import { LeaseRegistry } from '../../lib/local/limit-leases.js';
+import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { PolicyRegistry, splitRequest } from '../../lib/limiter/policy-registry.js';
 import { TakeAll } from '../../lib/limiter/take-all.js';
 import { type Acquire } from '../../lib/limiter/rate-limiter.js';
@@ -96,7 +96,7 @@ class Fleet {
     }
   }
 
-  /** What a bucket must have held for all that was admitted to be within its rate. */
+  /** Tokens that a bucket must have held for all admissions to be within its rate. */
   burstNeeded(ratePerSecond: number): number {
     let [need, most, lastMs] = [0, 0, 0];
     for (const ms of this.admissions) {

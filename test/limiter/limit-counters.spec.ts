@@ -86,6 +86,12 @@ describe('the counts of a quota', () => {
     expect(shop).toMatchObject({ used: shop!.allowed * 2, guaranteed: 10, burst: 10 });
   });
 
+  it('tell how many nodes may serve an app, also of one that nobody has asked for', () => {
+    const apps = { shop: { guaranteed: 10, burst: 10 }, idle: { guaranteed: 10, burst: 10 } };
+    const { shop, idle } = taken({ apps, maxCost: 2 }, { shop: 1 });
+    expect([shop!.nodes, idle!.nodes]).toEqual([1, 1]);
+  });
+
   it('tell which level had not enough', () => {
     const apps = { shop: { guaranteed: 10, burst: 100 } };
     const { shop } = taken({ cluster: { capacity: 30 }, apps, maxCost: 2 }, { shop: 200 });

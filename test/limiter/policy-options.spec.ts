@@ -13,7 +13,7 @@ import { ManualClock } from '../support/manual-clock.js';
 const withPolicy = (policy: unknown) => () =>
   createRateLimiter({ policies: { p: policy as PolicyInput }, clock: new ManualClock() });
 
-/** What cannot be a figure of any kind. */
+/** Values that cannot be a figure of any kind. */
 const NO_NUMBERS = [0, -1, NaN, Infinity, -Infinity, '', null, true, [], {}];
 
 const SHAPER = { algorithm: 'leaky-bucket', mode: 'shaper', rate: 10 } as const;

@@ -4,7 +4,7 @@ import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
-import { LeaseRegistry } from '../../lib/local/limit-leases.js';
+import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { ManualClock } from '../support/manual-clock.js';
@@ -51,7 +51,7 @@ describe('the registry of policies', () => {
     expect(p.revision).toBe(7);
     expect([...changed]).toEqual(['q:default:1']);
     expect(library.limit('q')).not.toBe(q);
-    // Whoever still holds the old limit must not speak of it in the name of the new revision.
+    // A request that still holds the old limit must not report it under the new revision.
     expect([q.revision, q.figures.capacity]).toEqual([0, 100]);
     expect([library.limit('q').revision, library.limit('q').figures.capacity]).toEqual([7, 50]);
   });

@@ -7,7 +7,6 @@ const charge = (name: string): Charge => ({
   call: undefined,
   ledger: undefined,
   pending: undefined,
-  startedAt: 0,
 });
 
 describe('a charge', () => {

@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { EventPattern, MessagePattern } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
@@ -192,21 +192,15 @@ describe('at start', () => {
     ['@RateLimitCost(5) beside a policy alone', [RateLimit('five', { quota: false })], false],
     ['@RateLimitCost(4)', [RateLimit(), RateLimitCost(4)], false],
   ])('%s against maxCost', async (_, decorators, isRefused) => {
-    @Controller()
-    class Costly {
-      @Get('costly')
-      costly(): string {
-        return 'ok';
-      }
-    }
-    const descriptor = Object.getOwnPropertyDescriptor(Costly.prototype, 'costly')!;
-    for (const decorate of decorators) decorate(Costly.prototype, 'costly', descriptor);
     const module = RateLimitModule.forRoot({
       policies: { five: { rate: 10, cost: 5 } },
       quota: { apps: { shop: { guaranteed: 100 } }, maxCost: 4 },
       app: 'shop',
     });
-    const started = startHttp('express', { imports: [module], controllers: [Costly] });
+    const started = startHttp('express', {
+      imports: [module],
+      controllers: [costlyWith(decorators)],
+    });
     if (isRefused) await expect(started).rejects.toThrow(/at most 4.*quota.maxCost/);
     else await (await started).close();
   });
@@ -219,21 +213,26 @@ describe('at start', () => {
     ['all that it holds', [RateLimit('ten'), RateLimitCost(10)], false],
     ['what is computed', [RateLimit('ten'), RateLimitCost(() => 11)], false],
   ])('a fixed cost against %s', async (_, decorators, isRefused) => {
-    @Controller()
-    class Costly {
-      @Get('costly')
-      costly(): string {
-        return 'ok';
-      }
-    }
-    const descriptor = Object.getOwnPropertyDescriptor(Costly.prototype, 'costly')!;
-    for (const decorate of decorators) decorate(Costly.prototype, 'costly', descriptor);
     const policies = { ten: { rate: 10 }, tiered: { rate: 10, tiers: { vip: { rate: 20 } } } };
     const imports = [RateLimitModule.forRoot({ policies })];
-    const started = startHttp('express', { imports, controllers: [Costly] });
+    const started = startHttp('express', { imports, controllers: [costlyWith(decorators)] });
     const told =
       /@RateLimitCost on Costly.costly: expected at most 10, .*ever holds; raise its burst, got 11/;
     if (isRefused) await expect(started).rejects.toThrow(told);
     else await (await started).close();
   });
 });
+
+/** A controller with one handler, `GET /costly`, that has these decorators. */
+function costlyWith(decorators: readonly MethodDecorator[]): Type {
+  @Controller()
+  class Costly {
+    @Get('costly')
+    costly(): string {
+      return 'ok';
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Costly.prototype, 'costly')!;
+  for (const decorate of decorators) decorate(Costly.prototype, 'costly', descriptor);
+  return Costly;
+}

@@ -131,6 +131,45 @@ describe.each(PLATFORMS)('tokens of a request that a later guard denies, on %s',
     expect(await get('/other', ALL)).toEqual([...many(ALL - 2, 200), 429, 429]);
   });
 
+  const shownBy = ({ headers }: Response): Record<string, string> =>
+    Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit')));
+
+  it('are not shown as taken', async () => {
+    await start({ ...STORES['memory']!(), headers: { legacy: true } });
+    await get('/orders', 2, ada);
+    const denied = await http.get('/orders', ada);
+    expect(denied.status).toBe(429);
+    expect(shownBy(denied)).toEqual({
+      ratelimit: expect.stringMatching(/^"limit-\w+";r=0;t=1800$/) as string,
+      'ratelimit-policy': expect.stringMatching(/^"limit-\w+";q=2;w=3600$/) as string,
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '3600',
+    });
+    const next = await http.get('/other');
+    expect(next.headers.get('ratelimit')).toBe(`"default";r=${ALL - 3};t=1080`);
+  });
+
+  it.each([
+    ['are not shown if a quota denies', false, undefined],
+    ['are shown if an early limit keeps them', true, '"default";r=8;t=720'],
+  ])('%s', async (_name, early, shown) => {
+    await start({
+      clock: new ManualClock(),
+      headers: { legacy: true },
+      policies: { default: { ...DEFAULT, early } },
+      quota: { apps: { shop: { guaranteed: ALL, burst: ALL }, ada: { guaranteed: 1, burst: 1 } } },
+      app: (context) =>
+        context.switchToHttp().getRequest<{ user?: { id: string } }>().user?.id ?? 'shop',
+    });
+    expect(await get('/orders', 1, ada)).toEqual([200]);
+    const denied = await http.get('/orders', ada);
+    expect(denied.status).toBe(429);
+    expect(denied.headers.get('retry-after')).toBe('1');
+    expect(shownBy(denied)['ratelimit']).toBe(shown);
+    expect(Object.keys(shownBy(denied))).toHaveLength(early ? 5 : 0);
+  });
+
   it('stay taken if it is the application that refuses', async () => {
     await start(STORES['memory']!());
     expect(await get('/orders', 12)).toEqual([...many(ALL, 401), 429, 429]);

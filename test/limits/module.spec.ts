@@ -379,7 +379,7 @@ function namesake(path: string, inline?: typeof ONCE): Type {
   return Namesake;
 }
 
-/** What the module provides as a global guard. */
+/** The global guards of the module. */
 function globalGuards({ app }: HttpApp): unknown[] {
   const modules = [...app.get(ModulesContainer).values()];
   const ours = modules.find(({ metatype }) => metatype === RateLimitModule)!;

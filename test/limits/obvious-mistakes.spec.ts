@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
-import { Degrade, Protect, RateLimitModule } from 'nestjs-weir';
+import { Degrade, Protect, RateLimit, RateLimitModule } from 'nestjs-weir';
 import { checkVersion, LEAST } from '../../lib/stores/optional-package.js';
 import { checkNest, checkNode } from '../../lib/versions.js';
 import { root as repository } from '../setup/ensure-built.js';
 import { failure, HELLO, HelloController, root } from './started-app.js';
 
-// What a new user is likely to get wrong, and the words that lead out of it.
+// Likely mistakes of a new user, and the words that lead out of them.
 
 const MISSING =
   '@RateLimit needs RateLimitModule, which this application does not import: ' +
@@ -166,17 +166,32 @@ describe('forRootAsync', () => {
 });
 
 describe('figures', () => {
-  const RATE = "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m or min, h, d";
+  const RATE =
+    "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m, h, d or a word: sec, second, min, minute, hour, day";
 
   it.each([
     ['10 per minute', `${RATE}, got "10 per minute"`],
     ['10/fortnight', `${RATE}, got "10/fortnight"`],
-    ['100', `${RATE}, got "100"`],
+    ['100', `${RATE} (100 a second is '100/s'), got "100"`],
     [NaN, 'a finite number above 0, got NaN'],
     [undefined, "a rate, or a 'defaultTier'"],
   ])('a rate of %s', async (rate, message) => {
     const failed = await failure(root({ policies: { hello: { rate } } }));
     expect(failed).toBe(`policies.hello.rate: expected ${message}`);
+  });
+
+  it('a rate in a decorator, told by its place', async () => {
+    @Controller()
+    class Shop {
+      @Get()
+      @RateLimit({ rate: 'x' as never })
+      list(): string {
+        return 'ok';
+      }
+    }
+    expect(await failure(root(), Shop)).toBe(
+      `@RateLimit on Shop.list: rate: expected ${RATE}, got "x"`,
+    );
   });
 
   it('a window with a burst', async () => {

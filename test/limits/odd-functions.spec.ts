@@ -20,7 +20,7 @@ type Sent = { ids?: string[]; cost?: unknown; app?: string; choice?: unknown };
 const bodyOf = (context: { switchToHttp(): { getRequest(): unknown } }): Sent =>
   (context.switchToHttp().getRequest() as { body?: Sent }).body ?? {};
 
-/** What `await` would take for a promise, and no promise is. */
+/** Values that `await` would take for a promise, and that are none. */
 const ODD: Record<string, () => unknown> = {
   'a promise that rejects': () => Promise.reject(new Error('rejected')),
   'a then that throws': () => ({

@@ -16,7 +16,7 @@ const reader = { addressOf: () => '10.0.0.1' } as unknown as RequestReader;
 const keyIn = (catalog: RoutePolicies, name: string): string | undefined =>
   catalog.get(name, 'a test').keyOf(undefined as never, reader, 'A.b');
 
-/** How a policy is applied, as far as anybody can see. */
+/** A policy as it is applied, as far as it can be seen from outside. */
 function seen(catalog: RoutePolicies, name: string): unknown {
   if (!catalog.has(name)) return undefined;
   const { keyOf: _keyOf, ...rest } = catalog.get(name, 'a test');

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
-import { LeaseRegistry, type LimitLeases } from '../../lib/local/limit-leases.js';
+import { LeaseRegistry } from '../../lib/local/lease-registry.js';
+import { type LimitLeases } from '../../lib/local/limit-leases.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { compileQuota, type ClusterFigures } from '../../lib/algorithms/quota/quota-limits.js';
-import { fillMicrosOf, OfflineShare } from '../../lib/local/offline-share.js';
+import { shareFillMicrosOf, OfflineShare } from '../../lib/local/offline-share.js';
 import { type Movement } from '../support/quota-books.js';
 import { mostBeyond } from '../support/quota-histories.js';
 
@@ -21,7 +21,7 @@ describe('the depth of a share, in time', () => {
     const one = { burstDurationMs: 60_000, priority: 1, elastic: true };
     const apps = [{ app: 'a', guaranteed: 5000, burst: 8000, ...one }];
     const rest = { paceMs: 50, leaseTtlMs: 1000, reserveTarget: 0 };
-    return fillMicrosOf(compileQuota({ cluster, apps, maxCost, ...rest }));
+    return shareFillMicrosOf(compileQuota({ cluster, apps, maxCost, ...rest }));
   };
 
   it("is that in which the cluster's bucket fills, of whatever makes it deep", () => {

@@ -140,7 +140,7 @@ describe('a node whose quota changes', () => {
     stand.node.follow(2);
     stand.clock.advance(30);
     expect(stand.calls).toHaveLength(asked);
-    // Whoever asks for something says it along with that, and hears whether it is so.
+    // A node says so with its next call, and the reply says whether it is right.
     stand.ledger.change(stand.clock.now(), compileQuota(figuresOf(['a']), ['a'], 2));
     stand.clock.advance(2000);
     expect(stand.calls.length).toBeGreaterThan(asked);

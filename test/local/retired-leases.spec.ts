@@ -1,6 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
-import { LeaseRegistry } from '../../lib/local/limit-leases.js';
+import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
 

@@ -9,7 +9,7 @@ import { ManualClock } from '../support/manual-clock.js';
 export interface Steady extends Partial<Counts> {
   readonly seconds: number;
   readonly rate?: number;
-  /** How long each of them takes. */
+  /** The time of each answer. */
   readonly ms?: number;
   /** Of rules about states. */
   readonly holds?: boolean;
@@ -19,7 +19,7 @@ export type Part =
   | Steady
   /** The process stands still: nothing happens, and nothing is read. */
   | { readonly stalled: number }
-  /** What happens is read at the end only. */
+  /** A gap whose counts are read at its end only. */
   | { readonly late: number; readonly rate: number }
   /** Counts begin anew. */
   | { readonly restart: true };

@@ -8,7 +8,7 @@ import {
   type AlertsInput,
   type EarlySignal,
 } from 'nestjs-weir';
-import { Alerting, type AlertingParts } from '../../lib/observability/alerts/alerting.js';
+import { Alerting, type AlertingDeps } from '../../lib/observability/alerts/alerting.js';
 import { fingerprintOf } from '../../lib/observability/alerts/alert.js';
 import { AlertStates, MOST_STATES } from '../../lib/observability/alerts/states.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
@@ -182,14 +182,14 @@ describe('an early sign of a quota', () => {
   });
 });
 
-/** What a process sees that has nothing but a store. */
+/** The facts of a process that has nothing but a store. */
 const facts = (storeIsUp: boolean, nodes: number): Facts =>
   ({
     ...{ limiter: { policies: {}, store: { nodes } }, calls: {}, storeIsUp },
     ...{ protection: {}, degradation: undefined },
   }) as unknown as Facts;
 
-function startAlone(nodeId: string, more: Partial<AlertingParts> = {}) {
+function startAlone(nodeId: string, more: Partial<AlertingDeps> = {}) {
   const clock = new TurningClock();
   const told: Alert[] = [];
   const sink = { send: (batch: readonly Alert[]) => void told.push(...batch) };

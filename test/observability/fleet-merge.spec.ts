@@ -1,6 +1,7 @@
 import { LogLinear } from '../../lib/common/histogram.js';
 import { FleetMerge } from '../../lib/observability/fleet/merge.js';
 import { type NodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
+import { type ShownKey } from '../../lib/observability/state.js';
 import { series, snapshot } from './snapshots.js';
 
 const SECOND = 1_000_000;
@@ -76,20 +77,6 @@ describe('FleetMerge', () => {
     expect(merge.missed('a', 602 * SECOND)).toBe(true);
   });
 
-  it('knows how many nodes serve an app, also while nobody asks for it', () => {
-    const merge = new FleetMerge(100);
-    const look = (second: number) => {
-      merge.add(snapshot('a', [series('app', 'shop', 5), series('app', 'idle', 0)]), second);
-      merge.add(snapshot('b', [series('app', 'shop', 1)]), second);
-      merge.add(snapshot('c', []), second);
-    };
-    look(0);
-    look(60 * SECOND);
-    expect(['shop', 'idle', 'other'].map((app) => merge.serving(app))).toEqual([2, 0, 0]);
-    merge.missed('b', 80 * SECOND);
-    expect(merge.serving('shop')).toBe(1);
-  });
-
   it('joins the states of its nodes: the worst of them is shown', () => {
     const merge = new FleetMerge(100);
     const db = { resource: 'db', percent: 100, falls: 0 };
@@ -106,7 +93,8 @@ describe('FleetMerge', () => {
       line: { standing: true, waiting: 2 },
       ...{ storeIsUp: false, revision: 3, overloaded: true },
     });
-    at('c', { modes: [['shop', 'batch']] });
+    at('c', { modes: [['shop', 'batch']], denials: [{ app: 'shop', denied: 4, byCluster: 1 }] });
+    at('d', { denials: [{ app: 'shop', denied: 3, byCluster: 3 }] });
     expect(merge.condition()).toEqual({
       resources: [{ resource: 'db', breaker: 'open', openNodes: 1, phase: 'ramp', percent: 30 }],
       line: { standing: true, waiting: 3 },
@@ -114,6 +102,7 @@ describe('FleetMerge', () => {
       store: { isUp: true, awayNodes: 1 },
       overloaded: true,
       modes: new Map([['shop', { batch: 2, offline: 1 }]]),
+      denials: new Map([['shop', { app: 'shop', denied: 7, byCluster: 4 }]]),
     });
     merge.missed('b', 2 * SECOND);
     expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
@@ -144,5 +133,20 @@ describe('FleetMerge', () => {
       { policy: 'hot', key: 'a', perPeriod: 7 },
       { policy: 'hot', key: 'b', perPeriod: 7 },
     ]);
+  });
+
+  it('has the source of a denied key from the node that denied it most', () => {
+    const sourceOf = (first: ShownKey, second: ShownKey): unknown => {
+      const merge = new FleetMerge(100);
+      merge.add(snapshot('a', [], { deniedKeys: [first] }), SECOND);
+      merge.add(snapshot('b', [], { deniedKeys: [second] }), SECOND);
+      return merge.deniedKeys();
+    };
+    const byShare: ShownKey = { policy: 'p', key: 'k', denied: 7, source: 'fallback' };
+    const byStore: ShownKey = { policy: 'p', key: 'k', denied: 5, source: 'store' };
+    const both = [{ policy: 'p', key: 'k', denied: 12, source: 'fallback' }];
+    expect(sourceOf(byShare, byStore)).toEqual(both);
+    expect(sourceOf(byStore, byShare)).toEqual(both);
+    expect(sourceOf({ ...byShare, denied: 1 }, byStore)).toMatchObject([{ source: 'store' }]);
   });
 });

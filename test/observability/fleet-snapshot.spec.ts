@@ -5,6 +5,7 @@ import {
   encodeSnapshot,
   type NodeSnapshot,
 } from '../../lib/observability/fleet/snapshot.js';
+import { type ShownKey } from '../../lib/observability/state.js';
 import { series, snapshot } from './snapshots.js';
 
 const LONG = `"${'x'.repeat(200)}"`;
@@ -69,12 +70,46 @@ describe('a snapshot', () => {
     expect(read.modes[0]).toEqual(['app-190', 'offline']);
   });
 
+  it('says who denied apps, those denied most if there is no room for all; earlier versions do not', () => {
+    const denials = Array.from({ length: 300 }, (_, index) => {
+      return { app: `app-${index}`, denied: index + 1, byCluster: index };
+    });
+    const text = encodeSnapshot(snapshot('n', [], { denials }));
+    const read = decodeSnapshot('n', text) as NodeSnapshot;
+    expect(read.denials[0]).toEqual({ app: 'app-299', denied: 300, byCluster: 299 });
+    const { den: _, ...earlier } = JSON.parse(text) as Record<string, unknown>;
+    expect(decodeSnapshot('n', JSON.stringify(earlier))).toMatchObject({ denials: [] });
+    const damaged = JSON.stringify({ ...earlier, den: [['a', -1, 0]] });
+    expect(decodeSnapshot('n', damaged)).toBe('damaged');
+  });
+
   it('cuts names that are too long, so that the rest of it can be read', () => {
     const key = { policy: 'p', key: 'k'.repeat(500), denied: 1 };
     const long = snapshot('n', [series('policy', 'x'.repeat(200), 1)], { deniedKeys: [key] });
     const read = decodeSnapshot('n', encodeSnapshot(long)) as NodeSnapshot;
     expect(read.series[0]!.name).toBe('x'.repeat(128));
     expect(read.deniedKeys[0]!.key).toBe('k'.repeat(128));
+  });
+
+  it('says where keys were denied, to versions that ask; others do not say, and are read all the same', () => {
+    const denied = (source: ShownKey['source']): ShownKey => ({ policy: 'p', key: 'k', denied: 3, source }); // oxfmt-ignore
+    const text = (source: ShownKey['source']): string =>
+      encodeSnapshot(snapshot('n', [], { deniedKeys: [denied(source)] }));
+    const readBack = (written: string) => (decodeSnapshot('n', written) as NodeSnapshot).deniedKeys;
+    for (const source of ['local', 'store', 'fallback', undefined] as const) {
+      expect(readBack(text(source))).toEqual([denied(source)]);
+    }
+    const closed: ShownKey = { ...denied('fallback'), failureMode: 'closed' };
+    const written = encodeSnapshot(snapshot('n', [], { deniedKeys: [closed] }));
+    expect(readBack(written)).toEqual([closed]);
+    // Earlier versions read the first three, and write no more.
+    expect(text('fallback')).toContain('"keys":[["p","k",3,2]]');
+    expect(text(undefined)).toContain('"keys":[["p","k",3]]');
+    for (const other of ['9', '"x"', 'null', '-1']) {
+      expect(readBack(text('fallback').replace('3,2]]', `3,${other}]]`))).toEqual([
+        denied(undefined),
+      ]);
+    }
   });
 
   it.each([

@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import { RateLimitModule, type RateLimitModuleInput } from 'nestjs-weir';
 import { RateLimitHealthIndicator } from 'nestjs-weir/terminus';
 import { RateLimitMonitor } from '../../lib/observability/monitor.js';
+import { Sources, type SourcesDeps } from '../../lib/observability/sources.js';
 import { startLine } from '../../lib/observability/start-line.js';
 import { type HealthDetails } from '../../lib/observability/state.js';
 
@@ -123,6 +124,21 @@ describe('the line at the start', () => {
     expect(
       startLine({ ...facts, nodes: 1, revision: 0, policies: 1, apps: 0, store: undefined }),
     ).toBe('weir 0.1.0: store in memory, this process only, node api-3, 1 policy');
+  });
+
+  it('does not look like a success while Redis has not answered', async () => {
+    const told = (ready: () => Promise<void>) => {
+      const info = () => ready().then(() => 'redis_version:7.0.15');
+      const on = () => () => {};
+      const redis = { client: { info, options: { host: 'h', port: 1 } }, prefix: 'shop' };
+      return new Sources({
+        limiter: { redis, ready, on },
+      } as unknown as SourcesDeps).describeStore();
+    };
+    expect(await told(() => Promise.resolve())).toBe('redis 7.0.15 at h:1 (prefix shop)');
+    expect(await told(() => Promise.reject(new Error('away')))).toBe(
+      'redis at h:1 (prefix shop), not reachable yet',
+    );
   });
 
   it('is one line of the log, once the application is there', async () => {

@@ -57,7 +57,7 @@ describe.each(PLATFORMS)('the monitor of an application on %s', (platform) => {
     const { app, get, close } = await startShop(platform);
     const monitor = app.get(RateLimitMonitor);
     const value = (name: string) => find(parseExposition(monitor.text()).lines, name);
-    for (const path of ['search', 'broken', 'free', 'search', 'search']) {
+    for (const path of ['news', 'search', 'broken', 'free', 'search', 'search']) {
       await (await get(`/${path}`)).text();
     }
     await until(() => value('weir_response_seconds_count') === 3);
@@ -106,7 +106,10 @@ describe('the monitor of an application', () => {
     const { series, deniedKeys } = monitor.state();
     expect(series.find(({ name }) => name === 'total')).toMatchObject({ rate: 5, denied: 2 });
     expect(deniedKeys).toEqual([
-      { policy: 'search', key: expect.stringMatching(/^[0-9a-f]{8}$/) as string, denied: 2 },
+      {
+        ...{ policy: 'search', key: expect.stringMatching(/^[0-9a-f]{8}$/) as string },
+        ...{ denied: 2, source: 'local' },
+      },
     ]);
     await close();
   });

@@ -2,7 +2,7 @@ import { MonitorOptions } from '../../lib/observability/monitor-options.js';
 import { Monitor } from '../../lib/observability/monitor.js';
 import { FallbackCounts } from '../../lib/degradation/core/fallback-chain.js';
 import { Reading } from '../../lib/observability/series-table.js';
-import { Sources, type Facts, type MonitorParts } from '../../lib/observability/sources.js';
+import { Sources, type Facts, type SourcesDeps } from '../../lib/observability/sources.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 import { TurningClock } from './turning-clock.js';
 
@@ -113,9 +113,39 @@ describe('Monitor', () => {
 });
 
 describe('Sources', () => {
+  /** A limiter whose app has denied so often, and a part of it because the cluster had no more. */
+  const stand = () => {
+    const counts = { denied: 0, byCluster: 0 };
+    const stats = () => {
+      const local = { allowed: 0, denied: counts.denied, deniedByCluster: counts.byCluster };
+      const none = { allowed: 0, denied: 0, deniedByCluster: 0 };
+      const bySource = { local, store: none, fallback: none };
+      return { quota: { decisions: 0, localHits: 0, apps: { a: { ...local, bySource } } } };
+    };
+    const limiter = { on: () => () => {}, stats };
+    const none = { counts: () => new Map(), stats: () => ({}) };
+    const deps = { limiter, transports: none, protection: none, degradation: () => undefined };
+    return { counts, sources: new Sources(deps as unknown as SourcesDeps) };
+  };
+
+  it('know which tier denied an app lately, and forget what is long ago', () => {
+    const { counts, sources } = stand();
+    expect(sources.tick().denials).toEqual([]);
+    Object.assign(counts, { denied: 100, byCluster: 100 });
+    expect(sources.tick().denials).toEqual([{ app: 'a', denied: 100, byCluster: 100 }]);
+    for (let second = 0; second < 30; second++) {
+      counts.denied += 10;
+      sources.tick();
+    }
+    const [own] = sources.facts().denials;
+    expect(own!.byCluster / own!.denied).toBeLessThan(0.05);
+    for (let second = 0; second < 60; second++) sources.tick();
+    expect(sources.facts().denials).toEqual([]);
+  });
+
   it('count a request over its limit once: degraded, or denied if no level had an answer', () => {
     const limiter = { on: () => () => {} };
-    const sources = new Sources({ limiter } as unknown as MonitorParts);
+    const sources = new Sources({ limiter } as unknown as SourcesDeps);
     const fallbacks = new FallbackCounts();
     for (let n = 0; n < 3; n++) fallbacks.answered(2, 'limited', undefined);
     fallbacks.unansweredFor('limited');

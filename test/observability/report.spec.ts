@@ -2,7 +2,7 @@ import { impactOf, type WeighedDocument } from '../../lib/observability/impact.j
 import {
   capacityReport,
   growthOf,
-  inWords,
+  forecastText,
   reportCsv,
   type CapacityRow,
 } from '../../lib/observability/report.js';
@@ -76,21 +76,21 @@ describe('a report on the capacity', () => {
   });
 
   it('says when it will be full, with what is uncertain, in words', () => {
-    expect(rows.map(inWords)).toEqual([
+    expect(rows.map(forecastText)).toEqual([
       ...['4 days (4 to 4)', 'over its guarantee since 12 Nov', 'not growing', 'growing'],
     ]);
     expect(growthOf(row('shop-prod'))).toBeCloseTo(1000 / 46_000, 6);
     const short = week({ total: (day) => (day > 3 ? 100 : NaN) });
     const few = new SeriesTable(1);
     few.total.add((TO_MS - HOUR_MS) * 1000, 60_000, { ...noCounts(), used: 60 });
-    expect(inWords(reportOf(few).rows[0]!)).toBe('0 of 5 days known');
+    expect(forecastText(reportOf(few).rows[0]!)).toBe('0 of 5 days known');
     expect(reportOf(short, 2).hours).toHaveLength(48);
   });
 
   it('is of requests where there are no quotas, and empty without figures', () => {
     const [all] = reportOf(table, 7, { capacity: undefined, apps: {} }).rows;
     expect(all).toMatchObject({ figure: 'count', limit: undefined, ofLimit: undefined });
-    expect(inWords(all!)).toBe('growing');
+    expect(forecastText(all!)).toBe('growing');
     expect(reportOf(new SeriesTable(1)).rows).toEqual([]);
   });
 

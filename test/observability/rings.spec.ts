@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { noFigures, Ring, type Figures } from '../../lib/observability/rings.js';
+import { noFigures, Ring, type SlotFigures } from '../../lib/observability/rings.js';
 
 const SECOND = 1_000_000;
 
-const figures = (given: Partial<Figures>): Figures => ({ ...noFigures(), ...given });
+const figures = (given: Partial<SlotFigures>): SlotFigures => ({ ...noFigures(), ...given });
 
 describe('Ring', () => {
   it('keeps what was added to each of the last slots, whatever came before', () => {

@@ -7,7 +7,7 @@ export class SharedBoard extends MemoryBoard {
   override readonly isShared = true as unknown as false;
   leader: { mark: object; until: number } | undefined;
   isAway = false;
-  /** Whoever asks leads. */
+  /** True: every process that asks becomes the leader. */
   hasTwoLeaders = false;
   /** Told of everyone that asks for the right to lead. */
   asks: (mark: object) => unknown = () => {};

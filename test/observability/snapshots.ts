@@ -14,7 +14,7 @@ export const series = (
   ...more,
 });
 
-/** Of a node that is well. */
+/** The snapshot of a node that is well. */
 export const snapshot = (
   node: string,
   all: readonly NodeSeries[],
@@ -22,7 +22,7 @@ export const snapshot = (
 ): NodeSnapshot => ({
   ...{ node, incarnation: 'i', atMs: undefined, revision: 4, storeIsUp: true, series: all },
   ...{ deniedKeys: [], hotKeys: [] },
-  ...{ overloaded: undefined, line: undefined, modes: [], resources: [] },
+  ...{ overloaded: undefined, line: undefined, modes: [], resources: [], denials: [] },
   ...more,
 });
 

@@ -1,6 +1,7 @@
 import { type Alert } from '../../lib/observability/alerts/alert.js';
 import { type AppState, type FleetState, type QuotaState } from '../../lib/observability/state.js';
-import { figure, percent, verdict, why } from '../../lib/observability/verdict.js';
+import { figure, limitText, percent } from '../../lib/observability/figures.js';
+import { verdict } from '../../lib/observability/verdict.js';
 import { quietFleet, seriesState } from './snapshots.js';
 
 const search: AppState = {
@@ -102,7 +103,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     [
       'denials',
       'Search is limited: 1 in 5 turned away.',
-      'search is over its guarantee of 8,000/s',
+      'over its guarantee of 8,000/s',
       {
         series: low,
         quota: { ...quota, overloaded: false },
@@ -124,7 +125,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     [
       'store',
       'Redis is away: 11 nodes decide by themselves since 14:02 UTC.',
-      'each has its share of the limits, until Redis answers again',
+      "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
       { store: { isUp: false, awayNodes: 11, sinceMs: Date.UTC(2026, 10, 17, 14, 2) } },
     ],
   ];
@@ -208,12 +209,13 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
     const greedy = { quota: { ...quota, apps: [{ ...search, demand: 20_000 }] } };
     expect(verdict(quietFleet(greedy)).why).toBe(
-      'search is over its ceiling of 16k/s; all apps together ask for 52k/s of 50k/s',
+      'over its ceiling of 16k/s; all apps together ask for 52k/s of 50k/s',
     );
     const one = { store: { isUp: true, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(one))).toMatchObject({
       level: 'warning',
       text: 'Redis is away: 1 node of 12 decides by itself.',
+      why: "by a share of each limit, or as a policy's failureMode says, until Redis answers again",
     });
     const own = { store: { isUp: false, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
@@ -224,30 +226,17 @@ describe('the verdict', () => {
     expect(verdict(quietFleet({ nodes })).text).toBe('Node ·[2J·evil· is silent, and did not say goodbye.'); // oxfmt-ignore
   });
 
-  it('says why in one clause, by the tier that decided', () => {
-    expect([
-      why({ tier: 'cluster', demand: undefined, capacity: 50_000 }),
-      why({ tier: 'app', app: 'search', of: 'ceiling', limit: 16_000 }),
-      why({ tier: 'policy', limit: 5, windowMs: 60_000 }),
-      why({ tier: 'policy', limit: 5, windowMs: 90_000 }),
-      why({ tier: 'fallback', share: 7.5 }),
-      why({ tier: 'fallback', share: undefined }),
-    ]).toEqual([
-      'all apps together ask for more than the capacity of 50k/s',
-      'search is over its ceiling of 16k/s',
-      'more than 5 a minute by this key',
-      'more than 5 in 90 s by this key',
-      'Redis is away; this node has a share of 7.5/s',
-      'Redis is away; this node has a share of the limit',
-    ]);
-  });
-
   it('has short figures', () => {
     expect([0, 1.25, 42, 2316, 9999, 48_600, 123_456, 2_500_000].map(figure)).toEqual([
       ...['0', '1.3', '42', '2,316', '9,999', '48.6k', '123k', '2.5M'],
     ]);
     expect([0, 0.0001, 0.002, 0.056, 1.04].map(percent)).toEqual([
-      ...['0 %', '< 0.1 %', '0.2 %', '5.6 %', '104 %'],
+      ...['0 %', '0.01 %', '0.2 %', '5.6 %', '104 %'],
+    ]);
+    expect(percent(0.000_01)).toBe('< 0.01 %');
+    const limits = [[5, 60_000], [50, 1000], [20, 10_000], [2, 200], [5, 90_000], [9, 7_200_000]]; // oxfmt-ignore
+    expect(limits.map(([capacity, windowMs]) => limitText(capacity!, windowMs!))).toEqual([
+      ...['5/min', '50/s', '20 in 10 s', '10/s', '5 in 90 s', '9 in 2 h'],
     ]);
   });
 });

@@ -3,6 +3,7 @@ import {
   Get,
   HttpException,
   Injectable,
+  Sse,
   type ExecutionContext,
   type INestApplication,
 } from '@nestjs/common';
@@ -13,6 +14,7 @@ import {
   RateLimitModule,
   type RateLimitModuleInput,
 } from 'nestjs-weir';
+import { of, type Observable } from 'rxjs';
 import { startHttp, type HttpApp, type Platform } from '../support/nest/http-apps.js';
 
 @Injectable()
@@ -50,6 +52,12 @@ class ShopController {
   @RateLimit('page')
   page(): string {
     return 'page';
+  }
+
+  @Sse('news')
+  @RateLimit()
+  news(): Observable<{ data: string }> {
+    return of({ data: 'new' });
   }
 
   @Get('free')

@@ -1,4 +1,4 @@
-import { type Refusal, type Waiting } from '../../lib/overload/line.js';
+import { type Refusal, type LineWaiter } from '../../lib/overload/line.js';
 import { OverloadLog } from '../../lib/overload/overload.log.js';
 import { Overload } from '../../lib/overload/overload.js';
 import { type OverloadInput } from '../../lib/overload/settings.js';
@@ -29,7 +29,7 @@ describe('overload tells', () => {
       log: new OverloadLog(clock),
     });
   };
-  const work = (): Waiting & { ends: string[] } => {
+  const work = (): LineWaiter & { ends: string[] } => {
     const ends: string[] = [];
     return {
       ...{ tier: 0, ends, isGone: () => false },

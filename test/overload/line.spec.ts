@@ -21,7 +21,7 @@ describe('the line', () => {
     expect(line.tryBegin(0)).toBe(true);
     loop.spend(4);
     line.ran();
-    expect(line.perMicros).toBe(4000);
+    expect(line.meanRunMicros).toBe(4000);
     loop.spend(2);
     expect(line.tryBegin(0)).toBe(false);
   });
@@ -100,7 +100,7 @@ describe('the line', () => {
     loop.turn();
     line.enter(loop.work('stopped', 0, 2000));
     // 4 ms, and a twentieth of interval.
-    expect(line.perMicros).toBeLessThan(15_000);
+    expect(line.meanRunMicros).toBeLessThan(15_000);
     loop.spend(5);
     loop.restedAt = loop.now;
     for (let i = 0; i < 14; i++) line.enter(loop.work(`${i}`, 1, 4));
@@ -180,8 +180,8 @@ describe('the line', () => {
       loop.now += by;
       loop.settle();
       expect(line.stats.byTier[1]).toMatchObject({ late: 0, waited: 3 });
-      expect(line.perMicros).toBeGreaterThan(0);
-      expect(line.perMicros).toBeLessThan(10_000);
+      expect(line.meanRunMicros).toBeGreaterThan(0);
+      expect(line.meanRunMicros).toBeLessThan(10_000);
       expect(line.stats.waitedMicros).toBeLessThan(100_000);
     },
   );
@@ -316,7 +316,7 @@ describe('the line', () => {
   };
 });
 
-/** What any traffic may look like: work of some tier and time, time that passes, turns, callers that leave. */
+/** Any traffic: work of some tier and time, time that passes, turns, callers that leave. */
 const traffic = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.record({ tier: fc.nat(3), ms: fc.constantFrom(0.1, 1, 4, 30) }) },

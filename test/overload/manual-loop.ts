@@ -1,4 +1,4 @@
-import { Line, type LineSettings, type Refusal, type Waiting } from '../../lib/overload/line.js';
+import { Line, type LineSettings, type Refusal, type LineWaiter } from '../../lib/overload/line.js';
 import { type Turns } from '../../lib/overload/loop-turns.js';
 
 export const SETTINGS: LineSettings = {
@@ -84,7 +84,7 @@ export class ManualLoop implements Turns {
 }
 
 /** One piece of work, and what has become of it. */
-export class Work implements Waiting {
+export class Work implements LineWaiter {
   endings: ('ran' | Refusal)[] = [];
   hasLeft = false;
   ranAt = -1;

@@ -26,9 +26,9 @@ const REQUESTS = [
 ];
 
 interface Refused {
-  /** What a caller reads on one connection, until it is closed. */
+  /** Answers that a caller reads on one connection, until it is closed. */
   readonly texts: readonly string[];
-  /** How often the server has written for each of them. */
+  /** The number of writes of the server for each of them. */
   readonly writes: readonly number[];
   /** Whether the body was put behind the head, in one text. */
   readonly isOneText: readonly boolean[];

@@ -1,7 +1,7 @@
-import { Line, type LineSettings, type Refusal, type Waiting } from '../../lib/overload/line.js';
+import { Line, type LineSettings, type Refusal, type LineWaiter } from '../../lib/overload/line.js';
 import { type Turns } from '../../lib/overload/loop-turns.js';
 
-/** What a caller saw of one request. */
+/** The end of one request, as its caller saw it. */
 export type Ending = 'served' | 'full' | 'late' | 'unanswered';
 
 export interface Served {
@@ -17,7 +17,7 @@ export interface Served {
 
 /** Whatever stands between the framework and its callers: the line, or another law. */
 export interface Admission {
-  enter(one: Waiting): void;
+  enter(one: LineWaiter): void;
   /** A connection was accepted. */
   connected?(): void;
   /** Called about every 500 ms of the loop, as late as the loop is. */
@@ -31,7 +31,7 @@ export interface Load {
   readonly seed: number;
   /** Mean processor time of a request; exponential. */
   readonly workMicros?: number;
-  /** What each request waits for before its work, without the processor. */
+  /** The wait of each request before its work, which takes no processor time. */
   readonly downstreamMicros?: (seconds: number) => number;
   /** A pause of 50 to 110 ms in each second, as a collector of garbage makes them. */
   readonly hasPauses?: boolean;
@@ -216,7 +216,7 @@ export class ServerModel implements Turns {
   }
 }
 
-class ModelRequest implements Waiting {
+class ModelRequest implements LineWaiter {
   readonly tier: number;
 
   constructor(

@@ -204,7 +204,7 @@ describe('the load of this process', () => {
       factor: () => {},
     });
     const samples: LoadSample[] = [];
-    const clock = (signals as unknown as { parts: { clock: ManualClock } }).parts.clock;
+    const clock = (signals as unknown as { deps: { clock: ManualClock } }).deps.clock;
     signals.change(checkOverload({ enabled: true }));
     await settle();
     clock.advance(1000);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 
-/** Of the house, and named by a declaration all the same. */
+/** Names that are not exported, although a declaration has them. */
 const HIDDEN = [
   // The class that the line is injected by, where only limits know of it.
   'Admission, of Overload',

@@ -281,6 +281,7 @@ describe('log lines', () => {
       'of its own: call it once',
       'a configuration that can be used',
     ],
+    ...['Changes are sent', 'Changes come from the page itself'],
     ...['what this process brings along', 'the configuration is closed', 'There is no such file'],
     ...[
       '`monitor: false` or',

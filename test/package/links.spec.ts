@@ -23,7 +23,7 @@ function anchorsOf(markdown: string): Set<string> {
   return anchors;
 }
 
-/** What a page points to: links, images, and those of HTML. */
+/** Targets of a page: links, images, and those of HTML. */
 function targetsOf(markdown: string): string[] {
   const text = prose(markdown);
   return [
@@ -32,7 +32,7 @@ function targetsOf(markdown: string): string[] {
   ].filter((target) => !/^[a-z]+:/.test(target));
 }
 
-/** What is wrong with a link of a file, if anything is. */
+/** The fault of a link of a file, if it has one. */
 function faultOf(file: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#');
   const page = path === '' ? file : relative(root, join(root, dirname(file), path));

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/ensure-built.js';
 
-/** What users read: the front page, and a page for each topic. */
+/** Pages for users: the front page, and a page for each topic. */
 export const PAGES: readonly string[] = [
   'README.md',
   ...readdirSync(join(root, 'docs'))
@@ -21,7 +21,9 @@ export interface Block {
   readonly code: string;
   /** Marked by a comment `<!-- run -->` before it. */
   readonly runs: boolean;
-  /** What it prints: the text block right after it. */
+  /** Marked by a comment `<!-- test -->` before it: calls `it`, as in Jest and Vitest. */
+  readonly isTest: boolean;
+  /** The output of the block: the text block right after it. */
   readonly prints: string | undefined;
 }
 
@@ -40,6 +42,7 @@ export function typescriptBlocks(markdown: string): Block[] {
       line: before.split('\n').length + 1,
       code,
       runs: before.trimEnd().endsWith('<!-- run -->'),
+      isTest: before.trimEnd().endsWith('<!-- test -->'),
       prints: isOutput ? next[2] : undefined,
     };
   });

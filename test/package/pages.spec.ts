@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as weir from 'nestjs-weir';
 import * as dashboard from 'nestjs-weir/dashboard';
@@ -32,7 +32,7 @@ const NAME = /(?<![\w.'"*-])[A-Z][a-z]+(?:[A-Z][a-z]+)+(?![\w-])/g;
 const FOREIGN = [
   ...['AbortSignal', 'FastifyAdapter', 'HttpException', 'UseFilters', 'UseGuards'],
   ...['GqlExecutionContext', 'GrpcMethod', 'GrpcStreamCall', 'GrpcStreamMethod', 'ResolveField'],
-  ...['ErrorInfo', 'QuotaFailure', 'RetryInfo'],
+  ...['ErrorInfo', 'QuotaFailure', 'RetryInfo', 'ConfigService'],
   ...['AppModule', 'AuthGuard', 'CatsController', 'ProductsController'],
   ...['JobsController', 'PaymentsController', 'QuotesController'],
 ];
@@ -43,6 +43,14 @@ const names = new Set(
       .filter((name) => !FOREIGN.includes(name)),
   ),
 );
+/** The part of `@nestjs/config` that pages use: it is a package of the readers, not of this repository. */
+const NESTJS_CONFIG = `declare module '@nestjs/config' {
+  export class ConfigModule {}
+  export class ConfigService {
+    get<T>(name: string, otherwise: T): T;
+    getOrThrow<T>(name: string): T;
+  }
+}`;
 /** What of these each entry lacks is found by the compiler, as a file for each entry. */
 const ENTRIES = Object.keys(manifest.exports).filter((entry) => !entry.endsWith('.json'));
 const fileOfEntry = (entry: string): string => `names-of-${entry.replace(/\W/g, '')}.ts`;
@@ -64,6 +72,7 @@ beforeAll(async () => {
     ...(await typeErrors(
       new Map([
         ...files.filter((file) => !declares(file)),
+        ['nestjs-config.d.ts', NESTJS_CONFIG],
         ...ENTRIES.map((entry) => {
           const from = join('nestjs-weir', entry);
           return [
@@ -99,7 +108,7 @@ describe('pictures', () => {
 
   it('of the hierarchy has the figures of the quota beside it', () => {
     const picture = readPage('docs/hierarchy.svg');
-    const quota = /quota: \{[\s\S]*?\n {2}\},/.exec(readPage('README.md'))![0];
+    const quota = /quota: \{[\s\S]*?\n {2}\},/.exec(readPage('docs/quotas.md'))![0];
     const figures = [...quota.matchAll(/(?:capacity|guaranteed|burst): ([\d_]+)/g)];
     expect(figures).toHaveLength(5);
     for (const [, figure] of figures) {
@@ -134,6 +143,23 @@ describe('the code in README and docs', () => {
       });
     },
   );
+});
+
+/** Here, where `it` and `expect` are those of Vitest, as in a spec of the reader's. */
+describe('the tests in README and docs', async () => {
+  const tests = blocks.filter((block) => block.isTest);
+  mkdirSync(join(root, 'build'), { recursive: true });
+  const dir = mkdtempSync(join(root, 'build', 'tests-'));
+  for (const { page, line, code } of tests) {
+    const file = join(dir, `${page.replace(/\W/g, '-')}-line-${line}.ts`);
+    writeFileSync(file, code);
+    await import(file);
+  }
+  rmSync(dir, { recursive: true });
+
+  it('are there', () => {
+    expect(tests.length).toBeGreaterThanOrEqual(1);
+  });
 });
 
 describe('the sizes on the page on Redis', () => {

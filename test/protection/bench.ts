@@ -5,7 +5,7 @@ import {
   type RunContext,
   type RunOptions,
 } from 'nestjs-weir';
-import { type ProtectionParts } from '../../lib/protection/protection.js';
+import { type ProtectionDeps } from '../../lib/protection/protection.js';
 import { ManualClock, settle } from '../support/manual-clock.js';
 
 /** One call of the resource `db`, whose work ends when the test says so. */
@@ -55,7 +55,7 @@ export class Bench {
   readonly protection: Protection;
   readonly told: unknown[] = [];
 
-  constructor(options: ResourceInput, parts: ProtectionParts = {}) {
+  constructor(options: ResourceInput, parts: ProtectionDeps = {}) {
     this.protection = new Protection({ db: options }, { clock: this.clock, seed: 'a', ...parts });
     for (const name of ['slow', 'held', 'breaker'] as const) {
       this.protection.on(name, (event) => this.told.push({ [name]: event }));

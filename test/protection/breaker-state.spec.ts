@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type CallOutcome } from '../../lib/common/outcome-window.js';
 import {
   aged,
   begun,
@@ -11,7 +12,6 @@ import {
   type BreakerRules,
   type BreakerState,
   type Lease,
-  type Outcome,
 } from '../../lib/protection/breaker-state.js';
 
 const rulesOf = (over: Partial<BreakerRules> = {}): BreakerRules => ({
@@ -70,9 +70,9 @@ describe('the states of a breaker', () => {
 type Step =
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'ask' }
-  | { readonly do: 'begin' | 'end'; readonly pick: number; readonly outcome: Outcome };
+  | { readonly do: 'begin' | 'end'; readonly pick: number; readonly outcome: CallOutcome };
 
-const outcomes = fc.constantFrom<Outcome>('success', 'failure', 'neutral');
+const outcomes = fc.constantFrom<CallOutcome>('success', 'failure', 'neutral');
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: 7000 }) }),

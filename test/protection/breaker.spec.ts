@@ -1,7 +1,7 @@
-import { Breaker, type BreakerSettings } from '../../lib/protection/breaker.js';
-import { type Outcome } from '../../lib/protection/breaker-state.js';
-import { compileResource } from '../../lib/protection/resource-options.js';
 import { type BreakerOptions } from 'nestjs-weir';
+import { Breaker, type BreakerSettings } from '../../lib/protection/breaker.js';
+import { type CallOutcome } from '../../lib/common/outcome-window.js';
+import { compileResource } from '../../lib/protection/resource-options.js';
 
 /** A breaker with a clock of its own, and the changes it has emitted. */
 class Subject {
@@ -20,7 +20,7 @@ class Subject {
   }
 
   /** A call that takes no time. False if it was not let through. */
-  call(outcome: Outcome, slow = false): boolean {
+  call(outcome: CallOutcome, slow = false): boolean {
     const permit = this.breaker.admit(this.now);
     if (permit === undefined) return false;
     this.breaker.begin(permit, this.now);
@@ -28,7 +28,7 @@ class Subject {
     return true;
   }
 
-  calls(count: number, outcome: Outcome, slow = false): void {
+  calls(count: number, outcome: CallOutcome, slow = false): void {
     for (let n = 0; n < count; n++) this.call(outcome, slow);
   }
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Bulkhead, type Waiter } from '../../lib/protection/bulkhead.js';
+import { Bulkhead, type SlotWaiter } from '../../lib/protection/bulkhead.js';
 
-class Caller implements Waiter {
-  queuedBefore: Waiter | undefined;
-  queuedAfter: Waiter | undefined;
+class Caller implements SlotWaiter {
+  queuedBefore: SlotWaiter | undefined;
+  queuedAfter: SlotWaiter | undefined;
   queue: Bulkhead | undefined;
   state: 'new' | 'waiting' | 'in' | 'out' | 'gone' = 'new';
 

@@ -237,7 +237,7 @@ describe('firstOf', () => {
     const controller = new AbortController();
     const first = ask({ signal: controller.signal }).catch(String);
     const [second, hurried] = [ask(), ask({ deadlineMs: 20 }).catch(String)];
-    // Who gives up does so for itself.
+    // A caller gives up for itself alone.
     controller.abort('gone');
     await clock.advanceAsync(22);
     expect([await first, await hurried]).toEqual([
@@ -259,13 +259,13 @@ describe('firstOf', () => {
       protection.firstOf(steps(local), { key: 'k', deadlineMs }).catch(() => {});
     };
     ask(10);
-    // Who comes a little later has the same patience.
+    // A caller that comes a little later has the same deadline.
     await clock.advanceAsync(9);
     ask(10);
     expect(local.state.asked).toBe(1);
     ask(30);
     expect(local.state.asked).toBe(2);
-    // What hangs is not waited for by all who ever come.
+    // Later callers do not wait for work that hangs.
     await clock.advanceAsync(31);
     ask(30);
     expect(local.state.asked).toBe(3);

@@ -22,7 +22,7 @@ class JwtStrategy extends PassportStrategy(Strategy) {
     });
   }
 
-  /** What it returns is request.user: of that `id` is the key, or `sub`. */
+  /** The result becomes request.user, whose `id` or `sub` is the key. */
   validate({ sub, name }: { sub: string; name: string }) {
     return { id: sub, name };
   }

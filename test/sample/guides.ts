@@ -23,7 +23,7 @@ export interface Tried {
   readonly seconds: number;
 }
 
-/** What `GET /` says to try, each line run by a shell just as it stands. */
+/** Runs the lines that `GET /` says to try, each by a shell just as it stands. */
 export async function tryLines(address: string, only = /./): Promise<Tried[]> {
   const response = await fetch(address);
   expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -40,7 +40,7 @@ export async function tryLines(address: string, only = /./): Promise<Tried[]> {
   return tried;
 }
 
-/** How often a status stands in what was written, as words or as counted by uniq. */
+/** The number of times that a status stands in the output, as words or as counted by uniq. */
 export function statusesIn(output: string, status: number): number {
   const counted = new RegExp(`^ *(\\d+) ${status}$`, 'm').exec(output)?.[1];
   if (counted !== undefined) return Number(counted);

@@ -39,7 +39,7 @@ export class PacedViewers {
     this.loop.end();
   }
 
-  /** How late this process was itself, p99.9. */
+  /** The delay of this process itself, p99.9. */
   get lateMs(): number {
     return this.loop.spread().p999Ms;
   }

@@ -39,6 +39,15 @@ describe('npm scripts of the samples', () => {
     expect(code).toBe(1);
   });
 
+  it('say what there is when they are asked, and start nothing', async () => {
+    const { output, code } = await runToEnd(process.execPath, ['scripts/start.mjs', '--help'], {
+      cwd: root,
+    });
+    expect(output).toContain('npm start -- --redis');
+    expect(output).toContain('01-quick-start, 02-api-gateway');
+    expect(code).toBe(0);
+  });
+
   it('go by what sources hold, not by their dates', async () => {
     const source = join(root, 'sample/01-quick-start/main.ts');
     const now = new Date();

@@ -36,7 +36,7 @@ class Visitor {
     await found.waitFor();
   }
 
-  /** What the page was told, once it is so. */
+  /** The first frame of the page for which it holds. */
   told(what: string, holds: (frame: PageFrame) => boolean): Promise<PageFrame> {
     return until(
       async () => {
@@ -48,7 +48,7 @@ class Visitor {
   }
 }
 
-/** How much of what each app asked for was denied. */
+/** The part of each app's demand that was denied. */
 const losses = ({ state }: PageFrame): { readonly app: string; readonly part: number }[] =>
   state.quota!.apps.map(({ app, used, denied }) => {
     return { app, part: denied / Math.max(1, used + denied) };

@@ -41,7 +41,7 @@ class Member {
     });
   }
 
-  /** How many may serve each app, as of the next beat. */
+  /** The number of nodes that may serve each app, as of the next beat. */
   async beat(ms = 1000): Promise<number[]> {
     const before = this.heardTimes;
     this.clock.advance(ms);

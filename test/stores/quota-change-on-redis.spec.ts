@@ -55,7 +55,7 @@ describe('a quota on Redis that changes', () => {
     }
   }
 
-  /** What the store knows to be used of each app, once it has heard of so much in all. */
+  /** Tokens of each app that the store knows to be used, once it has heard of so many in all. */
   function usedOf(limiter: WeirRateLimiter, total: number): Promise<Record<string, number>> {
     return until(async () => {
       const { apps, used }: QuotaStatus = await limiter.quota.status();

@@ -336,6 +336,20 @@ describe('the limiter when Redis fails', () => {
       await drain(subject);
       expect(now(subject.ask())).toMatchObject({ allowed: false, retryAfterMs: 1000 });
     });
+
+    it.each(['local', 'open', 'closed'] as const)(
+      '%s: peek says what a take would get',
+      async (failureMode) => {
+        await server.kill();
+        const subject = patient(server.url, { rate: '2/h', failureMode });
+        await drain(subject);
+        for (let asked = 0; asked < 4; asked++) {
+          const peeked = await subject.limiter.peek({ policy: 'p', key: 'k' });
+          const { allowed, limit, retryAfterMs, source } = now(subject.ask());
+          expect(peeked).toMatchObject({ allowed, limit, retryAfterMs, source });
+        }
+      },
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import { RedisKeys, SHARDS } from '../../lib/stores/redis/keys.js';
 describe('the shards of keys', () => {
   const keys = Array.from({ length: 64_000 }, (_, i) => `user-${i}`);
 
-  /** How many of the keys each shard has. */
+  /** The number of keys of each shard. */
   function counts(names: RedisKeys, of: readonly string[]): number[] {
     const all = new Array<number>(SHARDS).fill(0);
     for (const key of of) all[names.shardOf(key)]!++;

@@ -6,11 +6,11 @@ import { freePort } from './free-port.js';
 import { exited, hasExited, makeTempDir, removeTempDir, spawnOwned } from './processes.js';
 import { until } from './until.js';
 
-/** How one kind of broker is started on a port, with a directory of its own. */
+/** The way to start one kind of broker on a port, with a directory of its own. */
 export interface BrokerRecipe {
   /** The variable that names its program. */
   readonly variable: string;
-  /** What it writes when clients may come; what is in parentheses is the port, of a broker that chooses it itself. */
+  /** The line that it writes when clients may come; the group in parentheses is the port, of a broker that chooses it itself. */
   readonly readyText: RegExp;
   readonly args?: (port: number, dir: string) => readonly string[];
   readonly env?: (port: number, dir: string) => Readonly<Record<string, string>>;

@@ -65,7 +65,7 @@ export async function openPage(
 
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** What axe calls serious or critical, in a word each. */
+/** The findings that axe calls serious or critical, in a word each. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   // Told by the debugger, which a page's policy does not stop.
   if ((await inPage(page, 'typeof axe')) === 'undefined') {

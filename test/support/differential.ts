@@ -30,7 +30,7 @@ export interface Step {
   readonly cost: number;
 }
 
-/** What both sides say about a step, in the same units. */
+/** The answer of either side to a step, in the same units. */
 export interface Verdict {
   readonly allowed: boolean;
   readonly level: number;

@@ -133,7 +133,7 @@ function nameOf({ id }: Pick<SharedLimit, 'id'>, key: string): string {
   return `${id} ${key}`;
 }
 
-/** How long a reply of a shard takes that is sent now. */
+/** The time of a reply of a shard that is sent now. */
 export type ReplyTime = (nowMs: number, shard: number) => number;
 
 /**

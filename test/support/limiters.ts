@@ -24,7 +24,7 @@ export class Bench {
     return now(this.limiter.tryAcquire({ policy: 'p', key: 'k', cost, ...request }));
   }
 
-  /** As many requests of cost 1 at this instant; how many were allowed. */
+  /** Makes as many requests of cost 1 at this instant; returns the number allowed. */
   takeMany(count: number): number {
     let allowed = 0;
     for (let i = 0; i < count; i++) if (this.take().allowed) allowed++;

@@ -7,7 +7,7 @@ import { until } from './until.js';
  * waiting for its reports, with what it has written.
  */
 export abstract class ObedientProcess<Order extends object, Report> {
-  /** What it says is wrong with it. */
+  /** The fault that the process has told of. */
   protected broken = '';
   protected readonly child: ChildProcess;
   private written = '';

@@ -1,7 +1,7 @@
 import { type QuotaLedger } from '../../lib/algorithms/quota/quota-ledger.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from '../../lib/algorithms/quota/quota-limits.js';
 import { type QuotaCall, type QuotaReply } from '../../lib/algorithms/quota/quota-protocol.js';
-import { leaseName, type QuotaState } from '../../lib/algorithms/quota/quota-state.js';
+import { leaseName, type LedgerState } from '../../lib/algorithms/quota/quota-state.js';
 
 /** Tokens of an app that were granted or admitted at an instant. */
 export interface Movement {
@@ -10,7 +10,7 @@ export interface Movement {
   readonly tokens: number;
 }
 
-/** What an outsider knows of one lease: how much of each app is open, and until when. */
+/** One lease as an outsider knows it: the open tokens of each app, and their deadline. */
 interface OpenLease {
   readonly tokens: number[];
   deadlineMicros: number;
@@ -28,13 +28,13 @@ interface Totals {
  * ledger's figures against them after every call. No token may be in two accounts, or in none.
  */
 export class QuotaBooks {
-  /** What the store granted; less than 0 for what came back. */
+  /** Tokens that the store granted; less than 0 for those that came back. */
   readonly grants: Movement[] = [];
   /** When the state began. */
   firstMicros = 0;
-  /** What flowed in and found the cluster's bucket full. */
+  /** Units that flowed in and found the cluster's bucket full. */
   overflowedUnits = 0;
-  /** What ended with a lease, neither used nor given back. */
+  /** Units that ended with a lease, neither used nor given back. */
   destroyedUnits = 0;
   private readonly leases = new Map<string, OpenLease>();
   private totals: Totals[] = [];
@@ -133,7 +133,7 @@ export class QuotaBooks {
     return moved;
   }
 
-  /** What flowed in is there, or has been granted, or met a full bucket. */
+  /** Units that flowed in are there, or have been granted, or met a full bucket. */
   private checkCluster(before: Figures, after: Figures, moved: number): void {
     if (this.limits.capacity === 0) return;
     const inflow = this.limits.capacity * (after.lastMicros - before.lastMicros);
@@ -183,10 +183,10 @@ interface Figures {
   readonly learningUntil: number;
   readonly level: number;
   readonly outstanding: number;
-  readonly apps: QuotaState['apps'];
+  readonly apps: LedgerState['apps'];
 }
 
-function figuresOf(state: Readonly<QuotaState> | undefined): Figures {
+function figuresOf(state: Readonly<LedgerState> | undefined): Figures {
   const cluster = state?.cluster ?? {
     epoch: 0,
     sequence: 0,

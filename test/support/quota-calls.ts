@@ -8,7 +8,7 @@ import {
 } from '../../lib/algorithms/quota/quota-protocol.js';
 import { START_MICROS } from './quota-fleet.js';
 
-/** What is said about app 0, where nothing else is said; `count` requests of `cost` wait. */
+/** The call about app 0, with defaults for the rest; `count` requests of `cost` wait. */
 export type Ask = Partial<Omit<AppCall, 'needs'>> & { cost?: number; count?: number };
 
 export function askFor({ cost = 1, count = 0, ...others }: Ask): AppCall {
@@ -58,12 +58,12 @@ export class Till {
     return this.call(atMs, 'a', asked).apps[0]!;
   }
 
-  /** How many of so many requests of node `a` pass. */
+  /** The number that passes of so many requests of node `a`. */
   need(atMs: number, count: number, asked: Ask = {}): number {
     return this.ask(atMs, { ...asked, count }).needs[0]!;
   }
 
-  /** How many tokens node `a` gets of those it wants in stock. */
+  /** The tokens that node `a` gets of those it wants in stock. */
   want(atMs: number, want: number, asked: Ask = {}): number {
     return this.ask(atMs, { ...asked, want }).granted;
   }

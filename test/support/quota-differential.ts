@@ -16,7 +16,7 @@ import { SystemClock } from '../../lib/common/clock.js';
 import { StrayReplyError } from '../../lib/common/errors.js';
 import { RedisQuota } from '../../lib/stores/redis/redis-quota.js';
 
-/** What a node says about one app; parts of 1,000 are of what it holds, and may go beyond it. */
+/** The call of a node about one app; parts of 1,000 are of the tokens it holds, and may go beyond them. */
 export interface AppStep {
   readonly app: number;
   readonly usedPermille: number;
@@ -147,7 +147,7 @@ export class QuotaPair {
     const settledFor = this.settled.get(memory) ?? call;
     this.settled.set(memory, settledFor);
     const answer = this.quota.settle(call);
-    // Whoever comes again with a call before the last one gets the last reply, which names another call.
+    // A node that repeats a call from before its last gets the last reply, which names another call.
     const lua = settledFor === call ? answer : refused(answer).then(() => memory);
     if (step.kind !== 'again') this.remember(step, node, call, memory);
     return { call, memory, lua };

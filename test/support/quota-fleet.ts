@@ -237,7 +237,7 @@ export class FleetNode {
     for (const [turn, { app, granted, needs }] of reply.apps.entries()) {
       this.held[app]! += granted;
       const passed = call.apps[turn]!.needs.reduce((n, { cost }, i) => n + cost * needs[i]!, 0);
-      // Whoever waited for the first reply has given up when a later one comes.
+      // Callers that waited for the first reply have given up when a later one comes.
       if (!isRetry) fleet.admit(app, passed);
     }
     this.expiresMicros = sentMicros + reply.leaseTtlMicros;

@@ -5,7 +5,7 @@ import { LogLines } from '../support/nest/warnings.js';
 
 /** What callers send so that something of ours fails: each gets an answer, and no fault of ours. */
 
-/** Of a spec: nothing is logged with a stack, and no promise fails unheard. */
+/** Expects of a spec that nothing is logged with a stack, and that no promise fails unheard. */
 export function expectNoFaults(): void {
   const log = new LogLines();
   const unhandled: unknown[] = [];
@@ -23,7 +23,7 @@ export function expectNoFaults(): void {
   });
 }
 
-/** What a careless application makes of a payload: types say that it is there. */
+/** A careless application's use of a payload: types say that it is there. */
 export function field<T>(name: string) {
   return (context: ExecutionContext): T => payloadOf(context)[name] as T;
 }

@@ -52,7 +52,7 @@ const contexts: object[] = [];
 /** For whom the handler of that name has run. */
 const logins: string[] = [];
 
-/** How often the handler of that name has run. */
+/** The number of runs of the handler of that name. */
 const shaped = { calls: 0 };
 
 @Resolver(() => Book)

@@ -40,7 +40,7 @@ describe('limitCalls', () => {
   let made: GrpcClients[] = [];
   /** Calls that have reached the server. */
   let received = 0;
-  /** What the server answers in place of a reply. */
+  /** The refusal that the server answers in place of a reply. */
   let refusal: { code: number; details: string; metadata: Metadata } | undefined;
 
   beforeAll(async () => {

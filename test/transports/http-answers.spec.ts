@@ -90,7 +90,7 @@ class AnswersController {
   }
 }
 
-/** What a logger would do: it sees the request only. */
+/** Stands for a logger: it sees the request only. */
 @Injectable()
 class Log {
   static keep(request: object): void {

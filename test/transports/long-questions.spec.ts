@@ -31,13 +31,13 @@ const ATTACKS = [
 interface Left {
   readonly wire: string;
   readonly route: string;
-  /** What the first half of the questions has left, and the second. */
+  /** Bytes that the first half of the questions has left, and the second. */
   readonly grown: readonly number[];
-  /** What as many questions have left of a route that nobody limits. */
+  /** Bytes that as many questions to a route without limits have left. */
   readonly control: number;
 }
 
-/** What is remembered of questions grows with each half; what something costs once is in one of them only. */
+/** Memory of questions grows with each half; a cost that comes once is in one of them only. */
 function remembered({ grown, control }: Left): number {
   return MANY ? grown[0]! + grown[1]! - control : Math.min(...grown);
 }

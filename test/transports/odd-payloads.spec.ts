@@ -10,7 +10,7 @@ import { startMessages, type MessageApp } from '../support/nest/message-app.js';
 import { WIRES, type Wire } from '../support/nest/message-wires.js';
 import { LogLines } from '../support/nest/warnings.js';
 
-/** What senders put into messages so that something of ours fails: each gets an answer, and no fault of ours. */
+/** Payloads that are to make something of ours fail: each gets an answer, and no fault of ours. */
 
 const ODD: Readonly<Record<string, unknown>> = {
   'a list': [[], null, {}],
@@ -112,7 +112,7 @@ describe.each(['tcp', 'redis', 'nats', 'mqtt', 'rmq'])('over %s', (name) => {
       await app?.close();
     });
 
-    /** What was answered, or the code of the error. */
+    /** The answer, or the code of the error. */
     const ask = (pattern: string, data: unknown): Promise<unknown> =>
       app.send(pattern, data as object).catch((error: unknown) => error);
 
@@ -141,7 +141,7 @@ describe.each(['tcp', 'redis', 'nats', 'mqtt', 'rmq'])('over %s', (name) => {
   });
 });
 
-/** What Nest's own clients refuse to send, or cannot: packets as anybody can write them. */
+/** Packets that Nest's own clients refuse to send, or cannot, and that anybody can write. */
 describe('packets over a bare socket', () => {
   const log = new LogLines();
   const unhandled: unknown[] = [];

@@ -41,7 +41,7 @@ class RoomsGateway implements OnGatewayConnection {
     return { remaining };
   }
 
-  /** What it says comes as an event, so that clients need not ask for it. */
+  /** The answer comes as an event, so that clients need not ask for it. */
   @SubscribeMessage('shout')
   @RateLimit('two')
   shout(@MessageBody() data: unknown, @RateLimitDecision() { remaining }: Decision) {

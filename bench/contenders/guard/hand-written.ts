@@ -15,7 +15,7 @@ interface Response {
   header(name: string, value: string): void;
 }
 
-/** What one would write in an afternoon: a token bucket per address, and the headers. */
+/** The guard that one writes in an afternoon: a token bucket per address, and the headers. */
 export class HandWrittenGuard implements CanActivate {
   private readonly buckets = new Map<string, Bucket>();
   private readonly perMs: number;

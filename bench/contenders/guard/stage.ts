@@ -19,7 +19,7 @@ export interface Staging {
   readonly decorate: MethodDecorator | undefined;
   guardOf(app: INestApplication): CanActivate;
   readonly answers: Contender['answers'];
-  /** How many calls it has decided on, if it can tell. */
+  /** Calls that the guard has decided on, if it can tell. */
   decided?(app: INestApplication): number;
 }
 

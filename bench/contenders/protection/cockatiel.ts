@@ -33,7 +33,7 @@ function create(
   return protectedBy((key) => policy.execute(() => work(key)));
 }
 
-/** What does the same: a rate over a time, and a caller that is answered when the time is over. */
+/** The parts that do the same: a rate over a time, and a caller that is answered when the time is over. */
 export function createCockatiel(options: ContenderOptions): Contender {
   const duration = WINDOW_MS;
   const minimumRps = MINIMUM_CALLS / (WINDOW_MS / 1000);
@@ -41,7 +41,7 @@ export function createCockatiel(options: ContenderOptions): Contender {
   return create(options, breaker, TimeoutStrategy.Aggressive);
 }
 
-/** What it has that costs least: failures in a row, and a timeout that only asks the work to stop. */
+/** The cheapest parts that it has: failures in a row, and a timeout that only asks the work to stop. */
 export function createCheapest(options: ContenderOptions): Contender {
   return create(options, new ConsecutiveBreaker(MINIMUM_CALLS), TimeoutStrategy.Cooperative);
 }

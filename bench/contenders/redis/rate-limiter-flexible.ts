@@ -25,12 +25,12 @@ class RateLimiterFlexible implements Contender<RateLimiterRes> {
   }
 }
 
-/** Its documentation connects without an offline queue. */
+/** Connects without an offline queue, as its documentation does. */
 export async function createRateLimiterFlexible(options: ContenderOptions): Promise<Contender> {
   return create(options, await connect(options, { enableOfflineQueue: false }));
 }
 
-/** Not in its documentation, but in that of ioredis: what someone who tunes it would turn on. */
+/** Pipelining of ioredis, which its own documentation does not mention, and which a user who tunes it would turn on. */
 export async function createPipelined(options: ContenderOptions): Promise<Contender> {
   const client = await connect(options, { enableOfflineQueue: false, enableAutoPipelining: true });
   return create(options, client);

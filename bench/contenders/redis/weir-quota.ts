@@ -2,7 +2,7 @@ import { createRateLimiter, type Decision, type RateLimiter } from 'nestjs-weir'
 import { type Contender, type ContenderOptions } from '../contender.js';
 import { APP, weirQuota } from '../weir-quota.js';
 
-/** A few can follow a stall. */
+/** The part of decisions that may be denials, or made without the store: a few can follow a stall. */
 const MOST_WRONG = 0.01;
 
 class WeirQuota implements Contender<Decision> {

@@ -18,7 +18,7 @@ const UNCHANGED = 'as it was made';
 const CHANGED = 'after a change';
 const CONTENDERS: Readonly<Record<string, ContenderName>> = {
   [UNCHANGED]: 'weir',
-  // The same thing twice: how far its ratio is from 1 is how far the other can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the other.
   [`${UNCHANGED} again`]: 'weir',
   [CHANGED]: 'weir-changed',
 };
@@ -26,7 +26,7 @@ const CONTENDERS: Readonly<Record<string, ContenderName>> = {
 /** Measurements of one process. */
 const TURNS = 5;
 
-/** What reading limits that can change adds to a decision. */
+/** The cost that limits which can change add to a decision. */
 export async function decisions(context: SuiteContext): Promise<SuiteReport> {
   const entrants = Object.entries(CONTENDERS).map(([label, contender]): Entrant<SpeedJob> => ({
     label,
@@ -45,7 +45,7 @@ export async function decisions(context: SuiteContext): Promise<SuiteReport> {
       entrants,
       turns,
       (contender) => contender.measure(),
-      // Of the rounds within one process more would not help.
+      // More rounds within one process would not help.
       () => NaN,
     );
     for (const [label, taken] of result.taken) {

@@ -9,14 +9,14 @@ import { type Series, type SuiteContext, type SuiteReport } from '../../support/
 const PROCESSES = 5;
 const PER_ROUND = 20;
 const WARM_UPS = 30;
-/** What follows a change, such as telling that one has it, is over by then. */
+/** Time in which everything that follows a change is over, such as its acknowledgement. */
 const PAUSE_MS = 40;
 const MOST_TIMES_PUBLISH = 10;
 
 const CASE = `from the call to the last of ${PROCESSES} processes`;
 const METRIC = 'ms, median of a round';
 
-/** How long it takes until all processes work with an update, beside a plain write, publish and read. */
+/** The time until all processes work with an update, beside that of a plain write, publish and read. */
 export async function spreading(context: SuiteContext): Promise<SuiteReport> {
   const server = await startRedis();
   let fleet: ConfigFleet | undefined;
@@ -49,7 +49,7 @@ async function measure(fleet: ConfigFleet, context: SuiteContext): Promise<Taken
   };
 }
 
-/** One of each in turn: a machine that gets slower is slower for both. */
+/** Both are measured in turn: a machine that gets slower is slower for both. */
 async function pairs(fleet: ConfigFleet, count: number): Promise<Taken> {
   const taken: Taken = { publish: [], update: [] };
   for (let n = 0; n < count; n++) {

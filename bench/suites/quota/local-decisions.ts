@@ -16,7 +16,7 @@ const OPTIONS = { keys: 1, limit: 1_000_000, periodMs: 10 };
 
 const CONTENDERS: Readonly<Record<string, ContenderName>> = {
   floor: 'floor',
-  // The same thing twice: how far its ratio is from 1 is how far the others can be trusted.
+  // A twin, the same code again: the distance of its ratio from 1 is the error of the others.
   'floor again': 'floor',
   'weir quota': 'weir-quota',
   'weir policy': 'weir',

@@ -18,7 +18,7 @@ interface Subject {
 
 interface Opened {
   ask(n: number): Promise<unknown>;
-  /** Throws if it was not what its label says. */
+  /** Throws if the load was another than the label says. */
   check(): void;
   close(): void | Promise<void>;
 }
@@ -39,7 +39,7 @@ const PACKED = 'plain token bucket, packed';
 
 const NODES = 20;
 const DECISIONS_PER_SECOND = 20_000;
-/** About as often as the nodes above call, so that caches are as cold and timers as late. */
+/** Calls about as often as the nodes above, so that caches are as cold and timers as late. */
 const PLAIN_CALLS_PER_SECOND = 400;
 
 const WARM_UP_MS = 300;
@@ -62,7 +62,7 @@ const FLEETS: Readonly<Record<string, FleetCase>> = {
   },
 };
 
-/** How many times the time of the plain bucket. */
+/** The bar, as a multiple of the plain bucket's time. */
 const BOUNDS: Readonly<Record<string, number>> = { 'weir, 5 apps': 3, 'weir, 20 apps': 6 };
 
 export async function scriptTime(
@@ -81,7 +81,7 @@ export async function scriptTime(
   return reportOf(new Map([...taken].map(([{ label }, values]) => [label, values])));
 }
 
-/** Opened for the occasion: nodes that are idle go on giving back for a while, and would be counted. */
+/** Nodes are opened for each measurement: idle ones go on giving back for a while, and would be counted. */
 async function measure({ perSecond, open }: Subject, observer: Redis): Promise<Measurement> {
   const load: Load = { perSecond, durationMs: MEASURED_MS, graceMs: 0 };
   const opened = await open();
@@ -112,7 +112,7 @@ function bucket(url: string, label: string, script: string, limits: readonly num
   return { label, perSecond: PLAIN_CALLS_PER_SECOND, open };
 }
 
-/** Only the library's own scripts lie where compiled code looks for them. */
+/** The text of a script of the bench: only the library's own scripts lie where compiled code looks for them. */
 function sourceOf(script: string): string {
   return readFileSync(new URL(`../../../../bench/support/${script}.lua`, import.meta.url), 'utf8');
 }
@@ -130,7 +130,7 @@ function fleet(url: string, label: string, fleetCase: FleetCase): Subject {
   return { label, perSecond: DECISIONS_PER_SECOND, open };
 }
 
-/** The script does different things in these; a mix of them would be the time of none. */
+/** The script does other things in each case: a mix of cases would be the time of none. */
 function assertExpected(label: string, expect: FleetCase['expect'], fleet: QuotaFleet): void {
   const { allowed, denied, isOverloaded } = fleet;
   const share = denied / (allowed + denied);

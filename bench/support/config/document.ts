@@ -2,7 +2,7 @@ import { type ConfigLayer, type RoutePolicy } from 'nestjs-weir';
 
 const POLICIES = 10;
 
-/** What a service of some size has: ten policies, one of them with tiers, and three apps. */
+/** The document of a service of some size: ten policies, one of them with tiers, and three apps. */
 export const DOCUMENT = {
   cluster: { capacity: 10_000 },
   apps: {
@@ -18,7 +18,7 @@ export const DOCUMENT = {
   ),
 };
 
-/** What an operator would change: a limit. The version tells one update from another. */
+/** The change of an operator: a limit. The version tells one update from another. */
 export function patchOf(number: number): ConfigLayer {
   return { version: number, policies: { 'policy-1': { rate: 200 + (number % 100) } } };
 }

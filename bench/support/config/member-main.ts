@@ -21,7 +21,7 @@ let client: Redis;
 async function open({ url, nodeId }: MemberSetup): Promise<void> {
   client = new Redis(url);
   const subscriber = new Redis(url);
-  // What any fleet has to do whose messages are hints: hear of a change, then read it.
+  // The least that a fleet does whose messages are hints: hear of a change, then read it.
   subscriber.on('message', (_channel, message) => {
     void client.get(BARE_KEY).then(() => got(Number(message)));
   });

@@ -1,4 +1,4 @@
-/** What a process of the fleet is told to be. */
+/** The role of a process of the fleet. */
 export interface MemberSetup {
   readonly url: string;
   readonly nodeId: string;
@@ -17,8 +17,8 @@ export type MemberOrder =
 
 export type MemberReport =
   | { readonly report: 'opened' }
-  /** When the call was made that all others are waited for. */
+  /** The instant of the call that all others wait for. */
   | { readonly report: 'begun'; readonly number: number; readonly atMicros: number }
-  /** When this process had it: the message in its hands, or the revision in use. */
+  /** The instant at which this process had the message, or used the revision. */
   | { readonly report: 'got'; readonly number: number; readonly atMicros: number }
   | { readonly report: 'failed'; readonly reason: string };

@@ -11,7 +11,7 @@ const SETTLED_SECONDS = 120;
 const DECISIONS_PER_SECOND = 10_000;
 /** Enough policies for a frame of about 12 kB. */
 const POLICIES = 60;
-/** Until the frame of a second is made and written. */
+/** Turns of the loop in which the frame of a second is made and written. */
 const TURNS = 4;
 
 export interface Watched {

@@ -4,7 +4,7 @@ import { startViewed } from './viewed-app.js';
 const POLICIES = 5000;
 const SETTLE_MS = 1500;
 
-/** How long a reader waits for figures and the flow, from an empty cache. */
+/** The wait of a reader for figures and the flow, from an empty cache. */
 export function firstPictureMs(attempts: number): Promise<number[]> {
   return withPages(POLICIES_OF_A_SHOP, attempts, async (page, url) => {
     await page.goto(url);
@@ -18,7 +18,7 @@ export function firstPictureMs(attempts: number): Promise<number[]> {
   });
 }
 
-/** How long one frame keeps the main thread busy, with all policies in a table; the longest task of a few seconds. */
+/** The time that one frame keeps the main thread busy, with all policies in a table: the longest task of a few seconds. */
 export function longestFrameMs(attempts: number): Promise<number[]> {
   return withPages(POLICIES, attempts, async (page, url) => {
     await page.goto(`${url}#policies`);

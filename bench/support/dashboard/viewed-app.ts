@@ -12,9 +12,9 @@ import { loopbackOnly, RateLimitDashboardModule } from 'nestjs-weir/dashboard';
 
 export interface ViewedApp {
   readonly app: INestApplication;
-  /** Of the page. */
+  /** The address of the page. */
   readonly url: string;
-  /** All who look are here and have taken what was written to them, but for the one that does not read. */
+  /** Resolves when all viewers are connected and have read all that was written to them, but for the one that reads nothing. */
   taken(): Promise<void>;
   close(): Promise<void>;
 }

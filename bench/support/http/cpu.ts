@@ -6,7 +6,7 @@ import { type Meter } from './meter.js';
 import { ServerProcess } from './server-process.js';
 import { type Platform } from './server.js';
 
-/** To each server, before it is measured and in each turn: a request on Express takes five times as long. */
+/** Requests to each server, before it is measured and in each turn; fewer on Express, where one takes five times as long. */
 const REQUESTS: Readonly<Record<Platform, { readonly warmUp: number; readonly turn: number }>> = {
   fastify: { warmUp: 30_000, turn: 5000 },
   express: { warmUp: 12_000, turn: 2000 },
@@ -52,7 +52,7 @@ export const cpuMeter: Meter = {
   },
 };
 
-/** Of one request. Connections are made anew each time, before the clock starts: servers close those that rest. */
+/** CPU time of one request. Connections are made anew each time, before the clock starts: servers close idle ones. */
 async function cpuMicros(server: ServerProcess, requests: number): Promise<number> {
   const load = await Load.on(server.url);
   try {

@@ -8,7 +8,7 @@ const WARM_UP = 500;
 const REQUESTS = 2000;
 const SHARE = 0.99;
 
-/** How long a caller waits for its answer, all but one in a hundred: one request after the other, in milliseconds. */
+/** The wait of a caller for its answer, in milliseconds, all but one in a hundred: one request after the other. */
 export async function latencyMs(
   platform: Platform,
   variant: Variant,

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 
 const CONNECTIONS = 16;
-/** What ends a head, and begins the next one, of answers with a body of known length. */
+/** The beginning of an answer. */
 const STATUS = 'HTTP/1.1 ';
 
 /** Connections that are open before the first request: setting them up is not what is measured. */

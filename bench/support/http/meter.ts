@@ -11,12 +11,12 @@ export interface ServerLoad {
 /** How the cost of a request to a server is measured. */
 export interface Meter {
   readonly metric: string;
-  /** What the figures are of. */
+  /** The meaning of the figures, in a sentence below the table. */
   readonly note: string;
-  /** What leaves a bar undecided, where twins are further apart. */
+  /** The distance of twins above which a bar is undecided. */
   readonly mostApart: number;
-  /** How many rounds of new servers it takes, where so many were asked for. */
+  /** The number of rounds of new servers, for the number that was asked for. */
   rounds(asked: number): number;
-  /** A new server for each variant; what a request costs, by label. */
+  /** The cost of a request by label, of a new server for each variant. */
   measure(platform: Platform, load: ServerLoad, redisUrl: string): Promise<Map<string, number>>;
 }

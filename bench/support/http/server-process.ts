@@ -11,7 +11,7 @@ export interface Launch {
   /** Node, or a program that runs it. */
   readonly execPath?: string;
   readonly execArgv?: readonly string[];
-  /** How many times slower its clocks are than those of the machine. */
+  /** The factor by which its clocks are slower than those of the machine. */
   readonly slower?: number;
 }
 
@@ -46,7 +46,7 @@ export class ServerProcess {
     return 'cpuMicros' in reply ? reply.cpuMicros : NaN;
   }
 
-  /** Gently: valgrind has pipes to take away. */
+  /** Ends gently: valgrind has pipes to remove. */
   async stop(): Promise<void> {
     const exited = once(this.child, 'exit');
     this.child.kill('SIGTERM');

@@ -46,12 +46,12 @@ export interface ServerOptions {
 /** Far above what is sent, so that nothing is denied; the throttler walks what came in a second. */
 const LIMIT = 1_000_000;
 const PERIOD_MS = 1000;
-/** As often as a lease is renewed. */
+/** The period at which a lease is renewed. */
 const LEASE_CALL_MS = 50;
 /** The throttler keeps every hit of its period and walks them all: a short one is a kindness. */
 const THROTTLER_PERIOD_MS = 10;
 
-/** What every interceptor costs, whatever it does. */
+/** An interceptor that does nothing: the price of any. */
 class NoInterceptor implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle();

@@ -4,13 +4,13 @@ import { Protection, RateLimiter, RateLimitModule, RateLimitMonitor } from 'nest
 import { ManualClock, settle } from 'nestjs-weir/testing';
 import { settledBytes } from '../settled-bytes.js';
 
-/** What one process can say of its monitor, without a store and on a clock that is moved by hand. */
+/** A figure of one process's monitor, without a store and on a clock that is moved by hand. */
 export type Figure = 'tick' | 'scrape' | 'memory';
 
 const WARM_UP = 150;
 const TICKS = 300;
 const SCRAPES = 100;
-/** For learning what is usual, and so that all rings have data. */
+/** Time for rules to learn what is usual, and for all rings to have data. */
 const MINUTES_BEFORE = 8;
 const MINUTES = 10;
 const PER_SECOND = 10_000;
@@ -106,7 +106,7 @@ export async function figuresOf(figure: Figure): Promise<Record<string, readonly
   }
 }
 
-/** With alerts, whose rules know by then what is usual. */
+/** An application with alerts, whose rules know by then what is usual. */
 async function ticks(app: WatchedApp): Promise<Record<string, readonly number[]>> {
   for (let second = 0; second < Math.max(WARM_UP, MINUTES_BEFORE * 60); second++) {
     await app.use();

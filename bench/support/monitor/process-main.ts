@@ -8,7 +8,7 @@ import { figuresOf, type Figure } from './figures.js';
 export interface NodeOptions {
   readonly url: string;
   readonly nodeId: string;
-  /** Whether it shares its figures, and so may merge those of all. */
+  /** True if the process shares its figures, and so may merge those of all. */
   readonly fleet: boolean;
 }
 
@@ -47,7 +47,7 @@ async function answer(request: MonitorRequest): Promise<MonitorReply> {
   return 'done';
 }
 
-/** It decides a little, so that its own figures are those of a process that is used. */
+/** Makes a few decisions, so that its own figures are those of a process in use. */
 async function serve({ url, nodeId, fleet }: NodeOptions): Promise<void> {
   class BenchModule {}
   const names = Array.from({ length: 20 }, (_, i) => `policy-${i}`);

@@ -74,7 +74,7 @@ export class SimulatedNodes {
     for (let i = 0; i < this.count; i++) await this.figures(i);
   }
 
-  /** In one write, as processes do it. */
+  /** Sends all in one write, as processes do. */
   private async turn(place: number): Promise<void> {
     const { stream } = this.client;
     stream.cork();
@@ -105,7 +105,7 @@ export class SimulatedNodes {
 
 const nameOf = (place: number): string => `simulated-${place}`;
 
-/** What a real process has written of itself. */
+/** The record that a real process has written of itself. */
 export async function snapshotOf(client: Redis, nodeId: string): Promise<string> {
   for (let tries = 0; tries < 100; tries++) {
     const text = await client.get(`${PREFIX}:mon:${nodeId}`);
@@ -115,7 +115,7 @@ export async function snapshotOf(client: Redis, nodeId: string): Promise<string>
   throw new Error(`${nodeId} has written nothing`);
 }
 
-/** How many nodes were merged last. */
+/** The number of nodes that were merged last. */
 export async function mergedNodes(client: Redis): Promise<number> {
   const text = await client.get(`${PREFIX}:{monitor}:merged`);
   return text === null ? 0 : (JSON.parse(text) as { nodeCount: number }).nodeCount;

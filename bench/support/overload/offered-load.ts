@@ -18,7 +18,7 @@ export interface Offered {
   readonly connections: number;
 }
 
-/** What callers saw of one span. */
+/** Answers of one span, as callers saw them. */
 export interface Outcome {
   readonly sent: number;
   readonly inTime: number;

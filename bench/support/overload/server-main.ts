@@ -1,7 +1,10 @@
 // A process that holds one server, and tells what it has used and how late its loop was.
 import { serve, type OverloadServerOptions, type Served } from './server.js';
 
-export type OverloadRequest = { readonly serve: OverloadServerOptions } | 'usage';
+export type OverloadRequest =
+  | { readonly serve: OverloadServerOptions }
+  | { readonly isLineOn: boolean }
+  | 'usage';
 export interface Usage {
   readonly cpuMicros: number;
   readonly delayP99: number;
@@ -12,8 +15,9 @@ let served: Served | undefined;
 
 async function answer(request: OverloadRequest): Promise<OverloadReply> {
   if (typeof request === 'object') {
-    served = await serve(request.serve);
-    return { url: served.url };
+    if ('serve' in request) served = await serve(request.serve);
+    else await served!.switchLine(request.isLineOn);
+    return { url: served!.url };
   }
   const { user, system } = process.cpuUsage();
   return { cpuMicros: user + system, delayP99: served!.delayP99() };

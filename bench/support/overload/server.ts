@@ -3,10 +3,10 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Controller, Get, Module, type INestApplication, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Overload, RateLimitModule } from 'nestjs-weir';
+import { RateLimitConfig, RateLimitModule } from 'nestjs-weir';
 import { type Platform } from '../http/server.js';
 
-/** What stands between a server and more requests than it can serve. */
+/** The gate between a server and more requests than it can serve. */
 export type Law = 'nothing' | 'under-pressure style' | 'line';
 
 export interface OverloadServerOptions {
@@ -18,9 +18,9 @@ export interface OverloadServerOptions {
 
 /** Processor time of one answer. */
 export const WORK_MS = 4;
-/** Where the price of an answer is found out. */
+/** The route on which the price of an answer is found out. */
 export const ALONE = 'alone';
-/** As fastify/under-pressure is often set up. */
+/** Settings that fastify/under-pressure often has. */
 const MOST_DELAY_MS = 100;
 const SAMPLE_MS = 100;
 
@@ -57,9 +57,9 @@ class PageController {
 
 export interface Served {
   readonly url: string;
-  /** Milliseconds since the last call; of all that ended meanwhile. */
+  /** Delay of the loop since the last call, in milliseconds. */
   readonly delayP99: () => number;
-  readonly overload: Overload;
+  readonly switchLine: (enabled: boolean) => Promise<void>;
 }
 
 export async function serve({ platform, law, isShut }: OverloadServerOptions): Promise<Served> {
@@ -90,7 +90,11 @@ export async function serve({ platform, law, isShut }: OverloadServerOptions): P
     histogram.reset();
     return p99;
   };
-  return { url: await app.getUrl(), delayP99, overload: app.get(Overload) };
+  const config = app.get(RateLimitConfig);
+  const switchLine = async (enabled: boolean): Promise<void> => {
+    await config.update({ overload: { enabled } });
+  };
+  return { url: await app.getUrl(), delayP99, switchLine };
 }
 
 /** All are refused while the loop was late at the last sample. */

@@ -1,6 +1,6 @@
 import { type Shortage } from './quota-protocol.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
-import { type AppLease, type QuotaState } from './quota-state.js';
+import { type AppLease, type LedgerState } from './quota-state.js';
 
 /** Units that can be had now, by the bucket they come from, and which level keeps it from more. */
 export interface Offer {
@@ -19,7 +19,12 @@ export interface Offer {
  * the app's share instead, which knows the priorities too: both together left capacity unused. It spends burst credit unless the app is elastic: then idle capacity and shares are all
  * that bounds it, or a long overload would come down to the guarantees and leave the rest unused.
  */
-export function offer(limits: QuotaLimits, state: QuotaState, index: number, units: number): Offer {
+export function offer(
+  limits: QuotaLimits,
+  state: LedgerState,
+  index: number,
+  units: number,
+): Offer {
   const app = limits.apps[index]!;
   const own = state.apps[index]!;
   const { cluster } = state;
@@ -67,7 +72,7 @@ export function wholeTokens(made: Offer, mostTokens: number): Offer {
 /** Takes an offer out of all its buckets. */
 export function take(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   index: number,
   made: Offer,
   now: number,
@@ -91,7 +96,7 @@ export function take(
  */
 export function giveBack(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   index: number,
   lease: AppLease,
   units: number,
@@ -124,7 +129,7 @@ export function giveBack(
  */
 export function refund(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   index: number,
   tokens: number,
   sinceMicros: number,
@@ -147,7 +152,7 @@ export function refund(
 /** Books tokens that were used without a grant, and are none; no bucket owes more than it holds. */
 export function bookDebt(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   index: number,
   tokens: number,
 ): void {
@@ -162,7 +167,7 @@ export function bookDebt(
 }
 
 /** Units that the cluster holds, leased ones included: less while it learns what nodes still hold. */
-function depthNow(limits: QuotaLimits, { cluster }: QuotaState): number {
+function depthNow(limits: QuotaLimits, { cluster }: LedgerState): number {
   return cluster.lastMicros < cluster.learningUntil ? limits.learningDepth : limits.depth;
 }
 
@@ -172,7 +177,7 @@ function upTo(level: number, units: number, depth: number): number {
 }
 
 /** Books leased units as used, the guaranteed ones first. What the node does not hold is ignored. */
-export function useUp(state: QuotaState, index: number, lease: AppLease, units: number): void {
+export function useUp(state: LedgerState, index: number, lease: AppLease, units: number): void {
   const own = state.apps[index]!;
   const fromStock = Math.min(units, lease.fromStock);
   const fromCredit = Math.min(units - fromStock, lease.fromCredit);
@@ -187,7 +192,7 @@ export function useUp(state: QuotaState, index: number, lease: AppLease, units: 
 }
 
 /** Asked for every request of every app, so it is a plain loop: with 1,000 apps that shows. */
-function stockOfOthers({ apps }: QuotaState, index: number): number {
+function stockOfOthers({ apps }: LedgerState, index: number): number {
   let sum = 0;
   for (let other = 0; other < apps.length; other++) {
     const { stock } = apps[other]!;

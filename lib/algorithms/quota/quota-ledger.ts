@@ -30,7 +30,7 @@ import {
   newState,
   type AppLease,
   type NodeLease,
-  type QuotaState,
+  type LedgerState,
 } from './quota-state.js';
 import { statusOf, type QuotaStatus } from './quota-status.js';
 
@@ -47,7 +47,7 @@ const CLOCK_STEP_MICROS = 1_000_000;
  */
 export class QuotaLedger {
   readonly consumption = new ConsumptionBook();
-  private state: QuotaState | undefined;
+  private state: LedgerState | undefined;
 
   constructor(private limits: QuotaLimits) {}
 
@@ -125,7 +125,7 @@ export class QuotaLedger {
   }
 
   /** The state as it is, for whoever watches; undefined before the first call. */
-  peek(): Readonly<QuotaState> | undefined {
+  peek(): Readonly<LedgerState> | undefined {
     return this.state;
   }
 
@@ -162,7 +162,7 @@ export class QuotaLedger {
   }
 
   /** A missing state, or one that a node has seen a later version of, starts a new epoch. */
-  private stateFor(now: number, call: QuotaCall): QuotaState {
+  private stateFor(now: number, call: QuotaCall): LedgerState {
     const { state } = this;
     if (state !== undefined && !isBehind(state, call)) return state;
     const isAfterLoss = state !== undefined || call.seenEpoch > 0;
@@ -172,19 +172,19 @@ export class QuotaLedger {
   }
 }
 
-function isBehind({ cluster }: QuotaState, { seenEpoch, seenSequence }: QuotaCall): boolean {
+function isBehind({ cluster }: LedgerState, { seenEpoch, seenSequence }: QuotaCall): boolean {
   if (seenEpoch !== cluster.epoch) return seenEpoch > cluster.epoch;
   return seenSequence > cluster.sequence;
 }
 
-/** What was leased and neither used nor returned in time is destroyed: it may have been used. */
-function expireLeases(state: QuotaState, now: number): void {
+/** Tokens leased and neither reported nor returned in time are destroyed: they may have been used. */
+function expireLeases(state: LedgerState, now: number): void {
   for (const [name, lease] of state.leases) {
     if (lease.deadlineMicros <= now) endLease(state, name, lease);
   }
 }
 
-function endLease(state: QuotaState, name: string, lease: NodeLease): void {
+function endLease(state: LedgerState, name: string, lease: NodeLease): void {
   for (const [index, held] of lease.apps) {
     const own = state.apps[index]!;
     own.outstanding -= heldBy(held);
@@ -195,7 +195,7 @@ function endLease(state: QuotaState, name: string, lease: NodeLease): void {
   state.leases.delete(name);
 }
 
-function leaseOf(state: QuotaState, name: string): NodeLease {
+function leaseOf(state: LedgerState, name: string): NodeLease {
   let lease = state.leases.get(name);
   if (lease === undefined) {
     lease = { seq: 0, deadlineMicros: 0, reply: undefined, apps: new Map() };
@@ -206,7 +206,7 @@ function leaseOf(state: QuotaState, name: string): NodeLease {
 
 function takeIn(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   lease: NodeLease,
   call: AppCall,
   now: number,
@@ -231,7 +231,7 @@ function takeIn(
 }
 
 /** A node that holds nothing of an app and asks for nothing does not count among its nodes. */
-function forgetIdle(state: QuotaState, lease: NodeLease, call: QuotaCall): void {
+function forgetIdle(state: LedgerState, lease: NodeLease, call: QuotaCall): void {
   for (const { app, want, needs } of call.apps) {
     const held = lease.apps.get(app);
     if (held === undefined || held.demand + want + needs.length + heldBy(held) > 0) continue;
@@ -243,7 +243,7 @@ function forgetIdle(state: QuotaState, lease: NodeLease, call: QuotaCall): void 
 /** Requests that wait come before stock for those that may come; higher priorities come first. */
 function grantAll(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   lease: NodeLease,
   leaseCap: number,
   call: QuotaCall,
@@ -281,7 +281,7 @@ interface NeedsGranted {
 
 function grantNeeds(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   call: AppCall,
   now: number,
 ): NeedsGranted {
@@ -308,7 +308,7 @@ function grantNeeds(
  */
 function grantWant(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   lease: NodeLease,
   leaseCap: number,
   call: AppCall,
@@ -330,7 +330,7 @@ function grantWant(
 }
 
 /** Units by which all nodes ask for more in one pace than the app may have. */
-function excessUntilNextCall(limits: QuotaLimits, state: QuotaState, index: number): number {
+function excessUntilNextCall(limits: QuotaLimits, state: LedgerState, index: number): number {
   const { guaranteed, burst } = limits.apps[index]!;
   const { demand } = state.apps[index]!;
   const may = Math.min(burst, rateDuringOverload(state, index, guaranteed));
@@ -353,7 +353,7 @@ function weightOf(limits: QuotaLimits, call: AppCall): number {
  * have most of the demand, even parts let the others fill the half with stock that lies idle, and the
  * busy ones were kept from a full bucket: utilisation 0.93 of a Zipf load on 80 nodes.
  */
-function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): number {
+function leaseCapOf(limits: QuotaLimits, state: LedgerState, lease: NodeLease): number {
   const half = Math.floor(limits.leaseBudget / 2);
   let own = 0;
   for (const held of lease.apps.values()) own += held.demand;
@@ -370,7 +370,7 @@ function leaseCapOf(limits: QuotaLimits, state: QuotaState, lease: NodeLease): n
  * What nobody has leased yet of the half, because the caps of nodes that come one by one add up to
  * more; and of half the app's ceiling, so that its idle nodes leave something to those in need.
  */
-function leasable(limits: QuotaLimits, { apps, cluster }: QuotaState, index: number): number {
+function leasable(limits: QuotaLimits, { apps, cluster }: LedgerState, index: number): number {
   const half = floorTokens(limits.apps[index]!.ceilingDepth / 2);
   const ofApp = half - ceilTokens(apps[index]!.outstanding);
   if (limits.capacity === 0) return ofApp;
@@ -388,7 +388,7 @@ function ceilTokens(units: number): number {
 /** When the guarantee alone, or the capacity if that is what is short, will have covered it. */
 function retryAfter(
   limits: QuotaLimits,
-  state: QuotaState,
+  state: LedgerState,
   index: number,
   shortage: Shortage,
   missing: number,

@@ -31,7 +31,7 @@ export interface LateGrant {
   readonly takenMicros: number;
 }
 
-/** What a node tells and asks about one app. Amounts are whole tokens. */
+/** The report and the request of a node about one app. Amounts are whole tokens. */
 export interface AppCall {
   /** The number of the app, in the order in which the store was told of it; see `numbered`. */
   readonly app: number;

@@ -1,5 +1,5 @@
 import { type QuotaLimits } from './quota-limits.js';
-import { newAppState, type QuotaState } from './quota-state.js';
+import { newAppState, type LedgerState } from './quota-state.js';
 import { weightedShares } from './weighted-share.js';
 
 /** Overload begins above the first and ends below the second, as parts of the capacity. */
@@ -13,7 +13,7 @@ export const TICK_MICROS = TICK_MS * MICROS_PER_MS;
  * Lets tokens flow in up to `now`. A bucket fills only to what its depth leaves beside the tokens
  * that are leased out of it, which is what makes its bound hold for any number of nodes.
  */
-export function refill(limits: QuotaLimits, state: QuotaState, now: number): void {
+export function refill(limits: QuotaLimits, state: LedgerState, now: number): void {
   const { cluster } = state;
   const elapsed = now - cluster.lastMicros;
   cluster.lastMicros = now;
@@ -40,7 +40,7 @@ export function refill(limits: QuotaLimits, state: QuotaState, now: number): voi
  * Keeps every bucket as full as it was, beside what is leased out of it. Apps that are new begin as
  * they would with the cluster; one that is back has to earn what it once had.
  */
-export function rescale(from: QuotaLimits, to: QuotaLimits, state: QuotaState, now: number): void {
+export function rescale(from: QuotaLimits, to: QuotaLimits, state: LedgerState, now: number): void {
   const { cluster } = state;
   cluster.level = scaled(cluster.level, from.depth, to.depth);
   for (const [index, own] of state.apps.entries()) {
@@ -62,9 +62,9 @@ function scaled(level: number, from: number, to: number): number {
   return from === 0 ? 0 : Math.min(to, Math.floor((level * to) / from));
 }
 
-/** What an app may have beyond its guarantee during overload, in tokens per second. */
+/** The rate of an app beyond its guarantee during overload, in tokens per second. */
 export function sharePerSecond(
-  { cluster, apps }: Pick<QuotaState, 'cluster' | 'apps'>,
+  { cluster, apps }: Pick<LedgerState, 'cluster' | 'apps'>,
   index: number,
 ): number {
   return cluster.overloaded ? Math.floor(apps[index]!.shareRate / MICROS_PER_MS) : 0;
@@ -72,7 +72,7 @@ export function sharePerSecond(
 
 /** All that an app may have during overload, in tokens per second; unbounded outside of it. */
 export function rateDuringOverload(
-  { cluster, apps }: Pick<QuotaState, 'cluster' | 'apps'>,
+  { cluster, apps }: Pick<LedgerState, 'cluster' | 'apps'>,
   index: number,
   guaranteed: number,
 ): number {
@@ -91,7 +91,7 @@ function shareDepth({ depth, capacity, maxCostUnits }: QuotaLimits, rate: number
 }
 
 /** Once per tick: is there overload, and if so, what is everybody's share of the capacity? */
-export function overloadTick(limits: QuotaLimits, state: QuotaState, now: number): void {
+export function overloadTick(limits: QuotaLimits, state: LedgerState, now: number): void {
   const { cluster } = state;
   if (limits.capacity === 0 || now - cluster.tickMicros < TICK_MICROS) return;
   cluster.tickMicros = now;

@@ -5,7 +5,7 @@ import { type AppLimits, type QuotaLimits } from './quota-limits.js';
  * Levels in units (millionths of a token), instants in microseconds of the store's clock. A level is
  * below 0 while there is a debt, which is paid by what flows in.
  */
-export interface ClusterState {
+export interface LedgerClusterState {
   lastMicros: number;
   /**
    * What is added to the store's clock. It grows when that clock steps back, so that the instants of
@@ -18,13 +18,13 @@ export interface ClusterState {
   epoch: number;
   /** Grows with every call; a node that has seen a later one knows of a loss. */
   sequence: number;
-  /** Until then, leases from before a loss may still be in use. */
+  /** The instant until which leases from before a loss may still be in use. */
   learningUntil: number;
   overloaded: boolean;
   tickMicros: number;
 }
 
-export interface AppState {
+export interface LedgerAppState {
   /** Level of the guaranteed bucket. */
   stock: number;
   credit: number;
@@ -47,7 +47,7 @@ export interface AppState {
   used: number;
 }
 
-/** What a node holds of one app, by the bucket that it came from. */
+/** The tokens that a node holds of one app, by the bucket that they came from. */
 export interface AppLease {
   fromStock: number;
   fromCredit: number;
@@ -62,9 +62,9 @@ export interface NodeLease {
   readonly apps: Map<number, AppLease>;
 }
 
-export interface QuotaState {
-  readonly cluster: ClusterState;
-  readonly apps: AppState[];
+export interface LedgerState {
+  readonly cluster: LedgerClusterState;
+  readonly apps: LedgerAppState[];
   readonly leases: Map<string, NodeLease>;
 }
 
@@ -77,7 +77,7 @@ export function newState(
   now: number,
   epoch: number,
   isAfterLoss: boolean,
-): QuotaState {
+): LedgerState {
   return {
     cluster: {
       lastMicros: now,
@@ -95,7 +95,7 @@ export function newState(
   };
 }
 
-export function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): AppState {
+export function newAppState(limits: AppLimits, now: number, isAfterLoss: boolean): LedgerAppState {
   return {
     stock: isAfterLoss ? 0 : limits.stockDepth,
     credit: isAfterLoss ? 0 : limits.creditDepth,

@@ -1,7 +1,7 @@
 import { type ConsumptionTotal } from './consumption.js';
 import { isRetired, UNITS_PER_TOKEN, type AppLimits, type QuotaLimits } from './quota-limits.js';
 import { sharePerSecond } from './quota-refill.js';
-import { type AppState, type QuotaState } from './quota-state.js';
+import { type LedgerAppState, type LedgerState } from './quota-state.js';
 
 /** An app's quota as it stands. Amounts are tokens, rates are tokens per second. */
 export interface AppStatus {
@@ -57,13 +57,13 @@ export interface QuotaStatus {
 /** What a ledger knows. */
 export interface LedgerView {
   readonly limits: QuotaLimits;
-  readonly state: Omit<QuotaState, 'leases'> & { readonly leases: { readonly size: number } };
+  readonly state: Omit<LedgerState, 'leases'> & { readonly leases: { readonly size: number } };
   readonly consumption: ReadonlyMap<number, ConsumptionTotal>;
 }
 
 export function statusOf({ limits, state, consumption }: LedgerView): QuotaStatus {
   const { cluster } = state;
-  const sum = (of: (app: AppState) => number): number =>
+  const sum = (of: (app: LedgerAppState) => number): number =>
     state.apps.reduce((total, app) => total + of(app), 0);
   return {
     asOfMs: Math.floor((cluster.lastMicros - cluster.offsetMicros) / 1000),
@@ -90,7 +90,7 @@ export function statusOf({ limits, state, consumption }: LedgerView): QuotaStatu
 
 function appStatus(
   { guaranteed, burst }: AppLimits,
-  own: AppState,
+  own: LedgerAppState,
   share: number,
   total: ConsumptionTotal | undefined,
 ): AppStatus {

@@ -1,4 +1,4 @@
-/** What one app asks for and may have, in tokens per second. */
+/** The demand of one app and the bounds of its share, in tokens per second. */
 export interface ShareClaim {
   /** Offered demand: what was admitted and what was denied. */
   readonly demand: number;

@@ -25,7 +25,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
 };
 
 /** The figures of a throttler, wherever they stand: in the module or in a decorator. */
-export class Figures {
+export class MovedFigures {
   constructor(private readonly moved: MovedSource) {}
 
   /** `rate`, and its `period` if that is not a figure. */
@@ -81,7 +81,7 @@ export class Figures {
       : `Number(${text})`;
   }
 
-  /** What a const of this file is. */
+  /** The value of a const of this file. */
   private constOf({ text }: ts.Identifier): ts.Expression | undefined {
     const { ts, source } = this.moved;
     const declared = source.statements.flatMap((statement) =>

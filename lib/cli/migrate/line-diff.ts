@@ -3,7 +3,7 @@ const AROUND = 3;
 /** Above so many lines on either side of one change they are shown as all gone and all new. */
 const MOST_COMPARED = 2000;
 
-interface Step {
+interface DiffLine {
   readonly kind: ' ' | '-' | '+';
   readonly line: string;
 }
@@ -34,7 +34,7 @@ export function lineDiff(file: string, before: string, after: string): string {
 }
 
 /** Behind the last change that has no more than the usual lines between it and the one before. */
-function endOfHunk(steps: readonly Step[], first: number): number {
+function endOfHunk(steps: readonly DiffLine[], first: number): number {
   let last = first;
   for (let at = first; at < steps.length && at - last <= 2 * AROUND; at++) {
     if (steps[at]!.kind !== ' ') last = at;
@@ -42,13 +42,13 @@ function endOfHunk(steps: readonly Step[], first: number): number {
   return Math.min(steps.length, last + 1 + AROUND);
 }
 
-function stepsOf(before: readonly string[], after: readonly string[]): Step[] {
+function stepsOf(before: readonly string[], after: readonly string[]): DiffLine[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head++;
   let tail = 0;
   const most = Math.min(before.length, after.length) - head;
   while (tail < most && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
-  const same = (line: string): Step => ({ kind: ' ', line });
+  const same = (line: string): DiffLine => ({ kind: ' ', line });
   return [
     ...before.slice(0, head).map(same),
     ...changed(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
@@ -57,9 +57,9 @@ function stepsOf(before: readonly string[], after: readonly string[]): Step[] {
 }
 
 /** By the longest list of lines that both have, in order. */
-function changed(before: readonly string[], after: readonly string[]): Step[] {
-  const gone = (line: string): Step => ({ kind: '-', line });
-  const added = (line: string): Step => ({ kind: '+', line });
+function changed(before: readonly string[], after: readonly string[]): DiffLine[] {
+  const gone = (line: string): DiffLine => ({ kind: '-', line });
+  const added = (line: string): DiffLine => ({ kind: '+', line });
   if (Math.max(before.length, after.length) > MOST_COMPARED) {
     return [...before.map(gone), ...after.map(added)];
   }
@@ -73,7 +73,7 @@ function changed(before: readonly string[], after: readonly string[]): Step[] {
           : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
     }
   }
-  const steps: Step[] = [];
+  const steps: DiffLine[] = [];
   let [i, j] = [0, 0];
   while (i < before.length || j < after.length) {
     const isSame = i < before.length && j < after.length && before[i] === after[j];

@@ -1,5 +1,5 @@
 import type ts from 'typescript';
-import { rateText, type Figures } from './figures.js';
+import { rateText, type MovedFigures } from './figures.js';
 import { ADD_UP, OWN_GUARD, type MovedSource } from './moved-source.js';
 import { indentAt, indented } from './source-edits.js';
 import { figureOf, restFor, ttlOf, unwrap, type Ts } from './survey.js';
@@ -18,7 +18,7 @@ interface Decorated {
 export class DecoratorMove {
   constructor(
     private readonly moved: MovedSource,
-    private readonly figures: Figures,
+    private readonly figures: MovedFigures,
   ) {}
 
   moveClass(node: ts.ClassDeclaration): void {

@@ -1,5 +1,5 @@
 import type ts from 'typescript';
-import { Figures } from './figures.js';
+import { MovedFigures } from './figures.js';
 import { DecoratorMove } from './move-decorators.js';
 import { withImports } from './move-imports.js';
 import { ModuleMove } from './move-module.js';
@@ -71,7 +71,7 @@ export function movableConsts(
   const movable = new Set<string>();
   for (const { file, text } of files) {
     const moved = new MovedSource(ts, parse(ts, file, text), text, seen);
-    const module = new ModuleMove(moved, new Figures(moved));
+    const module = new ModuleMove(moved, new MovedFigures(moved));
     for (const statement of moved.source.statements) {
       if (!ts.isVariableStatement(statement)) continue;
       for (const declared of statement.declarationList.declarations) {
@@ -89,7 +89,7 @@ class FileMove {
   private readonly decorators: DecoratorMove;
 
   constructor(readonly moved: MovedSource) {
-    const figures = new Figures(moved);
+    const figures = new MovedFigures(moved);
     this.module = new ModuleMove(moved, figures);
     this.decorators = new DecoratorMove(moved, figures);
   }

@@ -1,5 +1,5 @@
 import type ts from 'typescript';
-import { type Figures } from './figures.js';
+import { type MovedFigures } from './figures.js';
 import { ANSWERS, HEADERS, WORDS, type MovedSource } from './moved-source.js';
 import { dedent, indentAt, indented, SourceEdits } from './source-edits.js';
 import { agentsOf, constKey, fieldOf, SPEC, unwrap, type Ts } from './survey.js';
@@ -11,7 +11,7 @@ const OF_MODULE = ['throttlers', 'storage', 'errorMessage', 'setHeaders'];
 export class ModuleMove {
   constructor(
     private readonly moved: MovedSource,
-    private readonly figures: Figures,
+    private readonly figures: MovedFigures,
   ) {}
 
   /** `ThrottlerModule.forRoot(…)` */
@@ -292,7 +292,7 @@ export class ModuleMove {
   }
 }
 
-/** What `errorMessage` was told of and a denial can say as well. */
+/** Arguments of `errorMessage` that a denial has as well. */
 const OF_DETAIL: Readonly<Record<string, string>> = {
   limit: 'decision.limit',
   totalHits: '(decision.limit - decision.remaining + 1)',

@@ -12,7 +12,7 @@ export interface Finding {
 }
 
 /** The same with its place in the source; `mark` stands beside it in what was written in its stead. */
-interface Found extends Finding {
+interface PlacedFinding extends Finding {
   readonly position: number;
   readonly mark: string | undefined;
 }
@@ -30,7 +30,7 @@ export const OWN_GUARD =
 
 /** A source that is being moved over: what is known of it, what is to change, and what a person is told. */
 export class MovedSource {
-  readonly findings: Found[] = [];
+  readonly findings: PlacedFinding[] = [];
   readonly names: ReadonlyMap<string, string>;
   readonly edits: SourceEdits;
   /** Names to import, by package. */
@@ -43,7 +43,7 @@ export class MovedSource {
   private readonly removed = new Map<readonly ts.Node[], Set<ts.Node>>();
   /** Nodes that a finding has told of already. */
   readonly told = new Set<ts.Node>();
-  /** What the file indents by. */
+  /** The indent of the file. */
   readonly indent: string;
   private readonly quote: string;
 

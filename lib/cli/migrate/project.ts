@@ -65,11 +65,21 @@ export class Project {
 
   /** The project's own TypeScript reads its sources as its compiler does. */
   typescript(): typeof ts {
+    const found = this.installedTypescript();
+    // Since 7 the package is a compiler and its version, and no API that others could call.
+    if (typeof found.createSourceFile === 'function') return found as typeof ts;
+    throw new CommandFailedError(
+      `weir migrate needs the compiler API, which TypeScript ${found.version} of this project does not have: ` +
+        `npm install --no-save typescript@6, and run it again; npm install puts ${found.version} back`,
+    );
+  }
+
+  private installedTypescript(): Partial<typeof ts> {
     try {
-      return createRequire(join(this.root, 'package.json'))('typescript') as typeof ts;
+      return createRequire(join(this.root, 'package.json'))('typescript') as Partial<typeof ts>;
     } catch (cause) {
       throw new CommandFailedError(
-        `${this.root} has no TypeScript that could read its sources: npm install --save-dev typescript`,
+        `${this.root} has no TypeScript that could read its sources: npm install --save-dev typescript@6`,
         { cause },
       );
     }

@@ -57,7 +57,7 @@ export class SourceEdits {
     return position + moved;
   }
 
-  /** Of two changes of the same place the outer one holds. */
+  /** The outer one of two changes of the same place holds. */
   private outermost(): Edit[] {
     const inOrder = [...this.edits].sort((a, b) => a.start - b.start || b.end - a.end);
     let at = 0;
@@ -75,7 +75,7 @@ export function indentAt(source: string, position: number): string {
   return /^[ \t]*/.exec(source.slice(lineStart, position))![0];
 }
 
-/** What the source indents by, as its first indented line has it. */
+/** The indent of the source, as its first indented line has it. */
 export function indentOf(source: string): string {
   return /^(\t| {2,8})(?=[^\s*])/m.exec(source)?.[1] ?? '  ';
 }

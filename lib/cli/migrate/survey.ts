@@ -270,7 +270,7 @@ function isOfModule(
   return false;
 }
 
-/** What holds for one throttler beside its figures, its own and that of the list it stands in. */
+/** The options of one throttler beside its figures: its own, and those of the list it stands in. */
 function restOf(
   ts: Ts,
   throttler: ts.ObjectLiteralExpression,

@@ -47,10 +47,10 @@ export const PLAIN_LEASE: Contender = {
   },
 };
 
-/** What else one could do. */
+/** Other ways to limit, to compare with. */
 export const BASELINES: readonly Contender[] = [CALL_PER_REQUEST, FIXED_SPLIT, PLAIN_LEASE];
 
-interface Waiting {
+interface QueuedRequest {
   readonly app: number;
   readonly cost: number;
   answer(allowed: boolean): void;
@@ -61,7 +61,7 @@ class PlainLeaseNode implements LimiterNode {
   private readonly used: number[];
   private expiresAt = 0;
   private seq = 0;
-  private waiting: Waiting[] = [];
+  private waiting: QueuedRequest[] = [];
   private isCalling = false;
 
   constructor(
@@ -101,7 +101,7 @@ class PlainLeaseNode implements LimiterNode {
     );
   }
 
-  private toCall(asked: readonly Waiting[]) {
+  private toCall(asked: readonly QueuedRequest[]) {
     const apps = this.tokens.map((_, app) => {
       const needs = asked.filter((one) => one.app === app).map(({ cost }) => ({ cost, count: 1 }));
       const call = { app, used: this.used[app]!, returned: 0, demand: 0, needs };
@@ -113,20 +113,20 @@ class PlainLeaseNode implements LimiterNode {
     return { node, incarnation, seq: ++this.seq, ...seen, leaving: false, apps };
   }
 
-  private settled(reply: QuotaReply, asked: readonly Waiting[], sentAt: number): void {
+  private settled(reply: QuotaReply, asked: readonly QueuedRequest[], sentAt: number): void {
     this.isCalling = false;
     this.expiresAt = sentAt + this.world.quota.figures.leaseTtlMs * 1000;
     for (const app of reply.apps) this.book(app, asked);
     if (this.waiting.length > 0) this.call();
   }
 
-  private book(reply: AppReply, asked: readonly Waiting[]): void {
+  private book(reply: AppReply, asked: readonly QueuedRequest[]): void {
     this.tokens[reply.app]! += reply.granted;
     const own = asked.filter(({ app }) => app === reply.app);
     for (const [i, one] of own.entries()) one.answer(reply.needs[i] === 1);
   }
 
-  private failed(asked: readonly Waiting[]): void {
+  private failed(asked: readonly QueuedRequest[]): void {
     this.isCalling = false;
     const refused = [...asked, ...this.waiting];
     this.waiting = [];

@@ -3,7 +3,7 @@ import { START_MICROS, type VirtualTime } from './engine/virtual-time.js';
 /** Rates are looked at this often; arrivals have no memory, so that drawing anew changes nothing. */
 const LOOK_MICROS = 10_000;
 
-/** What callers ask for, and where it arrives. */
+/** The requests of callers, and the nodes at which they arrive. */
 export interface Load {
   /** Requests per second of each app, at a second of the run. */
   rates(second: number): readonly number[];

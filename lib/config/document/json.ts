@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type PathSegment } from '../../common/schema.js';
 import { remembered } from '../../common/immutable.js';
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -42,12 +43,13 @@ export function hashOf(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
-export type PathSegment = string | number;
+/** Where a value stands in a document. */
+export type DocumentPath = readonly PathSegment[];
 
 const PLAIN_NAME = /^[A-Za-z_$][\w$-]*$/;
 
 /** `apps.checkout.burst`, `steps[2]`; a name with dots in it stands in brackets. */
-export function pathText(segments: readonly PathSegment[]): string {
+export function pathText(segments: DocumentPath): string {
   let text = '';
   for (const segment of segments) {
     if (typeof segment === 'number') text += `[${segment}]`;

@@ -1,7 +1,7 @@
 import { InvalidConfigError, type ConfigIssue } from '../../common/errors.js';
 import { deepFreeze, isImmutable } from '../../common/immutable.js';
+import { isObject, type DocumentPath } from '../document/json.js';
 import { effective, NORMAL_PROFILE } from '../document/effective.js';
-import { isObject, type PathSegment } from '../document/json.js';
 import { SECTIONS, type ConfigDocument } from './document.schema.js';
 import { issue, unknownName } from './issue.js';
 import { plainJson, withoutNulls, type PlainCopy } from './plain-json.js';
@@ -79,7 +79,7 @@ function emptyIssue(): ConfigIssue {
 }
 
 /** Rules are only applied to parts whose form is right. */
-function soundness(shape: readonly LocatedIssue[], prefix: readonly PathSegment[]): IsSound {
+function soundness(shape: readonly LocatedIssue[], prefix: DocumentPath): IsSound {
   if (shape.length === 0) return ALL_SOUND;
   return (path) => {
     const at = [...prefix, ...path];
@@ -87,7 +87,7 @@ function soundness(shape: readonly LocatedIssue[], prefix: readonly PathSegment[
   };
 }
 
-function overlaps(fault: readonly PathSegment[], part: readonly PathSegment[]): boolean {
+function overlaps(fault: DocumentPath, part: DocumentPath): boolean {
   const shared = Math.min(fault.length, part.length);
   for (let i = 0; i < shared; i++) if (fault[i] !== part[i]) return false;
   return true;

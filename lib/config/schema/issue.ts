@@ -1,10 +1,10 @@
 import { describe, type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
-import { pathText, type PathSegment } from '../document/json.js';
+import { pathText, type DocumentPath } from '../document/json.js';
 
 /** A name that is not there, and which of those that are was meant by it. */
 export function unknownName(
-  segments: readonly PathSegment[],
+  segments: DocumentPath,
   name: string,
   known: readonly string[],
   expected: string,
@@ -17,7 +17,7 @@ export function unknownName(
 
 /** `fault` replaces "expected …, got …" where that would not read well. */
 export function issue(
-  segments: readonly PathSegment[],
+  segments: DocumentPath,
   value: unknown,
   expected: string,
   fault?: string,

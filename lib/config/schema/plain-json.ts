@@ -1,5 +1,6 @@
 import { type ConfigIssue } from '../../common/errors.js';
-import { isForbidden, isObject, type PathSegment } from '../document/json.js';
+import { type PathSegment } from '../../common/schema.js';
+import { isForbidden, isObject } from '../document/json.js';
 import { issue } from './issue.js';
 
 /** Larger documents are refused. */
@@ -27,7 +28,7 @@ export interface PlainCopy {
 
 class Copying {
   readonly issues: ConfigIssue[] = [];
-  /** Of what is being copied. */
+  /** The path of the value that is being copied. */
   private readonly path: PathSegment[] = [];
   private bytes = 0;
   private keys = 0;

@@ -8,15 +8,13 @@ import { type AlertsInput } from '../../observability/alerts/alerts.schema.js';
 import { checkAlerts } from '../../observability/alerts/rules.js';
 import { checkOverload, type OverloadInput } from '../../overload/settings.js';
 import { compileResource, type ResourceInput } from '../../protection/resource-options.js';
-import { isObject, type PathSegment } from '../document/json.js';
+import { isObject, type DocumentPath } from '../document/json.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
 import { issue, unknownName } from './issue.js';
 import { limitsOf } from './limits-of.js';
 
-type Path = readonly PathSegment[];
-
 /** Whether the part of the document at a place has the right form, so that rules make sense of it. */
-export type IsSound = (at: Path) => boolean;
+export type IsSound = (at: DocumentPath) => boolean;
 
 /** Of a document that has the right form everywhere. */
 export const ALL_SOUND: IsSound = () => true;
@@ -98,7 +96,7 @@ const quotaIssues = remembered((quota: QuotaOptions, isWhole: boolean): readonly
 const LOCAL_FIELDS = /^quota\.(?:cluster|local)\.(\w+)$/;
 
 /** Where in the document an option of the quota stands. */
-function quotaSegments(field: string): Path {
+function quotaSegments(field: string): DocumentPath {
   const local = LOCAL_FIELDS.exec(field)?.[1];
   if (local !== undefined) return ['cluster', local];
   switch (field) {
@@ -158,7 +156,7 @@ interface OptionsCheck<T> {
   /** The beginning of the names of fields in errors of the check. */
   readonly prefix: string;
   /** Where the options stand in the document. */
-  readonly at: Path;
+  readonly at: DocumentPath;
 }
 
 /**
@@ -197,7 +195,7 @@ function segmentsBelow(prefix: string, field: string, options: object): string[]
   return segments;
 }
 
-const issueOf = ({ value, expectation }: InvalidArgumentError, at: Path): ConfigIssue =>
+const issueOf = ({ value, expectation }: InvalidArgumentError, at: DocumentPath): ConfigIssue =>
   issue(at, value, expectation);
 
 function faultOf(check: () => unknown): InvalidArgumentError | undefined {

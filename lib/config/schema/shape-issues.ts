@@ -1,25 +1,14 @@
 import { type ConfigIssue } from '../../common/errors.js';
 import { nearest } from '../../common/nearest.js';
-import {
-  Field,
-  Group,
-  List,
-  Named,
-  Union,
-  type Fault,
-  type Schema,
-  type Shape,
-} from '../../common/schema.js';
+import { Field, Group, List, Named, Union, type SchemaFault, type Schema, type Shape, type PathSegment } from '../../common/schema.js';
 import { isPlanned, notAvailable } from '../../common/not-available.js';
-import { isObject, own, pathText, type PathSegment } from '../document/json.js';
+import { isObject, own, pathText, type DocumentPath } from '../document/json.js';
 import { documentSchema } from './document.schema.js';
 import { issue } from './issue.js';
 
-type Path = readonly PathSegment[];
-
 /** A fault and its path, by which the sound parts are known. */
 export interface LocatedIssue {
-  readonly at: Path;
+  readonly at: DocumentPath;
   readonly issue: ConfigIssue;
 }
 
@@ -30,7 +19,7 @@ export function shapeIssues(document: unknown): LocatedIssue[] {
   );
 }
 
-function located(fault: Fault, base: Path, document: unknown): LocatedIssue[] {
+function located(fault: SchemaFault, base: DocumentPath, document: unknown): LocatedIssue[] {
   const at = [...base, ...fault.at];
   if (fault.kind === 'unknown') {
     return fault.names.map((name) => unknownField([...at, name], fieldsAt(at), document));
@@ -43,9 +32,9 @@ function located(fault: Fault, base: Path, document: unknown): LocatedIssue[] {
 
 /** Of several forms, the one that an object or a list was probably meant to have. */
 function closest(
-  forms: readonly (readonly Fault[])[],
+  forms: readonly (readonly SchemaFault[])[],
   value: unknown,
-): readonly Fault[] | undefined {
+): readonly SchemaFault[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const within = forms.filter((faults) => faults.every(isInside));
   const [first, ...others] = within.sort((a, b) => a.length - b.length);
@@ -53,10 +42,10 @@ function closest(
   return others[0]?.length === first?.length ? undefined : first;
 }
 
-const isInside = ({ kind, at }: Fault): boolean => at.length > 0 || kind === 'unknown';
+const isInside = ({ kind, at }: SchemaFault): boolean => at.length > 0 || kind === 'unknown';
 
 /** The value is not repeated: it may be a secret in a wrong place. */
-function unknownField(at: Path, known: readonly string[], document: unknown): LocatedIssue {
+function unknownField(at: DocumentPath, known: readonly string[], document: unknown): LocatedIssue {
   if (isSection(at) && isPlanned(at.at(-1))) return notThere(at);
   const name = withoutQuota(at, known, document) ?? nearest(String(at.at(-1)), known);
   const hint = name === undefined ? '' : `; did you mean '${name}'?`;
@@ -68,7 +57,7 @@ function unknownField(at: Path, known: readonly string[], document: unknown): Lo
 }
 
 /** `quota` is a group of the module's options; in a document its parts stand by themselves. */
-function withoutQuota(at: Path, known: readonly string[], document: unknown): string | undefined {
+function withoutQuota(at: DocumentPath, known: readonly string[], document: unknown): string | undefined {
   if (!isSection(at) || at.at(-1) !== 'quota') return undefined;
   const path: PathSegment[] = [];
   let value = valueAt(document, at);
@@ -80,16 +69,17 @@ function withoutQuota(at: Path, known: readonly string[], document: unknown): st
   return known.includes(String(path[0])) ? pathText([...at.slice(0, -1), ...path]) : undefined;
 }
 
-function notThere(at: Path): LocatedIssue {
+function notThere(at: DocumentPath): LocatedIssue {
   const { path, ...rest } = issue(at, undefined, 'nothing');
   return { at, issue: { ...rest, path, message: `${path}: ${notAvailable(at.at(-1))}` } };
 }
 
 /** Of the document, or of one of its profiles. */
-const isSection = (at: Path): boolean =>
+const isSection = (at: DocumentPath): boolean =>
   at.length === 1 || (at.length === 3 && at[0] === 'profiles');
 
-function valueAt(document: unknown, at: Path): unknown {
+/** Unlike a path of a request, a path of the document also goes into lists, by number. */
+function valueAt(document: unknown, at: DocumentPath): unknown {
   let value = document;
   for (const segment of at) {
     if (Array.isArray(value)) value = value[Number(segment)];
@@ -108,7 +98,7 @@ function onePerPlace(found: readonly LocatedIssue[]): LocatedIssue[] {
 }
 
 /** The fields that the schema knows at a place of the document; none where it is not an object. */
-function fieldsAt(path: Path): string[] {
+function fieldsAt(path: DocumentPath): string[] {
   let here: Schema<unknown>[] = [documentSchema];
   for (const segment of path) here = here.flatMap(forms).flatMap((one) => below(one, segment));
   const groups = here.flatMap(forms).filter((one) => one instanceof Group);

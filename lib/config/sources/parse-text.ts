@@ -112,7 +112,7 @@ function readYaml(text: string): Promise<YamlReading> {
     const worker = new Worker(packageFile('workers/read-yaml.mjs'), {
       workerData: { text, mostKeys: MOST_KEYS, mostDepth: MOST_LEVELS },
       resourceLimits: { maxOldGenerationSizeMb: MOST_READING_MB },
-      // Whatever the application was started with is not meant for it.
+      // Flags of the application, such as a debugger's, are not meant for the worker.
       execArgv: [],
     });
     const give = (reading: YamlReading): void => {

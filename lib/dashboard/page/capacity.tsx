@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { type CapacityReport, type CapacityRow } from '../../observability/report.js';
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time, weekday } from './format.js';
-import { roomOf } from './judge.js';
+import { roomNote, roomOf } from './judge.js';
 import { ask, frame as frameNow, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
 import { useWidth } from './charts.js';
@@ -147,17 +147,11 @@ export function Rooms({ frame }: { readonly frame: PageFrame }) {
     (told?.rows ?? []).flatMap(({ kind, name, peak }) => (kind === 'app' ? [[name, peak]] : [])),
   );
   const rooms = roomOf(frame, peaks);
-  if (rooms.length === 0) return null;
-  const { given, most } = frame.promised!;
+  if (frame.promised === null || frame.state.quota!.apps.length === 0) return null;
   return (
     <>
       <h3 class="sub">
-        May a limit be raised?{' '}
-        <span>
-          {frame.unseen === null
-            ? `${count(given)} of ${count(most)}/s that can be promised are`
-            : 'use is of this node alone now'}
-        </span>
+        May a limit be raised? <span>{roomNote(frame)}</span>
       </h3>
       <ul class="rooms">
         {rooms.slice(0, MOST_ROOMS).map(({ app, text }) => (

@@ -144,11 +144,11 @@ export function Chart({ data, height, part, capacity, marks, spanSeconds, label 
 const capacityOf = (part: ChartProps['part'], capacity: number | undefined): number =>
   part === 'all' ? (capacity ?? 0) : 0;
 
-type Column = readonly (number | null)[];
+type Points = readonly (number | null)[];
 
 /** Each on top of those before it. */
-function layersOf({ allowed, degraded, denied }: ChartData, part: ChartProps['part']): Column[] {
-  let below: Column | undefined;
+function layersOf({ allowed, degraded, denied }: ChartData, part: ChartProps['part']): Points[] {
+  let below: Points | undefined;
   return (part === 'all' ? [allowed, degraded, denied] : [degraded, denied]).map((column) => {
     const base = below;
     below = column.map((one, index) => {
@@ -162,8 +162,8 @@ function layersOf({ allowed, degraded, denied }: ChartData, part: ChartProps['pa
 /** A gap in the data is a gap in the picture. */
 function pathsOf(
   at: readonly number[],
-  top: Column,
-  below: Column | undefined,
+  top: Points,
+  below: Points | undefined,
   x: (at: number) => number,
   y: (value: number) => number,
   begin: number,

@@ -1,9 +1,9 @@
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type ConfigDiff } from '../../config/document/diff.js';
-import { type Impact } from '../../observability/impact.js';
+import { type Effect } from '../effects.js';
 import { type PageFrame } from '../frame.js';
-import { ago, count, percent, plural, shown, text, time } from './format.js';
+import { ago, plural, shown, text, time } from './format.js';
 import { type ApiError, ask, frame as frameNow, go } from './live.js';
 import { Card } from './card.js';
 
@@ -31,7 +31,7 @@ interface Judged {
   readonly revision: number;
   readonly issues: readonly Issue[];
   readonly diff: ConfigDiff;
-  readonly impact?: Impact;
+  readonly effects?: readonly Effect[];
 }
 
 interface Ack {
@@ -77,19 +77,35 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
     void frameNow.value;
     if (waitingFor.value !== null) void loadAcks();
   });
+  const findLooked = (): Past | undefined =>
+    past.value.find(({ revision }) =>
+      lookedAt.value === 'before'
+        ? revision < current.value!.revision
+        : revision === lookedAt.value,
+    );
+  // The judgement of a draft stays until the next one; that of a revision is of no other.
+  useSignalEffect(() => {
+    void lookedAt.value;
+    judged.value = undefined;
+  });
   useSignalEffect(() => {
     const text = draft.value;
-    if (text === null) {
+    const revision = findLooked()?.revision;
+    if (text === null && revision === undefined) {
       judged.value = undefined;
       return;
     }
+    let isLate = false;
     const timer = setTimeout(() => {
-      ask<Judged>('validate', { text }).then(
-        (answer) => draft.peek() === text && (judged.value = answer),
+      ask<Judged>('validate', revision === undefined ? { text } : { revision }).then(
+        (answer) => isLate || (judged.value = answer),
         (error: ApiError) => (fault.value = { text: error.message }),
       );
     }, 250);
-    return () => clearTimeout(timer);
+    return () => {
+      isLate = true;
+      clearTimeout(timer);
+    };
   });
 
   const load = async (): Promise<void> => {
@@ -156,10 +172,10 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
   const isChanged = draft.value !== null && draft.value !== textOf(now.document);
   const issues = judged.value?.issues ?? [];
   const size = judged.value === undefined ? 0 : sizeOf(judged.value.diff);
-  const isReady = isChanged && judged.value !== undefined && issues.length === 0 && size > 0;
-  const looked = past.value.find(({ revision }) =>
-    lookedAt.value === 'before' ? revision < now.revision : revision === lookedAt.value,
-  );
+  const looked = findLooked();
+  const isOther = looked !== undefined && looked.revision !== now.revision;
+  const isJudged = judged.value !== undefined && issues.length === 0;
+  const isReady = isChanged && looked === undefined && isJudged && size > 0;
   return (
     <>
       <Card
@@ -173,7 +189,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
         side={
           frame.canWrite ? (
             <div class="actions">
-              {isChanged && (
+              {isChanged && looked === undefined && (
                 <span class={`chip ${issues.length > 0 ? 'bad' : 'ok'}`} role="status">
                   {judged.value === undefined
                     ? 'checking'
@@ -278,12 +294,19 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                   Revision {looked.revision}, {time(looked.atMs)}, {shown(looked.kind)} by{' '}
                   {shown(looked.by)}
                 </h3>
+                {isOther && (
+                  <>
+                    <p class="note">Going back to it would change:</p>
+                    {judged.value && <Diff diff={judged.value.diff} />}
+                    <p class="note">It had changed:</p>
+                  </>
+                )}
                 {looked.diff === undefined ? (
                   <p class="note">The revision before it is not known any more.</p>
                 ) : (
                   <Diff diff={looked.diff} />
                 )}
-                {frame.canWrite && looked.revision !== now.revision && (
+                {frame.canWrite && isOther && (
                   <button
                     class="primary"
                     disabled={isBusy.value}
@@ -300,7 +323,7 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
           </div>
           <div class="impact">
             <h3>{issues.length > 0 ? 'What is wrong' : 'What it would do'}</h3>
-            {!isChanged && (
+            {!isChanged && !isOther && (
               <p class="note">
                 {frame.canWrite
                   ? 'Change the text, and this shows the difference and what it would do, before anything is applied.'
@@ -316,19 +339,19 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
                 </li>
               ))}
             </ul>
-            {isChanged && judged.value !== undefined && issues.length === 0 && (
+            {(looked === undefined ? isChanged : isOther) && isJudged && (
               <>
-                <Diff diff={judged.value.diff} />
+                {!isOther && <Diff diff={judged.value!.diff} />}
                 <ul class="issues">
-                  {impactTexts(judged.value.impact).map(({ isWarning, text: told }) => (
+                  {judged.value!.effects?.map(({ isWarning, text: told }) => (
                     <li key={told} class={isWarning ? 'warn' : 'good'}>
-                      {told}
+                      {text(told)}
                     </li>
                   ))}
                   {size > 0 && (
                     <li class="good">No restart is needed; all nodes have it within seconds.</li>
                   )}
-                  {now.profile !== 'normal' && size > 0 && (
+                  {now.profile !== 'normal' && size > 0 && !isOther && (
                     <li class="warn">
                       Profile {shown(now.profile)} is in force: what it sets too stays as it sets
                       it.
@@ -346,28 +369,6 @@ export function ConfigView({ frame }: { readonly frame: PageFrame }) {
 
 const sizeOf = ({ added, removed, changed }: ConfigDiff): number =>
   added.length + removed.length + changed.length;
-
-/** What the change would have done in the last hours, app by app. */
-function impactTexts(impact: Impact | undefined): { isWarning: boolean; text: string }[] {
-  if (impact === undefined) return [];
-  const apps = impact.apps
-    .filter(({ deniedBefore, deniedAfter }) => Math.abs(deniedAfter - deniedBefore) >= 0.5)
-    .map(({ app, demand, deniedBefore, deniedAfter, minutesAfter }) => {
-      const part = (denied: number): string => percent(demand > 0 ? denied / demand : 0);
-      const text = `${shown(app)}: ${part(deniedBefore)} denied → ${part(deniedAfter)}, in ${plural(minutesAfter, 'minute')} of ${impact.minutes}`;
-      return { isWarning: deniedAfter > deniedBefore, text };
-    });
-  const policies = impact.policies.map(({ policy, change, rate, denied }) => ({
-    isWarning: change === 'removed',
-    text: `${shown(policy)} is ${change}: ${count(rate)}/s asked, ${percent(denied)} denied so far. Keys are not kept, so who would be denied is not known.`,
-  }));
-  if (apps.length > 0) return [...apps, ...policies];
-  const known =
-    impact.minutes === 0
-      ? 'No minute is known yet to replay.'
-      : `The last ${plural(impact.minutes, 'minute')} replayed: no app would have been denied more or less.`;
-  return [{ isWarning: false, text: known }, ...policies];
-}
 
 const valueText = (value: unknown): string => {
   const text = JSON.stringify(value) ?? '';

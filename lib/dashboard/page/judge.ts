@@ -1,3 +1,4 @@
+import { MANY_DENIED } from '../../observability/limited.js';
 import { type StoreState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { type Usual } from '../usual.js';
@@ -10,13 +11,16 @@ export interface Judgement {
   readonly why: string;
 }
 
-/** Without knowing what is usual, more than this part is much. */
-export const MANY_DENIED = 0.05;
 /** Of what is usual twice as much is not; below this part nobody needs to look. */
 const FEW_DENIED = 0.01;
 
-/** Denials as a part of all, beside what is usual. */
-export function denialsOf(rate: number, denied: number, usual: Usual | null): Judgement {
+/** Denials as a part of all, beside what is usual; beside an alert of them nothing is said to be so. */
+export function denialsOf(
+  rate: number,
+  denied: number,
+  usual: Usual | null,
+  isAlarmed = false,
+): Judgement {
   const part = rate > 0 ? denied / rate : 0;
   if (usual === null) {
     const tone = part > MANY_DENIED ? 'bad' : 'ok';
@@ -27,7 +31,7 @@ export function denialsOf(rate: number, denied: number, usual: Usual | null): Ju
   const usually = `usually ${percent(usual.part)}`;
   return {
     tone: isMore ? 'bad' : 'ok',
-    word: `${percent(part)}, ${isMore || isLess ? usually : 'as usual'}`,
+    word: `${percent(part)}, ${isMore || isLess || isAlarmed ? usually : 'as usual'}`,
     why: `${usually}, ${count(usual.denied)}/s`,
   };
 }
@@ -107,14 +111,30 @@ export function lossOf(taker: Taker): string {
   return used >= guaranteed * 0.95 ? `${away}, promise kept` : away;
 }
 
+const freeOf = ({ given, most }: NonNullable<PageFrame['promised']>): number =>
+  Math.max(0, most - given);
+
+/** What holds for all of them: they have the same tokens to share. */
+export function roomNote({
+  state: { quota },
+  promised,
+  unseen,
+}: Pick<PageFrame, 'state' | 'promised' | 'unseen'>): string {
+  if (quota?.overloaded) return 'not while the cluster is overloaded';
+  if (unseen !== null) return 'use is of this node alone now';
+  const { given, most } = promised!;
+  const isShared = quota!.apps.length > 1 && freeOf(promised!) >= 0.5;
+  return `${count(given)} of ${count(most)}/s that can be promised are${isShared ? ': one of these, not all' : ''}`;
+}
+
 /** May the limit of an app be raised? All of the answer, in a sentence for each. */
 export function roomOf(
   { state: { quota }, promised }: Pick<PageFrame, 'state' | 'promised'>,
   peaks: ReadonlyMap<string, number>,
 ): { readonly app: string; readonly text: string }[] {
-  if (quota?.capacity === undefined || promised === null) return [];
+  if (quota?.capacity === undefined || promised === null || quota.overloaded) return [];
   const { capacity } = quota;
-  const free = Math.max(0, promised.most - promised.given);
+  const free = freeOf(promised);
   return quota.apps.map(({ app, used, guaranteed, burst }) => {
     const peak = count(Math.max(used, peaks.get(app) ?? 0));
     const promise =

@@ -1,11 +1,11 @@
 import { computed, effect, signal } from '@preact/signals';
-import { type PageFrame } from '../frame.js';
+import { type Horizon } from '../../observability/series.js';
 import { type SeriesHistory } from '../../observability/series-history.js';
+import { type PageFrame } from '../frame.js';
 
 export const VIEWS = ['overview', 'policies', 'fleet', 'resources', 'config', 'capacity'] as const;
 export type View = (typeof VIEWS)[number];
-export const HORIZONS = ['seconds', 'minutes', 'hours'] as const;
-export type Horizon = (typeof HORIZONS)[number];
+export const HORIZONS: readonly Horizon[] = ['seconds', 'minutes', 'hours'];
 export const HORIZON_NAMES: Readonly<Record<Horizon, string>> = {
   seconds: '2 min',
   minutes: '3 h',
@@ -166,10 +166,22 @@ export function go(to: View): void {
   view.value = to;
 }
 
+const { dataset } = document.documentElement;
+
+function showTheme(isDark: boolean): string {
+  return (theme.value = dataset.theme = isDark ? 'dark' : 'light');
+}
+
+/** A system that gets dark in the evening takes the page along, unless somebody has chosen. */
+function followSystem(): void {
+  matchMedia('(prefers-color-scheme: dark)').onchange = ({ matches }) => {
+    if (dataset.chosen === undefined) showTheme(matches);
+  };
+}
+
 export function switchTheme(): void {
-  const next = theme.value === 'dark' ? 'light' : 'dark';
-  theme.value = next;
-  document.documentElement.dataset.theme = next;
+  const next = showTheme(theme.value !== 'dark');
+  dataset.chosen = '';
   try {
     localStorage.setItem('weir-theme', next);
   } catch {
@@ -180,6 +192,7 @@ export function switchTheme(): void {
 export function start(): void {
   followAddress();
   followVisibility();
+  followSystem();
   connect();
   setInterval(() => (clockMs.value = Date.now()), 1000);
 }

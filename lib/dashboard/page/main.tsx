@@ -30,14 +30,7 @@ import { Overview } from './overview.js';
 import { keep } from './rates.js';
 import { FleetView, PoliciesView, ResourcesView } from './tables.js';
 
-const TITLES: Readonly<Record<View, string>> = {
-  overview: 'Overview',
-  policies: 'Policies',
-  fleet: 'Fleet',
-  resources: 'Resources',
-  config: 'Config',
-  capacity: 'Capacity',
-};
+const titleOf = (one: View): string => one[0]!.toUpperCase() + one.slice(1);
 
 function Brand() {
   return (
@@ -75,7 +68,7 @@ function Top() {
                   go(one);
                 }}
               >
-                {TITLES[one]}
+                {titleOf(one)}
               </a>
             </li>
           ))}
@@ -111,17 +104,16 @@ function Top() {
   );
 }
 
+const LINKS: Readonly<Record<typeof link.value, string>> = {
+  live: 'Live',
+  refused: 'Signed out',
+  lost: 'Lost',
+  connecting: 'Connecting',
+};
+
 function Live() {
   const isPaused = paused.value;
-  const text = isPaused
-    ? 'Paused'
-    : link.value === 'live'
-      ? 'Live'
-      : link.value === 'refused'
-        ? 'Signed out'
-        : link.value === 'lost'
-          ? 'Lost'
-          : 'Connecting';
+  const text = isPaused ? 'Paused' : LINKS[link.value];
   return (
     <button
       class={`live ${isPaused ? 'paused' : link.value}`}
@@ -203,14 +195,8 @@ function Keys() {
   );
 }
 
-const BY_LETTER: Readonly<Record<string, View>> = {
-  o: 'overview',
-  p: 'policies',
-  f: 'fleet',
-  r: 'resources',
-  c: 'config',
-  a: 'capacity',
-};
+/** Of the views, in their order. */
+const LETTERS = 'opfrca';
 
 let goesUntil = 0;
 
@@ -219,7 +205,7 @@ function onKey(event: KeyboardEvent): void {
   const isTyping = target.closest('input, textarea, select') !== null;
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const { key } = event;
-  const to = BY_LETTER[key];
+  const to = VIEWS[LETTERS.indexOf(key)];
   if (to !== undefined && performance.now() < goesUntil) {
     goesUntil = 0;
     go(to);
@@ -293,7 +279,7 @@ function App() {
       <Banners />
       <main id="main" ref={main} tabIndex={-1} class={isStale.value ? 'stale' : ''}>
         <h1 class="hidden">
-          {TITLES[view.value]}
+          {titleOf(view.value)}
           {now === null ? '' : ` of ${shown(now.state.cluster)}`}
         </h1>
         <Shown />

@@ -1,8 +1,8 @@
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { type Alert } from '../../observability/alerts/alert.js';
-import { isEnding, ruleTitle } from '../../observability/alerts/rule-names.js';
+import { alertText, isEnding, ruleTitle } from '../../observability/alerts/alert-words.js';
 import { type SeriesState } from '../../observability/state.js';
-import { type PageFrame, type ShownPolicy } from '../frame.js';
+import { type Looked, type LookedAt, type PageFrame, type ShownPolicy } from '../frame.js';
 import { CapacityCard, Rooms } from './capacity.js';
 import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
@@ -40,7 +40,10 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
   const store = seriesOf(frame, 'store');
   const degraded = degradedOf(total);
   const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
-  const denials = denialsOf(rate, denied, frame.usual);
+  const isAlarmed = state.alerts.some(
+    (one) => one.rule === 'denialRise' && one.series === 'total' && one.state === 'firing',
+  );
+  const denials = denialsOf(rate, denied, frame.usual, isAlarmed);
   const redis = redisOf(frame);
   return (
     <section class={`verdict ${verdict.level}`} aria-label="In one sentence">
@@ -260,7 +263,7 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
         )}
       </span>
       <p>
-        {text(alert.text)}
+        {text(alertText(alert))}
         {said.value !== '' && ` (${said.value})`}
       </p>
     </li>
@@ -316,8 +319,8 @@ function StorePart({ frame }: { readonly frame: PageFrame }) {
       ) : (
         <p class="note">
           {frame.scope === 'process'
-            ? `${shown(frame.seenFrom)} decides by itself, with its share of the limits`
-            : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves, with their share of the limits`}
+            ? `${shown(frame.seenFrom)} decides by itself`
+            : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves`}
           {away}. Nothing is lost: all settle when it is back.
         </p>
       )}
@@ -353,65 +356,37 @@ function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-interface LimitedRow {
-  readonly key: string;
-  readonly isKey: boolean;
-  readonly policy: string;
-  readonly why: string;
-  readonly perMinute: number;
-  readonly denied: string;
-}
-
 export const limitOf = (policies: readonly ShownPolicy[], name: string): string => {
   const found = policies.find((one) => one.name === name);
   return found === undefined ? '–' : limit(found.capacity, found.windowMs);
 };
 
-function limitedRows({ state, policies }: PageFrame): LimitedRow[] {
-  const { quota, deniedKeys } = state;
-  const apps = (quota?.apps ?? [])
-    .filter(({ denied }) => denied >= 0.05)
-    .map(({ app, denied, demand, used, burst }): LimitedRow => {
-      const isAtCeiling = (demand ?? used + denied) >= burst * 0.95;
-      const why = isAtCeiling
-        ? `over its ceiling of ${count(burst)}/s`
-        : quota!.overloaded
-          ? 'the cluster is full'
-          : 'over its guarantee, nothing left to lend';
-      // A burst may be seconds old: what it would come to in a minute was never denied.
-      const figures = { perMinute: denied * 60, denied: `${count(denied)}/s` };
-      return { key: shown(app), isKey: false, policy: 'app quota', why, ...figures };
-    });
-  const keys = deniedKeys.map(({ policy, key, denied }): LimitedRow => {
-    const why = `more than ${limitOf(policies, policy)} by this key`;
-    const figures = { perMinute: denied, denied: count(denied) };
-    return { key: shown(key), isKey: true, policy: shown(policy), why, ...figures };
-  });
-  return [...apps, ...keys].sort((one, other) => other.perMinute - one.perMinute).slice(0, 8);
-}
+const MOST_LIMITED = 8;
 
 function KeysCard({ frame }: { readonly frame: PageFrame }) {
-  const rows = limitedRows(frame);
+  const rows = frame.limited.slice(0, MOST_LIMITED);
   const most = Math.max(1, ...rows.map(({ perMinute }) => perMinute));
   return (
-    <Card
-      id="keys"
-      title="Who is limited"
-      note="apps by the second, keys (as hashes) in about the last minute"
-    >
+    <Card id="keys" title="Who is limited" note="apps by the second, keys in about the last minute">
       {rows.length === 0 ? (
         <Empty title="Nobody is turned away.">
           When somebody is, the busiest are listed here, with the reason.
         </Empty>
       ) : (
         <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
-          {rows.map(({ key, isKey, policy, why, perMinute, denied }) => (
-            <tr key={`${policy} ${key}`}>
-              <td>{isKey ? <code>{key.slice(0, 24)}</code> : <b>{key}</b>}</td>
-              <td>{policy}</td>
-              <td class="why">{why}</td>
+          {rows.map(({ kind, who, policy, why, perMinute, denied }) => (
+            <tr key={`${kind} ${policy} ${who}`}>
+              <td>
+                <button class="plain" onClick={() => look(who)}>
+                  {kind === 'key' ? <code>{shown(who).slice(0, 24)}</code> : <b>{shown(who)}</b>}
+                </button>
+              </td>
+              <td>{policy === undefined ? 'app quota' : shown(policy)}</td>
+              <td class="why">{text(why)}</td>
               <td class="n heat">
-                {denied}
+                {/* A burst may be seconds old: what it would come to in a minute was never denied. */}
+                {count(denied)}
+                {kind === 'app' && '/s'}
                 <i style={{ width: `${100 * Math.sqrt(perMinute / most)}%` }} />
               </td>
             </tr>
@@ -423,44 +398,34 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-interface Looked {
-  readonly policies: readonly {
-    readonly policy: string;
-    readonly allowed: boolean;
-    readonly remaining: number;
-    readonly limit: number;
-    readonly retryAfterMs: number;
-  }[];
+const lookedFor = signal('');
+/** The answer, or why there is none. */
+const looked = signal<Looked | string | null>(null);
+
+function look(who: string): void {
+  lookedFor.value = who;
+  if (who.trim() === '') return;
+  ask<Looked>('look', { key: who }).then(
+    (answer) => (looked.value = answer),
+    (error: ApiError) => (looked.value = error.message),
+  );
 }
 
 /** Why is this one limited? */
 function Look() {
-  const key = useSignal('');
-  const found = useSignal<Looked | undefined>(undefined);
-  const fault = useSignal('');
-  const look = (event: Event): void => {
+  const submit = (event: Event): void => {
     event.preventDefault();
-    if (key.value.trim() === '') return;
-    ask<Looked>('look', { key: key.value.trim() }).then(
-      (answer) => {
-        fault.value = '';
-        found.value = answer;
-      },
-      (error: ApiError) => {
-        found.value = undefined;
-        fault.value = error.message;
-      },
-    );
+    look(lookedFor.value);
   };
-  const limited = found.value?.policies.filter(({ allowed }) => !allowed) ?? [];
+  const { value: found } = looked;
   return (
-    <form class="look" onSubmit={look}>
+    <form class="look" onSubmit={submit}>
       <label for="look">Why is this one limited?</label>
       <div>
         <input
           id="look"
-          value={key.value}
-          onInput={(event) => (key.value = event.currentTarget.value)}
+          value={lookedFor.value}
+          onInput={(event) => (lookedFor.value = event.currentTarget.value)}
           placeholder="user, address or API key"
           autocomplete="off"
           spellcheck={false}
@@ -468,31 +433,47 @@ function Look() {
         <button class="ghost">Look</button>
       </div>
       <div role="status" class="looked">
-        {fault.value !== '' && <p class="is-deny">{fault.value}</p>}
-        {found.value !== undefined && limited.length === 0 && (
-          <p>
-            No policy turns it away now: it has tokens of all {found.value.policies.length} that
-            were asked.
-          </p>
+        {typeof found === 'string' ? (
+          <p class="is-deny">{found}</p>
+        ) : (
+          found && <LookedUp of={found} />
         )}
-        {limited.map(({ policy, limit: most, retryAfterMs }) => (
-          <p key={policy}>
-            <b>{shown(policy)}</b> has no token left of {count(most)}; the next comes in{' '}
-            {ms(retryAfterMs)}.
-          </p>
-        ))}
-        {found.value?.policies
-          .filter(({ allowed }) => allowed)
-          .slice(0, 3)
-          .map(({ policy, remaining, limit: most }) => (
-            <p key={policy} class="dim">
-              {shown(policy)}: {count(remaining)} of {count(most)} left
-            </p>
-          ))}
       </div>
     </form>
   );
 }
+
+function LookedUp({ of: { said, policies, others } }: { readonly of: Looked }) {
+  const limited = policies.filter(({ allowed }) => !allowed);
+  const passing = policies.filter(({ allowed }) => allowed);
+  return (
+    <>
+      {said !== '' && <p>{text(said)}</p>}
+      {limited.map((one) => (
+        <p key={one.policy}>
+          <b>{bucketOf(one)}</b> has no token left of {count(one.limit)}
+          {one.source === 'fallback' && ', the share of this node while Redis is away'}; the next
+          comes in {ms(one.retryAfterMs)}. <code>{shown(one.key)}</code>
+        </p>
+      ))}
+      {passing.slice(0, 3).map((one) => (
+        <p key={one.policy} class="dim">
+          {bucketOf(one)}: {count(one.remaining)} of {count(one.limit)} left.{' '}
+          <code>{shown(one.key)}</code>
+        </p>
+      ))}
+      {others.slice(0, 3).map(({ policy, takes }) => (
+        <p key={policy} class="dim">
+          {shown(policy)} was not asked: it goes by {shown(takes)}, so type all of these, with
+          spaces between.
+        </p>
+      ))}
+    </>
+  );
+}
+
+const bucketOf = ({ policy, tier }: LookedAt): string =>
+  tier === 'default' ? shown(policy) : `${shown(policy)}, tier ${shown(tier)}`;
 
 function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.state.series
@@ -503,7 +484,7 @@ function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
     <Card
       id="policies"
       title="Policies"
-      note="busiest first; the bar is the part that is denied, red above 5 %"
+      note="busiest first; denied above 5 % is red"
       side={<MoreButton to="policies" text="All policies" />}
     >
       {rows.length === 0 ? (
@@ -708,12 +689,7 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
     >
       <Pairs
         of={[
-          [
-            'last change',
-            change.paths.length === 0
-              ? shown(change.kind ?? 'none yet')
-              : change.paths.slice(0, 3).map(shown).join(', '),
-          ],
+          ['last change', text(change.told ?? 'none yet')],
           ['profile', shown(change.profile)],
           ['reached', reached],
           ['waiting for their time', plural(change.staged, 'change')],

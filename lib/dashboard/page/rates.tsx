@@ -1,17 +1,11 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { type Horizon } from '../../observability/series.js';
 import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { Empty, Table } from './card.js';
 import { Chart, type ChartData } from './charts.js';
 import { clock, count, shown } from './format.js';
-import {
-  frame as frameNow,
-  histories,
-  horizon,
-  HORIZON_NAMES,
-  loadHistory,
-  type Horizon,
-} from './live.js';
+import { frame as frameNow, histories, horizon, HORIZON_NAMES, loadHistory } from './live.js';
 
 export const seriesOf = ({ state }: PageFrame, name: string): SeriesState | undefined =>
   state.series.find((one) => one.name === name);
@@ -22,7 +16,7 @@ export const degradedOf = (series: SeriesState | undefined): number =>
 
 const SECONDS_KEPT = 120;
 
-interface Point {
+interface RatePoint {
   readonly at: number;
   /** Of all nodes, or of one: these are not drawn as one line. */
   readonly scope: PageFrame['scope'];
@@ -33,7 +27,7 @@ interface Point {
 }
 
 /** The last two minutes, from each frame. */
-export const recent: Point[] = [];
+export const recent: RatePoint[] = [];
 /** Frames that are further apart have a gap between them: the page was paused, hidden or without a stream. */
 const GAP_SECONDS = 5;
 

@@ -1,4 +1,4 @@
-import { isEnding, ruleTitle } from '../../observability/alerts/rule-names.js';
+import { isEnding, ruleTitle } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
 import { Card, Empty, MoreButton } from './card.js';
 import { ms, percent, plural, shown } from './format.js';

@@ -7,4 +7,6 @@ const chosen = ((): string | null => {
   }
 })();
 const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
-document.documentElement.dataset.theme = chosen ?? (isDark ? 'dark' : 'light');
+const { dataset } = document.documentElement;
+dataset.theme = chosen ?? (isDark ? 'dark' : 'light');
+if (chosen !== null) dataset.chosen = '';

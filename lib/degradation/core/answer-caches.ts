@@ -36,7 +36,7 @@ export interface AnswerCacheStats {
     readonly tooBig: number;
     readonly notJson: number;
     readonly classes: number;
-    /** The caller has shown credentials, and has no name. */
+    /** The caller has shown credentials, and has no name. Of those that would have been kept else. */
     readonly credentials: number;
   };
   /** Entries that were found and not taken: of another version or sort, too old or of the future, or not accepted. */
@@ -171,9 +171,9 @@ export class AnswerCaches implements AnswerStore {
     const now = this.clock.now();
     const { schemaVersion: v = DEFAULT_VERSION, kind = DEFAULT_KIND } = levels;
     const sealed = seal({ v, t: this.clock.epochMs(now), kind, body });
-    if (sealed === undefined) return this.leaveOut('notJson', key);
-    if (sealed.bytes > MOST_BYTES) return this.leaveOut('tooBig', key);
-    if (levels.revive === undefined && !isPlainData(body)) return this.leaveOut('classes', key);
+    if (sealed === undefined) return this.countRefused('notJson', key);
+    if (sealed.bytes > MOST_BYTES) return this.countRefused('tooBig', key);
+    if (levels.revive === undefined && !isPlainData(body)) return this.countRefused('classes', key);
     this.stored++;
     // Named fields: of what is spread and added to, V8 gives each a shape of its own, of 260 bytes.
     const entry = { text: sealed.text, at: now };
@@ -228,7 +228,7 @@ export class AnswerCaches implements AnswerStore {
     this.notKept.credentials++;
   }
 
-  private leaveOut(why: keyof AnswerCacheStats['refused'], key: string): undefined {
+  private countRefused(why: keyof AnswerCacheStats['refused'], key: string): undefined {
     this.notKept[why]++;
     this.written.set(key, this.clock.now());
     return undefined;

@@ -1,3 +1,5 @@
+import { type AnswerFacts } from '../../requests/transport.js';
+
 /** Whose answers a cache may keep and give for a request. */
 export type Cacheability =
   /** The caller's own: the principal is part of the key. */
@@ -23,25 +25,11 @@ export function cacheability({ hasCredentials, principal, shared }: CallerFacts)
   return hasCredentials ? 'none' : 'shared';
 }
 
-export interface AnswerFacts {
-  /** Of HTTP; undefined where there is none. */
-  readonly status?: number;
-  /** The answer sets cookies. */
-  readonly setCookie?: boolean;
-  readonly cacheControl?: string | number | readonly string[];
-  /** The headers that it depends on, by itself. */
-  readonly vary?: string | number | readonly string[];
-  /** Of its own: no copy of the answer would have it. */
-  readonly contentType?: string;
-  /** It was no normal answer itself. */
-  readonly degraded?: boolean;
-}
-
 /** Whether an answer may be kept for others, or for later. */
-export function mayStore({ status, setCookie, cacheControl, degraded }: AnswerFacts): boolean {
-  if (degraded === true || setCookie === true) return false;
+export function mayStore({ status, setCookie, cacheControl }: Partial<AnswerFacts>): boolean {
+  if (setCookie === true) return false;
   if (status !== undefined && status !== 200) return false;
-  return cacheControl === undefined || !forbids(String(cacheControl));
+  return cacheControl === undefined || !forbids(cacheControl);
 }
 
 /** `private="set-cookie"` is private as well. */
@@ -54,11 +42,11 @@ const NOT_IN_THE_BODY: readonly string[] = ['accept-encoding', 'origin'];
 
 /** The first thing that an answer depends on and its key does not have; undefined if there is none. */
 export function foreignVary(
-  { vary }: Pick<AnswerFacts, 'vary'>,
+  { vary }: Partial<AnswerFacts>,
   declared: readonly string[],
 ): string | undefined {
   if (vary === undefined) return undefined;
-  const names = String(vary).split(',');
+  const names = vary.split(',');
   return names
     .map((name) => name.trim())
     .find((name) => {
@@ -72,7 +60,7 @@ export function foreignVary(
  * that was sent as text would be a page, with whatever scripts are in it; what becomes JSON is JSON.
  */
 export function foreignType(
-  { contentType }: Pick<AnswerFacts, 'contentType'>,
+  { contentType }: Partial<AnswerFacts>,
   value: unknown,
 ): string | undefined {
   if (contentType === undefined) return undefined;

@@ -1,3 +1,4 @@
+import { type CallOutcome } from '../../common/outcome-window.js';
 import { type SchemaVersion } from '../../stores/shared-cache.js';
 
 /** 1 shared cache, 2 process cache, 3 simplified, 4 default. 0 would be the normal answer. */
@@ -29,7 +30,7 @@ export const REASONS: readonly DegradeReason[] = [
  * The admission of a request. With `normal`, `probe` and `ramped` the handler runs, and `settled` has
  * to be called with its outcome, exactly once. With `degraded` it does not run.
  */
-export interface Admission {
+export interface RecoveryAdmission {
   readonly kind: 'normal' | 'probe' | 'ramped' | 'degraded';
   /** Of the state that admitted it; results of another epoch do not count. */
   readonly epoch: number;
@@ -40,9 +41,6 @@ export interface Admission {
   /** Tells the permits of probes apart; 0 for others. */
   readonly permit: number;
 }
-
-/** `neutral`: means nothing for the resource, such as a caller that hung up or a 4xx. */
-export type CallOutcome = 'success' | 'failure' | 'neutral';
 
 /** The states of a resource of `@Degrade`. */
 export type RecoveryPhase = 'normal' | 'degraded' | 'probing' | 'ramp' | 'forced' | 'disabled';
@@ -108,12 +106,17 @@ export interface ResourceRecovery {
   readonly phase: RecoveryPhase;
   readonly percent: number;
   /** Decides at once; allocates nothing while all is well. */
-  admit(): Admission;
+  admit(): RecoveryAdmission;
   /**
    * The outcome of a call that was admitted, and its time: now, unless the caller has just read the
    * clock. Of a late or doubled result only the permit is freed.
    */
-  settled(admission: Admission, outcome: CallOutcome, durationMs: number, nowMicros?: number): void;
+  settled(
+    admission: RecoveryAdmission,
+    outcome: CallOutcome,
+    durationMs: number,
+    nowMicros?: number,
+  ): void;
   /** A cause outside of the window degrades the resource. */
   trip(cause: TripCause): void;
   /** All requests get a fallback, of that level if one is given, until `resume()`. */
@@ -219,12 +222,4 @@ export interface AnswerStore {
     load: (key: string) => unknown,
     failed?: (error: unknown) => void,
   ): Promise<WarmUpReport>;
-}
-
-/** The way from one level to the next. */
-export interface Fallbacks {
-  /** The best answer that there is by the deadline. Never rejects; undefined if there is none. */
-  answer(request: FallbackRequest): Promise<FallbackAnswer | undefined>;
-  /** The route had a message where no level had an answer. `wasAsked`: the levels were tried before. */
-  gaveMessage(reason: DegradeReason, wasAsked: boolean, resource?: string): void;
 }

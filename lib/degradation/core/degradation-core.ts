@@ -7,7 +7,7 @@ import { FallbackChain, type FallbackStats } from './fallback-chain.js';
 import { checkDegradation, type DegradationInput } from './options.js';
 import { Recoveries } from './recoveries.js';
 
-export interface DegradationParts {
+export interface DegradationDeps {
   readonly options?: DegradationInput;
   readonly clock: Clock;
   /** The name of this process in the fleet. */
@@ -31,7 +31,7 @@ export class DegradationCore {
   readonly caches: AnswerCaches;
   readonly fallbacks: FallbackChain;
 
-  constructor({ options, clock, nodeId, shared, lease }: DegradationParts) {
+  constructor({ options, clock, nodeId, shared, lease }: DegradationDeps) {
     const figures = checkDegradation(options);
     this.recoveries = new Recoveries({ figures, nodeId, lease }, clock);
     this.caches = new AnswerCaches(figures, clock, shared);

@@ -9,7 +9,6 @@ import {
   type FallbackFunction,
   type FallbackLevels,
   type FallbackRequest,
-  type Fallbacks,
 } from './contract.js';
 import { FallbackRunner, type FallbackFault } from './fallback-runner.js';
 import { type DegradationSettings } from './options.js';
@@ -29,7 +28,7 @@ const REDUCED: readonly DegradeLevel[] = [3];
  * From level to level until one has an answer: 1, 2, 3, 4, within one deadline for all of them.
  * Whatever a level does, the next one follows; nothing is thrown further.
  */
-export class FallbackChain implements Fallbacks {
+export class FallbackChain {
   private readonly runners = new WeakMap<FallbackLevels, Runners>();
   private readonly counts = new FallbackCounts();
   /** Called for errors of levels, which callers never see. */
@@ -41,6 +40,7 @@ export class FallbackChain implements Fallbacks {
     private readonly clock: Clock,
   ) {}
 
+  /** The best answer that there is by the deadline. Never rejects; undefined if there is none. */
   async answer(request: FallbackRequest): Promise<FallbackAnswer | undefined> {
     for (const level of LEVELS) {
       if (level < (request.level ?? 1)) continue;
@@ -54,6 +54,7 @@ export class FallbackChain implements Fallbacks {
     return undefined;
   }
 
+  /** The route had a message where no level had an answer. `wasAsked`: the levels were tried before. */
   gaveMessage(reason: DegradeReason, wasAsked: boolean, resource?: string): void {
     this.counts.gaveMessage(reason, wasAsked, resource);
   }

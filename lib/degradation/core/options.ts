@@ -127,7 +127,7 @@ function checkTolerance(field: string, value: unknown): void {
 export type ResourceMode = 'auto' | 'forced' | 'disabled' | 'observe';
 
 /** The options of one resource that differ from those of all. */
-export interface ResourceOptions {
+export interface DegradedResourceOptions {
   mode?: ResourceMode;
   /** With `forced`: the level to answer from. */
   level?: DegradeLevel;
@@ -157,7 +157,7 @@ export class DegradationOptions {
   /** The fields that a reduced answer keeps. Default: those of the route. */
   coreFields?: readonly string[];
   recovery: Partial<RecoveryOptions> = {};
-  resources: Record<string, ResourceOptions> = {};
+  resources: Record<string, DegradedResourceOptions> = {};
 }
 
 export type DegradationInput = Partial<DegradationOptions>;
@@ -249,7 +249,7 @@ function checkResources(
 }
 
 function checkResource(
-  input: ResourceOptions,
+  input: DegradedResourceOptions,
   recovery: Partial<RecoveryOptions>,
   at: string,
 ): DegradedResourceSettings {

@@ -1,6 +1,6 @@
+import { type CallOutcome } from '../../common/outcome-window.js';
 import {
-  type Admission,
-  type CallOutcome,
+  type RecoveryAdmission,
   type DegradeLevel,
   type RecoveryPhase,
   type TripCause,
@@ -38,7 +38,7 @@ export type RecoveryEvent =
   | { readonly type: 'trip'; readonly cause: TripCause }
   | {
       readonly type: 'settled';
-      readonly admission: Pick<Admission, 'kind' | 'epoch' | 'permit'>;
+      readonly admission: Pick<RecoveryAdmission, 'kind' | 'epoch' | 'permit'>;
       readonly outcome: CallOutcome;
     }
   | { readonly type: 'force'; readonly level: DegradeLevel | undefined }
@@ -148,7 +148,7 @@ function onTime(state: RecoveryState, now: number, rules: RecoveryRules): Recove
 
 function onResult(
   state: RecoveryState,
-  { kind, epoch, permit }: Pick<Admission, 'kind' | 'epoch' | 'permit'>,
+  { kind, epoch, permit }: Pick<RecoveryAdmission, 'kind' | 'epoch' | 'permit'>,
   outcome: CallOutcome,
   now: number,
   rules: RecoveryRules,

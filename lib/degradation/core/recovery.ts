@@ -1,9 +1,9 @@
 import { type Clock } from '../../common/clock.js';
-import { TimeWindow } from '../../common/outcome-window.js';
+import { TimeWindow, type CallOutcome } from '../../common/outcome-window.js';
 import { SOLE_PROBER, type ProbeLease } from '../../stores/probe-lease.js';
+import { jitterOf } from '../../common/jitter.js';
 import {
-  type Admission,
-  type CallOutcome,
+  type RecoveryAdmission,
   type DegradeLevel,
   type HealthProbe,
   type RecoveryChange,
@@ -12,7 +12,6 @@ import {
   type ResourceRecovery,
   type TripCause,
 } from './contract.js';
-import { jitterOf } from '../../common/jitter.js';
 import { ProbeTurn } from './probe-turn.js';
 import { type RecoverySettings } from './options.js';
 import {
@@ -51,9 +50,9 @@ export class Recovery implements ResourceRecovery {
   private rules: RecoveryRules;
   private window: TimeWindow;
   private state: RecoveryState;
-  private normal: Admission;
-  private ramped: Admission = UNCOUNTED;
-  private held: Admission = UNCOUNTED;
+  private normal: RecoveryAdmission;
+  private ramped: RecoveryAdmission = UNCOUNTED;
+  private held: RecoveryAdmission = UNCOUNTED;
   private stopProbe: (() => void) | undefined;
 
   constructor(
@@ -84,7 +83,7 @@ export class Recovery implements ResourceRecovery {
     return phase === 'degraded' || phase === 'probing' || phase === 'ramp';
   }
 
-  admit(): Admission {
+  admit(): RecoveryAdmission {
     switch (this.state.phase) {
       case 'normal':
         this.counts.normal++;
@@ -100,7 +99,7 @@ export class Recovery implements ResourceRecovery {
   }
 
   settled(
-    admitted: Admission,
+    admitted: RecoveryAdmission,
     outcome: CallOutcome,
     durationMs: number,
     nowMicros = this.clock.now(),
@@ -168,7 +167,7 @@ export class Recovery implements ResourceRecovery {
     };
   }
 
-  private admitOnTheWay(now: number): Admission {
+  private admitOnTheWay(now: number): RecoveryAdmission {
     this.look(now);
     switch (this.state.phase) {
       case 'ramp':
@@ -182,7 +181,7 @@ export class Recovery implements ResourceRecovery {
     }
   }
 
-  private admitToRamp(): Admission {
+  private admitToRamp(): RecoveryAdmission {
     const stage = this.counts.stage(this.percent);
     const passes = lets(this.state, this.rules);
     this.dispatch({ type: 'request' });
@@ -194,12 +193,12 @@ export class Recovery implements ResourceRecovery {
     return this.state.observing ? UNCOUNTED : this.held;
   }
 
-  private hold(): Admission {
+  private hold(): RecoveryAdmission {
     this.counts.held++;
     return this.state.observing ? UNCOUNTED : this.held;
   }
 
-  private takePermit(now: number): Admission | undefined {
+  private takePermit(now: number): RecoveryAdmission | undefined {
     if (!isProbeDue(this.state, now) || !this.turn.isOurs(now, leaseMs(this.rules))) {
       return undefined;
     }
@@ -208,7 +207,7 @@ export class Recovery implements ResourceRecovery {
     return admission('probe', this.state);
   }
 
-  private probeSettled(admitted: Admission, outcome: CallOutcome): void {
+  private probeSettled(admitted: RecoveryAdmission, outcome: CallOutcome): void {
     const { probes } = this.counts;
     if (admitted.permit !== this.state.permit) {
       this.counts.late++;
@@ -233,7 +232,7 @@ export class Recovery implements ResourceRecovery {
     if (cause !== undefined) this.trip(cause);
   }
 
-  private runProbe(probe: HealthProbe, permit: Admission): void {
+  private runProbe(probe: HealthProbe, permit: RecoveryAdmission): void {
     this.stopProbe = runHealthProbe(probe, this.rules.probeTimeoutMs, this.clock, (isWell, ms) => {
       this.settled(permit, isWell ? 'success' : 'failure', ms);
     });
@@ -281,14 +280,17 @@ function tripCauseOf(
 }
 
 /** For requests that pass without being counted. No phase has the epoch 0. */
-export const UNCOUNTED: Admission = Object.freeze({ kind: 'normal', epoch: 0, permit: 0 });
+export const UNCOUNTED: RecoveryAdmission = Object.freeze({ kind: 'normal', epoch: 0, permit: 0 });
 
-export function admission(kind: Admission['kind'], { epoch, permit }: RecoveryState): Admission {
+export function admission(
+  kind: RecoveryAdmission['kind'],
+  { epoch, permit }: RecoveryState,
+): RecoveryAdmission {
   return Object.freeze({ kind, epoch, permit: kind === 'probe' ? permit : 0 });
 }
 
 /** For requests that are not let through. */
-export function heldBack(state: RecoveryState): Admission {
+export function heldBack(state: RecoveryState): RecoveryAdmission {
   const { epoch, level, phase } = state;
   const reason = phase === 'forced' ? 'forced' : 'degraded';
   return Object.freeze({ kind: 'degraded', epoch, permit: 0, level, reason });

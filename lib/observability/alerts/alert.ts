@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { figure, percent } from '../figures.js';
 import { type Severity } from './alert-options.js';
 import { type AlertState } from './evaluate.js';
 import { isHeld, type Rule } from './rules.js';
@@ -97,7 +98,3 @@ export function sentenceOf(
 }
 
 const DAY_MS = 86_400_000;
-const figure = (value: number): string =>
-  value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
-const percent = (part: number): string =>
-  `${(part * 100).toLocaleString('en', { maximumSignificantDigits: 3 })} %`;

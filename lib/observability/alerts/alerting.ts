@@ -16,7 +16,7 @@ import { type RuleName } from './rule-names.js';
 import { checkAlerts } from './rules.js';
 import { SinkQueue, type AlertSink, type SinkFault } from './sinks/sink.js';
 
-export interface AlertingParts {
+export interface AlertingDeps {
   readonly nodeId: string;
   /** The service, where no cluster has a name. */
   readonly service: string;
@@ -68,10 +68,10 @@ export class Alerting {
   private readonly early: EarlySignals;
   private listeners: AlertListeners | undefined;
 
-  constructor({ sinks, fault, service, board, ...parts }: AlertingParts) {
-    this.queues = sinks.map((sink) => new SinkQueue(sink, parts.clock, fault));
+  constructor({ sinks, fault, service, board, ...deps }: AlertingDeps) {
+    this.queues = sinks.map((sink) => new SinkQueue(sink, deps.clock, fault));
     const isOwn = ({ name }: { readonly name: string }): boolean => name === 'storeAway';
-    const origin = { ...parts, cluster: service };
+    const origin = { ...deps, cluster: service };
     if (board === undefined) this.own = new Alerts(origin);
     else {
       this.own = new Alerts({ ...origin, watches: isOwn });
@@ -79,7 +79,7 @@ export class Alerting {
       this.fleet = new FleetAlerts(all, board, (alerts) => this.tell(alerts));
     }
     this.mutes = new Mutes(
-      parts.clock,
+      deps.clock,
       (mutes) => {
         for (const alerts of this.all) alerts.mute(mutes);
       },

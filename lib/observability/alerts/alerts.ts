@@ -7,10 +7,10 @@ import { fingerprintOf, sentenceOf, type Alert, type AlertOrigin } from './alert
 import { Conditions, type StatesSeen } from './conditions.js';
 import { checkAlerts, isHeld, type AlertSettings, type Mute, type Rule } from './rules.js';
 import { type Muted } from './mutes.js';
-import { AlertStates, type Standing } from './states.js';
+import { AlertStates, type StandingAlert } from './states.js';
 
 /** The series and the condition of the nodes, at one instant. */
-export interface Seen {
+export interface AlertsSeen {
   readonly nowMicros: number;
   readonly states: StatesSeen;
   readonly series: readonly Series[];
@@ -20,7 +20,7 @@ export interface Seen {
   readonly nodes: number;
 }
 
-export interface AlertParts extends AlertOrigin {
+export interface AlertsDeps extends AlertOrigin {
   readonly clock: Clock;
   /** Whether a rule is looked at here. Default: all are. */
   readonly watches?: (rule: Rule) => boolean;
@@ -28,9 +28,9 @@ export interface AlertParts extends AlertOrigin {
   readonly isWallTime?: boolean;
 }
 
-/** Of the processes that see the store away about so many tell, and not all at the same instant. */
+/** Number of processes, about, that tell of a store that is away, out of all that see it; not all at the same instant. */
 const STORE_TELLERS = 3;
-/** By chance it may be nobody, once in twenty; so after a while there are more of them. */
+/** More of them tell after a while: by chance the first lot may be nobody, once in twenty. */
 const LATE_TELLERS = 9;
 const LATE_MS = 120_000;
 const STORE_SPREAD_MS = 30_000;
@@ -44,7 +44,7 @@ export class Alerts {
   private settings: AlertSettings;
   private readonly states: AlertStates;
   private readonly conditions = new Conditions();
-  /** By calls, beside those of the configuration. */
+  /** Mutes set by calls, beside those of the configuration. */
   private mutes: readonly Muted[] = [];
   /** When each rule is looked at next. */
   private readonly due = new Map<string, number>();
@@ -53,8 +53,8 @@ export class Alerts {
   private capacity: number | undefined;
   private cluster: string;
 
-  constructor(private readonly parts: AlertParts) {
-    this.cluster = parts.cluster;
+  constructor(private readonly deps: AlertsDeps) {
+    this.cluster = deps.cluster;
     this.settings = this.watched(checkAlerts());
     this.states = new AlertStates((micros) => this.epochMs(micros));
   }
@@ -98,7 +98,7 @@ export class Alerts {
     }
     this.settings = settings;
     this.capacity = facts.capacity;
-    this.cluster = facts.cluster ?? this.parts.cluster;
+    this.cluster = facts.cluster ?? this.deps.cluster;
     this.due.clear();
   }
 
@@ -107,7 +107,7 @@ export class Alerts {
     this.mutes = mutes;
   }
 
-  look(seen: Seen): void {
+  look(seen: AlertsSeen): void {
     const { nowMicros, states, series } = seen;
     this.nodes = seen.nodes;
     this.conditions.read(states, series, nowMicros, this.settings.rules);
@@ -139,12 +139,12 @@ export class Alerts {
   }
 
   /** All that stands, for another process to go on with. */
-  standing(): Standing[] {
+  standing(): StandingAlert[] {
     return [...this.states.all()];
   }
 
   /** Goes on with what another process has seen, as far as the rules are still there. */
-  restore(all: readonly (Omit<Standing, 'rule'> & { readonly rule: string })[]): void {
+  restore(all: readonly (Omit<StandingAlert, 'rule'> & { readonly rule: string })[]): void {
     this.conditions.forget();
     this.due.clear();
     this.states.restore(
@@ -155,7 +155,7 @@ export class Alerts {
     );
   }
 
-  private lookBy(rule: Rule, { series, nowMicros, ceilingOf }: Seen): void {
+  private lookBy(rule: Rule, { series, nowMicros, ceilingOf }: AlertsSeen): void {
     if (isHeld(rule)) {
       const holding = this.conditions.of(rule.name);
       // An alert that fires is looked at even where its resource is gone.
@@ -177,18 +177,18 @@ export class Alerts {
     }
   }
 
-  private mayTell(one: Standing, nowMicros: number): boolean {
+  private mayTell(one: StandingAlert, nowMicros: number): boolean {
     if (this.isMuted(one)) return false;
     if (one.rule.name !== 'storeAway' || this.nodes <= STORE_TELLERS) return true;
     // Nobody leads while the store is away: chance by the node's name stands in for a leader.
-    const { nodeId } = this.parts;
+    const { nodeId } = this.deps;
     const waitedMs = (nowMicros - one.firingMicros) / 1000;
     const tellers = waitedMs < LATE_MS ? STORE_TELLERS : LATE_TELLERS;
     if (spread(nodeId, PLACES) * this.nodes >= tellers * PLACES) return false;
     return waitedMs >= (spread(`${nodeId} wait`, PLACES) / PLACES) * STORE_SPREAD_MS;
   }
 
-  private isMuted({ rule, series }: Standing): boolean {
+  private isMuted({ rule, series }: StandingAlert): boolean {
     const nowMs = this.nowMs();
     const holds = (mute: Mute | undefined): boolean =>
       mute !== undefined &&
@@ -200,9 +200,9 @@ export class Alerts {
     );
   }
 
-  private alertOf(one: Standing): Alert {
+  private alertOf(one: StandingAlert): Alert {
     const { rule, series, state, firingMs } = one;
-    const { nodeId } = this.parts;
+    const { nodeId } = this.deps;
     const { cluster } = this;
     const isOver = state.phase === 'resolved';
     return {
@@ -219,25 +219,25 @@ export class Alerts {
   }
 
   private watched(all: AlertSettings): AlertSettings {
-    const { watches } = this.parts;
+    const { watches } = this.deps;
     return watches === undefined ? all : { ...all, rules: all.rules.filter(watches) };
   }
 
-  /** Of an instant of `look`. */
+  /** Wall-clock time of an instant of `look`. */
   private epochMs(micros: number): number {
-    if (this.parts.isWallTime === true) return micros / 1000;
-    const { clock } = this.parts;
+    if (this.deps.isWallTime === true) return micros / 1000;
+    const { clock } = this.deps;
     const now = clock.now();
     return clock.epochMs(now) - (now - micros) / 1000;
   }
 
-  /** As an instant of `look`. */
+  /** Now, as an instant of `look`. */
   private now(): number {
-    const now = this.parts.clock.now();
-    return this.parts.isWallTime === true ? this.parts.clock.epochMs(now) * 1000 : now;
+    const now = this.deps.clock.now();
+    return this.deps.isWallTime === true ? this.deps.clock.epochMs(now) * 1000 : now;
   }
 
   private nowMs(): number {
-    return this.parts.clock.epochMs(this.parts.clock.now());
+    return this.deps.clock.epochMs(this.deps.clock.now());
   }
 }

@@ -16,7 +16,7 @@ export interface StatesSeen {
   readonly overloaded: boolean | undefined;
   readonly standing: boolean | undefined;
   readonly breakers: Iterable<readonly [resource: string, isOpen: boolean]>;
-  /** How often each resource fell on each node, so far. */
+  /** Falls of each resource on each node, so far. */
   readonly falls: Iterable<Falls>;
   /** Nodes that say nothing. */
   readonly silent: readonly string[];
@@ -61,7 +61,7 @@ export function statesOfFleet(merge: FleetMerge, condition: JoinedCondition): St
 /** Which states hold now, and of what. A name that is not there is not in the state. */
 export class Conditions {
   private readonly holding = new Map<StateRuleName, Map<string, boolean>>();
-  /** By node and resource: when it fell, and how often it had by then. */
+  /** Falls by node and resource: their number so far, and the instants of recent ones. */
   private readonly falls = new Map<string, { count: number; readonly atMicros: number[] }>();
 
   private isFirst = true;

@@ -6,7 +6,7 @@ export interface EarlySignal {
   /** Its subject: a policy, or an app's quota. */
   readonly policy?: string;
   readonly app?: string;
-  /** Of which limit: a policy's own, or the app's `guaranteed` or `burst`. */
+  /** The limit that is near: a policy's own, or the app's `guaranteed` or `burst`. */
   readonly of: 'limit' | 'guaranteed' | 'burst';
   /** Of a policy: decisions of the last minute that left less than a fifth. */
   readonly scarce?: number;

@@ -55,7 +55,7 @@ interface Measure {
   readonly baseline?: number;
 }
 
-type Seen = Measure | 'learning' | 'too little';
+type Measured = Measure | 'learning' | 'too little';
 
 /**
  * What becomes of an alert. Pure: what is known of the series, and of the alert so far, decides. An alert fires once
@@ -137,7 +137,7 @@ function calm(
   return { ...QUIET, phase, sinceMicros };
 }
 
-function measure(rule: Rule, subject: Subject, nowMicros: number, usual?: number): Seen {
+function measure(rule: Rule, subject: Subject, nowMicros: number, usual?: number): Measured {
   if (isHeld(rule)) return heldOf(subject.holds);
   const { series } = subject;
   if (series === undefined) return 'too little';
@@ -159,7 +159,7 @@ function measure(rule: Rule, subject: Subject, nowMicros: number, usual?: number
   }
 }
 
-function heldOf(holds: boolean | undefined): Seen {
+function heldOf(holds: boolean | undefined): Measured {
   if (holds === undefined) return 'too little';
   return { value: holds ? 1 : 0, threshold: 1, isOver: holds, isGone: !holds };
 }
@@ -169,7 +169,7 @@ function qpsRise(
   { seconds, minutes }: Series,
   nowMicros: number,
   usual?: number,
-): Seen {
+): Measured {
   const baseline = usual ?? usualOf(rule, minutes, nowMicros, rateOf);
   if (baseline === undefined) return 'learning';
   const slots = Math.ceil(rule.windowMs / SECOND_MS);
@@ -179,7 +179,7 @@ function qpsRise(
   return above(rule, rateOf(stretch), rule.factor * Math.max(baseline, rule.minRate), baseline);
 }
 
-function errorRate(rule: ErrorRate, series: Series, nowMicros: number): Seen {
+function errorRate(rule: ErrorRate, series: Series, nowMicros: number): Measured {
   const short = lately(series, nowMicros, rule.windowMs);
   if (short.of('count') < rule.minRequests) return 'too little';
   const long = lately(series, nowMicros, rule.longWindowMs);
@@ -187,7 +187,7 @@ function errorRate(rule: ErrorRate, series: Series, nowMicros: number): Seen {
   return above(rule, Math.min(failed(short), failed(long)), rule.above);
 }
 
-function p99Rise(rule: P99Rise, series: Series, nowMicros: number, usual?: number): Seen {
+function p99Rise(rule: P99Rise, series: Series, nowMicros: number, usual?: number): Measured {
   const slots = Math.ceil(rule.windowMs / MINUTE_MS);
   const baseline = usual ?? usualP99(rule, series, nowMicros, slots);
   if (baseline === undefined) return 'learning';
@@ -212,7 +212,7 @@ function usualP99(
   return known.length * 2 < slots ? undefined : quantile(known, 0.5);
 }
 
-function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?: number): Seen {
+function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?: number): Measured {
   const baseline = usual ?? usualOf(rule, series.minutes, nowMicros, deniedPart);
   if (baseline === undefined) return 'learning';
   const stretch = lately(series, nowMicros, rule.windowMs);
@@ -220,7 +220,7 @@ function denialRise(rule: DenialRise, series: Series, nowMicros: number, usual?:
   return above(rule, deniedPart(stretch), Math.max(rule.above, rule.factor * baseline), baseline);
 }
 
-function slowCalls(rule: SlowCalls, series: Series, nowMicros: number): Seen {
+function slowCalls(rule: SlowCalls, series: Series, nowMicros: number): Measured {
   const stretch = lately(series, nowMicros, rule.windowMs);
   // Those turned away took no time.
   const made = stretch.of('count') - stretch.of('denied');
@@ -230,7 +230,7 @@ function slowCalls(rule: SlowCalls, series: Series, nowMicros: number): Seen {
   return { ...seen, isOver: seen.isOver && slow >= rule.minCalls };
 }
 
-function degraded(rule: Degraded, series: Series, nowMicros: number): Seen {
+function degraded(rule: Degraded, series: Series, nowMicros: number): Measured {
   const stretch = lately(series, nowMicros, rule.windowMs);
   const count = stretch.of('count');
   if (count === 0) return 'too little';
@@ -245,7 +245,7 @@ function peak(
   { hours }: Series,
   nowMicros: number,
   capacity: number | undefined,
-): Seen {
+): Measured {
   if (hours === undefined || capacity === undefined) return 'too little';
   // An hour that has only begun has no minute yet, and a few seconds of a burst are none.
   const whole = hours

@@ -1,16 +1,16 @@
 import { newIncarnation } from '../../common/ids.js';
 import { type BoardStore } from '../../stores/board-store.js';
 import { type Alert } from './alert.js';
-import { type Alerts, type Seen } from './alerts.js';
+import { type Alerts, type AlertsSeen } from './alerts.js';
 import { type AlertPhase, type AlertState } from './evaluate.js';
-import { type Standing } from './states.js';
+import { type StandingAlert } from './states.js';
 
 /** On the board, under this name. */
 const NAME = 'alerts';
 const KEPT_MS = 8 * 24 * 3_600_000;
 /** Written at least so often, so that the instants in it are known that well. */
 const SAVE_AGAIN_MICROS = 10_000_000;
-/** As long as another leader may have been gone without a word, beyond that. */
+/** Time for which another leader may have been gone without a word, beyond that. */
 const LONGEST_GAP_MICROS = 30_000_000;
 
 /**
@@ -42,7 +42,7 @@ export class FleetAlerts {
     if (unsure !== undefined && unsure.mark === held?.mark) this.tell(unsure.changes);
   }
 
-  async look(seen: Seen): Promise<void> {
+  async look(seen: AlertsSeen): Promise<void> {
     this.alerts.look(seen);
     const changes = this.alerts.changes(seen.nowMicros);
     const standing = this.alerts.standing();
@@ -68,27 +68,27 @@ export class FleetAlerts {
 }
 
 /** Changes whenever the next leader would do something else. */
-const signatureOf = (all: readonly Standing[]): string =>
+const signatureOf = (all: readonly StandingAlert[]): string =>
   JSON.stringify(
     all.map(({ rule, series, state: { phase, goneMicros }, firingMs, told }) => [
       ...[rule.id, series, phase, goneMicros !== undefined, firingMs, told],
     ]),
   );
 
-type Wire = [
+type WireAlert = [
   ...[rule: string, series: string, phase: AlertPhase, sinceMicros: number, firingMicros: number],
   ...[firingMs: number, told: boolean, state: Omit<AlertState, 'phase' | 'sinceMicros'>],
 ];
 
-function textOf(all: readonly Standing[], atMicros: number): string {
-  const states = all.map(({ rule, series, state, firingMicros, firingMs, told }): Wire => {
+function textOf(all: readonly StandingAlert[], atMicros: number): string {
+  const states = all.map(({ rule, series, state, firingMicros, firingMs, told }): WireAlert => {
     const { phase, sinceMicros, ...rest } = state;
     return [rule.id, series, phase, sinceMicros, firingMicros, firingMs, told, rest];
   });
   return JSON.stringify({ v: 1, at: atMicros, states });
 }
 
-type Restored = Omit<Standing, 'rule'> & { readonly rule: string };
+type Restored = Omit<StandingAlert, 'rule'> & { readonly rule: string };
 
 /**
  * Checks all of it: anybody who may write to the store can have put it there. Instants are of the clock of another process,
@@ -111,7 +111,7 @@ const REASONS: readonly unknown[] = [undefined, 'new usual', 'rule removed'];
 
 function restored(wire: unknown, shift: number): Restored | undefined {
   if (!Array.isArray(wire)) return undefined;
-  const [rule, series, phase, since, firing, firingMs, told, rest] = wire as Partial<Wire>;
+  const [rule, series, phase, since, firing, firingMs, told, rest] = wire as Partial<WireAlert>;
   if (typeof rule !== 'string' || typeof series !== 'string') return undefined;
   if (!PHASES.includes(phase) || !isFigure(since) || !isFigure(firing)) return undefined;
   const { value, threshold, times, baseline, goneMicros, reason } = rest ?? {};

@@ -29,7 +29,7 @@ interface AnyRule {
   readonly everyMs: number;
   readonly holdMs: number;
   readonly resolveAt: number;
-  /** Of which series; none of a rule about a state, which names them itself. */
+  /** Kinds of series that the rule looks at; none for a rule about a state, which names them itself. */
   readonly kinds: readonly SeriesKind[];
 }
 
@@ -152,7 +152,7 @@ const ANSWERS: readonly SeriesKind[] = ['total', 'resource'];
 const TOKENS: readonly SeriesKind[] = ['total', 'app'];
 const CALLS: readonly SeriesKind[] = ['resource'];
 
-/** How often each is looked at. */
+/** Time between two looks at each. */
 const EVERY_MS: Readonly<Record<FigureRuleName, number>> = {
   qpsRise: SECOND_MS,
   errorRate: 5 * SECOND_MS,

@@ -5,7 +5,7 @@ import { type Rule } from './rules.js';
 export const MOST_STATES = 200;
 
 /** The state of one rule on one series, as long as it is not quiet. */
-export interface Standing {
+export interface StandingAlert {
   rule: Rule;
   readonly series: string;
   state: AlertState;
@@ -18,7 +18,7 @@ export interface Standing {
 
 /** The states of all rules: one for each rule and series, of those that are not quiet. */
 export class AlertStates {
-  private readonly standing = new Map<string, Standing>();
+  private readonly standing = new Map<string, StandingAlert>();
   /** Alerts for which there was no room. */
   dropped = 0;
 
@@ -27,16 +27,16 @@ export class AlertStates {
     private readonly most = MOST_STATES,
   ) {}
 
-  all(): IterableIterator<Standing> {
+  all(): IterableIterator<StandingAlert> {
     return this.standing.values();
   }
 
-  of(rule: string): Standing[] {
+  of(rule: string): StandingAlert[] {
     return [...this.standing.values()].filter((one) => one.rule.id === rule);
   }
 
   /** Takes over what another process has seen. */
-  restore(all: readonly Standing[]): void {
+  restore(all: readonly StandingAlert[]): void {
     this.standing.clear();
     for (const one of all.slice(0, this.most)) {
       this.standing.set(keyOf(one.rule, one.series), one);
@@ -69,13 +69,13 @@ export class AlertStates {
     }
   }
 
-  forget({ rule, series }: Standing): void {
+  forget({ rule, series }: StandingAlert): void {
     this.standing.delete(keyOf(rule, series));
   }
 
   private begin(
     key: string,
-    one: Pick<Standing, 'rule' | 'series' | 'state'> & { readonly nowMicros: number },
+    one: Pick<StandingAlert, 'rule' | 'series' | 'state'> & { readonly nowMicros: number },
   ): void {
     if (this.standing.size >= this.most) {
       if (one.state.phase === 'firing') this.dropped++;
@@ -86,7 +86,7 @@ export class AlertStates {
     this.standing.set(key, { rule, series, state, ...firing, told: false });
   }
 
-  private change(one: Standing, state: AlertState, nowMicros: number): void {
+  private change(one: StandingAlert, state: AlertState, nowMicros: number): void {
     if (state.phase === 'firing' && one.state.phase !== 'firing') {
       one.firingMicros = nowMicros;
       one.firingMs = this.wallMs(nowMicros);

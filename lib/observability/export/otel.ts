@@ -20,8 +20,8 @@ import { provide } from '../../requests/module-tokens.js';
 import { Transports } from '../../requests/transport.js';
 import { optionalPackage } from '../../stores/optional-package.js';
 import { wireOf } from '../../stores/redis/wire.js';
+import { libraryVersion } from '../../stores/package-file.js';
 import { BUCKET_MICROS, FAMILIES, type Family, type FamilyInfo } from '../families.js';
-import { libraryVersion } from '../library-version.js';
 import { RateLimitMonitor } from '../monitor.js';
 import { shownName } from './text.js';
 

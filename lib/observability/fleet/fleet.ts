@@ -17,13 +17,13 @@ import { FleetHistory } from './history.js';
 import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
 
-/** How often figures are written: more often while somebody looks, less often where many nodes write theirs alone. */
+/** Time between two writes of figures: less while somebody looks, more where many nodes write theirs alone. */
 const PERIOD_MS = 5000;
 /** Figures go along with another call after so long. The configuration is read every 5 s, or a fifth earlier. */
 const ALONG_AFTER_MICROS = 3_500_000;
-/** Where there was such a call, another one is waited for. */
+/** Figures go alone after so long without such a call. */
 const ALONE_AFTER_MICROS = 10_000_000;
-/** Of figures that go alone while nobody looks: each wakes Redis, which takes far longer than the writing. */
+/** The most writes of figures that go alone while nobody looks: each wakes Redis, which takes far longer than the writing. */
 const QUIET_WRITES_PER_SECOND = 50;
 const LONGEST_PERIOD_MS = 20_000;
 /** Watched, each node writes once a second; of many nodes so many a second in all. */
@@ -35,7 +35,7 @@ const WATCH_KEPT_MS = 15_000;
 const WATCH_AGAIN_MICROS = 5_000_000;
 const SALT_KEPT_MS = 8 * 24 * 3_600_000;
 const SALT_BYTES = 16;
-/** So many snapshots are asked for at once: Redis takes 0.1 ms for them. */
+/** Snapshots that are asked for at once: Redis takes 0.1 ms for them. */
 const PER_READ = 100;
 /** Parsing a thousand snapshots in one go blocks for up to 100 ms, measured; so many take 2. */
 const PER_TURN = 25;
@@ -50,14 +50,14 @@ const EARLY_MICROS = 250_000;
 const FIRST_TURNS = 3;
 
 /** The parts of a fleet. */
-export interface FleetParts {
+export interface FleetDeps {
   readonly nodeId: string;
   readonly board: BoardStore;
   readonly clock: Clock;
   readonly maxSeries: number;
   /** This node's own figures. */
   snapshot(): NodeSnapshot;
-  /** How many nodes there are, as far as this one knows. */
+  /** Number of nodes, as far as this one knows. */
   nodes(): number;
   /** Whether an alert is pending or firing: then figures come more often. */
   isAlarmed(): boolean;
@@ -106,7 +106,7 @@ export class Fleet {
   private mergedAt = 0;
   /** The figures of all nodes are rates: there was an earlier one of each to compare with. */
   private hasRates = false;
-  /** What was merged before a turn failed: as long as the term lasts nobody else has led, and it goes on. */
+  /** The merge of before a turn that failed: within the term nobody else has led, so the next turn goes on with it. */
   private kept: { readonly merge: FleetMerge; readonly untilMicros: number } | undefined;
   private own: FleetState | undefined;
   private read: { readonly state: FleetState | undefined; readonly atMicros: number } | undefined;
@@ -116,10 +116,10 @@ export class Fleet {
   private turn: Promise<void> = Promise.resolve();
   private closed = false;
 
-  constructor(private readonly parts: FleetParts) {
-    this.offsetSeconds = spread(parts.nodeId, LONGEST_PERIOD_MS / 1000);
-    this.history = new FleetHistory(parts.board, parts.clock, parts.maxSeries);
-    this.stopGoingAlong = parts.board.onOtherCall(() => this.goAlong(parts.clock.now()));
+  constructor(private readonly deps: FleetDeps) {
+    this.offsetSeconds = spread(deps.nodeId, LONGEST_PERIOD_MS / 1000);
+    this.history = new FleetHistory(deps.board, deps.clock, deps.maxSeries);
+    this.stopGoingAlong = deps.board.onOtherCall(() => this.goAlong(deps.clock.now()));
   }
 
   /** A second has passed. */
@@ -141,8 +141,8 @@ export class Fleet {
 
   /** The fleet as it was merged last; undefined if nobody has of late, or the store cannot be read. */
   async state(): Promise<FleetState | undefined> {
-    const now = this.parts.clock.now();
-    const { board } = this.parts;
+    const now = this.deps.clock.now();
+    const { board } = this.deps;
     try {
       await this.watch(now);
       if (this.isLeading && this.own !== undefined) return this.own;
@@ -152,7 +152,7 @@ export class Fleet {
       if (this.read.state !== undefined) this.history.seen(this.read.state);
       return this.read.state;
     } catch (error) {
-      this.parts.failed(error);
+      this.deps.failed(error);
       return this.read?.state;
     }
   }
@@ -162,7 +162,7 @@ export class Fleet {
     try {
       return await this.history.of(name, horizon, this.merge);
     } catch (error) {
-      this.parts.failed(error);
+      this.deps.failed(error);
       return undefined;
     }
   }
@@ -173,7 +173,7 @@ export class Fleet {
     try {
       return await this.history.tableOf(horizon);
     } catch (error) {
-      this.parts.failed(error);
+      this.deps.failed(error);
       return undefined;
     }
   }
@@ -183,7 +183,7 @@ export class Fleet {
     this.closed = true;
     this.stopGoingAlong();
     await this.turn;
-    const { board, nodeId } = this.parts;
+    const { board, nodeId } = this.deps;
     try {
       await board.remove(nodeId);
       if (this.isLeading) await board.resign();
@@ -216,31 +216,31 @@ export class Fleet {
           this.kept = { merge, untilMicros: this.leadAt + TERM_MS * 1000 };
         }
         this.follow();
-        this.parts.failed(error);
+        this.deps.failed(error);
       })
       .finally(() => (this.isBusy = false));
   }
 
   private async take(nowMicros: number, isDue: boolean): Promise<void> {
-    const { board, nodeId } = this.parts;
+    const { board, nodeId } = this.deps;
     if (!isDue) return await this.lead(nowMicros);
     // Without waiting otherwise: what goes along with another call is sent at once.
     if (!this.hasSalt) await this.shareSalt();
-    const isAlarmed = this.parts.isAlarmed();
+    const isAlarmed = this.deps.isAlarmed();
     // The others hear of it that way, and write more often.
     if (isAlarmed && this.isLeading) await this.watch(nowMicros);
     this.wroteAt = nowMicros;
     const keptMs = this.alongAt === nowMicros ? LEAST_KEPT_MS : this.keptMs;
-    const news = await board.write(nodeId, encodeSnapshot(this.parts.snapshot()), keptMs);
+    const news = await board.write(nodeId, encodeSnapshot(this.deps.snapshot()), keptMs);
     await this.lead(nowMicros, news.isLedByAnother);
     const isFirst = this.firstTurns-- > 0;
     const isWatched = isFirst || isAlarmed || news.isWatched;
-    const nodes = this.parts.nodes();
+    const nodes = this.deps.nodes();
     const quietMs = this.isLeading ? PERIOD_MS : quietPeriodMs(nodes);
     this.periodMs = isWatched ? watchedPeriodMs(nodes) : quietMs;
     if (!this.isLeading) return;
     await this.mergeAll();
-    if (isAlarmed || !this.parts.isAlarmed()) return;
+    if (isAlarmed || !this.deps.isAlarmed()) return;
     // The next look must not be as late as the last one.
     this.periodMs = watchedPeriodMs(nodes);
     await this.watch(nowMicros);
@@ -253,25 +253,25 @@ export class Fleet {
   private async lead(nowMicros: number, isLedByAnother = false): Promise<void> {
     const wasLeading = this.isLeading;
     const { kept } = this;
-    this.isLeading = !isLedByAnother && (await this.parts.board.lead(TERM_MS));
+    this.isLeading = !isLedByAnother && (await this.deps.board.lead(TERM_MS));
     if (this.isLeading) this.leadAt = nowMicros;
     if (!this.isLeading && wasLeading) this.follow();
     if (!this.isLeading || wasLeading) return;
     this.kept = undefined;
     const isSame = kept !== undefined && nowMicros < kept.untilMicros;
-    const merge = isSame ? kept.merge : new FleetMerge(this.parts.maxSeries);
+    const merge = isSame ? kept.merge : new FleetMerge(this.deps.maxSeries);
     if (!isSame) {
       this.mergedAt = nowMicros;
       this.hasRates = false;
       this.own = undefined;
       await this.history.restore(merge);
     }
-    await this.parts.leads?.(this.parts.clock.epochMs(nowMicros) * 1000);
+    await this.deps.leads?.(this.deps.clock.epochMs(nowMicros) * 1000);
     this.merge = merge;
   }
 
   private follow(): void {
-    if (this.isLeading || this.merge !== undefined) this.parts.follows?.();
+    if (this.isLeading || this.merge !== undefined) this.deps.follows?.();
     this.isLeading = false;
     this.merge = undefined;
   }
@@ -280,26 +280,26 @@ export class Fleet {
   private async watch(nowMicros: number): Promise<void> {
     if (nowMicros - this.watchedAt <= WATCH_AGAIN_MICROS) return;
     this.watchedAt = nowMicros;
-    await this.parts.board.set('watch', '1', WATCH_KEPT_MS);
+    await this.deps.board.set('watch', '1', WATCH_KEPT_MS);
   }
 
   private async shareSalt(): Promise<void> {
-    const { board } = this.parts;
+    const { board } = this.deps;
     const known = await board.peek('salt');
     if (known === undefined) {
       await board.set('salt', randomBytes(SALT_BYTES).toString('hex'), SALT_KEPT_MS);
       // Another node may have done the same just now; the next turn reads what holds.
       return;
     }
-    this.parts.useSalt(Buffer.from(known, 'hex'));
+    this.deps.useSalt(Buffer.from(known, 'hex'));
     this.hasSalt = true;
   }
 
   private async mergeAll(): Promise<void> {
-    const { board, clock } = this.parts;
+    const { board, clock } = this.deps;
     const merge = this.merge!;
     const nodes = await board.nodes();
-    merge.begin(quietPeriodMs(Math.max(nodes.length, this.parts.nodes())));
+    merge.begin(quietPeriodMs(Math.max(nodes.length, this.deps.nodes())));
     for (let first = 0; first < nodes.length; first += PER_READ) {
       const entries = await board.read(nodes.slice(first, first + PER_READ));
       const now = clock.now();
@@ -336,13 +336,13 @@ export class Fleet {
   }
 
   private async stateOfFleet(merge: FleetMerge, epochMicros: number): Promise<FleetState> {
-    const { nodeId, board } = this.parts;
+    const { nodeId, board } = this.deps;
     const nodes = merge.nodes().sort((one, other) => other.rate - one.rate);
     const condition = merge.condition();
     const series = merge.table.all().map((one) => stateOf(one, epochMicros));
     const { resources, line, config } = condition;
     return {
-      ...(await this.parts.about({ merge, condition, series, epochMicros })),
+      ...(await this.deps.about({ merge, condition, series, epochMicros })),
       ...{ resources, line, config, series },
       atMs: Math.round(epochMicros / 1000),
       leader: nodeId,
@@ -391,7 +391,7 @@ function textOf(state: FleetState): string {
 const LEAST_SHOWN = 4;
 const half = <T>(list: readonly T[]): readonly T[] => list.slice(0, Math.ceil(list.length / 2));
 
-/** Of another version, or nothing of ours: undefined. */
+/** Undefined for a text of another version, or of somebody else. */
 export function fleetStateOf(text: string): FleetState | undefined {
   try {
     const { v, ...state } = JSON.parse(text) as { v: number } & FleetState;

@@ -1,6 +1,6 @@
 import { type Clock } from '../../common/clock.js';
 import { type BoardStore } from '../../stores/board-store.js';
-import { noFigures, Ring, type Figures } from '../rings.js';
+import { noFigures, Ring, type SlotFigures } from '../rings.js';
 import { historyOf, type SeriesHistory } from '../series-history.js';
 import { SeriesTable } from '../series-table.js';
 import { seriesParts, type Horizon, type Series } from '../series.js';
@@ -16,7 +16,7 @@ const MOST_SEEN = 100;
 const READ_AGAIN_MICROS = 10_000_000;
 
 /** A list of slots on the board. */
-type Kept = 'minutes' | 'hours';
+type StoredHorizon = 'minutes' | 'hours';
 
 /**
  * The fleet's past: the node that merges puts minutes and hours on the board, for whoever merges next and for all who
@@ -28,7 +28,7 @@ export class FleetHistory {
   private readonly seconds = new Map<string, Ring>();
   private seenMs = 0;
   private readonly read = new Map<
-    Kept,
+    StoredHorizon,
     { readonly table: SeriesTable; readonly atMicros: number }
   >();
 
@@ -100,12 +100,12 @@ export class FleetHistory {
     if (merge === undefined && horizon === 'seconds') return this.seconds.get(name);
     const parts = seriesParts(name);
     if (parts === undefined) return undefined;
-    const table = merge?.table ?? (await this.tableOf(horizon as Kept));
+    const table = merge?.table ?? (await this.tableOf(horizon as StoredHorizon));
     return table.find(parts.kind, parts.name)?.ring(horizon);
   }
 
   /** All that the board has of a horizon. */
-  async tableOf(horizon: Kept): Promise<SeriesTable> {
+  async tableOf(horizon: StoredHorizon): Promise<SeriesTable> {
     const now = this.clock.now();
     const known = this.read.get(horizon);
     if (known !== undefined && now - known.atMicros < READ_AGAIN_MICROS) return known.table;
@@ -116,7 +116,7 @@ export class FleetHistory {
   }
 
   /** Gives the slots that are too old. */
-  private async restoreHorizon(table: SeriesTable, horizon: Kept): Promise<string[]> {
+  private async restoreHorizon(table: SeriesTable, horizon: StoredHorizon): Promise<string[]> {
     const { board, clock } = this;
     const ring = table.total[horizon]!;
     const oldest = ring.slotAt(clock.epochMs(clock.now()) * 1000) - ring.length;
@@ -129,12 +129,12 @@ export class FleetHistory {
   }
 }
 
-const FIGURES = Object.keys(noFigures()) as (keyof Figures)[];
+const FIGURES = Object.keys(noFigures()) as (keyof SlotFigures)[];
 
-type Entry = [kind: string, name: string | null, figures: (number | null)[]];
+type StoredSeries = [kind: string, name: string | null, figures: (number | null)[]];
 
 /** The slot of the busiest series, as much of it as an entry holds. */
-function entryOf(all: readonly Series[], horizon: Kept, slot: number): string | undefined {
+function entryOf(all: readonly Series[], horizon: StoredHorizon, slot: number): string | undefined {
   const found = all.flatMap((series) => {
     const figures = series.ring(horizon)?.at(slot);
     return figures === undefined ? [] : [{ series, figures }];
@@ -145,7 +145,7 @@ function entryOf(all: readonly Series[], horizon: Kept, slot: number): string | 
     (one, other) =>
       rank(one.series) - rank(other.series) || other.figures.count - one.figures.count,
   );
-  const entries: Entry[] = [];
+  const entries: StoredSeries[] = [];
   let text: string | undefined;
   for (const { series, figures } of found) {
     const rounded = FIGURES.map((name) => Math.round(figures[name] * 1000) / 1000);
@@ -157,7 +157,12 @@ function entryOf(all: readonly Series[], horizon: Kept, slot: number): string | 
   return text;
 }
 
-function restoreEntry(table: SeriesTable, horizon: Kept, slot: number, text: string): void {
+function restoreEntry(
+  table: SeriesTable,
+  horizon: StoredHorizon,
+  slot: number,
+  text: string,
+): void {
   let entries: unknown;
   try {
     entries = JSON.parse(text);
@@ -165,7 +170,7 @@ function restoreEntry(table: SeriesTable, horizon: Kept, slot: number, text: str
     return;
   }
   if (!Array.isArray(entries) || !Number.isSafeInteger(slot)) return;
-  for (const entry of entries as Entry[]) {
+  for (const entry of entries as StoredSeries[]) {
     if (!Array.isArray(entry) || !Array.isArray(entry[2])) continue;
     const [kind, name, values] = entry;
     const ring: Ring | undefined = table.ensure(kind, name ?? undefined)?.ring(horizon);

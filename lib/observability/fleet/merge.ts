@@ -1,15 +1,15 @@
 import { LogLinear } from '../../common/histogram.js';
 import { noCounts, type Counts } from '../series.js';
-import { Reading, SeriesTable, type Row } from '../series-table.js';
+import { Reading, SeriesTable, type SeriesRow } from '../series-table.js';
 import { joinConditions, type JoinedCondition, type NodeCondition } from '../node-condition.js';
 import { type FleetNode, type ShownHotKey, type ShownKey } from '../state.js';
 import { type NodeSeries, type NodeSnapshot } from './snapshot.js';
 
 interface KnownNode {
   incarnation: string;
-  /** By its own clock. */
+  /** Instant of the snapshot, by the node's own clock. */
   atMs: number | undefined;
-  /** By kind and name. */
+  /** Counts by kind and name. */
   counts: Map<string, Counts>;
   times: Map<string, LogLinear>;
   /** When it was seen first, and when it was seen to have counted more than before. */
@@ -126,7 +126,7 @@ export class FleetMerge {
   private neverHeard(node: string, nowMicros: number): KnownNode {
     const condition: NodeCondition = {
       ...{ revision: 0, storeIsUp: true, overloaded: undefined, line: undefined },
-      ...{ modes: [], resources: [] },
+      ...{ modes: [], resources: [], denials: [] },
     };
     const known: KnownNode = {
       ...{
@@ -167,13 +167,6 @@ export class FleetMerge {
     return Array.from(this.known.values(), ({ shown }) => shown);
   }
 
-  /** How many nodes that speak have decided for an app since they were started. */
-  serving(app: string): number {
-    const has = ({ shown, counts }: KnownNode): boolean =>
-      !shown.isSilent && (counts.get(`app:${app}`)?.count ?? 0) > 0;
-    return [...this.known.values()].filter(has).length;
-  }
-
   /** The condition of all nodes that speak, together. */
   condition(): JoinedCondition {
     const speaking = [...this.known.values()].filter(({ shown }) => !shown.isSilent);
@@ -209,7 +202,7 @@ export class FleetMerge {
     before: KnownNode | undefined,
     id: string,
   ): Counts {
-    const row: Row =
+    const row: SeriesRow =
       kind === 'total' || kind === 'store' ? this.reading[kind] : this.reading.of(kind, name);
     const known = before?.counts.get(id) ?? noCounts();
     const more = noCounts();
@@ -227,7 +220,7 @@ export class FleetMerge {
   }
 }
 
-/** The keys with the largest sums of a count over all nodes. */
+/** The keys with the largest sums of a count over all nodes; the rest is of the node that has the most of it. */
 function mostOf<T extends { readonly policy: string; readonly key: string }>(
   all: readonly T[],
   countOf: (one: T) => number,
@@ -235,12 +228,13 @@ function mostOf<T extends { readonly policy: string; readonly key: string }>(
   const sums = new Map<string, [T, number]>();
   for (const one of all) {
     const id = `${one.policy}:${one.key}`;
-    sums.set(id, [one, countOf(one) + (sums.get(id)?.[1] ?? 0)]);
+    const [known, sum] = sums.get(id) ?? [one, 0];
+    sums.set(id, [countOf(one) > countOf(known) ? one : known, sum + countOf(one)]);
   }
   return [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, SHOWN_KEYS);
 }
 
-/** What a busy node or a busy leader was late with: the node itself knows how long it has counted. */
+/** The span of a node's counts by its own clock: a busy node writes late, and a busy leader reads late. */
 function ownSeconds(before: number | undefined, now: number | undefined): number | undefined {
   return before !== undefined && now !== undefined && now > before
     ? (now - before) / 1000

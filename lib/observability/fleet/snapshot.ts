@@ -1,4 +1,6 @@
 import { LogLinear } from '../../common/histogram.js';
+import { type DecisionSource } from '../../limiter/decision.js';
+import { type FailureMode } from '../../limiter/policy-options.js';
 import {
   BREAKERS,
   MODES,
@@ -8,6 +10,7 @@ import {
 } from '../node-condition.js';
 import { noCounts, type Counts } from '../series.js';
 import { NAMED_KINDS, OTHER, type NamedKind } from '../series-table.js';
+import { type AppDenials } from '../sources.js';
 import { type ShownHotKey, type ShownKey } from '../state.js';
 
 /** Other versions of the library may write other figures; they are not merged. */
@@ -37,7 +40,7 @@ export interface NodeSnapshot extends NodeCondition {
   readonly atMs: number | undefined;
   readonly series: readonly NodeSeries[];
   readonly deniedKeys: readonly ShownKey[];
-  /** None of versions that did not tell. */
+  /** Empty from versions that did not tell. */
   readonly hotKeys: readonly ShownHotKey[];
 }
 
@@ -45,6 +48,8 @@ export interface NodeSnapshot extends NodeCondition {
 export type Unreadable = 'damaged' | 'other version';
 
 const COUNTS = Object.keys(noCounts()) as (keyof Counts)[];
+const SOURCES: readonly DecisionSource[] = ['local', 'store', 'fallback'];
+const FAILURE_MODES: readonly FailureMode[] = ['local', 'open', 'closed'];
 const KINDS = ['total', 'store', ...NAMED_KINDS] as const;
 
 type WireSeries = [kind: number, name: string, counts: number[], times?: number[], sum?: number];
@@ -63,7 +68,7 @@ export function encodeSnapshot(snapshot: NodeSnapshot): string {
   return write({ ...bounded, series, deniedKeys: [], hotKeys: [] });
 }
 
-/** Of resources those in trouble first: the others are well, and need not be told. */
+/** Keeps resources in trouble first: the others are well, and need not be told. */
 function withFewStates(snapshot: NodeSnapshot): NodeSnapshot {
   const trouble = ({ breaker, phase }: NodeResource): number =>
     Math.min(rankIn(BREAKERS, breaker), rankIn(PHASES, phase));
@@ -71,18 +76,21 @@ function withFewStates(snapshot: NodeSnapshot): NodeSnapshot {
   let modes = [...snapshot.modes].sort(
     ([, one], [, other]) => MODES.indexOf(one) - MODES.indexOf(other),
   );
-  const bytes = (): number => Buffer.byteLength(JSON.stringify([resources.map(wireOf), modes]));
+  let denials = [...snapshot.denials].sort((one, other) => other.denied - one.denied);
+  const bytes = (): number =>
+    Buffer.byteLength(JSON.stringify([resources.map(wireOf), modes, denials.map(wireOfDenials)]));
   while (bytes() > MOST_STATE_BYTES) {
+    denials = denials.slice(0, Math.floor(denials.length / 2));
     resources = resources.slice(0, Math.floor(resources.length / 2));
     modes = modes.slice(0, Math.floor(modes.length / 2));
   }
-  return { ...snapshot, resources, modes };
+  return { ...snapshot, resources, modes, denials };
 }
 
 const rankIn = <T>(order: readonly T[], one: T | undefined): number =>
   one === undefined ? order.length : order.indexOf(one);
 
-/** Of the last quarter: without times if any has some, else all of a kind as one. */
+/** Shortens the last quarter: drops its times if there are any, else makes one of all series of a kind. */
 function smaller(series: readonly NodeSeries[]): NodeSeries[] {
   const kept = Math.max(2, Math.floor(series.length * 0.75));
   const [first, last] = [series.slice(0, kept), series.slice(kept)];
@@ -111,6 +119,10 @@ const wireOf = ({ resource, breaker, phase, percent, falls }: NodeResource): Wir
   ...([percent ?? -1, falls] as const),
 ];
 
+const wireOfDenials = ({ app, denied, byCluster }: AppDenials): [string, number, number] => [
+  ...([cut(app), denied, byCluster] as const),
+];
+
 function write(snapshot: NodeSnapshot): string {
   const { node, incarnation, atMs, revision, storeIsUp, overloaded, line } = snapshot;
   const wire = snapshot.series.map(({ kind, name, counts, times }): WireSeries => {
@@ -127,12 +139,21 @@ function write(snapshot: NodeSnapshot): string {
     ...(line !== undefined && { line: [line.standing ? 1 : 0, line.waiting] }),
     modes: snapshot.modes.map(([app, mode]) => [cut(app), MODES.indexOf(mode)]),
     res: snapshot.resources.map(wireOf),
+    ...(snapshot.denials.length > 0 && { den: snapshot.denials.map(wireOfDenials) }),
     series: wire,
-    keys: snapshot.deniedKeys.map(({ policy, key, denied }) => [cut(policy), cut(key), denied]),
+    keys: snapshot.deniedKeys.map(wireOfKey),
     ...(snapshot.hotKeys.length > 0 && {
       hot: snapshot.hotKeys.map((one) => [cut(one.policy), cut(one.key), one.perPeriod]),
     }),
   });
+}
+
+/** Earlier versions read the first three, and write no more. */
+function wireOfKey({ policy, key, denied, source, failureMode }: ShownKey): (string | number)[] {
+  const wire = [cut(policy), cut(key), denied];
+  if (source === undefined) return wire;
+  wire.push(SOURCES.indexOf(source));
+  return failureMode === undefined ? wire : [...wire, FAILURE_MODES.indexOf(failureMode)];
 }
 
 /** Cell, count, cell, count: most cells are empty. */
@@ -164,8 +185,9 @@ export function decodeSnapshot(node: string, text: string): NodeSnapshot | Unrea
       line: wire.line === undefined ? undefined : lineOf(wire.line),
       modes: listOf(wire.modes).map(modeOf),
       resources: listOf(wire.res).map(resourceOf),
+      denials: listOf(wire.den ?? []).map(denialsOf),
       series: wire.series.map(seriesOf),
-      deniedKeys: wire.keys.map(keyOf).map(([policy, key, denied]) => ({ policy, key, denied })),
+      deniedKeys: wire.keys.map(deniedKeyOf),
       hotKeys: listOf(wire.hot ?? [])
         .slice(0, MOST_SERIES)
         .map(keyOf)
@@ -206,6 +228,12 @@ function modeOf(wire: unknown): NodeSnapshot['modes'][number] {
   return [app, mode];
 }
 
+function denialsOf(wire: unknown): AppDenials {
+  const [app, denied, byCluster] = listOf(wire);
+  if (!isName(app) || !isCount(denied) || !isCount(byCluster)) throw new Error('denials');
+  return { app, denied, byCluster: Math.min(byCluster, denied) };
+}
+
 function resourceOf(wire: unknown): NodeResource {
   const [resource, breaker, phase, percent, falls] = listOf(wire);
   if (!isName(resource) || typeof percent !== 'number' || !isCount(falls)) {
@@ -233,6 +261,16 @@ function keyOf(wire: unknown): readonly [policy: string, key: string, count: num
   const [policy, key, count] = listOf(wire);
   if (!isName(policy) || !isName(key) || !isCount(count)) throw new Error('key');
   return [policy, key, count];
+}
+
+function deniedKeyOf(wire: unknown): ShownKey {
+  const [policy, key, denied] = keyOf(wire);
+  const [, , , source, mode] = listOf(wire);
+  const failureMode = FAILURE_MODES[mode as number];
+  return {
+    ...{ policy, key, denied, source: SOURCES[source as number] },
+    ...(failureMode !== undefined && { failureMode }),
+  };
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -16,7 +16,7 @@ import {
   type WrittenConfig,
 } from '../config-store.js';
 
-interface Entry {
+interface StoredRevision {
   readonly revision: number;
   readonly id: string;
   readonly text: string;
@@ -25,8 +25,9 @@ interface Entry {
 /** The configuration of a fleet that is one process. Kept as text, so that no caller can change it. */
 export class MemoryConfig implements ConfigStore {
   /** Newest first. */
-  private entries: Entry[] = [];
+  private entries: StoredRevision[] = [];
   private readonly acks = new Map<string, { readonly text: string; readonly untilMs: number }>();
+  /** Listeners of the library itself, one event: an EventHub would catch and name what none of them throws. */
   private readonly hints = new Set<(revision?: number) => void>();
 
   constructor(private readonly clock: Pick<Clock, 'now' | 'epochMs'>) {}
@@ -102,13 +103,13 @@ export class MemoryConfig implements ConfigStore {
   }
 }
 
-function recordOf({ text, revision }: Entry): ConfigRecord {
+function recordOf({ text, revision }: StoredRevision): ConfigRecord {
   return decodeRecord(text, revision) as ConfigRecord;
 }
 
-function trimmed(entries: Entry[]): Entry[] {
+function trimmed(entries: StoredRevision[]): StoredRevision[] {
   let bytes = 0;
-  const fits = ({ text }: Entry, index: number): boolean => {
+  const fits = ({ text }: StoredRevision, index: number): boolean => {
     bytes += Buffer.byteLength(text);
     // The two newest are more than history: one may hold while the other waits.
     return index < 2 || (index < MOST_REVISIONS && bytes <= MOST_HISTORY_BYTES);

@@ -128,7 +128,7 @@ export class Batch {
     const { generation, used, returned, olderUsed, olderReturned } = lease.report;
     const back = Math.floor(unitsReturned(change, returned) / limit.perToken);
     const olderBack = Math.floor(unitsReturned(change, olderReturned) / limit.perToken);
-    // What is not worth a token is gone.
+    // Fractions of a token are lost: they count as used.
     const report = {
       generation,
       used: used + returned - back,

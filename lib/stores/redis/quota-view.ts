@@ -1,7 +1,7 @@
 import { type ConsumptionTotal } from '../../algorithms/quota/consumption.js';
 import { type QuotaLimits } from '../../algorithms/quota/quota-limits.js';
 import { type QuotaCall } from '../../algorithms/quota/quota-protocol.js';
-import { newAppState, newState, type AppState } from '../../algorithms/quota/quota-state.js';
+import { newAppState, newState, type LedgerAppState } from '../../algorithms/quota/quota-state.js';
 import { type LedgerView } from '../../algorithms/quota/quota-status.js';
 
 import { type AppNumbers } from './limits-record.js';
@@ -90,7 +90,9 @@ function isNumberedBy(numbers: AppNumbers | undefined, ledgerLimits: Buffer): bo
   return numbers?.digests.includes(ledgerLimits.readDoubleLE(DIGEST_AT)) === true;
 }
 
-function appState(figures: readonly number[]): Omit<AppState, 'stock' | 'share' | 'shareRate'> {
+function appState(
+  figures: readonly number[],
+): Omit<LedgerAppState, 'stock' | 'share' | 'shareRate'> {
   const [credit, creditSince, room, outstanding, demand, nodes, , granted, used] = figures;
   return {
     credit: credit!,

@@ -203,6 +203,6 @@ export class RedisBoard implements BoardStore {
   }
 }
 
-/** Whoever reads it checks what it says; here it has to be a text. */
+/** A text, or nothing: readers of the board check what the text says. */
 const textOf = (reply: unknown): string | undefined =>
   typeof reply === 'string' ? reply : undefined;

@@ -265,7 +265,7 @@ class ConfigHints {
 
   /** A message is only a hint: reading shows the stored revision; a number that is known saves the read. */
   private received(message: string): void {
-    // What was on its way when the connection was closed.
+    // A message that was on its way when the connection was closed.
     if (this.closed) return;
     const revision = Number(message);
     if (Number.isSafeInteger(revision) && revision > 0) this.hint(revision);

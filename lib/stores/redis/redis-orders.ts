@@ -11,9 +11,9 @@ import {
   type OrderResult,
   type OrderStore,
 } from '../order-store.js';
+import { scriptSource, type ScriptArgument } from './scripts.js';
 import { withTimeout } from './connection.js';
 import { RedisKeys, type ConfigKeys } from './keys.js';
-import { scriptSource } from './scripts.js';
 import { wireOf } from './wire.js';
 
 export interface RedisOrdersSettings {
@@ -25,17 +25,16 @@ export interface RedisOrdersSettings {
 /** As order-cancel.lua numbers them. */
 const CANCEL_RESULTS: readonly CancelResult[] = ['unknown', 'cancelled', 'begun'];
 
-type Argument = string | number;
-type Call = (...args: Argument[]) => Promise<readonly unknown[]>;
+type OrderScript = (...args: ScriptArgument[]) => Promise<readonly unknown[]>;
 
 /** Orders in Redis, beside the configuration, whose channel announces them. */
 export class RedisOrders implements OrderStore {
   private readonly keys: ConfigKeys;
   private readonly channel: string;
-  private readonly putScript: Call;
-  private readonly claimScript: Call;
-  private readonly readScript: Call;
-  private readonly cancelScript: Call;
+  private readonly putScript: OrderScript;
+  private readonly claimScript: OrderScript;
+  private readonly readScript: OrderScript;
+  private readonly cancelScript: OrderScript;
 
   constructor(
     private readonly settings: RedisOrdersSettings,
@@ -78,10 +77,13 @@ export class RedisOrders implements OrderStore {
     return Number(isOurs) === 1;
   }
 
-  private define(name: string, script: string): Call {
+  private define(name: string, script: string): OrderScript {
     const { client, timeoutMs } = this.settings;
     client.defineCommand(name, { lua: scriptSource(script), numberOfKeys: 1 });
-    const commands = client as unknown as Record<string, (args: Argument[]) => Promise<unknown>>;
+    const commands = client as unknown as Record<
+      string,
+      (args: ScriptArgument[]) => Promise<unknown>
+    >;
     const { orders } = this.keys;
     return (...args) => {
       if (client.status !== 'ready') {

@@ -92,7 +92,7 @@ export class RedisSharedCache implements SharedCache {
     if (this.settings.isOwned) this.settings.client.disconnect();
   }
 
-  /** Who is started into an outage has nothing else to answer with, so its first connection is waited for. */
+  /** The first connection is waited for: a process that was started into an outage has no other answers. */
   private get isAway(): boolean {
     return this.opening === undefined && this.settings.client.status !== 'ready';
   }
@@ -140,6 +140,7 @@ export class RedisSharedCache implements SharedCache {
 
 const NO_ENVELOPE = 'null';
 
+/** Not `whenReady` of the other stores: a cache waits for the first attempt only, and a failed one ends the wait. */
 function firstConnection(client: Redis | Cluster): Promise<unknown> | undefined {
   if (client.status === 'ready') return undefined;
   return new Promise((resolve) => {

@@ -3,8 +3,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { packageFile } from '../package-file.js';
 import { wireOf } from './wire.js';
 
-type Argument = string | number;
-type BinaryArgument = Argument | Buffer;
+export type ScriptArgument = string | number;
+export type BinaryArgument = ScriptArgument | Buffer;
 
 /** The reply to a heartbeat. */
 export interface Heartbeat {
@@ -18,7 +18,7 @@ export interface Heartbeat {
 export interface Scripts {
   /** `isAnswer` says whether a reply is the one to the batch. */
   buckets(
-    args: Argument[],
+    args: ScriptArgument[],
     isAnswer: (reply: readonly number[]) => boolean,
   ): Promise<readonly number[]>;
   /** `now` is '' for Redis' own clock; the time to live is that of the bucket. */
@@ -60,7 +60,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
   client.defineCommand('weirHoldLease', { lua: scriptSource('hold-lease'), numberOfKeys: 1 });
   client.defineCommand('weirReleaseLease', { lua: scriptSource('release-lease'), numberOfKeys: 1 });
   client.defineCommand('weirSwapText', { lua: scriptSource('swap-text'), numberOfKeys: 1 });
-  type Command = (args: BinaryArgument[]) => Promise<unknown>;
+  type ScriptCommand = (args: BinaryArgument[]) => Promise<unknown>;
   const commands = client as unknown as Readonly<
     Record<
       | 'weirBuckets'
@@ -71,7 +71,7 @@ export function defineScripts(client: Redis | Cluster): Scripts {
       | 'weirHoldLease'
       | 'weirReleaseLease'
       | 'weirSwapText',
-      Command
+      ScriptCommand
     >
   >;
   const wire = wireOf(client);
@@ -140,8 +140,8 @@ type WriteReply = [written: number, revision: number, nowMs: number];
 /** The scripts of the configuration, as commands of a client. A reply to another call rejects. */
 export interface ConfigScripts {
   read(config: string, orders: string, known: string): Promise<ReadReply>;
-  write(...args: Argument[]): Promise<WriteReply>;
-  acknowledge(acks: string, deadlines: string, ...rest: Argument[]): Promise<void>;
+  write(...args: ScriptArgument[]): Promise<WriteReply>;
+  acknowledge(acks: string, deadlines: string, ...rest: ScriptArgument[]): Promise<void>;
   acks(acks: string, deadlines: string): Promise<string[]>;
 }
 
@@ -149,8 +149,11 @@ export function defineConfigScripts(client: Redis | Cluster): ConfigScripts {
   const wire = wireOf(client);
   const define = (name: string, script: string, numberOfKeys: number) => {
     client.defineCommand(name, { lua: scriptSource(script), numberOfKeys });
-    const commands = client as unknown as Record<string, (args: Argument[]) => Promise<unknown>>;
-    return (...args: Argument[]): Promise<unknown> =>
+    const commands = client as unknown as Record<
+      string,
+      (args: ScriptArgument[]) => Promise<unknown>
+    >;
+    return (...args: ScriptArgument[]): Promise<unknown> =>
       wire.call(script, (call) => commands[name]!([...args, call]));
   };
   const read = define('weirConfigRead', 'config-read', 2);

@@ -37,7 +37,7 @@ export class Wire {
   /** True if we opened the client, and so may close its connections. */
   isOurs = false;
 
-  /** Told of calls that others may go along with. */
+  /** Called before a call that others may go along with. One event and the library's own listeners, so no EventHub. */
   private readonly companions = new Set<() => void>();
 
   constructor(private readonly client: Redis | Cluster) {}

@@ -75,7 +75,7 @@ export class GraphqlTransport implements Transport {
     return { transport: 'graphql', method: field, path: field, headers };
   }
 
-  /** Of a subscription; other operations have come by HTTP. */
+  /** True for subscriptions; other operations have come by HTTP, through its line. */
   entersLine(context: ExecutionContext): boolean {
     return requestOf(callOf(context).context)?.extra !== undefined;
   }

@@ -233,7 +233,7 @@ function statusOf(body: RejectionBody, call: ServerCall, { domain }: GrpcOptions
   return rejectionStatus(body, metadataClassOf(call), { domain, deadline: call.getDeadline() });
 }
 
-/** Of a status that a handler threw, or that Nest has wrapped into an RpcException. */
+/** The code of a status that a handler threw, or that Nest has wrapped into an RpcException. */
 function codeOf(error: unknown): number | undefined {
   const { getError } = error as { getError?: () => unknown };
   const status = typeof getError === 'function' ? getError.call(error) : error;
@@ -302,7 +302,7 @@ export function failureStatus(cause: unknown, logger: Pick<Logger, 'error'>): ob
   return { code: UNKNOWN, message: 'Internal server error' };
 }
 
-/** By its method: the class belongs to a package that may not be there. */
+/** Known by its method: the class belongs to a package that may not be there. */
 function rpcErrorOf(cause: unknown): unknown {
   const { getError } = cause as { getError?: unknown };
   return typeof getError === 'function' ? getError.call(cause) : undefined;

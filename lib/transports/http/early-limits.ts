@@ -53,8 +53,6 @@ export class EarlyLimits {
   }
 }
 
-type Handler = ReturnType<ExecutionContext['getHandler']>;
-
 /** The context of a guard for the request, as far as it is known in a middleware. */
 export class EarlyContext implements ExecutionContext {
   constructor(
@@ -67,8 +65,8 @@ export class EarlyContext implements ExecutionContext {
     return this.type as Type<T>;
   }
 
-  getHandler(): Handler {
-    return this.handler as Handler;
+  getHandler(): ReturnType<ExecutionContext['getHandler']> {
+    return this.handler as ReturnType<ExecutionContext['getHandler']>;
   }
 
   getArgs<T extends unknown[]>(): T {

@@ -15,6 +15,8 @@ export class ExpressPeers {
 
   /** Undefined for all other requests: `ip` knows more of them. */
   of(request: HttpRequest): string | undefined {
+    const { app } = request;
+    if (app === undefined) return undefined;
     const prototype = Object.getPrototypeOf(request) as object | null;
     if (prototype !== this.seen) {
       this.seen = prototype;
@@ -22,7 +24,7 @@ export class ExpressPeers {
     }
     // An application may have put an address of its own there.
     if (!this.isPlain || Object.hasOwn(request, 'ip')) return undefined;
-    const trust = request.app?.get?.('trust proxy fn');
+    const trust = app.get?.('trust proxy fn');
     const peer = request.socket?.remoteAddress;
     if (peer === undefined || typeof trust !== 'function') return undefined;
     return (trust as TrustProxy)(peer, 0) ? undefined : peer;

@@ -9,7 +9,7 @@ import { type Decision } from '../../limiter/decision.js';
 import { servedPathText } from '../../limits/route-place.js';
 import { RequestCounts } from '../../requests/request-counts.js';
 import { type TierQuestion } from '../../requests/tier.js';
-import { HEADERS } from '../../requests/nest-metadata.js';
+import { HEADERS, SSE } from '../../requests/nest-metadata.js';
 import {
   RateLimitedException,
   RefusedException,
@@ -20,6 +20,7 @@ import {
 } from '../../requests/rejections.js';
 import {
   type AnswerFacts,
+  type FinishedAnswer,
   type HeaderNames,
   type RequestIdentity,
   type RequestParts,
@@ -35,6 +36,7 @@ import {
   removeHeader,
   valueAt,
   writeHeader,
+  type AnswerHeaders,
   type HttpRequest,
   type HttpResponse,
   type NodeResponse,
@@ -55,7 +57,7 @@ export class HttpTransport implements Transport {
     private readonly adapterHost: HttpAdapterHost | undefined,
     private readonly problemBase: string,
     private readonly proxies: ProxyWarnings,
-    /** How versions are distinguished, which applications set between their making and the first request. */
+    /** The versioning of routes, which applications set between their making and the first request. */
     versioning: () => VersioningOptions | undefined,
   ) {
     this.substitutes = new HttpSubstitutes(adapterHost, problemBase, versioning);
@@ -117,15 +119,21 @@ export class HttpTransport implements Transport {
   }
 
   whenAborted(context: ExecutionContext, callback: () => void): () => void {
-    const response = context.getArgByIndex<HttpResponse>(1);
-    const node = response.raw ?? (response as Required<HttpResponse>);
+    const node = nodeResponseOf(context);
     const onClose = (): void => {
       if (node.writableEnded !== true) callback();
     };
-    node.on('close', onClose);
+    node.on?.('close', onClose);
     // The caller may have gone while the store decided.
     if (node.destroyed === true) queueMicrotask(onClose);
-    return () => node.off('close', onClose);
+    return () => void node.off?.('close', onClose);
+  }
+
+  whenFinished(context: ExecutionContext, callback: (answer: FinishedAnswer) => void): void {
+    const node = nodeResponseOf(context);
+    node.on?.('finish', () => {
+      callback({ status: node.statusCode, isEventStream: isEventStream(context) });
+    });
   }
 
   private reply(response: HttpResponse, body: RejectionBody): void {
@@ -160,13 +168,9 @@ interface NodeRequest {
   readonly stream?: { readonly endAfterHeaders?: boolean };
 }
 
-interface AnswerHeaders {
-  getHeader(name: string): string | number | string[] | undefined;
-}
-
-interface DegradableResponse extends Omit<HttpResponse, 'raw'>, AnswerHeaders {
+interface DegradableResponse extends HttpResponse, AnswerHeaders {
   readonly statusCode: number;
-  readonly raw?: NodeResponse & AnswerHeaders;
+  readonly raw?: NodeResponse;
 }
 
 /** Requests of Express and Fastify, answered in the place of their handler. */
@@ -351,6 +355,19 @@ const urlOf = ({ originalUrl, url }: DegradableRequest): string => originalUrl ?
 
 function requestOf(context: ExecutionContext): DegradableRequest {
   return context.getArgByIndex<DegradableRequest>(0);
+}
+
+/** Fastify wraps it. */
+function nodeResponseOf(context: ExecutionContext): NodeResponse {
+  const response = context.getArgByIndex<HttpResponse & NodeResponse>(1);
+  return response.raw ?? response;
+}
+
+function isEventStream(context: ExecutionContext): boolean {
+  const type = responseOf(context).getHeader('content-type');
+  if (typeof type === 'string') return type.startsWith('text/event-stream');
+  // Nest writes the head of its streams past Fastify, and Node then forgets the type.
+  return Reflect.getMetadata(SSE, context.getHandler()) === true;
 }
 
 function responseOf(context: ExecutionContext): DegradableResponse {

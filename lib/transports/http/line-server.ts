@@ -4,7 +4,7 @@ import { type Clock } from '../../common/clock.js';
 import { type DegradeRoutes } from '../../degradation/degrade-routes.js';
 import { keepCharge, NOTHING_CHARGED } from '../../limits/charges.js';
 import { HalfSlice, type RefusedRequest } from '../../overload/half-slice.js';
-import { type Waiting } from '../../overload/line.js';
+import { type LineWaiter } from '../../overload/line.js';
 import { type OverloadLog } from '../../overload/overload.log.js';
 import { type Overload } from '../../overload/overload.js';
 import { PASSES } from '../../overload/tiers.js';
@@ -14,10 +14,10 @@ import { type TierQuestion } from '../../requests/tier.js';
 import { waitSeconds } from '../shared/requests.js';
 import { Refusals } from './refusal.js';
 
-/** What Node calls with a request. */
-type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+/** A listener that Node calls with a request. */
+type ServerListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Of Fastify, as far as a hook needs it. */
+/** The part of Fastify that a hook needs. */
 interface FastifyHooks {
   addHook(
     name: 'onRequest',
@@ -43,7 +43,7 @@ export interface ServerAdapter {
  */
 export class LineServer {
   private server: Server | undefined;
-  private listeners: readonly Listener[] = [];
+  private listeners: readonly ServerListener[] = [];
   private refusals: Refusals;
   private readonly halfSlice: HalfSlice;
 
@@ -120,7 +120,7 @@ export class LineServer {
 
   private mount(server: Server, adapter: ServerAdapter): void {
     this.server = server;
-    this.listeners = server.listeners('request') as Listener[];
+    this.listeners = server.listeners('request') as ServerListener[];
     server.removeAllListeners('request');
     server.on('request', (request, response) => this.enter(request, response, this.served));
     this.mountContinue(server);
@@ -138,13 +138,13 @@ export class LineServer {
     if (adapter.getType() === 'fastify') this.mountHook(adapter.getInstance() as FastifyHooks);
   }
 
-  private readonly served: Listener = (request, response) => this.serve(request, response);
+  private readonly served: ServerListener = (request, response) => this.serve(request, response);
 
   /** A caller that asks before it sends its body is refused before it has sent it. */
   private mountContinue(server: Server): void {
-    const own = server.listeners('checkContinue') as Listener[];
+    const own = server.listeners('checkContinue') as ServerListener[];
     server.removeAllListeners('checkContinue');
-    const go: Listener = (request, response) => {
+    const go: ServerListener = (request, response) => {
       if (own.length > 0) for (const listener of own) listener.call(server, request, response);
       else {
         response.writeContinue();
@@ -175,7 +175,7 @@ export class LineServer {
   private enter(
     request: IncomingMessage,
     response: ServerResponse,
-    go: Listener,
+    go: ServerListener,
     beforeRefusal?: () => void,
   ): void {
     const { overload } = this;
@@ -229,13 +229,13 @@ const LATER_LISTENER =
   "A listener for 'request' was added to the HTTP server after the line: it runs for every request, also for those that are refused";
 
 /** Runs in the context that its request came with, whoever was before it in the line. */
-class WaitingRequest extends AsyncResource implements Waiting, RefusedRequest {
+class WaitingRequest extends AsyncResource implements LineWaiter, RefusedRequest {
   constructor(
     private readonly server: LineServer,
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     readonly tier: number,
-    private readonly go: Listener,
+    private readonly go: ServerListener,
     private readonly beforeRefusal: (() => void) | undefined,
   ) {
     super('WeirLine');
@@ -269,7 +269,7 @@ class WaitingRequest extends AsyncResource implements Waiting, RefusedRequest {
   }
 }
 
-/** Of Server-Sent Events, which last as long as their reader likes. */
+/** True for Server-Sent Events, which last as long as their reader likes. */
 function isStream({ rawHeaders }: IncomingMessage): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!;

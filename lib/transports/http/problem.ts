@@ -13,6 +13,7 @@ export interface Problem {
   readonly status: number;
   readonly detail: string;
   readonly code: string;
+  /** The wait of a caller over its limit. */
   readonly retryAfterMs?: number;
   readonly 'violated-policies'?: readonly string[];
 }
@@ -38,20 +39,11 @@ export function problemOf(body: RejectionBody, base: string): Problem {
   };
 }
 
-export interface DegradedProblem {
-  readonly statusCode: number;
-  readonly message: string;
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: string;
-  /** Of a caller over its limit. */
-  readonly retryAfterMs?: number;
+export interface DegradedProblem extends Omit<Problem, 'violated-policies'> {
   readonly degraded: { readonly level: 4; readonly reason: string };
 }
 
-/** For requests that are left with a message. */
+/** The problem of a request that gets no answer but a message. */
 export function degradedProblemOf(body: UnansweredBody, base: string): DegradedProblem {
   const { statusCode: status, message, code, reason, retryAfterMs } = body;
   return {

@@ -1,4 +1,5 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
+import { refusalWaits } from '../../overload/refusal-waits.js';
 import { type OverloadSettings } from '../../overload/settings.js';
 import { overloadedBody } from '../../requests/rejections.js';
 import { waitSeconds } from '../shared/requests.js';
@@ -6,8 +7,6 @@ import { problemOf } from './problem.js';
 
 /** A body that is larger, or of unknown size, is not worth reading for the sake of its connection. */
 const MOST_UNREAD_BYTES = 65_536;
-/** So many waits are told in turn, from the least to twice as much. */
-const MOST_WAITS = 16;
 
 interface Answer {
   /** Names and values in turn. */
@@ -28,11 +27,8 @@ export class Refusals {
   private next = 0;
 
   constructor({ retryAfterMs, headers }: OverloadSettings, problemBase: string) {
-    const least = waitSeconds(retryAfterMs);
-    const count = Math.min(least + 1, MOST_WAITS);
-    this.answers = Array.from({ length: count }, (_, i) =>
-      answerOf(least + Math.round((least * i) / (count - 1)), headers, problemBase),
-    );
+    const seconds = refusalWaits(waitSeconds(retryAfterMs));
+    this.answers = seconds.map((wait) => answerOf(wait, headers, problemBase));
   }
 
   send(request: IncomingMessage, response: ServerResponse): void {

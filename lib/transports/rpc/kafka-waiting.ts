@@ -14,7 +14,7 @@ export class KafkaOptions {
   maxWait: Duration = '5s';
 }
 
-/** How much of the time a partition may stand still for callers that are over limits of their own. */
+/** The part of the time that a partition may stand still for callers that are over limits of their own. */
 const SHARE_OF_TIME = 0.1;
 
 /**
@@ -23,7 +23,7 @@ const SHARE_OF_TIME = 0.1;
  * caller has its own, one of them must not hold up the others for as long as it keeps sending.
  */
 export class KafkaWaiting {
-  /** By topic and partition, of which there are as many as this process consumes. */
+  /** Allowances by topic and partition, of which there are as many as this process consumes. */
   private readonly allowances = new Map<string, Allowance>();
 
   constructor(
@@ -31,7 +31,7 @@ export class KafkaWaiting {
     private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
-  /** None at all for an event that is to be dropped at once. */
+  /** The wait that an event may have; one of 0 ms means that it is dropped at once. */
   of(message: MessageContext, isLimitShared: boolean): WaitPolicy {
     const allowance = isLimitShared ? undefined : this.allowanceOf(message);
     const maxWaitMs = Math.max(0, allowance?.leftMs() ?? this.maxWaitMs);

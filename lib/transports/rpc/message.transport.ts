@@ -170,7 +170,7 @@ export class MessageTransport implements Transport {
 
   /**
    * An event ends as it does with any other error: in the log, and with Kafka in another delivery.
-   * What was to be done has not been done.
+   * Its work has not been done.
    */
   turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): Observable<unknown> {
     if (!this.isEvent(host)) return throwError(() => body);

@@ -1,6 +1,6 @@
 import { type RouteFacts } from '../../requests/transport.js';
 import { decisive, type Decision } from '../../limiter/decision.js';
-import { waitSeconds, writeHeader, type HttpResponse } from './requests.js';
+import { removeHeader, waitSeconds, writeHeader, type HttpResponse } from './requests.js';
 
 /** Which headers tell callers about their limits. The initial values are the defaults. */
 export class HeaderOptions {
@@ -12,19 +12,31 @@ export class HeaderOptions {
   retryAfter = true;
 }
 
+const FIGURES = [
+  'RateLimit-Policy',
+  'RateLimit',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+];
+
 /**
  * Writes the headers of draft-ietf-httpapi-ratelimit-headers-10, and the usual ones before it. Only
  * policies are shown: the figures of a quota are those of the whole service.
  */
 export class RateLimitHeaders {
-  /** By name, and by the limit of each of its tiers. */
-  private readonly policies = new Map<string, Map<number, string>>();
+  /** Texts by the name of the policy. */
+  private readonly texts = new Map<string, PolicyTexts>();
 
   constructor(private readonly options: HeaderOptions) {}
 
   write(response: HttpResponse, decision: Decision, route: RouteFacts): void {
     const { draft, legacy } = this.options;
     const { decisions } = decision;
+    if (!decision.allowed && decision.tier !== 'policy') {
+      // Guards before this one may have written of tokens that go back.
+      for (const name of FIGURES) removeHeader(response, name);
+    }
     if (draft !== 'off') {
       if (decisions === undefined) this.writeOne(response, decision, route);
       else this.writeAll(response, decisions, route);
@@ -40,7 +52,7 @@ export class RateLimitHeaders {
 
   /** The limits are other ones from now on. */
   forgetFigures(): void {
-    this.policies.clear();
+    this.texts.clear();
   }
 
   /** They have room for one policy: the one that decided, or the tightest beside a quota. */
@@ -55,8 +67,9 @@ export class RateLimitHeaders {
 
   private writeOne(response: HttpResponse, decision: Decision, route: RouteFacts): void {
     if (decision.tier !== 'policy') return;
-    writeHeader(response, 'RateLimit-Policy', this.policyOf(decision, route));
-    writeHeader(response, 'RateLimit', limitOf(decision, route));
+    const texts = this.textsOf(decision, route);
+    writeHeader(response, 'RateLimit-Policy', texts.policy);
+    writeHeader(response, 'RateLimit', limitText(decision, texts));
   }
 
   private writeAll(response: HttpResponse, all: readonly Decision[], route: RouteFacts): void {
@@ -65,45 +78,66 @@ export class RateLimitHeaders {
     for (const decision of all) {
       if (decision.tier !== 'policy') continue;
       const comma = policies === '' ? '' : ', ';
-      policies += comma + this.policyOf(decision, route);
-      limits += comma + limitOf(decision, route);
+      const texts = this.textsOf(decision, route);
+      policies += comma + texts.policy;
+      limits += comma + limitText(decision, texts);
     }
     if (policies === '') return;
     writeHeader(response, 'RateLimit-Policy', policies);
     writeHeader(response, 'RateLimit', limits);
   }
 
-  /** The same for every request of a tier, so it is put together once. */
-  private policyOf(decision: Decision, route: RouteFacts): string {
-    const { windowMs } = decision;
+  /** One look, as few policies have tiers. */
+  private textsOf(decision: Decision, route: RouteFacts): PolicyTexts {
+    const { policy, limit, windowMs } = decision;
     // There may be as many figures as callers bring along.
-    if (windowMs !== undefined) return policyText(decision, route, windowMs);
-    const known = this.policies.get(decision.policy)?.get(decision.limit);
-    return known ?? this.newPolicy(decision, route);
+    if (windowMs !== undefined) return textsFor(decision, route, windowMs);
+    const first = this.texts.get(policy);
+    return first !== undefined && first.limit === limit
+      ? first
+      : this.search(decision, route, first);
   }
 
-  private newPolicy(decision: Decision, route: RouteFacts): string {
+  private search(
+    decision: Decision,
+    route: RouteFacts,
+    first: PolicyTexts | undefined,
+  ): PolicyTexts {
     const { policy, limit } = decision;
-    const text = policyText(decision, route, route.limitOf(policy, limit)?.windowMs);
-    const tiers = this.policies.get(policy);
-    if (tiers === undefined) this.policies.set(policy, new Map([[limit, text]]));
-    else tiers.set(limit, text);
-    return text;
+    for (let texts = first; texts !== undefined; texts = texts.other) {
+      if (texts.limit === limit) return texts;
+    }
+    const texts = textsFor(decision, route, route.limitOf(policy, limit)?.windowMs, first);
+    this.texts.set(policy, texts);
+    return texts;
   }
 }
 
-function policyText(
+/** The parts of the headers that are the same for every request of a tier, put together once. */
+interface PolicyTexts {
+  readonly limit: number;
+  /** All of `RateLimit-Policy`. */
+  readonly policy: string;
+  /** `RateLimit`, up to the tokens that are left. */
+  readonly remaining: string;
+  /** Texts of another tier. */
+  readonly other: PolicyTexts | undefined;
+}
+
+function textsFor(
   { policy, limit }: Decision,
   route: RouteFacts,
   windowMs: number | undefined,
-): string {
+  other?: PolicyTexts,
+): PolicyTexts {
+  const name = `"${route.nameOf(policy)}"`;
   const window = windowMs === undefined ? '' : `;w=${Math.max(1, secondsUp(windowMs))}`;
-  return `"${route.nameOf(policy)}";q=${limit}${window}`;
+  return { limit, policy: `${name};q=${limit}${window}`, remaining: `${name};r=`, other };
 }
 
-function limitOf(decision: Decision, route: RouteFacts): string {
-  const { policy, remaining, resetMs, retryAfterMs } = decision;
-  return `"${route.nameOf(policy)}";r=${remaining};t=${secondsUp(retryAfterMs > 0 ? retryAfterMs : resetMs)}`;
+function limitText({ remaining, resetMs, retryAfterMs }: Decision, texts: PolicyTexts): string {
+  const dueMs = retryAfterMs > 0 ? retryAfterMs : resetMs;
+  return `${texts.remaining}${remaining};t=${secondsUp(dueMs)}`;
 }
 
 function secondsUp(ms: number): number {

@@ -29,11 +29,16 @@ export interface HttpResponse {
   off?(event: 'close', listener: () => void): unknown;
 }
 
-export interface NodeResponse {
+export interface AnswerHeaders {
+  getHeader(name: string): string | number | string[] | undefined;
+}
+
+export interface NodeResponse extends AnswerHeaders {
+  readonly statusCode: number;
   readonly writableEnded?: boolean;
   readonly destroyed?: boolean;
-  on(event: 'close', listener: () => void): unknown;
-  off(event: 'close', listener: () => void): unknown;
+  on?(event: 'close' | 'finish', listener: () => void): unknown;
+  off?(event: 'close', listener: () => void): unknown;
 }
 
 /** The address that the framework gives, which knows what proxies to trust; else the peer's. */
@@ -56,17 +61,12 @@ export function headerOf(
 
 /** A value by path, of own properties only: `params.__proto__` is no value of a caller. */
 export function valueAt(from: unknown, path: readonly string[]): unknown {
-  let value = from;
-  for (const [depth, name] of path.entries()) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    // The parts of a request are often getters of its prototype; what callers sent is not.
-    if (depth > 0 && !Object.hasOwn(value, name)) return undefined;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value;
+  if (typeof from !== 'object' || from === null) return undefined;
+  // The parts of a request are often getters of its prototype; what callers sent is not.
+  return ownValueAt((from as Record<string, unknown>)[path[0]!], path, 1);
 }
 
-/** Of Express and Fastify alike. */
+/** Removes a header, on Express and Fastify alike. */
 export function removeHeader(response: HttpResponse, name: string): void {
   response.removeHeader?.(name);
 }
@@ -117,9 +117,10 @@ export function waitSeconds(retryAfterMs: number): number {
 }
 
 /** A value of a message by path, of own properties only: no caller has sent `__proto__` or `toString`. */
-export function ownValueAt(from: unknown, path: readonly string[]): unknown {
+export function ownValueAt(from: unknown, path: readonly string[], begin = 0): unknown {
   let value = from;
-  for (const name of path) {
+  for (let depth = begin; depth < path.length; depth++) {
+    const name = path[depth]!;
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
       return undefined;
     value = (value as Record<string, unknown>)[name];

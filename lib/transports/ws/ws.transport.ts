@@ -6,6 +6,7 @@ import { RequestCounts } from '../../requests/request-counts.js';
 import {
   RateLimitedException,
   RefusedException,
+  statusOf,
   type RateLimitedBody,
   type RefusedBody,
   type UnavailableBody,
@@ -152,9 +153,9 @@ export class Violations {
 
   constructor(private readonly closeAfter: number) {}
 
-  decided(socket: Socket, { allowed, tier }: Decision): void {
+  decided(socket: Socket, decision: Decision): void {
     if (this.closeAfter === Infinity) return;
-    if (allowed) {
+    if (decision.allowed) {
       this.inARow.delete(socket);
       return;
     }
@@ -162,7 +163,7 @@ export class Violations {
     this.inARow.set(socket, count);
     if (count !== this.closeAfter) return;
     const [code, reason] =
-      tier === 'cluster' || tier === 'node'
+      statusOf(decision) === 503
         ? [TRY_AGAIN_LATER, 'OVERLOADED']
         : [POLICY_VIOLATION, 'RATE_LIMITED'];
     // The filter has not answered yet, and a client should get the reason before the end.

@@ -59,7 +59,7 @@ class FleetProcess {
     return this.recorder.ask(() => this.limiter.tryAcquire(request), app, cost);
   }
 
-  /** What is still unanswered then stays so, and the totals will show it. */
+  /** Requests that are still unanswered then stay so, and the totals will show it. */
   private async allAnswered(): Promise<void> {
     const { totals } = this.recorder;
     const deadline = sharedMicros() + ANSWERED_WITHIN_MS * 1000;

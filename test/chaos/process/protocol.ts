@@ -1,6 +1,6 @@
 import { type PolicyInput, type QuotaOptions, type StoreInput } from 'nestjs-weir';
 
-/** What a process of the fleet is told to be. All of it travels as a message. */
+/** The role of a process of the fleet. All of it travels as a message. */
 export interface ProcessSetup {
   /** Left out where only policies are asked. */
   readonly quota?: QuotaOptions;
@@ -13,7 +13,7 @@ export interface ProcessSetup {
   readonly wallClockStepsMs?: number;
 }
 
-/** What a process may be asked for by name: its apps, then its policies. */
+/** Names that a process may be asked for: its apps, then its policies. */
 export function namesOf({ quota, policies }: ProcessSetup): string[] {
   return [...Object.keys(quota?.apps ?? {}), ...Object.keys(policies ?? {})];
 }
@@ -43,7 +43,7 @@ export type Happening =
   | { readonly name: 'overload'; readonly overloaded: boolean }
   | { readonly name: 'store'; readonly state: 'down' | 'up' };
 
-/** Of the whole life of a process. Every request is asked once, and must be answered once. */
+/** Totals of the whole life of a process. Every request is asked once, and must be answered once. */
 export interface Totals {
   asked: number;
   answered: number;
@@ -70,7 +70,7 @@ export type Report =
       readonly report: 'progress';
       readonly upToMicros: number;
       readonly admissions: Float64Array;
-      /** Of the requests since the last report. */
+      /** Requests since the last report. */
       readonly asked: number;
       readonly atOnce: number;
       readonly standstills: readonly Standstill[];

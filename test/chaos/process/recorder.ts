@@ -41,7 +41,7 @@ export class Recorder {
     this.totals.answered++;
   }
 
-  /** What has not been handed over before. */
+  /** Admissions that have not been handed over before. */
   takeLot(): { admissions: Float64Array; asked: number; atOnce: number } {
     const { lot, reported, totals } = this;
     const { asked, atOnce } = totals;

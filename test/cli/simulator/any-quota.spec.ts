@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkQuota, type QuotaOptions } from '../../../lib/limiter/quota-options.js';
 import { SCENARIOS } from '../../../lib/cli/simulator/scenarios/index.js';
-import { type Row } from '../../../lib/cli/simulator/report/findings.js';
+import { type FigureRow } from '../../../lib/cli/simulator/report/findings.js';
 import { Ground } from '../../../lib/cli/simulator/scenarios/ground.js';
 import { callsBar, localBar, notPromised } from '../../../lib/cli/simulator/scenarios/promises.js';
 import {
@@ -16,7 +16,7 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../../setup/ensure-built.js
 import { runToEnd, type Finished } from '../../setup/run-to-end.js';
 import { stopAll } from '../../support/processes.js';
 
-const missed = (rows: readonly Row[]): Row[] => rows.filter(({ ok }) => ok === false);
+const missed = (rows: readonly FigureRow[]): FigureRow[] => rows.filter(({ ok }) => ok === false);
 const named = (name: string): Scenario => SCENARIOS.find((one) => one.name === name)!;
 
 // As it is built, which is what users run.

@@ -4,7 +4,7 @@ import {
   PLAIN_LEASE,
 } from '../../../lib/cli/simulator/baselines.js';
 import { type Contender } from '../../../lib/cli/simulator/engine/contender.js';
-import { runPlan, type Plan, type Run } from '../../../lib/cli/simulator/engine/run.js';
+import { runPlan, type RunPlan, type RunRecord } from '../../../lib/cli/simulator/engine/run.js';
 import { WEIR } from '../../../lib/cli/simulator/engine/weir.js';
 import { even, zipf, type Placement } from '../../../lib/cli/simulator/load.js';
 import {
@@ -16,9 +16,13 @@ import {
 import { Ground, oneApp } from '../../../lib/cli/simulator/scenarios/ground.js';
 
 const ground = new Ground({ seed: 7 }, { quota: oneApp(2000), nodes: 10 });
-const planOf = (load: number, place: Placement): Plan => ground.plan(4, ground.rates(load), place);
+const planOf = (load: number, place: Placement): RunPlan =>
+  ground.plan(4, ground.rates(load), place);
 
-async function usedBy(contender: Contender, plan: Plan): Promise<{ run: Run; used: number }> {
+async function usedBy(
+  contender: Contender,
+  plan: RunPlan,
+): Promise<{ run: RunRecord; used: number }> {
   const run = await runPlan(plan, contender);
   return { run, used: utilisation(run, idealOf(plan, run.offered, 'bucket')) };
 }
@@ -58,7 +62,7 @@ describe('the baselines', () => {
 
 describe('a run', () => {
   it('is the same with the same seed, and another one with another', async () => {
-    const again = (seed: number): Promise<Run> => {
+    const again = (seed: number): Promise<RunRecord> => {
       const own = new Ground({ seed }, { quota: oneApp(2000), nodes: 10 });
       return runPlan(own.plan(2, own.rates(1.3), even(10)), WEIR);
     };

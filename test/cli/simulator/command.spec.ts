@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../../lib/cli/run-command.js';
 import { SCENARIOS } from '../../../lib/cli/simulator/scenarios/index.js';
-import { type Row } from '../../../lib/cli/simulator/report/findings.js';
+import { type FigureRow } from '../../../lib/cli/simulator/report/findings.js';
 import { tableBelow } from '../../package/markdown.js';
 import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../../setup/ensure-built.js';
 import { runToEnd, type Finished } from '../../setup/run-to-end.js';
@@ -135,7 +135,7 @@ describe('weir simulate, as it is built', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('failover: the store loses its state\n');
     expect(stdout).toContain('2 of 2 bars met, 0 MISSED.');
-    const rows = JSON.parse((await runBuilt(...asked, '--json')).stdout) as Row[];
+    const rows = JSON.parse((await runBuilt(...asked, '--json')).stdout) as FigureRow[];
     expect(new Set(rows.map(({ scenario }) => scenario))).toEqual(new Set(names));
     for (const row of rows) {
       expect(Object.keys(row)).toEqual(['scenario', 'contender', 'figure', 'value', 'bar', 'ok']);

@@ -1,7 +1,7 @@
 import { type QuotaCall } from '../../../lib/algorithms/quota/quota-protocol.js';
 import { StoreTimeoutError, StoreUnavailableError } from '../../../lib/common/errors.js';
 import { type LimiterNode } from '../../../lib/cli/simulator/engine/contender.js';
-import { Fleet } from '../../../lib/cli/simulator/engine/fleet.js';
+import { SimulatedFleet } from '../../../lib/cli/simulator/engine/fleet.js';
 import { Host } from '../../../lib/cli/simulator/engine/host.js';
 import { Observations } from '../../../lib/cli/simulator/engine/observations.js';
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';
@@ -61,7 +61,7 @@ describe('virtual time', () => {
 });
 
 describe('the network', () => {
-  /** How a call ends, and after how many milliseconds. */
+  /** The end of a call, and its milliseconds. */
   async function ends(world: World, cutAfterMs?: number): Promise<[unknown, number]> {
     const { network, time } = world;
     let end: [unknown, number] | undefined;
@@ -168,7 +168,7 @@ describe('a host that dies', () => {
 });
 
 describe('a fleet', () => {
-  function fleetOf(slots: number): { fleet: Fleet; served: string[]; seen: Observations } {
+  function fleetOf(slots: number): { fleet: SimulatedFleet; served: string[]; seen: Observations } {
     const served: string[] = [];
     const seen = new Observations();
     const make = ({ nodeId, incarnation }: Host): LimiterNode => ({
@@ -178,7 +178,7 @@ describe('a fleet', () => {
       },
       leave: () => Promise.resolve(),
     });
-    const fleet = new Fleet(newWorld(), make, seen, 1);
+    const fleet = new SimulatedFleet(newWorld(), make, seen, 1);
     for (let slot = 0; slot < slots; slot++) fleet.join(slot);
     return { fleet, served, seen };
   }

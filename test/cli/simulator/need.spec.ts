@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Need, SpanSum } from '../../../lib/cli/simulator/measure/need.js';
+import { NeededDepth, SpanSum } from '../../../lib/cli/simulator/measure/need.js';
 
 interface Admission {
   readonly begun: number;
@@ -28,7 +28,7 @@ describe('what a bucket must hold at least', () => {
   it('is the most of any span, counting what began and ended in it', () => {
     fc.assert(
       fc.property(admissions, fc.integer({ min: 1, max: 100 }), (all, rate) => {
-        const need = new Need(rate);
+        const need = new NeededDepth(rate);
         let most = 0;
         for (const { tokens, begun, second } of all) {
           most = Math.max(most, need.add(tokens, begun, second));
@@ -39,7 +39,7 @@ describe('what a bucket must hold at least', () => {
   });
 
   it('is less by what came back within the span', () => {
-    const need = new Need(0);
+    const need = new NeededDepth(0);
     expect(need.add(3, 1, 1)).toBe(3);
     need.giveBack(2, 2);
     expect(need.add(2, 3, 3)).toBe(3);
@@ -48,20 +48,20 @@ describe('what a bucket must hold at least', () => {
   });
 
   it('follows a rate that changes', () => {
-    const need = new Need(1);
+    const need = new NeededDepth(1);
     expect(need.add(10, 0, 0)).toBe(10);
     need.change(3, 2);
     expect(need.add(1, 3, 3)).toBe(6);
   });
 
   it('knows the rate of the time in which a span began', () => {
-    const need = new Need(10);
+    const need = new NeededDepth(10);
     need.change(0, 1);
     expect(need.add(1, 0.5, 2)).toBe(-4);
   });
 
   it('is less by what was added, but only of spans that have begun before', () => {
-    const need = new Need(0);
+    const need = new NeededDepth(0);
     expect(need.add(3, 0, 0)).toBe(3);
     need.allow(2, 1);
     expect(need.add(1, 2, 2)).toBe(2);

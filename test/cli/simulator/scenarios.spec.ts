@@ -1,5 +1,5 @@
 import { SCENARIOS } from '../../../lib/cli/simulator/scenarios/index.js';
-import { type Row } from '../../../lib/cli/simulator/report/findings.js';
+import { type FigureRow } from '../../../lib/cli/simulator/report/findings.js';
 import { toSvg } from '../../../lib/cli/simulator/report/svg.js';
 import { type ScenarioReport } from '../../../lib/cli/simulator/scenarios/scenario.js';
 
@@ -13,8 +13,8 @@ function run(name: string): Promise<ScenarioReport> {
   return report;
 }
 
-const missed = (rows: readonly Row[]): Row[] => rows.filter(({ ok }) => ok === false);
-const valueOf = (rows: readonly Row[], figure: string): number =>
+const missed = (rows: readonly FigureRow[]): FigureRow[] => rows.filter(({ ok }) => ok === false);
+const valueOf = (rows: readonly FigureRow[], figure: string): number =>
   rows.find((row) => row.contender === 'weir' && row.figure === figure)!.value;
 
 describe('weir keeps its promises', () => {

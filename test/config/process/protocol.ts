@@ -1,11 +1,11 @@
 import { type ConfigLayer } from 'nestjs-weir';
 
-/** What a process of the fleet is told to be. All of it travels as a message. */
+/** The role of a process of the fleet. All of it travels as a message. */
 export interface NodeSetup {
   readonly url: string;
   readonly nodeId: string;
   readonly pollMs: number;
-  /** What its code says; see `documentOf`. */
+  /** The step whose document its code has; see `documentOf`. */
   readonly step: number;
   readonly configVersion?: number;
   readonly isBusy: boolean;
@@ -16,7 +16,7 @@ export type NodeOrder =
   | { readonly order: 'update'; readonly patch: ConfigLayer; readonly number: number }
   | { readonly order: 'close' };
 
-/** Of the whole life of a process. */
+/** Totals of the whole life of a process. */
 export interface NodeTotals {
   asked: number;
   answered: number;

@@ -1,5 +1,5 @@
 import { type QuotaFigures } from '../../../algorithms/quota/quota-limits.js';
-import { type Fleet } from './fleet.js';
+import { type SimulatedFleet } from './fleet.js';
 import { type NetworkState } from './network.js';
 import { type World } from './world.js';
 
@@ -8,7 +8,7 @@ export interface Fault {
   readonly second: number;
   /** A word or two for the chart; without it the event is not marked there. */
   readonly label?: string;
-  strike(world: World, fleet: Fleet): void;
+  strike(world: World, fleet: SimulatedFleet): void;
 }
 
 export function outage(

@@ -9,7 +9,7 @@ interface Member {
 }
 
 /** Slots behind a load balancer; each holds one process, or none. */
-export class Fleet {
+export class SimulatedFleet {
   private readonly slots: (Member | undefined)[] = [];
   private incarnations = 0;
 

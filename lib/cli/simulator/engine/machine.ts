@@ -3,7 +3,7 @@ import { type Timeline } from './virtual-time.js';
 
 /** In the order in which a turn of the event loop runs them. */
 const PHASES = ['timer', 'arrival', 'soon'] as const;
-export type Phase = (typeof PHASES)[number];
+export type LoopPhase = (typeof PHASES)[number];
 
 /**
  * A machine that runs one process. When it dies, its timers and its calls die with it: nothing that
@@ -14,7 +14,7 @@ export class Machine {
   isAlive = true;
   readonly clock: Clock;
   private stalledUntil = 0;
-  private readonly held: Record<Phase, (() => void)[]> = { timer: [], arrival: [], soon: [] };
+  private readonly held: Record<LoopPhase, (() => void)[]> = { timer: [], arrival: [], soon: [] };
 
   constructor(
     readonly nodeId: string,
@@ -33,7 +33,7 @@ export class Machine {
   }
 
   /** Runs a task of this process now, or once the stall is over; or never, if it is dead. */
-  run(phase: Phase, task: () => void): void {
+  run(phase: LoopPhase, task: () => void): void {
     if (!this.isAlive) return;
     if (this.time.now() < this.stalledUntil) {
       this.held[phase].push(task);
@@ -60,11 +60,11 @@ export class Machine {
     }
   }
 
-  /** What was cancelled during a stall does not run after it. */
+  /** A task that was cancelled during a stall does not run after it. */
   private cancellable(
     task: () => void,
     schedule: (run: () => void) => Cancel,
-    phase: Phase,
+    phase: LoopPhase,
   ): Cancel {
     let isCancelled = false;
     const cancel = schedule(() => {

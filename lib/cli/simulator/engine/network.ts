@@ -37,7 +37,7 @@ export class Network {
     });
   }
 
-  /** How long one message takes, one way. */
+  /** The time of one message, one way. */
   delayMicros(): number {
     return LEAST_DELAY_MICROS + this.random() * DELAY_SPREAD_MICROS;
   }

@@ -4,7 +4,7 @@ export interface Requests {
   readonly app: readonly number[];
 }
 
-/** What came of the requests of a run. */
+/** The outcomes of the requests of a run. */
 export class Observations {
   readonly offeredAt: number[] = [];
   readonly offeredApp: number[] = [];

@@ -3,14 +3,14 @@ import { type CheckedQuota } from '../../../limiter/quota-options.js';
 import { arrive, type Load } from '../load.js';
 import { type Contender } from './contender.js';
 import { type Fault } from './faults.js';
-import { Fleet } from './fleet.js';
+import { SimulatedFleet } from './fleet.js';
 import { Observations, type Requests } from './observations.js';
 import { seededRandom } from './seeded-random.js';
 import { START_MICROS } from './virtual-time.js';
 import { World } from './world.js';
 
-/** What happens in a run, whoever limits it. */
-export interface Plan {
+/** The events of a run, the same for every contender. */
+export interface RunPlan {
   readonly quota: CheckedQuota;
   /** Slots that have a process from the start. */
   readonly nodes: number;
@@ -25,13 +25,13 @@ export interface Plan {
 }
 
 /** The cluster's bucket at a second of the run, in tokens. */
-export interface Sample {
+export interface LevelSample {
   readonly second: number;
   readonly level: number;
   readonly outstanding: number;
 }
 
-export interface Run {
+export interface RunRecord {
   readonly contender: string;
   readonly offered: Requests;
   readonly admitted: Requests;
@@ -39,19 +39,19 @@ export interface Run {
   readonly waited: number;
   /** Seconds at which calls to the store were sent. */
   readonly calls: readonly number[];
-  readonly samples: readonly Sample[];
+  readonly samples: readonly LevelSample[];
 }
 
 export const SAMPLE_MS = 50;
-/** So that what was asked last is answered too. */
+/** Time for the last requests to be answered, too. */
 const SETTLE_SECONDS = 0.1;
 
 /** Lets a contender live through a plan. */
-export async function runPlan(plan: Plan, contender: Contender): Promise<Run> {
+export async function runPlan(plan: RunPlan, contender: Contender): Promise<RunRecord> {
   const { quota, nodes, plannedNodes = nodes, seconds, load, faults = [], cost, seed } = plan;
   const world = new World(quota, plannedNodes, seed);
   const seen = new Observations();
-  const fleet = new Fleet(world, contender.start(world), seen, cost);
+  const fleet = new SimulatedFleet(world, contender.start(world), seen, cost);
   const { time, network } = world;
   for (let slot = 0; slot < nodes; slot++) fleet.join(slot);
   for (const fault of faults) {
@@ -71,8 +71,8 @@ export async function runPlan(plan: Plan, contender: Contender): Promise<Run> {
   };
 }
 
-function sample({ time, store }: World): readonly Sample[] {
-  const samples: Sample[] = [];
+function sample({ time, store }: World): readonly LevelSample[] {
+  const samples: LevelSample[] = [];
   time.every(SAMPLE_MS, () => {
     const cluster = store.ledger.peek()?.cluster;
     if (cluster === undefined) return;

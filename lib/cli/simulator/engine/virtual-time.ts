@@ -12,10 +12,10 @@ export const START_MICROS = 1_000_000;
 /** The longest chain of promises between a reply of the ledger and what it leads to is shorter. */
 const TURNS_TO_SETTLE = 8;
 
-/** What machines and networks run on: virtual time, or that of this process. */
+/** The time that machines and networks run on: virtual, or that of this process. */
 export interface Timeline extends Clock {
   needsSettling: boolean;
-  /** At that instant; what was asked for first runs first. */
+  /** Runs a task at that instant; of several, the first one given runs first. */
   at(atMicros: number, run: () => void): void;
 }
 

@@ -1,7 +1,7 @@
 import { compileQuota, storeFillMicrosOf } from '../../../algorithms/quota/quota-limits.js';
 import { durationMs } from '../../../common/duration.js';
 import { AppTokens } from '../../../local/app-tokens.js';
-import { fillMicrosOf } from '../../../local/offline-share.js';
+import { shareFillMicrosOf } from '../../../local/offline-share.js';
 import { QuotaNode, type QuotaOutcome } from '../../../local/quota-node.js';
 import { type Contender, type LimiterNode } from './contender.js';
 import { quotaHorizonMicros } from '../../../local/lease-figures.js';
@@ -23,7 +23,7 @@ class WeirNode implements LimiterNode {
   constructor({ quota, random }: World, host: Host) {
     const { figures, local } = quota;
     const limits = compileQuota(figures);
-    const share = { maxCost: figures.maxCost, fillMicros: fillMicrosOf(limits) };
+    const share = { maxCost: figures.maxCost, fillMicros: shareFillMicrosOf(limits) };
     const storeFillMicros = storeFillMicrosOf(limits);
     this.apps = figures.apps.map(({ app, guaranteed, burst }, index) => {
       return new AppTokens(index, app, { guaranteed, burst, ...share, storeFillMicros });

@@ -4,7 +4,7 @@ import { seededRandom } from './seeded-random.js';
 import { SimulatedStore } from './simulated-store.js';
 import { VirtualTime } from './virtual-time.js';
 
-/** What a decision may wait for the store, as in the limiter's defaults. */
+/** The longest wait of a decision for the store, as in the limiter's defaults. */
 export const DECISION_TIMEOUT_MS = 20;
 
 /** Everything that the nodes of one run share. */

@@ -4,7 +4,7 @@ import { type VirtualRedis } from '../redis/virtual-redis.js';
 import { type FaultEvent } from './faults.js';
 import { type SimulatedProcess } from './simulated-process.js';
 
-/** What faults are done to. */
+/** The parts that faults are done to. */
 export interface Stage {
   readonly decisionTimeoutMs: number;
   readonly time: VirtualTime;

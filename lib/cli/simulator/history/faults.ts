@@ -1,7 +1,7 @@
 import { type ReplyFault } from '../redis/virtual-links.js';
 import { type HistoryPlan } from './plan.js';
 
-/** What goes wrong; it ends by itself. A process is a slot, or -1 for all of them. */
+/** A fault, which ends by itself. A process is a slot, or -1 for all of them. */
 export type FaultEvent =
   | { readonly kind: 'late'; readonly process: number; readonly ms: number; readonly forMs: number }
   | { readonly kind: 'pause'; readonly forMs: number }
@@ -95,7 +95,7 @@ function storm(untilMs: number, random: () => number): ({ readonly atMs: number 
   });
 }
 
-/** What happens again and again: late answers to all, lost connections, or answers to one that come with the next rush. */
+/** Troubles that come again and again: late answers to all, lost connections, or answers to one that come with the next rush. */
 export function drawTroubles(
   plan: HistoryPlan,
   untilMs: number,

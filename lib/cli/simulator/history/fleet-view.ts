@@ -1,4 +1,4 @@
-/** What is known from outside of one process. */
+/** One process, as it is known from outside. */
 export interface ProcessView {
   readonly name: string;
   isAlive: boolean;

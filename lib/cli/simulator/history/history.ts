@@ -53,29 +53,29 @@ export type UseEvent =
 
 export type HistoryEvent = { readonly atMs: number } & (UseEvent | FaultEvent);
 
-/** What is run: everything in it follows from the seed. */
+/** A history to run: everything in it follows from the seed. */
 export interface History {
   readonly seed: number;
   readonly plan: HistoryPlan;
-  /** In order of time. */
+  /** Events in order of time. */
   readonly events: readonly HistoryEvent[];
 }
 
 export const EVENTS = 500;
 const MEAN_GAP_MS = 12;
-/** So long the load stays where it is. */
+/** Time for which the load stays where it is. */
 const PHASE_MS = 600;
 const MOST_AT_ONCE = 5;
-/** In one history of so many requests come in bunches, in this part of this time. */
+/** One history in so many has requests that come in bunches: within this part of this time. */
 const BUNCHED_EVERY = 4;
 const BUNCH_MS = 400;
 const RUSH_PART = 0.1;
-/** In one history of so many this part of the requests asks for several policies at once. */
+/** One history in so many has requests that ask for several policies at once: this part of them. */
 const LISTED_EVERY = 3;
 const LISTED_PART = 0.5;
 /** One history of so many is that of a quota of which more is asked for than there is. */
 const SCARCE_EVERY = 8;
-/** Of so many one has dear requests, one has those of one process granted in vain, and one a reset in front of an outage. */
+/** Of so many histories one has costly requests, one has grants to a process that come in vain, and one a reset right before an outage. */
 const SPECIAL_EVERY = 16;
 const DEAR = 8;
 const IN_VAIN = 12;
@@ -141,7 +141,7 @@ function filledUp(seed: number, count: number, tell: (draw: Draw) => Story): His
   return { seed, plan, events: events.sort((a, b) => a.atMs - b.atMs) };
 }
 
-/** Of a round so much is rest, in which the bucket fills up; then all but one process ask for all there is. */
+/** A round begins with a rest, in which the bucket fills up; then all but one process ask for all there is. */
 const ROUND_MS = 1000;
 const REST_MS = 250;
 const RUSH_MS = 600;
@@ -198,7 +198,7 @@ function countedHistory({ random, pick, untilMs }: Draw): Story {
     ask(RESET_MS + 5, process),
     { atMs: RESET_MS + 30, kind: 'down', forMs: 300 + pick(900) },
   ];
-  // Whatever passes of that key meanwhile is forgiven when it is reset at the end, and nobody has told it by then.
+  // Tokens of that key that pass meanwhile are forgiven by the reset at the end: no process has reported them by then.
   for (let asks = 0; asks < plan.processes; asks++) {
     const atMs = RESET_MS + 100;
     events.push({ atMs, kind: 'ask', process: asks, limit: 1, key, cost: 1, count: MOST_AT_ONCE });

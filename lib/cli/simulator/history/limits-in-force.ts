@@ -10,7 +10,7 @@ export class LimitsInForce {
 
   constructor(private readonly plan: HistoryPlan) {}
 
-  /** What a process is configured with. */
+  /** The limits that a process is configured with. */
   get change(): LimitsChange {
     const { plan, factors } = this;
     const quota = quotaOf(plan, this.factorOf(plan.policies.length));

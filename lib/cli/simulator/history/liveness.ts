@@ -23,7 +23,7 @@ export interface QuietRun {
 const BACK_MS = 3000;
 const WAITER_MS = 1000;
 const RESET_MS = 1500;
-/** How long the rate is then watched, and by how much more than it is asked for. */
+/** Time for which the rate is then watched, and the factor by which more is asked for. */
 const WATCH_MS = 1000;
 const STEP_MS = 10;
 const ASKED_FOR = 1.6;
@@ -104,7 +104,7 @@ export class Liveness {
       if (run.broken !== undefined) return;
       for (let limit = 0; limit < limits; limit++) {
         if (plan.policies[limit]?.kind === 'rare') {
-          // What the processes owe the store hears with their first call, and would deny the second.
+          // The first call of a process reports what it owes the store, which would then deny the second.
           const asking = ms === 0 ? run.slots : run.slots.slice(0, ms === WATCH_MS / 2 ? 1 : 0);
           for (const slot of asking) slot?.ask([limit], RARE_KEY, 1, 1);
           continue;

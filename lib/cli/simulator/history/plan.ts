@@ -18,9 +18,9 @@ export interface AppPlan {
   readonly priority: 0 | 1 | 2 | 3;
 }
 
-export interface QuotaPlan {
+export interface PlannedQuota {
   readonly capacity: number;
-  /** What a request costs at least: where it is much, the burst is short for the capacity. */
+  /** The least cost of a request: where it is high, the burst is short for the capacity. */
   readonly unit: number;
   readonly apps: readonly AppPlan[];
 }
@@ -30,7 +30,7 @@ export interface HistoryPlan {
   readonly processes: number;
   readonly decisionTimeoutMs: number;
   readonly policies: readonly PolicyPlan[];
-  readonly quota: QuotaPlan | undefined;
+  readonly quota: PlannedQuota | undefined;
   readonly maxCost: number;
   /** Whether limits change now and then. */
   readonly changes: boolean;
@@ -47,7 +47,7 @@ const KINDS: readonly PolicyPlan['kind'][] = [
 const SUB_WINDOWS = 10;
 const LARGE_UNIT = 10;
 const LISTED_RATES = 60;
-/** Of the bucket of a quota, which is this part of its capacity, requests that are dear cost so much. */
+/** Costly requests take DEAR_PART of the quota's bucket, which holds BURST_PART of its capacity. */
 const DEAR_PART = 0.8;
 const BURST_PART = 0.2;
 const DEAR_BURST = 10;
@@ -142,7 +142,7 @@ export function withDearRequests(plan: HistoryPlan): HistoryPlan {
   return { ...plan, policies, maxCost: isRare ? RARE.burst / 2 : DEAR_BURST };
 }
 
-function drawQuota(random: () => number): QuotaPlan {
+function drawQuota(random: () => number): PlannedQuota {
   const drawn = 60 + Math.floor(random() * 140);
   const unit = drawn % 2 === 0 ? LARGE_UNIT : 1;
   const capacity = drawn * unit;

@@ -1,4 +1,4 @@
-import { Need, SpanSum } from '../measure/need.js';
+import { NeededDepth, SpanSum } from '../measure/need.js';
 import { type FleetView, type ProcessView } from './fleet-view.js';
 import { type PolicyPlan } from './plan.js';
 import { Untold } from './untold.js';
@@ -7,20 +7,20 @@ import { Untold } from './untold.js';
 const EDGE_TOKENS = 1e-6;
 const WINDOW_PART = 0.9;
 
-/** What was admitted of one key. */
+/** The admissions of one key. */
 interface KeyCount {
-  readonly fromStore: Need;
+  readonly fromStore: NeededDepth;
   readonly inWindow: SpanSum;
-  readonly byShare: Need;
-  readonly inAll: Need;
+  readonly byShare: NeededDepth;
+  readonly inAll: NeededDepth;
   readonly untold: Untold;
-  /** By process: when the store answered for the key, after something had passed without it. */
+  /** Instants by process at which the store answered for the key, after something had passed without it. */
   readonly answeredAt: Map<string, number>;
   /** Tokens given back of which it is not known whether they have arrived. */
   refunding: number;
   /** The same by process, of which the store has not heard. */
   readonly announced: Map<string, number>;
-  /** By process: granted by the store, less what came back and what was used. */
+  /** Tokens left by process: granted by the store, neither given back nor used. */
   readonly left: Map<string, number>;
 }
 
@@ -37,7 +37,7 @@ export class PolicyBounds {
   private added = 0;
   private shareDepth = 0;
   private joinedDepth = 0;
-  /** By how much answers were late at most. */
+  /** The longest delay of an answer. */
   private latestSeconds = 0;
 
   constructor(
@@ -224,7 +224,7 @@ export class PolicyBounds {
   private countOf(key: string): KeyCount {
     let count = this.keys.get(key);
     if (count === undefined) {
-      const need = (): Need => new Need(this.rate);
+      const need = (): NeededDepth => new NeededDepth(this.rate);
       const inAll = need();
       const inWindow = new SpanSum((this.policy.periodMs / 1000) * WINDOW_PART - EDGE_TOKENS);
       count = {

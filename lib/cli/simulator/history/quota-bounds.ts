@@ -1,18 +1,18 @@
 import { clusterDepth } from '../../../algorithms/quota/quota-limits.js';
 import { checkQuota, type QuotaOptions } from '../../../limiter/quota-options.js';
-import { Need } from '../measure/need.js';
+import { NeededDepth } from '../measure/need.js';
 import { type FleetView } from './fleet-view.js';
 import { Untold } from './untold.js';
 
 const EDGE_TOKENS = 1e-6;
-/** The part of the guarantees that processes share while the store is away. */
+/** The part of the guarantees that processes share while the store is away; not imported, so that a judge does not follow what it judges. */
 const OFFLINE_PART = 0.9;
 
 interface AppCount {
   guaranteed: number;
   ceiling: number;
-  readonly fromStore: Need;
-  readonly byShare: Need;
+  readonly fromStore: NeededDepth;
+  readonly byShare: NeededDepth;
   /** The most shares that processes took for theirs at one time, as parts of the whole. */
   parts: number;
 }
@@ -20,7 +20,7 @@ interface AppCount {
 /** A share is charged for tokens of the store when they are reported: with the next probe at the latest. */
 const CHARGED_WITHIN_SECONDS = 2.5;
 
-/** What a process has of an app at least while the store is away. */
+/** The least that a process has of an app while the store is away. */
 interface LeastShare {
   level: number;
   last: number;
@@ -31,8 +31,8 @@ export class QuotaBounds {
   private capacity = 0;
   private depth = 0;
   private readonly apps = new Map<string, AppCount>();
-  private readonly fromStore: Need;
-  private readonly inAll: Need;
+  private readonly fromStore: NeededDepth;
+  private readonly inAll: NeededDepth;
   private readonly left = new Map<string, number>();
   private added = 0;
   /** The same, in buckets: of apps, each of which has one of its own. */
@@ -51,8 +51,8 @@ export class QuotaBounds {
     private readonly initial: number,
     private readonly fleet: FleetView,
   ) {
-    this.fromStore = new Need(0);
-    this.inAll = new Need(0);
+    this.fromStore = new NeededDepth(0);
+    this.inAll = new NeededDepth(0);
     this.untold = new Untold(this.inAll);
     this.set(options, 0);
   }
@@ -105,7 +105,7 @@ export class QuotaBounds {
   ): string | undefined {
     const own = this.apps.get(app)!;
     if (source === 'fallback') {
-      this.shareOf(process, app, second).level -= tokens;
+      this.leastShareOf(process, app, second).level -= tokens;
       this.untold.pass(process, tokens, second);
       return this.admittedByShare(own, app, tokens, second);
     }
@@ -124,9 +124,9 @@ export class QuotaBounds {
     return this.checkAll(tokens, begun, second);
   }
 
-  /** What a share is charged for besides what it gave: nobody outside knows when, or how much. */
+  /** A share is also charged for tokens that it did not give; an observer knows neither when nor how many. */
   usedOtherwise(process: string, app: string, second: number): void {
-    const share = this.shareOf(process, app, second);
+    const share = this.leastShareOf(process, app, second);
     share.level = 0;
     share.last = second + CHARGED_WITHIN_SECONDS;
   }
@@ -141,13 +141,13 @@ export class QuotaBounds {
 
   /** A process without the store denies only what its share does not hold. */
   denied(process: string, app: string, cost: number, second: number): string | undefined {
-    const { level } = this.shareOf(process, app, second);
+    const { level } = this.leastShareOf(process, app, second);
     if (this.hasChanged || level < cost + EDGE_TOKENS) return undefined;
     return `quota ${app}: ${process} denies ${cost} of ${level.toFixed(2)} that its share holds`;
   }
 
-  /** As small as it may be: with all processes that there have ever been, and empty after other use. */
-  private shareOf(process: string, app: string, second: number): LeastShare {
+  /** The share, as small as it may be: divided by all processes that there have ever been, and empty after other use. */
+  private leastShareOf(process: string, app: string, second: number): LeastShare {
     const name = `${process} ${app}`;
     const rate = (OFFLINE_PART * this.apps.get(app)!.guaranteed) / this.started;
     const depth = Math.max(this.maxCost, (rate * this.depth) / this.capacity);
@@ -196,8 +196,8 @@ export class QuotaBounds {
         ...{
           guaranteed,
           ceiling: burst,
-          fromStore: new Need(burst),
-          byShare: new Need(0),
+          fromStore: new NeededDepth(burst),
+          byShare: new NeededDepth(0),
           parts: 1,
         },
       };

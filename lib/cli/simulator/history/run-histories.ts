@@ -3,18 +3,18 @@ import { EVENTS, historyOf } from './history.js';
 import { runHistory } from './run-history.js';
 import { describeHistory, shrink } from './shrink.js';
 
-/** What many histories came to. */
+/** The result of many histories. */
 export interface HistoriesResult {
   readonly histories: number;
   readonly decisions: number;
   readonly admitted: number;
-  /** How often each kind of event happened. */
+  /** Number of events of each kind. */
   readonly events: Readonly<Record<string, number>>;
   /** Seeds of those in which a check failed. */
   readonly broken: readonly number[];
 }
 
-/** So many failures are shown in full; the rest are likely the same. */
+/** The most failures that are shown in full; the rest are likely the same. */
 const MOST_SHOWN = 5;
 
 /** Runs the histories of so many seeds, and shows those that fail as short as they get. */
@@ -42,7 +42,7 @@ export async function runHistories(
   return { histories: count, decisions, admitted, events, broken };
 }
 
-/** What `node scripts/run-histories.mjs [count] [first seed]` does; returns the exit code. */
+/** The command `node scripts/run-histories.mjs [count] [first seed]`; returns the exit code. */
 export async function histories(args: readonly string[], output: Output): Promise<number> {
   const [count, firstSeed] = [Number(args[0] ?? 1000), Number(args[1] ?? 1)];
   if (!Number.isSafeInteger(count) || count < 1 || !Number.isSafeInteger(firstSeed)) {

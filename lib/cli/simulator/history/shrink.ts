@@ -32,7 +32,7 @@ export async function shrink(
   return best;
 }
 
-/** What comes after the failure had no part in it. */
+/** Events after the failure had no part in it. */
 function upTo(history: History, atMs: number): History {
   return { ...history, events: history.events.filter((event) => event.atMs <= atMs) };
 }

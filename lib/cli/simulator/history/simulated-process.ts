@@ -82,7 +82,7 @@ export class SimulatedProcess {
   private isLeaving = false;
   private readonly decisionTimeoutMs: number;
   private readonly limiter: RateLimiter;
-  /** What may still be given back. */
+  /** Takes that may still be given back. */
   private readonly taken: Taken[] = [];
 
   constructor(
@@ -204,9 +204,9 @@ export class SimulatedProcess {
     this.isLeaving = true;
     this.machine.run('arrival', () => {
       void this.limiter.close().then(() => this.kill());
-      // What a closing limiter still waits for it waits for in real time, which does not pass here.
-      const patienceMs = CLOSING_TIMEOUTS * this.decisionTimeoutMs;
-      this.machine.clock.after(patienceMs, () => this.kill());
+      // A closing limiter waits for its last replies in real time, which does not pass here.
+      const closingMs = CLOSING_TIMEOUTS * this.decisionTimeoutMs;
+      this.machine.clock.after(closingMs, () => this.kill());
     });
   }
 

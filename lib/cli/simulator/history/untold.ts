@@ -1,4 +1,4 @@
-import { type Need } from '../measure/need.js';
+import { type NeededDepth } from '../measure/need.js';
 
 interface Passed {
   readonly tokens: number;
@@ -17,7 +17,7 @@ export class Untold {
   private debt = 0;
   private last = 0;
 
-  constructor(private readonly inAll: Need) {}
+  constructor(private readonly inAll: NeededDepth) {}
 
   pass(process: string, tokens: number, second: number): void {
     let passed = this.passed.get(process);

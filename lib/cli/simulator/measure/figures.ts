@@ -1,7 +1,7 @@
 import { clusterDepth, type QuotaFigures } from '../../../algorithms/quota/quota-limits.js';
 import { DELAY_SPREAD_MICROS } from '../engine/network.js';
 import { type Requests } from '../engine/observations.js';
-import { type Plan, type Run } from '../engine/run.js';
+import { type RunPlan, type RunRecord } from '../engine/run.js';
 import { IdealBucket, IdealLedger } from './ideal.js';
 import { mostBeyondRate, mostInAnySpan } from './sliding-span.js';
 
@@ -20,7 +20,7 @@ export function depthOf({ cluster, maxCost, paceMs }: QuotaFigures): number {
 }
 
 /** Those of the requests that the ideal would have admitted. */
-export function idealOf({ quota, cost }: Plan, offered: Requests, kind: IdealKind): Requests {
+export function idealOf({ quota, cost }: RunPlan, offered: Requests, kind: IdealKind): Requests {
   const { figures } = quota;
   const ideal =
     kind === 'bucket'
@@ -37,23 +37,23 @@ export function idealOf({ quota, cost }: Plan, offered: Requests, kind: IdealKin
 }
 
 /** Admitted, as a part of what the ideal would have admitted of the same requests. */
-export function utilisation(run: Run, ideal: Requests): number {
+export function utilisation(run: RunRecord, ideal: Requests): number {
   return run.admitted.at.length / ideal.at.length;
 }
 
 /** Decisions that did not wait for the store. */
-export function localPart({ decisions, waited }: Run): number {
+export function localPart({ decisions, waited }: RunRecord): number {
   return 1 - waited / decisions;
 }
 
 /** Most that was admitted in any such span, as a part of capacity × Δ + depth. */
-export function worstIn({ quota, cost }: Plan, run: Run, seconds: number): number {
+export function worstIn({ quota, cost }: RunPlan, run: RunRecord, seconds: number): number {
   const bound = capacityOf(quota.figures) * seconds + depthOf(quota.figures);
   return (mostInAnySpan(run.admitted.at, seconds) * cost) / bound;
 }
 
 /** Tokens beyond capacity × Δ + depth, in the worst span of any length; 0 if there is none. */
-export function excess({ quota, cost }: Plan, run: Run): number {
+export function excess({ quota, cost }: RunPlan, run: RunRecord): number {
   const { figures } = quota;
   const beyond = mostBeyondRate(run.admitted.at, cost, capacityOf(figures));
   return Math.max(0, beyond - depthOf(figures));
@@ -67,6 +67,6 @@ export function onTheWay(figures: QuotaFigures): number {
   return (capacityOf(figures) * DELAY_SPREAD_MICROS) / 1e6;
 }
 
-export function callsPerSecond(run: Run, from: number, to: number): number {
+export function callsPerSecond(run: RunRecord, from: number, to: number): number {
   return run.calls.filter((second) => second >= from && second < to).length / (to - from);
 }

@@ -15,10 +15,10 @@ interface Spans {
  * the tokens that were asked for and admitted within the span exceed what has flowed in. Kept apart
  * from the library's own arithmetic on purpose.
  */
-export class Need {
+export class NeededDepth {
   /** Later spans come later and have the larger sums; any other is never the worst again. */
   private spans: Spans[] = [];
-  /** In the order in which they ended; what came back is negative. */
+  /** Moves in the order in which they ended; tokens that came back are negative. */
   private readonly moves: Move[] = [];
   /** What had flowed in when the rate changed, or something was added. */
   private readonly turns: { readonly second: number; inflow: number; rate: number }[];
@@ -52,7 +52,7 @@ export class Need {
     for (const spans of this.spans) spans.sum -= tokens;
   }
 
-  /** What was admitted and came back in the span from that instant until now. */
+  /** Tokens admitted, less those that came back, in the span from that instant until now. */
   private since(from: number): number {
     let sum = 0;
     for (let i = this.moves.length - 1; i >= 0 && this.moves[i]!.second >= from; i--) {
@@ -66,7 +66,7 @@ export class Need {
     this.turn(0, rate, second);
   }
 
-  /** So much more has flowed in by then: for spans that have begun before. */
+  /** Adds tokens that have flowed in by then, for spans that have begun before. */
   allow(tokens: number, second: number): void {
     this.turn(tokens, this.turns.at(-1)!.rate, second);
   }

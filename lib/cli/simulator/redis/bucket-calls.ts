@@ -1,9 +1,8 @@
+import { type BinaryArgument } from '../../../stores/redis/scripts.js';
 import { AlgorithmCode, type Limit } from '../../../algorithms/limit.js';
 import { CallKind } from '../../../stores/remote-store.js';
 import { type PlainKeys } from './plain-keys.js';
-import { RevisedTwin, type Caller, type Verdict } from './revised-buckets.js';
-
-type Argument = string | number | Buffer;
+import { RevisedTwin, type BucketCaller, type BucketVerdict } from './revised-buckets.js';
 
 const LIMIT_SIZE = 8;
 const REVISION_STEP = 10;
@@ -11,14 +10,14 @@ const REVISION_STEP = 10;
 /** Told of every token that a call was given, or brought back; a refund is of tokens that were used. */
 export type TokensMoved = (key: string, tokens: number, isRefund: boolean) => void;
 
-interface Call {
+interface BucketCall {
   readonly now: number;
   readonly keys: readonly string[];
-  readonly callers: readonly Caller[];
+  readonly callers: readonly BucketCaller[];
   readonly plan: readonly number[];
 }
 
-/** What lua/buckets.lua does, by the algorithms that the script is held to: see its header. */
+/** The work of lua/buckets.lua, by the algorithms that the script is held to: see its header. */
 export class BucketCalls {
   private readonly limits = new Map<string, Limit>();
 
@@ -38,7 +37,7 @@ export class BucketCalls {
 
   /** `kept` has when buckets were reset. */
   settle(
-    args: readonly Argument[],
+    args: readonly BinaryArgument[],
     serverNow: number,
     kept: Pick<PlainKeys, 'get'>,
     moved: TokensMoved,
@@ -46,7 +45,7 @@ export class BucketCalls {
     const call = this.decode(args, serverNow);
     const levels: number[] = [];
     const waits: number[] = [];
-    const answer = ({ allowed, level, waitMicros }: Verdict): void => {
+    const answer = ({ allowed, level, waitMicros }: BucketVerdict): void => {
       levels.push(allowed ? level : -1 - level);
       if (waitMicros > 0) waits.push(levels.length, waitMicros);
     };
@@ -80,12 +79,12 @@ export class BucketCalls {
   }
 
   private each(
-    call: Call,
+    call: BucketCall,
     kind: CallKind,
     at: number,
     count: number,
     moved: TokensMoved,
-  ): readonly Verdict[] {
+  ): readonly BucketVerdict[] {
     if (kind === CallKind.Take) return this.take(call, at, count, moved);
     const { plan } = call;
     return Array.from({ length: count }, (_, index) => {
@@ -98,7 +97,13 @@ export class BucketCalls {
   }
 
   /** `takenAt` is that of a late refund. */
-  private one(call: Call, kind: CallKind, number: number, cost: number, takenAt: number): Verdict {
+  private one(
+    call: BucketCall,
+    kind: CallKind,
+    number: number,
+    cost: number,
+    takenAt: number,
+  ): BucketVerdict {
     const [key, caller, twin] = this.bucket(call, number);
     switch (kind) {
       case CallKind.Refund:
@@ -111,7 +116,7 @@ export class BucketCalls {
   }
 
   /** A reset forgives what was used before it. */
-  private owe(call: Call, at: number, kept: Pick<PlainKeys, 'get'>): void {
+  private owe(call: BucketCall, at: number, kept: Pick<PlainKeys, 'get'>): void {
     const { keys, now, plan } = call;
     const [reset, age, number, cost] = plan.slice(at, at + 4) as [number, number, number, number];
     const resetAt = Number(kept.get(keys[reset - 1]!) ?? 0);
@@ -121,9 +126,14 @@ export class BucketCalls {
   }
 
   /** All checks are measured before any is taken; one that would have passed says what it found. */
-  private take(call: Call, at: number, count: number, moved: TokensMoved): readonly Verdict[] {
+  private take(
+    call: BucketCall,
+    at: number,
+    count: number,
+    moved: TokensMoved,
+  ): readonly BucketVerdict[] {
     const { plan, now } = call;
-    const measured: Verdict[] = [];
+    const measured: BucketVerdict[] = [];
     for (let i = at; i < at + 2 * count; i += 2) {
       const [key, caller, twin] = this.bucket(call, plan[i]!);
       measured.push(twin.take(caller, key, plan[i + 1]!, now, true));
@@ -141,7 +151,7 @@ export class BucketCalls {
     });
   }
 
-  private lease(call: Call, at: number, moved: TokensMoved): readonly number[] {
+  private lease(call: BucketCall, at: number, moved: TokensMoved): readonly number[] {
     const [number, want, generation, used, returned, olderUsed, olderReturned] = call.plan.slice(
       at,
       at + 7,
@@ -153,13 +163,13 @@ export class BucketCalls {
     return [grant.level, grant.granted, grant.generation];
   }
 
-  private bucket(call: Call, number: number): [string, Caller, RevisedTwin] {
+  private bucket(call: BucketCall, number: number): [string, BucketCaller, RevisedTwin] {
     const caller = call.callers[number - 1]!;
     const isLeasable = caller.limit.algorithm === AlgorithmCode.TokenBucket;
     return [call.keys[number - 1]!, caller, isLeasable ? this.leased : this.plain];
   }
 
-  private laterRevision({ keys, callers }: Call): number {
+  private laterRevision({ keys, callers }: BucketCall): number {
     let latest = 0;
     keys.forEach((key, index) => {
       const { limit, revision } = callers[index]!;
@@ -170,11 +180,11 @@ export class BucketCalls {
     return latest;
   }
 
-  private decode(args: readonly Argument[], serverNow: number): Call {
+  private decode(args: readonly BinaryArgument[], serverNow: number): BucketCall {
     const count = Number(args[0]);
     const keys = args.slice(1, 1 + count).map(String);
     const [now, plan, limitNumbers, ...figures] = args.slice(1 + count);
-    const limits: Caller[] = [];
+    const limits: BucketCaller[] = [];
     for (let at = 0; at < figures.length; at += LIMIT_SIZE) {
       limits.push(this.limitOf(figures.slice(at, at + LIMIT_SIZE).map(Number)));
     }
@@ -188,7 +198,7 @@ export class BucketCalls {
   }
 
   /** One object for the same figures: whoever compares limits is done at once. */
-  private limitOf(figures: readonly number[]): Caller {
+  private limitOf(figures: readonly number[]): BucketCaller {
     const [head, perToken, perMicro, full, maxDelayMicros, periodMicros, subWindowMicros, ttlMs] =
       figures as [number, number, number, number, number, number, number, number];
     const revision = Math.floor(head / REVISION_STEP);

@@ -10,10 +10,10 @@ interface ScriptCall {
   readonly publish: Publish;
 }
 
-/** What the script answers, without the number of the call, which comes last in all of them. */
+/** A script; its answer is without the number of the call, which comes last in all of them. */
 type Script = (call: ScriptCall) => readonly unknown[];
 
-/** What the scripts of lua/ do for configuration, orders, leases and the board: see the headers there. */
+/** The work of the scripts of lua/ for configuration, orders, leases and the board: see the headers there. */
 export function fleetScript(command: string): Script | undefined {
   return Object.hasOwn(SCRIPTS, command) ? SCRIPTS[command] : undefined;
 }
@@ -144,7 +144,7 @@ function forgetOrder(orders: Map<string, string>, number: string): void {
   }
 }
 
-/** What is no such number was not written here. */
+/** A text that is no such number was not written here. */
 function wholeOr0(text: string | undefined, highest: number): number {
   const number = Number(text ?? 0);
   return Number.isInteger(number) && number >= 0 && number <= highest ? number : 0;

@@ -1,3 +1,4 @@
+import { type BinaryArgument } from '../../../stores/redis/scripts.js';
 import { QuotaLedger } from '../../../algorithms/quota/quota-ledger.js';
 import { compileQuota, type QuotaFigures } from '../../../algorithms/quota/quota-limits.js';
 import {
@@ -6,10 +7,8 @@ import {
   type QuotaReply,
 } from '../../../algorithms/quota/quota-protocol.js';
 
-type Argument = string | number | Buffer;
-
 /** The limits as seed-limits.lua keeps them. */
-interface LimitsRecord {
+interface StoredLimits {
   readonly revision: number;
   readonly namesText: string;
   readonly names: readonly string[];
@@ -29,16 +28,16 @@ export interface LeaseWatch {
 }
 
 const SHORTAGES = ['none', 'app', 'cluster'];
-/** How often the ledger looks at the limits and at the server. */
+/** Time between two looks of the ledger at the limits and at the server. */
 const TICK_MICROS = 100_000;
 const CLOCK_STEP_MICROS = 1_000_000;
 
-/** What lua/lease.lua and lua/seed-limits.lua do, by the ledger that they are held to. */
+/** The work of lua/lease.lua and lua/seed-limits.lua, by the ledger that they are held to. */
 export class LeaseScripts {
-  private record: LimitsRecord | undefined;
+  private record: StoredLimits | undefined;
   private ledger: QuotaLedger | undefined;
-  /** What the ledger goes by. */
-  private held: LimitsRecord | undefined;
+  /** The limits that the ledger goes by. */
+  private held: StoredLimits | undefined;
   private lookedAt = 0;
   private runId = '';
   /** Replies whose tokens were told, and to which call: one that comes again gets no more. */
@@ -57,7 +56,7 @@ export class LeaseScripts {
     return copy;
   }
 
-  seed(args: readonly Argument[]): [number, number, string, string] {
+  seed(args: readonly BinaryArgument[]): [number, number, string, string] {
     const [, revisionText, known, namesText, figures, , digests, number] = args;
     const call = String(number);
     const revision = Number(revisionText);
@@ -74,7 +73,12 @@ export class LeaseScripts {
     return [1, revision, this.record.namesText, call];
   }
 
-  settle(args: readonly Argument[], serverNow: number, runId: string, watch: LeaseWatch): Buffer {
+  settle(
+    args: readonly BinaryArgument[],
+    serverNow: number,
+    runId: string,
+    watch: LeaseWatch,
+  ): Buffer {
     const [, , , , nameText, packed, injected] = args;
     const name = String(nameText);
     const figures = doublesOf(packed as Buffer);
@@ -98,7 +102,7 @@ export class LeaseScripts {
   }
 
   /** Fields of the ledger as lease.lua packs them, as far as anybody reads them; null for what is not there. */
-  fields(names: readonly Argument[]): (Buffer | null)[] {
+  fields(names: readonly BinaryArgument[]): (Buffer | null)[] {
     const state = this.ledger?.peek();
     if (state === undefined) return names.map(() => null);
     const { cluster, apps, leases } = state;

@@ -1,8 +1,8 @@
 /** A text, a hash, a list or a sorted set. */
-type Value = string | Map<string, string> | string[] | Map<string, number>;
+type StoredValue = string | Map<string, string> | string[] | Map<string, number>;
 
-interface Kept {
-  readonly value: Value;
+interface StoredKey {
+  readonly value: StoredValue;
   /** When it is forgotten, in milliseconds; never, unless something says so. */
   endsMs: number;
 }
@@ -11,7 +11,7 @@ type Texts = readonly string[];
 
 /** Keys with their values, by the clock of the server, and the commands that lib/stores/redis has for them. */
 export class PlainKeys {
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new Map<string, StoredKey>();
 
   constructor(private readonly nowMs: () => number) {}
 
@@ -82,7 +82,7 @@ export class PlainKeys {
     zrem: ([key, ...members]) => members.filter((one) => this.scores(key!).delete(one)).length,
   };
 
-  private made<T extends Value>(key: string, make: () => T): T {
+  private made<T extends StoredValue>(key: string, make: () => T): T {
     const found = this.valueOf(key) as T | undefined;
     if (found !== undefined) return found;
     const value = make();
@@ -90,7 +90,7 @@ export class PlainKeys {
     return value;
   }
 
-  private valueOf(key: string): Value | undefined {
+  private valueOf(key: string): StoredValue | undefined {
     const kept = this.kept.get(key);
     if (kept === undefined || kept.endsMs > this.nowMs()) return kept?.value;
     this.kept.delete(key);

@@ -18,16 +18,16 @@ import {
 } from '../../../algorithms/leased-bucket.js';
 import { AlgorithmCode, isSameLimit, type Limit, LimitChange } from '../../../algorithms/limit.js';
 
-/** What a bucket says about a check, in the units of who asked. */
-export interface Verdict {
+/** The answer of a bucket to a check, in the units of the caller's limit. */
+export interface BucketVerdict {
   readonly allowed: boolean;
   readonly level: number;
   readonly waitMicros: number;
 }
 
 /** A bucket whose limit changes, as its algorithm keeps it. */
-interface Bucket {
-  copy(): Bucket;
+interface SimulatedBucket {
+  copy(): SimulatedBucket;
   take(limit: Limit, cost: number, outcome: Outcome, isPeek: boolean): void;
   refund(limit: Limit, now: number, cost: number): void;
   refundLate(limit: Limit, now: number, cost: number, takenAt: number): void;
@@ -38,7 +38,7 @@ interface Bucket {
   changeUnknown(change: LimitChange, now: number): void;
 }
 
-class LeasedBucket implements Bucket {
+class LeasedBucket implements SimulatedBucket {
   private state: LeasedState;
 
   get aheadMicros(): number {
@@ -93,7 +93,7 @@ class LeasedBucket implements Bucket {
   }
 }
 
-class PlainBucket implements Bucket {
+class PlainBucket implements SimulatedBucket {
   private state: Float64Array;
 
   constructor(limit: Limit, now: number) {
@@ -159,16 +159,16 @@ class PlainBucket implements Bucket {
   }
 }
 
-const NOTHING: Verdict = { allowed: true, level: 0, waitMicros: 0 };
+const NOTHING: BucketVerdict = { allowed: true, level: 0, waitMicros: 0 };
 
 interface Known {
-  bucket: Bucket;
+  bucket: SimulatedBucket;
   revision: number;
   limit: Limit;
 }
 
-/** What a caller has: its limit, and the revision that this is from. */
-export interface Caller {
+/** A caller's limit, and the revision that it is from. */
+export interface BucketCaller {
   readonly limit: Limit;
   readonly revision: number;
 }
@@ -192,12 +192,18 @@ export class RevisedTwin {
     this.known.delete(key);
   }
 
-  /** Of the limit that the bucket is under; 0 if it has none. */
+  /** Revision of the limit that the bucket is under; 0 if it has none. */
   revisionOf(key: string): number {
     return this.known.get(key)?.revision ?? 0;
   }
 
-  take(caller: Caller, key: string, cost: number, now: number, isPeek: boolean): Verdict {
+  take(
+    caller: BucketCaller,
+    key: string,
+    cost: number,
+    now: number,
+    isPeek: boolean,
+  ): BucketVerdict {
     const { bucket, limit } = this.find(caller, key, now);
     const outcome = outcomeAt(now);
     bucket.take(limit, cost, outcome, isPeek);
@@ -206,7 +212,7 @@ export class RevisedTwin {
     return { allowed, waitMicros, level: levelFor(caller.limit, limit, outcome.level) };
   }
 
-  refund(caller: Caller, key: string, cost: number, now: number): Verdict {
+  refund(caller: BucketCaller, key: string, cost: number, now: number): BucketVerdict {
     if (this.known.has(key)) {
       const { bucket, limit } = this.find(caller, key, now);
       bucket.refund(limit, now, cost);
@@ -214,8 +220,14 @@ export class RevisedTwin {
     return NOTHING;
   }
 
-  /** What a take is worth that was made under another limit, nobody knows. */
-  refundLate(caller: Caller, key: string, cost: number, now: number, takenAt: number): Verdict {
+  /** A take that was made under another limit has no known worth under this one. */
+  refundLate(
+    caller: BucketCaller,
+    key: string,
+    cost: number,
+    now: number,
+    takenAt: number,
+  ): BucketVerdict {
     if (this.known.has(key)) {
       const { bucket, limit } = this.find(caller, key, now);
       // A clock that has stepped back is noted by every call.
@@ -225,7 +237,7 @@ export class RevisedTwin {
     return NOTHING;
   }
 
-  owe(caller: Caller, key: string, cost: number, now: number): Verdict {
+  owe(caller: BucketCaller, key: string, cost: number, now: number): BucketVerdict {
     const { bucket, limit } = this.find(caller, key, now);
     bucket.owe(limit, now, cost);
     this.keep(caller, key, bucket);
@@ -238,7 +250,13 @@ export class RevisedTwin {
     return generationAt(now + (bucket instanceof LeasedBucket ? bucket.aheadMicros : 0));
   }
 
-  lease(caller: Caller, key: string, report: LeaseReport, want: number, now: number): LeaseGrant {
+  lease(
+    caller: BucketCaller,
+    key: string,
+    report: LeaseReport,
+    want: number,
+    now: number,
+  ): LeaseGrant {
     const { bucket, limit } = this.find(caller, key, now);
     const isEarlier = !isSameLimit(limit, caller.limit);
     const change = new LimitChange(caller.limit, limit);
@@ -250,7 +268,7 @@ export class RevisedTwin {
   }
 
   /** The bucket and the limit that it is under, after it has heard of the caller's. */
-  private find({ limit, revision }: Caller, key: string, now: number): Known {
+  private find({ limit, revision }: BucketCaller, key: string, now: number): Known {
     const known = this.known.get(key);
     if (known === undefined) {
       const bucket = this.canLease ? new LeasedBucket(limit, now) : new PlainBucket(limit, now);
@@ -265,7 +283,7 @@ export class RevisedTwin {
     return known;
   }
 
-  private keep({ limit, revision }: Caller, key: string, bucket: Bucket): void {
+  private keep({ limit, revision }: BucketCaller, key: string, bucket: SimulatedBucket): void {
     if (!this.known.has(key)) this.known.set(key, { bucket, limit, revision });
   }
 }

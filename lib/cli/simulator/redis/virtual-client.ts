@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { type Cancel } from '../../../common/clock.js';
 import { type RedisDriver } from '../../../stores/redis/connection.js';
+import { type BinaryArgument } from '../../../stores/redis/scripts.js';
 import { type Machine } from '../engine/machine.js';
 import { type Connection, type VirtualLinks } from './virtual-links.js';
-import { type Argument, type Reply } from './virtual-redis.js';
+import { type Reply } from './virtual-redis.js';
 
-/** What ioredis does with a connection, as far as it matters here; its own defaults. */
+/** Settings of ioredis for a connection, as far as they matter here; with its own defaults. */
 interface ClientOptions {
   readonly retryStrategy?: (attempt: number) => number | null | void;
   readonly connectTimeout?: number;
@@ -72,7 +73,8 @@ export class VirtualClient extends EventEmitter {
   }
 
   defineCommand(name: string): void {
-    const send = (...args: unknown[]): Promise<Reply> => this.send(name, args.flat() as Argument[]);
+    const send = (...args: unknown[]): Promise<Reply> =>
+      this.send(name, args.flat() as BinaryArgument[]);
     Object.assign(this, { [name]: send, [`${name}Buffer`]: send });
   }
 
@@ -86,8 +88,8 @@ export class VirtualClient extends EventEmitter {
       told: (_, channel, text) => this.emit('message', channel, text),
     });
     const { connection } = this;
-    const patience = this.options.connectTimeout ?? CONNECT_TIMEOUT_MS;
-    this.cancelConnect = this.machine.clock.after(patience, () => {
+    const timeoutMs = this.options.connectTimeout ?? CONNECT_TIMEOUT_MS;
+    this.cancelConnect = this.machine.clock.after(timeoutMs, () => {
       if (connection === this.connection && this.status === 'connecting') {
         this.closed(connection, new Error('connect ETIMEDOUT'));
       }
@@ -103,18 +105,18 @@ export class VirtualClient extends EventEmitter {
     const { connection } = this;
     if (connection === undefined) return this.end();
     // The far end of a dead connection says nothing, so the socket is destroyed after a while.
-    const patience = this.options.disconnectTimeout ?? DISCONNECT_TIMEOUT_MS;
-    this.machine.clock.after(connection.isDeaf ? patience : 0, () => this.closed(connection));
+    const timeoutMs = this.options.disconnectTimeout ?? DISCONNECT_TIMEOUT_MS;
+    this.machine.clock.after(connection.isDeaf ? timeoutMs : 0, () => this.closed(connection));
   }
 
-  private send(command: string, args: readonly Argument[]): Promise<Reply> {
+  private send(command: string, args: readonly BinaryArgument[]): Promise<Reply> {
     if (this.status !== 'ready') {
       return Promise.reject(new Error("Stream isn't writeable and enableOfflineQueue is false"));
     }
     return this.exchange(command, args);
   }
 
-  private exchange(command: string, args: readonly Argument[]): Promise<Reply> {
+  private exchange(command: string, args: readonly BinaryArgument[]): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.commandQueue.push({ resolve, reject });
       this.connection!.send(command, args);

@@ -1,7 +1,8 @@
+import { type BinaryArgument } from '../../../stores/redis/scripts.js';
 import { type Machine } from '../engine/machine.js';
 import { type Network } from '../engine/network.js';
 import { type Timeline } from '../engine/virtual-time.js';
-import { type Argument, type Reply, type VirtualRedis } from './virtual-redis.js';
+import { type Reply, type VirtualRedis } from './virtual-redis.js';
 
 /** The near end of a connection. */
 export interface ConnectionEnd {
@@ -13,7 +14,7 @@ export interface ConnectionEnd {
   told(connection: Connection, channel: string, text: string): void;
 }
 
-/** What may happen to a single reply. */
+/** A fault of a single reply. */
 export type ReplyFault = 'doubled' | 'skipped' | 'cut' | 'lost';
 
 /** All connections between processes and the server; what is sent over one arrives in order. */
@@ -75,7 +76,7 @@ export class VirtualLinks {
 export class Connection {
   /** Half-open: what is sent is lost on the way, in both directions, and nobody is told. */
   isDeaf = false;
-  /** What happens to the next reply. */
+  /** The fault of the next reply. */
   nextReply: ReplyFault | undefined;
   /** The command whose reply that is, if not just the next. */
   faultOf: string | undefined;
@@ -91,7 +92,7 @@ export class Connection {
     private readonly end: ConnectionEnd,
   ) {}
 
-  send(command: string, args: readonly Argument[]): void {
+  send(command: string, args: readonly BinaryArgument[]): void {
     const { time, network, server } = this.links;
     this.lastSent = Math.max(this.lastSent, time.now() + network.delayMicros());
     const from = this.machine.nodeId;
@@ -153,7 +154,7 @@ export class Connection {
   }
 }
 
-/** What is left of a reply whose end never came. */
+/** The beginning of a reply whose end never came. */
 function cut(reply: Reply): Reply {
   if (Buffer.isBuffer(reply)) return reply.subarray(0, Math.floor(reply.length / 16) * 8);
   if (Array.isArray(reply)) return reply.slice(0, Math.ceil(reply.length / 2));

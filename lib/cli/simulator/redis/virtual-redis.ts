@@ -1,3 +1,4 @@
+import { type BinaryArgument } from '../../../stores/redis/scripts.js';
 import { type Clock } from '../../../common/clock.js';
 import { START_MICROS } from '../engine/virtual-time.js';
 import { BucketCalls } from './bucket-calls.js';
@@ -5,17 +6,16 @@ import { fleetScript } from './fleet-scripts.js';
 import { LeaseScripts, ReplyError } from './lease-scripts.js';
 import { PlainKeys } from './plain-keys.js';
 
-export type Argument = string | number | Buffer;
 export type Reply = unknown;
 
 /** A call as it came over a connection, and what to do with the reply. */
-export interface ServerCall {
+export interface RedisCall {
   /** The process that sent it. */
   readonly from: string;
   readonly command: string;
-  readonly args: readonly Argument[];
+  readonly args: readonly BinaryArgument[];
   answer(reply: Reply): void;
-  /** What was told on a channel to whoever listens there; false if that connection is no more. */
+  /** Sends a message of a channel to the caller, which has subscribed to it; false if its connection is closed. */
   push(channel: string, text: string): boolean;
 }
 
@@ -25,7 +25,7 @@ export interface TokenWatch {
   quota(process: string, app: string, tokens: number): void;
   /** A process has made a call for its quotas that it had not made before. */
   called(process: string): void;
-  /** How many nodes a process was told to share with. */
+  /** The number of nodes that a process was told to share with. */
   nodes(process: string, nodes: number, of: 'policies' | 'quotas'): void;
 }
 
@@ -34,7 +34,7 @@ interface Data {
   readonly buckets: BucketCalls;
   /** By cluster. */
   readonly leases: Map<string, LeaseScripts>;
-  /** What a call gives back it gives back once, also after a loss. */
+  /** The last call of each node: tokens that it gives back count once, also after a loss. */
   readonly heardSeq: Map<string, number>;
   /** When nodes were last seen, in microseconds, by set. */
   readonly nodes: Map<string, Map<string, number>>;
@@ -67,12 +67,12 @@ const simulatedEpoch = (nowMicros: number): number => EPOCH_MICROS + nowMicros -
  */
 export class VirtualRedis {
   private data = this.emptyData();
-  /** What a replica has that lags behind. */
+  /** The data of a replica that lags behind. */
   private replica: Data | undefined;
   private offsetMicros = 0;
   private run = 1;
-  private held: ServerCall[] | undefined;
-  private readonly listeners = new Map<string, Set<ServerCall>>();
+  private held: RedisCall[] | undefined;
+  private readonly listeners = new Map<string, Set<RedisCall>>();
 
   constructor(
     private readonly time: Pick<Clock, 'now'>,
@@ -81,7 +81,7 @@ export class VirtualRedis {
     private readonly epochMicros: (nowMicros: number) => number = simulatedEpoch,
   ) {}
 
-  receive(call: ServerCall): void {
+  receive(call: RedisCall): void {
     if (this.held !== undefined) this.held.push(call);
     else call.answer(this.serve(call));
   }
@@ -125,7 +125,7 @@ export class VirtualRedis {
   }
 
   /** A script that fails, because of what it was sent or by intent, answers with an error. */
-  private serve(call: ServerCall): Reply {
+  private serve(call: RedisCall): Reply {
     try {
       return this.execute(call);
     } catch (error) {
@@ -133,7 +133,7 @@ export class VirtualRedis {
     }
   }
 
-  private execute(call: ServerCall): Reply {
+  private execute(call: RedisCall): Reply {
     const { from, command, args } = call;
     const { buckets, keys } = this.data;
     const now = this.now();
@@ -165,7 +165,7 @@ export class VirtualRedis {
     }
   }
 
-  private lease({ from, args }: ServerCall, now: number): Buffer {
+  private lease({ from, args }: RedisCall, now: number): Buffer {
     const reply = this.leasesOf(args[0]!).settle(args, now, String(this.run), {
       moved: (app, tokens) => this.watch.quota(from, app, tokens),
       called: () => this.watch.called(from),
@@ -178,7 +178,7 @@ export class VirtualRedis {
     return reply;
   }
 
-  private seedLimits(args: readonly Argument[]): Reply {
+  private seedLimits(args: readonly BinaryArgument[]): Reply {
     const reply = this.leasesOf(args[0]!).seed(args);
     const [key, revision, , names, figures] = args.map(String) as [string, ...string[]];
     if (reply[0] === 1) {
@@ -189,7 +189,7 @@ export class VirtualRedis {
   }
 
   /** All keys of a cluster begin with its name in braces. */
-  private leasesOf(key: Argument): LeaseScripts {
+  private leasesOf(key: BinaryArgument): LeaseScripts {
     const { leases, heardSeq } = this.data;
     const cluster = String(key).split('}', 1)[0]!;
     let found = leases.get(cluster);
@@ -210,7 +210,7 @@ export class VirtualRedis {
     return run(args);
   }
 
-  private subscribe(call: ServerCall): number {
+  private subscribe(call: RedisCall): number {
     const channel = String(call.args[0]);
     const listeners = this.listeners.get(channel) ?? new Set();
     this.listeners.set(channel, listeners.add(call));
@@ -231,7 +231,7 @@ export class VirtualRedis {
   }
 
   /** Nodes seen, by set, as heartbeat.lua keeps them. */
-  private beat(args: readonly Argument[], now: number, from: string): unknown[] {
+  private beat(args: readonly BinaryArgument[], now: number, from: string): unknown[] {
     const count = Number(args[0]);
     const names = args.slice(1, 1 + count).map(String);
     const [node, ttlMs, own, isLeaving, call] = args.slice(1 + count);

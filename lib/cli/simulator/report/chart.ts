@@ -1,11 +1,11 @@
 import { type Requests } from '../engine/observations.js';
-import { type Plan, type Run } from '../engine/run.js';
+import { type RunPlan, type RunRecord } from '../engine/run.js';
 import { capacityOf } from '../measure/figures.js';
 import { countBySpan } from '../measure/sliding-span.js';
 
 export type Point = readonly [x: number, y: number];
 
-export interface Series {
+export interface ChartSeries {
   readonly name: string;
   readonly points: readonly Point[];
   readonly style?: 'line' | 'dashed' | 'faint';
@@ -15,7 +15,7 @@ export interface Panel {
   readonly yLabel: string;
   readonly xLabel: string;
   readonly xScale?: 'linear' | 'log';
-  readonly series: readonly Series[];
+  readonly series: readonly ChartSeries[];
   /** Events, as vertical lines. */
   readonly marks?: readonly { readonly x: number; readonly label: string }[];
 }
@@ -29,7 +29,7 @@ export interface Chart {
 const SPAN_SECONDS = 0.1;
 
 /** Tokens per second over time. */
-export function ratePoints(at: readonly number[], { cost, seconds }: Plan): Point[] {
+export function ratePoints(at: readonly number[], { cost, seconds }: RunPlan): Point[] {
   return countBySpan(at, SPAN_SECONDS, seconds).map((count, i) => [
     (i + 0.5) * SPAN_SECONDS,
     (count * cost) / SPAN_SECONDS,
@@ -37,9 +37,9 @@ export function ratePoints(at: readonly number[], { cost, seconds }: Plan): Poin
 }
 
 /** The token curve of a run: admitted, offered and ideal rate above, the cluster's bucket below. */
-export function tokenChart(title: string, plan: Plan, run: Run, ideal: Requests): Chart {
+export function tokenChart(title: string, plan: RunPlan, run: RunRecord, ideal: Requests): Chart {
   const capacity = capacityOf(plan.quota.figures);
-  const rates: Series[] = [
+  const rates: ChartSeries[] = [
     { name: 'offered', points: ratePoints(run.offered.at, plan), style: 'faint' },
     { name: 'ideal', points: ratePoints(ideal.at, plan), style: 'dashed' },
     { name: 'admitted', points: ratePoints(run.admitted.at, plan) },
@@ -48,11 +48,11 @@ export function tokenChart(title: string, plan: Plan, run: Run, ideal: Requests)
   return { title, panels: [ratePanel(plan, rates), bucketPanel(plan, run)] };
 }
 
-export function ratePanel(plan: Plan, series: readonly Series[]): Panel {
+export function ratePanel(plan: RunPlan, series: readonly ChartSeries[]): Panel {
   return { yLabel: 'tokens per second', xLabel: 'seconds', series, marks: marksOf(plan) };
 }
 
-export function bucketPanel(plan: Plan, { samples }: Run): Panel {
+export function bucketPanel(plan: RunPlan, { samples }: RunRecord): Panel {
   const shown = samples.filter(({ second }) => second <= plan.seconds);
   return {
     yLabel: 'tokens',
@@ -65,13 +65,13 @@ export function bucketPanel(plan: Plan, { samples }: Run): Panel {
   };
 }
 
-function level(value: number, { seconds }: Plan): Point[] {
+function level(value: number, { seconds }: RunPlan): Point[] {
   return [
     [0, value],
     [seconds, value],
   ];
 }
 
-function marksOf({ faults = [] }: Plan): { x: number; label: string }[] {
+function marksOf({ faults = [] }: RunPlan): { x: number; label: string }[] {
   return faults.flatMap(({ second, label }) => (label === undefined ? [] : { x: second, label }));
 }

@@ -1,17 +1,17 @@
 /** One figure of one contender in one scenario: a line of the table, and of the JSON file. */
-export interface Row {
+export interface FigureRow {
   readonly scenario: string;
   readonly contender: string;
   readonly figure: string;
   readonly value: number;
-  /** What was promised, in words; null if the figure is only shown. */
+  /** The promise in words; null if the figure is only shown. */
   readonly bar: string | null;
   readonly ok: boolean | null;
 }
 
 /** The figures of a scenario, gathered one by one. A value that is no number meets no bar. */
 export class Findings {
-  readonly rows: Row[] = [];
+  readonly rows: FigureRow[] = [];
 
   constructor(private readonly scenario: string) {}
 

@@ -1,4 +1,4 @@
-import { type Chart, type Panel, type Point, type Series } from './chart.js';
+import { type Chart, type Panel, type Point, type ChartSeries } from './chart.js';
 
 const WIDTH = 960;
 const PANEL_HEIGHT = 260;
@@ -6,10 +6,10 @@ const MARGIN = { top: 56, right: 190, bottom: 52, left: 84 };
 const GAP = 64;
 /** Told apart by people who see no red and green, too (Okabe and Ito). */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000'];
-/** What fits into the margin. */
+/** The most letters that fit into the margin. */
 const LONGEST_NAME = 22;
 const FAINT = '#9a9a9a';
-/** How many ticks an axis has, about. */
+/** The number of ticks of an axis, about. */
 const ABOUT = 6;
 
 /** A chart as an SVG file, readable without any style sheet or script. */
@@ -114,7 +114,11 @@ function drawMark(frame: Frame, at: number, label: string): string[] {
   ];
 }
 
-function drawSeries(frame: Frame, { name, points, style = 'line' }: Series, i: number): string[] {
+function drawSeries(
+  frame: Frame,
+  { name, points, style = 'line' }: ChartSeries,
+  i: number,
+): string[] {
   const colour = style === 'faint' ? FAINT : COLOURS[i % COLOURS.length]!;
   const dash = style === 'dashed' ? ' stroke-dasharray="6 4"' : '';
   const stroke = `stroke="${colour}"${dash} stroke-width="${style === 'line' ? 2 : 1.3}"`;

@@ -1,9 +1,9 @@
-import { inShort, type Row } from './findings.js';
+import { inShort, type FigureRow } from './findings.js';
 
 const GAP = '  ';
 
 /** The figures of one scenario: a line for each, a column for each contender, the bar at the end. */
-export function formatTable(rows: readonly Row[]): string {
+export function formatTable(rows: readonly FigureRow[]): string {
   const contenders = [...new Set(rows.map(({ contender }) => contender))];
   const lines = [['', ...contenders, 'bar', ''], ...figureLines(rows, contenders)];
   const widths = lines[0]!.map((_, column) => {
@@ -13,8 +13,8 @@ export function formatTable(rows: readonly Row[]): string {
 }
 
 /** A figure that comes twice, once for each of several runs, gets a line each time. */
-function figureLines(rows: readonly Row[], contenders: readonly string[]): string[][] {
-  const lines: { figure: string; cells: Map<string, Row> }[] = [];
+function figureLines(rows: readonly FigureRow[], contenders: readonly string[]): string[][] {
+  const lines: { figure: string; cells: Map<string, FigureRow> }[] = [];
   for (const row of rows) {
     const open = lines.find(({ figure, cells }) => {
       return figure === row.figure && !cells.has(row.contender);
@@ -32,11 +32,11 @@ function figureLines(rows: readonly Row[], contenders: readonly string[]): strin
   });
 }
 
-function valueOf(row: Row | undefined): string {
+function valueOf(row: FigureRow | undefined): string {
   return row === undefined ? '' : inShort(row.value);
 }
 
-function verdict(row: Row | undefined): string {
+function verdict(row: FigureRow | undefined): string {
   if (row === undefined) return '';
   return row.ok === true ? 'ok' : 'MISSED';
 }

@@ -1,6 +1,6 @@
 import { BASELINES } from '../baselines.js';
 import { type Requests } from '../engine/observations.js';
-import { runPlan, type Plan, type Run } from '../engine/run.js';
+import { runPlan, type RunPlan, type RunRecord } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import {
   callsPerSecond,
@@ -17,18 +17,18 @@ import { idealKind, type Setting } from './scenario.js';
 
 /** The same plan, gone through by everybody. */
 export interface Comparison {
-  readonly plan: Plan;
-  readonly weir: Run;
-  readonly baselines: readonly Run[];
+  readonly plan: RunPlan;
+  readonly weir: RunRecord;
+  readonly baselines: readonly RunRecord[];
   readonly ideal: Requests;
   /** Under the user's rules: what one bucket without any rules would have admitted. */
   readonly oneBucket: Requests | undefined;
 }
 
-export async function compare(plan: Plan, setting: Setting): Promise<Comparison> {
+export async function compare(plan: RunPlan, setting: Setting): Promise<Comparison> {
   const kind = idealKind(setting);
   const weir = await runPlan(plan, WEIR);
-  const baselines: Run[] = [];
+  const baselines: RunRecord[] = [];
   for (const contender of setting.against ?? BASELINES)
     baselines.push(await runPlan(plan, contender));
   const ideal = idealOf(plan, weir.offered, kind);
@@ -70,8 +70,8 @@ export function addFigures(findings: Findings, made: Comparison, promises: Promi
 /** `of` tells runs of one scenario apart. */
 export function addCap(
   findings: Findings,
-  plan: Plan,
-  run: Run,
+  plan: RunPlan,
+  run: RunRecord,
   as: 'kept' | 'shown',
   of = '',
 ): void {

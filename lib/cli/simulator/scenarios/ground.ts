@@ -10,7 +10,7 @@ import {
 } from '../../../limiter/quota-options.js';
 import { quotaHorizonMicros } from '../../../local/lease-figures.js';
 import { type Fault } from '../engine/faults.js';
-import { type Plan } from '../engine/run.js';
+import { type RunPlan } from '../engine/run.js';
 import { shared, type Placement, type Rates } from '../load.js';
 import { capacityOf, depthOf } from '../measure/figures.js';
 import { type Setting } from './scenario.js';
@@ -87,7 +87,7 @@ export class Ground {
     return this.rates(1)(0);
   }
 
-  plan(seconds: number, rates: Rates, slot: Placement, faults: readonly Fault[] = []): Plan {
+  plan(seconds: number, rates: Rates, slot: Placement, faults: readonly Fault[] = []): RunPlan {
     const { quota, nodes, cost } = this;
     const { seed } = this.setting;
     return { quota, nodes, seconds, load: { rates, slot }, faults, cost, seed };

@@ -1,5 +1,5 @@
 import { limitChange } from '../engine/faults.js';
-import { runPlan, type Sample } from '../engine/run.js';
+import { runPlan, type LevelSample } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import { even } from '../load.js';
 import { depthOf, idealOf } from '../measure/figures.js';
@@ -42,6 +42,6 @@ export const HALVED: Scenario = {
 };
 
 /** Tokens that were leased when it happened. */
-function before(samples: readonly Sample[], at: number): number {
+function before(samples: readonly LevelSample[], at: number): number {
   return samples.findLast(({ second }) => second <= at)!.outstanding;
 }

@@ -1,3 +1,4 @@
+import { OFFLINE_PART } from '../../../local/offline-share.js';
 import { outage } from '../engine/faults.js';
 import { even } from '../load.js';
 import { callsPerSecond } from '../measure/figures.js';
@@ -14,8 +15,6 @@ const LOAD = 1.5;
 const [FROM, TO] = [5, 10];
 /** Nodes look for the store every two seconds at least, and a little later. */
 const BACK_AT = 13;
-/** The part of the capacity that may be admitted without the store. */
-const OFFLINE_PART = 0.9;
 
 function storeOutage(name: string, kind: 'silent' | 'refused', about: string): Scenario {
   return {

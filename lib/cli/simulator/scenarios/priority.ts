@@ -2,7 +2,7 @@ import { compileQuota, type QuotaFigures } from '../../../algorithms/quota/quota
 import { weightedShares } from '../../../algorithms/quota/weighted-share.js';
 import { checkQuota, type CheckedQuota } from '../../../limiter/quota-options.js';
 import { type Requests } from '../engine/observations.js';
-import { runPlan, type Plan, type Run } from '../engine/run.js';
+import { runPlan, type RunPlan, type RunRecord } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
 import { even } from '../load.js';
 import { deficit, inversions, latenessOfGuarantee } from '../measure/guarantee.js';
@@ -62,7 +62,7 @@ function demandsOf({ cluster, apps }: QuotaFigures): number[] {
   return apps.map(({ guaranteed, burst }) => Math.min(burst, Math.max(half, 2 * guaranteed)));
 }
 
-function planWith(ground: Ground, sleeper: number, seconds: number): Plan {
+function planWith(ground: Ground, sleeper: number, seconds: number): RunPlan {
   const { figures, cost, nodes } = ground;
   const demands = demandsOf(figures).map((demand) => demand / cost);
   const rates = (second: number): number[] =>
@@ -72,7 +72,7 @@ function planWith(ground: Ground, sleeper: number, seconds: number): Plan {
   return ground.plan(seconds, rates, even(nodes), [wakesUp]);
 }
 
-function chartOf(title: string, plan: Plan, run: Run): Chart {
+function chartOf(title: string, plan: RunPlan, run: RunRecord): Chart {
   const series = plan.quota.figures.apps.map(({ app, priority }, index) => ({
     name: `${app} (priority ${priority})`,
     points: ratePoints(timesOf(run.admitted, index), plan),
@@ -84,7 +84,7 @@ function timesOf({ at, app }: Requests, index: number): number[] {
   return at.filter((_, i) => app[i] === index);
 }
 
-function addWaking(findings: Findings, plan: Plan, run: Run, sleeper: number): void {
+function addWaking(findings: Findings, plan: RunPlan, run: RunRecord, sleeper: number): void {
   const { apps, paceMs } = plan.quota.figures;
   const { app, guaranteed } = apps[sleeper]!;
   const since = (of: Requests): number[] => timesOf(of, sleeper).map((at) => at - WAKES_AT);
@@ -99,7 +99,7 @@ function addWaking(findings: Findings, plan: Plan, run: Run, sleeper: number): v
   findings.atMost('weir', `ms that the guarantee is late, ${app} wakes up`, seconds * 1000, bar);
 }
 
-function addGuarantees(findings: Findings, plan: Plan, run: Run): void {
+function addGuarantees(findings: Findings, plan: RunPlan, run: RunRecord): void {
   for (const [index, { app, guaranteed }] of plan.quota.figures.apps.entries()) {
     const rate = guaranteed / plan.cost;
     const covered = coveredBy(rate, timesOf(run.offered, index));
@@ -116,7 +116,7 @@ function coveredBy(rate: number, offered: readonly number[]): number[] {
   return offered.filter((second) => bucket.take(1, second));
 }
 
-function addShares(findings: Findings, plan: Plan, run: Run): void {
+function addShares(findings: Findings, plan: RunPlan, run: RunRecord): void {
   const { quota, cost, seconds } = plan;
   const limits = compileQuota(quota.figures);
   const demands = demandsOf(quota.figures);

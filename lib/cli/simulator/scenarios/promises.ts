@@ -52,7 +52,7 @@ export function localBar(ground: Ground, moved = 0): number | undefined {
   return promised > lost ? promised - lost : undefined;
 }
 
-/** By how much a part of few requests may be off: twice the standard deviation. */
+/** The error of a part of few requests: twice the standard deviation. */
 function chanceOf(part: number, requests: number): number {
   return requests < FEW_REQUESTS ? 2 * Math.sqrt((part * (1 - part)) / requests) : 0;
 }
@@ -75,7 +75,7 @@ export function callsBar(ground: Ground, load: number): number {
   return paced + load * sum(urgent);
 }
 
-/** What is not promised on this ground, and why: a line for each. */
+/** Figures without a promise on this ground, and the reason: a line for each. */
 export function notPromised(ground: Ground, of = ''): string[] {
   const lines: string[] = [];
   const reason = reasonAgainstUtilisation(ground);

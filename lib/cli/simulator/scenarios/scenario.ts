@@ -2,7 +2,7 @@ import { type CheckedQuota } from '../../../limiter/quota-options.js';
 import { type Contender } from '../engine/contender.js';
 import { type IdealKind } from '../measure/figures.js';
 import { type Chart } from '../report/chart.js';
-import { type Row } from '../report/findings.js';
+import { type FigureRow } from '../report/findings.js';
 
 /** On what figures the scenarios run. */
 export interface Setting {
@@ -11,14 +11,14 @@ export interface Setting {
   /** Processes; without it each scenario has its own number. */
   readonly nodes?: number;
   readonly seed: number;
-  /** Who else goes through it; all baselines unless told otherwise. */
+  /** Contenders that go through it as well; all baselines by default. */
   readonly against?: readonly Contender[];
 }
 
 export interface ScenarioReport {
-  readonly rows: readonly Row[];
+  readonly rows: readonly FigureRow[];
   readonly chart: Chart;
-  /** What is not promised on these figures, and why. */
+  /** Promises that do not hold for these figures, and the reason. */
   readonly notes?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-import { type Plan } from '../engine/run.js';
+import { type RunPlan } from '../engine/run.js';
 import { even, movingHotspot, pulse, surge, zipf } from '../load.js';
 import { tokenChart } from '../report/chart.js';
 import { Findings } from '../report/findings.js';
@@ -14,7 +14,7 @@ async function contest(
   { name, about }: Scenario,
   setting: Setting,
   ground: Ground,
-  plan: Plan,
+  plan: RunPlan,
   promises: Promises,
 ): Promise<ScenarioReport> {
   const findings = new Findings(name);

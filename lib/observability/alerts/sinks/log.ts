@@ -2,10 +2,10 @@ import { inOneLine } from '../../../common/quoted.js';
 import { plain, type Alert } from '../alert.js';
 import { type AlertSink } from './sink.js';
 
-type Line = (text: string) => void;
+type WriteLine = (text: string) => void;
 
 /** One line for each change, at a level that fits. */
-export function logSink(logger: Readonly<Record<'log' | 'warn' | 'error', Line>>): AlertSink {
+export function logSink(logger: Readonly<Record<'log' | 'warn' | 'error', WriteLine>>): AlertSink {
   return {
     name: 'log',
     send: (batch) => {

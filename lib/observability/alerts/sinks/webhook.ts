@@ -86,7 +86,7 @@ class Webhook implements AlertSink {
   }
 }
 
-/** Of one alert its own key; of several one that is made of theirs. */
+/** The key of a single alert is its own; that of several is made of theirs. */
 function idempotencyKey(batch: readonly Alert[]): string {
   const keys = batch.map(keyOf);
   if (keys.length === 1) return keys[0]!;

@@ -1,0 +1,55 @@
+import { type ConfigDiff } from '../config/document/diff.js';
+import { type PastRevision } from '../config/rate-limit-config.js';
+import { figure } from '../observability/figures.js';
+
+const MOST_CHANGES = 3;
+const LONGEST_VALUE = 24;
+
+/** Fields of an app, as the page calls them. */
+const APP_FIELDS: Readonly<Record<string, string>> = {
+  ...{ guaranteed: 'promised', burst: 'ceiling', priority: 'priority' },
+};
+
+/** What a revision has changed, in one line; those before it tell where a rollback went. */
+export function changeText(
+  { revision, kind, hash, diff }: PastRevision,
+  earlier: readonly PastRevision[],
+): string {
+  if (revision === 1) return `the first, from the ${kind}`;
+  const changes = diff === undefined ? '' : changesText(diff);
+  if (kind !== 'rollback') return changes || kind;
+  const to = earlier.find((one) => one.hash === hash && one.revision < revision);
+  const told = to === undefined ? 'rollback' : `rollback to revision ${to.revision}`;
+  return changes === '' ? told : `${told}: ${changes}`;
+}
+
+/** `search promised 100 → 140, …`: the first three, and how many more there are. */
+export function changesText({ changed, added, removed }: ConfigDiff): string {
+  const all = [
+    ...changed.map(({ path, before, after }) => fieldText(path, before, after)),
+    ...added.map(({ path, after }) => fieldText(path, undefined, after)),
+    ...removed.map(({ path, before }) => fieldText(path, before, undefined)),
+  ];
+  const told = all.slice(0, MOST_CHANGES).join(', ');
+  return all.length > MOST_CHANGES ? `${told} and ${all.length - MOST_CHANGES} more` : told;
+}
+
+function fieldText(path: string, before: unknown, after: unknown): string {
+  const name = nameOf(path);
+  const isWhole = [before, after].some((one) => typeof one === 'object');
+  if (!isWhole) return `${name} ${valueText(path, before)} → ${valueText(path, after)}`;
+  return `${name} ${before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'}`;
+}
+
+function nameOf(path: string): string {
+  const [, app, field = ''] = /^apps\.([^.]+)\.(\w+)$/.exec(path) ?? [];
+  if (app !== undefined) return `${app} ${APP_FIELDS[field] ?? field}`;
+  return path.replace(/^(?:apps|policies|cluster)\./, '').replaceAll('.', ' ');
+}
+
+function valueText(path: string, value: unknown): string {
+  if (value === undefined) return path === 'profile' ? 'normal' : 'not set';
+  if (typeof value === 'number') return figure(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE - 1)}…` : text;
+}

@@ -1,0 +1,46 @@
+// Formats are made once: making one takes longer than a hundred numbers do.
+const upTo = (digits: number): Intl.NumberFormat =>
+  new Intl.NumberFormat('en', { maximumFractionDigits: digits });
+const WHOLE = upTo(0);
+const TENTHS = upTo(1);
+const HUNDREDTHS = upTo(2);
+
+/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
+export function figure(value: number): string {
+  if (value >= 999_950) return `${short(value / 1_000_000, 100)}M`;
+  if (value >= 9999.5) return `${short(value / 1000, 100)}k`;
+  return short(value, 10);
+}
+
+const short = (value: number, wholeFrom: number): string =>
+  (value < wholeFrom ? TENTHS : WHOLE).format(value);
+
+/** `0.02 %`, `0.2 %`, `5.6 %`, `104 %`. */
+export function percent(part: number): string {
+  const value = part * 100;
+  if (value > 0 && value < 0.005) return '< 0.01 %';
+  return `${value < 1 ? HUNDREDTHS.format(value) : short(value, 10)} %`;
+}
+
+const WINDOWS: Readonly<Record<number, string>> = {
+  1000: 's',
+  60_000: 'min',
+  3_600_000: 'h',
+  86_400_000: 'day',
+};
+
+const UNITS: readonly (readonly [ms: number, name: string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+];
+
+/** `5/min`, `50/s`, `20 in 10 s`. */
+export function limitText(capacity: number, windowMs: number): string {
+  const name = WINDOWS[Math.round(windowMs)];
+  if (name !== undefined) return `${figure(capacity)}/${name}`;
+  if (windowMs < 1000) return `${figure((capacity * 1000) / windowMs)}/s`;
+  // A span that is no whole number of a unit is told in the next smaller one.
+  const [size, unit] = UNITS.find(([ms]) => windowMs % ms === 0) ?? [1000, 's'];
+  return `${figure(capacity)} in ${figure(windowMs / size)} ${unit}`;
+}

@@ -1,0 +1,160 @@
+import { type FailureMode } from '../limiter/policy-options.js';
+import { figure, limitText } from './figures.js';
+import { type AppState, type ShownKey, type WatchedState } from './state.js';
+
+/** Above this part of the requests denials are many, where it is not known yet what is usual. */
+export const MANY_DENIED = 0.05;
+
+/** An app or a key that is turned away. */
+export interface ShownDenial {
+  readonly kind: 'app' | 'key';
+  /** The app, or the key as it may be shown. */
+  readonly who: string;
+  /** Whose limit it is; undefined of an app, which has a quota. */
+  readonly policy: string | undefined;
+  /** Of an app requests per second, of a key about as many as in the last minute. */
+  readonly denied: number;
+  /** The same of both. */
+  readonly perMinute: number;
+  /** In one clause, without any name. */
+  readonly why: string;
+}
+
+/** A policy's limit, and what happens while the store is away. */
+export interface PolicyLimit {
+  /** Tokens, and how long all of them take to come back. */
+  readonly capacity: number;
+  readonly windowMs: number;
+  readonly failureMode?: FailureMode | undefined;
+}
+
+/** Why somebody is turned away, by the tier that decided. */
+export type Cause =
+  | {
+      readonly tier: 'cluster';
+      readonly demand: number | undefined;
+      readonly capacity: number;
+      /** All together do not ask for too much, but nothing is left beyond what others are sure of. */
+      readonly isReserved?: boolean;
+    }
+  | {
+      readonly tier: 'app';
+      readonly of: 'guarantee' | 'ceiling';
+      readonly limit: number;
+      /** On average it asks for less. */
+      readonly isInBursts: boolean;
+    }
+  | { readonly tier: 'policy'; readonly limit: PolicyLimit | undefined }
+  | {
+      readonly tier: 'fallback';
+      readonly node: 'this node' | 'each node';
+      /** Of the policy; undefined if it is not known. */
+      readonly mode: FailureMode | undefined;
+      /** The limit that it has a share of, where that is the mode. */
+      readonly of: string;
+      /** The store is back. */
+      readonly isOver: boolean;
+    };
+
+/** The cause in one clause. */
+export function why(cause: Cause): string {
+  switch (cause.tier) {
+    case 'cluster':
+      if (cause.isReserved) {
+        return `the capacity of ${figure(cause.capacity)}/s has nothing left to lend just now`;
+      }
+      return cause.demand === undefined
+        ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
+        : `all apps together ask for ${figure(cause.demand)}/s of ${figure(cause.capacity)}/s`;
+    case 'app':
+      return `${cause.isInBursts ? 'in bursts ' : ''}over its ${cause.of} of ${figure(cause.limit)}/s`;
+    case 'policy': {
+      const { limit } = cause;
+      const most = limit && limitText(limit.capacity, limit.windowMs);
+      return `more than ${most ?? 'its policy allows'} by this key`;
+    }
+    case 'fallback': {
+      const { isOver, node, mode, of } = cause;
+      const away = `Redis ${isOver ? 'was' : 'is'} away`;
+      if (mode === 'closed') return `${away}, and without it the policy lets nobody pass`;
+      return mode === 'local'
+        ? `${away}; ${node} ${isOver ? 'had' : 'has'} a share of ${of}`
+        : `${away}; ${node} ${isOver ? 'decided' : 'decides'} by itself`;
+    }
+  }
+}
+
+const FEWEST_DENIED = 0.05;
+const MOST_LIMITED = 20;
+
+/** Those who are turned away most. Pure: page, command line and verdict tell by the same rule. */
+export function limitedOf(
+  state: WatchedState,
+  limitOf: (policy: string) => PolicyLimit | undefined,
+): ShownDenial[] {
+  const apps = (state.quota?.apps ?? [])
+    .filter(({ denied }) => denied >= FEWEST_DENIED)
+    .map((one): ShownDenial => {
+      const { app, denied } = one;
+      const cause = why(causeOfApp(one, state));
+      return {
+        kind: 'app',
+        who: app,
+        policy: undefined,
+        denied,
+        perMinute: denied * 60,
+        why: cause,
+      };
+    });
+  const keys = state.deniedKeys.map((one): ShownDenial => {
+    const { policy, key, denied } = one;
+    const cause = why(causeOfKey(one, limitOf(policy), state));
+    return { kind: 'key', who: key, policy, denied, perMinute: denied, why: cause };
+  });
+  return [...apps, ...keys]
+    .sort((one, other) => other.perMinute - one.perMinute)
+    .slice(0, MOST_LIMITED);
+}
+
+/**
+ * Without the store an app lives on shares of its guarantee. Above its ceiling it never gets; above its guarantee it lives
+ * on what others leave, which is nothing once all together ask for too much. Nodes count which of the two it was; of
+ * those that do not say, it is inferred.
+ */
+export function causeOfApp(app: AppState, state: WatchedState): Cause {
+  const { guaranteed, burst, modes, denied, deniedByCluster } = app;
+  const { capacity, demand, overloaded } = state.quota!;
+  const asked = app.demand ?? app.used + app.denied;
+  const nodes = Object.values(modes).reduce((sum, one) => sum + one, 0);
+  if ((modes.offline ?? 0) * 2 > nodes) {
+    return withoutStore('local', `its guarantee of ${figure(guaranteed)}/s`, state);
+  }
+  const isAtCeiling = asked >= burst * AT_CEILING;
+  const isByCluster =
+    deniedByCluster === undefined ? overloaded && !isAtCeiling : deniedByCluster * 2 > denied;
+  if (isByCluster && capacity !== undefined) {
+    return { tier: 'cluster', demand, capacity, isReserved: !overloaded };
+  }
+  if (isAtCeiling) return { tier: 'app', of: 'ceiling', limit: burst, isInBursts: false };
+  return { tier: 'app', of: 'guarantee', limit: guaranteed, isInBursts: asked < guaranteed };
+}
+
+/** Demand is an estimate. */
+const AT_CEILING = 0.95;
+
+function causeOfKey(
+  { source, failureMode }: ShownKey,
+  limit: PolicyLimit | undefined,
+  state: WatchedState,
+): Cause {
+  if (source !== 'fallback') return { tier: 'policy', limit };
+  const figures = limit && ` of ${limitText(limit.capacity, limit.windowMs)}`;
+  // The node that denied knows best: this one may have no such policy, or another configuration.
+  return withoutStore(failureMode ?? limit?.failureMode, `the limit${figures ?? ''}`, state);
+}
+
+function withoutStore(mode: FailureMode | undefined, of: string, state: WatchedState): Cause {
+  // Only a fleet has nodes.
+  const node = 'nodes' in state ? 'each node' : 'this node';
+  return { tier: 'fallback', mode, of, node, isOver: state.store?.awayNodes === 0 };
+}

@@ -1,0 +1,48 @@
+import { diff } from '../../lib/config/document/diff.js';
+import { type PastRevision } from '../../lib/config/rate-limit-config.js';
+import { changesText, changeText } from '../../lib/dashboard/change-text.js';
+
+const NORMAL = {
+  apps: { search: { guaranteed: 100, burst: 200 }, reports: { guaranteed: 50, burst: 150 } },
+};
+const PROMO = {
+  apps: { search: { guaranteed: 140, burst: 280 }, reports: { guaranteed: 20, burst: 60 } },
+  profile: 'promo',
+  profiles: { promo: {} },
+};
+
+const past = (revision: number, kind: string, hash: string, before: object, after: object) =>
+  ({ revision, kind, hash, diff: diff(before, after) }) as unknown as PastRevision;
+
+describe('the last change', () => {
+  const promo = past(2, 'update', 'b', NORMAL, PROMO);
+  const first = past(1, 'code', 'a', {}, NORMAL);
+
+  it('is told from old to new, in the words of the page, and says how much is left out', () => {
+    expect(changeText(promo, [promo, first])).toBe(
+      'reports ceiling 150 → 60, reports promised 50 → 20, search ceiling 200 → 280 and 3 more',
+    );
+    expect(changeText(first, [first])).toBe('the first, from the code');
+  });
+
+  it('says where a rollback went', () => {
+    const back = past(3, 'rollback', 'a', PROMO, NORMAL);
+    expect(changeText(back, [back, promo, first])).toMatch(
+      /^rollback to revision 1: reports ceiling 60 → 150, .* and 3 more$/,
+    );
+    expect(changeText(back, [back, promo])).toMatch(/^rollback: reports/);
+  });
+
+  it('has a word for what came, went, or is too large to be told', () => {
+    const before = { cluster: { capacity: 500 }, policies: { login: { rate: '5/min' } } };
+    const after = { cluster: { capacity: 12_000 }, policies: {}, profile: 'promo' };
+    expect(changesText(diff(before, after))).toBe(
+      'capacity 500 → 12k, profile normal → promo, login removed',
+    );
+    const list = (key: string[]) => ({ policies: { login: { key, note: 'x'.repeat(40) } } });
+    expect(changesText(diff(list(['ip']), list(['user'])))).toBe('login key changed');
+    expect(changesText(diff({}, { mode: 'x'.repeat(40) }))).toBe(
+      `mode not set → ${'x'.repeat(23)}…`,
+    );
+  });
+});

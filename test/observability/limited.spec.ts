@@ -1,0 +1,125 @@
+import { limitedOf, why, type PolicyLimit } from '../../lib/observability/limited.js';
+import { type AppState, type ShownKey, type WatchedState } from '../../lib/observability/state.js';
+import { verdict } from '../../lib/observability/verdict.js';
+import { quietFleet, seriesState } from './snapshots.js';
+
+const app = (name: string, more: Partial<AppState> = {}): AppState => ({
+  ...{ app: name, guaranteed: 100, burst: 200, priority: 2, used: 100, denied: 20 },
+  ...{ demand: 120, outstanding: 0, nodes: 3, modes: { batch: 3 }, ...more },
+});
+const key = (more: Partial<ShownKey> = {}): ShownKey => ({
+  ...{ policy: 'login', key: '1a2b3c4d', denied: 30, source: 'store', ...more },
+});
+const quotaOf = (apps: readonly AppState[], overloaded = false): WatchedState['quota'] => ({
+  ...{ capacity: 300, demand: 320, stock: 0, depth: 60, outstanding: 0, overloaded, apps },
+});
+const AWAY = { isUp: false, awayNodes: 1, sinceMs: undefined };
+const UP = { isUp: true, awayNodes: 0, sinceMs: undefined };
+const LOGIN: PolicyLimit = { capacity: 5, windowMs: 60_000, failureMode: 'local' };
+
+/** A node by itself. */
+const alone = (more: Partial<WatchedState>): WatchedState => {
+  const { nodes: _nodes, ...state } = quietFleet(more);
+  return state;
+};
+
+const reasons = (state: WatchedState, login: PolicyLimit | null = LOGIN): string[] =>
+  limitedOf(state, () => login ?? undefined).map((one) => one.why);
+
+describe('who is limited, and why', () => {
+  it('says it in one clause, by the tier that decided', () => {
+    expect([
+      why({ tier: 'cluster', demand: 52_000, capacity: 50_000 }),
+      why({ tier: 'cluster', demand: undefined, capacity: 50_000 }),
+      why({ tier: 'app', of: 'ceiling', limit: 16_000, isInBursts: false }),
+      why({ tier: 'policy', limit: { capacity: 5, windowMs: 60_000 } }),
+      why({ tier: 'policy', limit: { capacity: 5, windowMs: 90_000 } }),
+      why({ tier: 'policy', limit: undefined }),
+    ]).toEqual([
+      'all apps together ask for 52k/s of 50k/s',
+      'all apps together ask for more than the capacity of 50k/s',
+      'over its ceiling of 16k/s',
+      'more than 5/min by this key',
+      'more than 5 in 90 s by this key',
+      'more than its policy allows by this key',
+    ]);
+  });
+
+  it('has apps by the second and keys by the minute, the busiest first', () => {
+    const quota = quotaOf([app('search', { denied: 0.04 }), app('reports', { denied: 2 })]);
+    const state = quietFleet({ quota, deniedKeys: [key(), key({ key: 'beef', denied: 300 })] });
+    expect(limitedOf(state, () => LOGIN)).toMatchObject([
+      { kind: 'key', who: 'beef', policy: 'login', denied: 300, perMinute: 300 },
+      { kind: 'app', who: 'reports', policy: undefined, denied: 2, perMinute: 120 },
+      { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30, perMinute: 30 },
+    ]);
+  });
+
+  it.each([
+    ['its ceiling', app('a', { demand: 195 }), true, 'over its ceiling of 200/s'],
+    ['the cluster', app('a'), true, 'all apps together ask for 320/s of 300/s'],
+    ['its guarantee', app('a'), false, 'over its guarantee of 100/s'],
+    ['moments', app('a', { demand: 90 }), false, 'in bursts over its guarantee of 100/s'],
+  ])('tells an app by %s, as the verdict does', (_name, one, overloaded, clause) => {
+    const state = quietFleet({
+      ...{ quota: quotaOf([one], overloaded), learning: { minutes: 1, needed: 3 } },
+      series: [...quietFleet().series, seriesState('app:a', 120, 20)],
+    });
+    expect(reasons(state)).toEqual([clause]);
+    expect(verdict(state).why!.split('; ')[0]).toBe(clause);
+  });
+
+  it.each([
+    ['the cluster, also at its ceiling', 195, 20, true, 'all apps together ask for 320/s of 300/s'],
+    ['its ceiling, also in overload', 195, 0, true, 'over its ceiling of 200/s'],
+    ['its guarantee, also in overload', 120, 4, true, 'over its guarantee of 100/s'],
+    ['a reserve', 120, 20, false, 'the capacity of 300/s has nothing left to lend just now'],
+  ])(
+    'goes by who has denied, where that is counted: %s',
+    (_name, demand, deniedByCluster, overloaded, clause) => {
+      const quota = quotaOf([app('a', { demand, deniedByCluster })], overloaded);
+      expect(reasons(quietFleet({ quota }))).toEqual([clause]);
+    },
+  );
+
+  it('tells a share while Redis is away, and no limit', () => {
+    const quota = quotaOf([app('search', { modes: { offline: 1 }, demand: undefined })]);
+    const own = alone({ quota, store: AWAY, deniedKeys: [key({ source: 'fallback' })] });
+    expect(reasons(own)).toEqual([
+      'Redis is away; this node has a share of its guarantee of 100/s',
+      'Redis is away; this node has a share of the limit of 5/min',
+    ]);
+    const fleet = quietFleet({ store: { ...UP, awayNodes: 1 }, deniedKeys: own.deniedKeys });
+    expect(reasons(fleet)).toEqual(['Redis is away; each node has a share of the limit of 5/min']);
+    expect(reasons({ ...own, quota: undefined }, { ...LOGIN, failureMode: 'closed' })).toEqual([
+      'Redis is away, and without it the policy lets nobody pass',
+    ]);
+  });
+
+  it('goes by the failure mode of the node that denied, and claims no share where no mode is known', () => {
+    const by = (failureMode: ShownKey['failureMode'], store = AWAY): string[] =>
+      reasons(alone({ store, deniedKeys: [key({ source: 'fallback', failureMode })] }), null);
+    expect(by('closed')).toEqual(['Redis is away, and without it the policy lets nobody pass']);
+    expect(by('local')).toEqual(['Redis is away; this node has a share of the limit']);
+    expect(by(undefined)).toEqual(['Redis is away; this node decides by itself']);
+    expect(by(undefined, UP)).toEqual(['Redis was away; this node decided by itself']);
+    const changed = [key({ source: 'fallback', failureMode: 'closed' })];
+    expect(reasons(alone({ store: AWAY, deniedKeys: changed }))).toEqual(by('closed'));
+  });
+
+  it('tells of a share that is over as of the past', () => {
+    const state = alone({ store: UP, deniedKeys: [key({ source: 'fallback' })] });
+    expect(reasons(state)).toEqual(['Redis was away; this node had a share of the limit of 5/min']);
+    expect(reasons(state, { ...LOGIN, failureMode: 'closed' })).toEqual([
+      'Redis was away, and without it the policy lets nobody pass',
+    ]);
+  });
+
+  it('tells keys of the store, of this process and of older versions by their limit, also while Redis is away', () => {
+    for (const source of ['store', 'local', undefined] as const) {
+      expect(reasons(alone({ store: AWAY, deniedKeys: [key({ source })] }))).toEqual([
+        'more than 5/min by this key',
+      ]);
+    }
+  });
+});
