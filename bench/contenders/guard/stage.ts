@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { type EventEmitter } from 'node:events';
 import { get, type ClientRequest } from 'node:http';
 import { type Contender } from '../contender.js';
 
@@ -37,7 +38,8 @@ class Catcher implements CanActivate {
 /**
  * The guard is called with contexts of one real request to Express. Each call gets a request object
  * and a list of raw headers of its own, because a guard may remember whom it has seen; what is in
- * them is the real one's.
+ * them is the real one's. The response is one and the same. A guard that waits for its end sees it
+ * end after the call, and pays for that and for what a server need not do: to take its listener off.
  */
 export async function stage(staging: Staging): Promise<Contender<boolean>> {
   class StageController {
@@ -74,7 +76,7 @@ function checkThatItDecides(staged: Staged, decided: () => number | undefined): 
 
 class Staged implements Contender<boolean> {
   private readonly request: { readonly rawHeaders: readonly string[] };
-  private readonly response: object;
+  private readonly response: EventEmitter;
   private readonly handler: ReturnType<ExecutionContext['getHandler']>;
   private readonly type: Type;
 
@@ -87,6 +89,8 @@ class Staged implements Contender<boolean> {
   ) {
     this.request = context.getArgByIndex(0);
     this.response = context.getArgByIndex(1);
+    // Node's own listener would let go of the connection.
+    this.response.removeAllListeners('finish');
     this.handler = context.getHandler();
     this.type = context.getClass();
   }
@@ -97,11 +101,18 @@ class Staged implements Contender<boolean> {
     const args = [request, this.response];
     const context = new ExecutionContextHost(args, this.type, this.handler);
     context.setType('http');
-    return this.guard.canActivate(context) as boolean | Promise<boolean>;
+    const answer = this.guard.canActivate(context) as boolean | Promise<boolean>;
+    if (this.response.listenerCount('finish') > 0) this.finish();
+    return answer;
   }
 
   allowed(passed: boolean): boolean {
     return passed;
+  }
+
+  private finish(): void {
+    this.response.emit('finish');
+    this.response.removeAllListeners('finish');
   }
 
   async close(): Promise<void> {
