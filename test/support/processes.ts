@@ -42,8 +42,8 @@ export function exited(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => child.once('exit', () => resolve()));
 }
 
-export function makeTempDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'nestjs-weir-'));
+export function makeTempDir(parent: string = tmpdir()): string {
+  const dir = mkdtempSync(join(parent, 'nestjs-weir-'));
   directories.add(dir);
   reaper.watchDirectory(dir);
   return dir;

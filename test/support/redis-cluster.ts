@@ -19,8 +19,8 @@ interface Shard {
 }
 
 const SLOTS = 16_384;
-// Meeting and electing takes Redis about two seconds; the rest is for a busy machine.
-const FORM_TIMEOUT_MS = 20_000;
+// Meeting and electing takes Redis about two seconds; the rest is for a busy machine, where elections are held again.
+const FORM_TIMEOUT_MS = 60_000;
 
 const NODE_CONFIG = {
   'cluster-enabled': 'yes',
@@ -52,18 +52,22 @@ export class RedisCluster {
   /** Resolves when a replica has taken over shard `i` and every living node agrees. */
   async failedOver(i: number): Promise<void> {
     const { master, replicas } = this.shard(i);
-    await until(
-      async () => {
-        const nodes = await ask(this.living[0], (client) => client.cluster('NODES'));
-        const owners = linesOf(nodes).filter((line) => ownsSlots(line));
-        return (
-          replicas.some(({ port }) => owners.some((line) => line.includes(`:${port}@`))) &&
-          !owners.some((line) => line.includes(`:${master.port}@`)) &&
-          (await this.isOk())
-        );
-      },
-      { timeoutMs: FORM_TIMEOUT_MS, what: `a replica to take over shard ${i}` },
-    );
+    try {
+      await until(
+        async () => {
+          const nodes = await ask(this.living[0], (client) => client.cluster('NODES'));
+          const owners = linesOf(nodes).filter((line) => ownsSlots(line));
+          return (
+            replicas.some(({ port }) => owners.some((line) => line.includes(`:${port}@`))) &&
+            !owners.some((line) => line.includes(`:${master.port}@`)) &&
+            (await this.isOk())
+          );
+        },
+        { timeoutMs: FORM_TIMEOUT_MS, what: `a replica to take over shard ${i}` },
+      );
+    } catch (error) {
+      throw new Error(`${String(error)}\n${await this.condition()}`, { cause: error });
+    }
   }
 
   async stop(): Promise<void> {
@@ -98,6 +102,17 @@ export class RedisCluster {
       timeoutMs: FORM_TIMEOUT_MS,
       what: 'a cluster to be ready',
     });
+  }
+
+  /** Each node's own view of the cluster and the end of its log: an election that fails is explained by no other. */
+  private async condition(): Promise<string> {
+    const views = this.processes.map(async (node) => {
+      const view = node.alive
+        ? await ask(node, (client) => client.cluster('NODES')).catch(String)
+        : 'not running';
+      return `${node.port}: ${String(view).trim()}\n${linesOf(node.log).slice(-15).join('\n')}`;
+    });
+    return (await Promise.all(views)).join('\n\n');
   }
 
   private get living(): readonly RedisProcess[] {

@@ -19,7 +19,7 @@ export interface RedisSentinels {
 const NAME = 'weir';
 const SENTINELS = 3;
 const QUORUM = 2;
-const READY_TIMEOUT_MS = 20_000;
+const READY_TIMEOUT_MS = 60_000;
 
 /** Starts a primary, a replica and three sentinels that know of each other. */
 export async function startSentinel(): Promise<RedisSentinels> {
