@@ -70,9 +70,9 @@ function limitsOf(nodeId: string, store: StoreInput): RateLimitModuleInput {
     degradation: {
       slow: '300ms',
       recovery: {
-        // The breaker judges the database, at half of its calls; the page gives up at more than that, or it would keep the
-        // calls away that open the breaker.
-        ...{ window: '5s', minCalls: 10, errorRate: 0.75, slow: '1s', tolerance: 0.2 },
+        // The breaker judges the database, at half of its calls; the page gives up at more than that, and never for answers
+        // that are merely slow, or it would keep the calls away that open the breaker.
+        ...{ window: '5s', minCalls: 10, errorRate: 0.75, tolerance: 0.2 },
         // The library waits ten seconds between two probes and for each stage; here people are watching.
         ...{ probeInterval: '1s', stageMin: '2s', minSamples: 3, stageMax: '6s' },
       },
