@@ -3,7 +3,7 @@ import { InvalidArgumentError } from '../common/errors.js';
 import { rejectUnknown, wholeAbove0, wholeCost } from '../common/validate.js';
 import { Outcome, type Algorithm } from './algorithm.js';
 import { leakyBucket } from './leaky-bucket.js';
-import { AlgorithmCode, compileLimit, type Limit } from './limit.js';
+import { AlgorithmCode, bucketLimit, windowLimit, type BucketCode, type Limit } from './limit.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
@@ -147,15 +147,13 @@ export class SlidingWindow extends Bucket {
       throw new InvalidArgumentError('slidingWindow.subWindows', subWindows, 'at least 2');
     }
     const periodMs = durationMs(period, 'slidingWindow.period');
-    const figures = { rate: capacity, burst: capacity, periodMs, maxDelayMs: Infinity, subWindows };
-    const limit = compileLimit({ algorithm: AlgorithmCode.SlidingWindow, ...figures });
-    super(limit, slidingWindow, nowMs);
+    super(windowLimit(capacity, periodMs, subWindows), slidingWindow, nowMs);
   }
 }
 
 function limitOf(
   at: string,
-  algorithm: AlgorithmCode,
+  algorithm: BucketCode,
   { capacity, rate, period = SECOND }: BucketOptions,
   maxDelayMs = Infinity,
 ): Limit {
@@ -164,5 +162,5 @@ function limitOf(
     throw new InvalidArgumentError(`${at}.rate`, rate, `a number above 0, up to ${MOST_TOKENS}`);
   }
   const periodMs = durationMs(period, `${at}.period`);
-  return compileLimit({ algorithm, rate, burst: capacity, periodMs, maxDelayMs, subWindows: 1 });
+  return bucketLimit(algorithm, rate, periodMs, capacity, maxDelayMs);
 }

@@ -8,19 +8,8 @@ export enum AlgorithmCode {
   SlidingWindow = 4,
 }
 
-/** What a limit says, checked and with its defaults filled in. */
-export interface LimitSpec {
-  readonly algorithm: AlgorithmCode;
-  /** Tokens that come back per period. A sliding window admits this many in any period. */
-  readonly rate: number;
-  readonly periodMs: number;
-  /** Tokens the bucket holds; of no meaning to a sliding window. */
-  readonly burst: number;
-  /** Shaper only: nobody is made to wait longer than this. */
-  readonly maxDelayMs: number;
-  /** Sliding window only: into how many parts the period is cut. */
-  readonly subWindows: number;
-}
+/** The algorithms whose buckets refill as time goes by. */
+export type BucketCode = Exclude<AlgorithmCode, AlgorithmCode.SlidingWindow>;
 
 /**
  * A limit in whole numbers.
@@ -52,24 +41,30 @@ export interface Limit {
 /** Stands for "no bound" where infinity does not travel: about 285 years. */
 const UNBOUNDED_MICROS = LARGEST_EXACT;
 
-export function compileLimit(spec: LimitSpec): Limit {
-  return spec.algorithm === AlgorithmCode.SlidingWindow ? compileWindow(spec) : compileBucket(spec);
-}
-
-function compileBucket(spec: LimitSpec): Limit {
-  const periodMicros = Math.round(spec.periodMs * 1000);
+/**
+ * The limit of a bucket that holds `burst` tokens, of which `rate` come back per period. A shaper makes no request
+ * wait longer than `maxDelayMs`.
+ */
+export function bucketLimit(
+  algorithm: BucketCode,
+  rate: number,
+  periodMs: number,
+  burst: number,
+  maxDelayMs = Infinity,
+): Limit {
+  const periodMicros = Math.round(periodMs * 1000);
   // Half, so that two levels can be added up and still be exact.
-  const largest = Math.floor(LARGEST_EXACT / 2 / spec.burst);
-  const { numerator, denominator } = toFraction(spec.rate, periodMicros, largest);
-  const fillMs = (spec.burst * spec.periodMs) / spec.rate;
+  const largest = Math.floor(LARGEST_EXACT / 2 / burst);
+  const { numerator, denominator } = toFraction(rate, periodMicros, largest);
+  const fillMs = (burst * periodMs) / rate;
   return {
-    algorithm: spec.algorithm,
-    capacity: spec.burst,
+    algorithm,
+    capacity: burst,
     perToken: denominator,
     perMicro: numerator,
     perMs: numerator * 1000,
-    full: spec.burst * denominator,
-    maxDelayMicros: microsOrUnbounded(spec.maxDelayMs),
+    full: burst * denominator,
+    maxDelayMicros: microsOrUnbounded(maxDelayMs),
     periodMicros: 0,
     subWindowMicros: 0,
     subWindows: 0,
@@ -77,22 +72,23 @@ function compileBucket(spec: LimitSpec): Limit {
   };
 }
 
-function compileWindow(spec: LimitSpec): Limit {
-  const periodMicros = Math.round(spec.periodMs * 1000);
-  const subWindowMicros = Math.ceil(periodMicros / spec.subWindows);
+/** The limit of a sliding window that admits `rate` tokens in any period, which is cut into so many parts. */
+export function windowLimit(rate: number, periodMs: number, subWindows: number): Limit {
+  const periodMicros = Math.round(periodMs * 1000);
+  const subWindowMicros = Math.ceil(periodMicros / subWindows);
   return {
-    algorithm: spec.algorithm,
-    capacity: spec.rate,
+    algorithm: AlgorithmCode.SlidingWindow,
+    capacity: rate,
     perToken: 1,
     perMicro: 0,
     perMs: 0,
-    full: spec.rate,
+    full: rate,
     maxDelayMicros: UNBOUNDED_MICROS,
     periodMicros,
     subWindowMicros,
     // Of a very short period fewer may be enough.
     subWindows: Math.ceil(periodMicros / subWindowMicros),
-    ttlMs: Math.ceil(2 * spec.periodMs),
+    ttlMs: Math.ceil(2 * periodMs),
   };
 }
 

@@ -5,7 +5,7 @@ import { limitsOf } from '../config/schema/limits-of.js';
 import { limitId } from '../limiter/bound-limit.js';
 import { type Decision } from '../limiter/decision.js';
 import { givenLimit, type LimitInput } from '../limiter/given-limits.js';
-import { checkPolicy, type CheckedPolicy } from '../limiter/policy-options.js';
+import { checkPolicy, type PolicySettings } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { createRateLimiter } from '../limiter/create-rate-limiter.js';
 import { namedKey } from '../limits/named-key.js';
@@ -109,7 +109,7 @@ const FOLLOW = 'processes that remember a denial, or hold tokens of it, follow w
 interface Question {
   readonly store: OpenStore;
   readonly limiter: RateLimiter;
-  readonly policy: CheckedPolicy;
+  readonly policy: PolicySettings;
   readonly key: string;
   readonly limits: readonly AskedLimit[];
   readonly isJson: boolean;
@@ -148,12 +148,12 @@ async function ofKey(
 
 const TIMEOUT = '5s';
 
-function policyIn(document: ConfigDocument, name: string, prefix: string): CheckedPolicy {
+function policyIn(document: ConfigDocument, name: string, prefix: string): PolicySettings {
   const { policies } = limitsOf(document);
   const known = Object.keys(policies);
   if (!Object.hasOwn(policies, name)) throw unknownPolicy(document, name, known, prefix);
   const policy = checkPolicy(name, policies[name]!);
-  if (policy.options.scope !== 'node') return policy;
+  if (policy.scope !== 'node') return policy;
   throw new CommandFailedError(
     `policy '${name}' is of scope 'node': every process counts by itself, and nothing of it is in Redis`,
   );
@@ -185,7 +185,7 @@ function keyOf({ key }: PolicyDocument, policy: string, words: readonly string[]
   throw new UsageError(`The key of policy '${policy}' is ${wanted}; got ${words.length}.`);
 }
 
-function limitsAsked(policy: CheckedPolicy, values: readonly string[]): AskedLimit[] {
+function limitsAsked(policy: PolicySettings, values: readonly string[]): AskedLimit[] {
   const tiers = [...policy.limits].map(([tier, limit]) => ({
     ...{ shown: tier, ask: { tier }, id: limitId(policy, tier, limit), limit },
   }));

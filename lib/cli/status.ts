@@ -105,9 +105,8 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
 function limitIn(document: ConfigDocument, name: string): PolicyLimit | undefined {
   const { policies } = limitsOf(document);
   if (!Object.hasOwn(policies, name)) return undefined;
-  const { limits, defaultTier, options } = checkPolicy(name, policies[name]!);
+  const { limits, defaultTier, failureMode } = checkPolicy(name, policies[name]!);
   const limit = limits.get(defaultTier)!;
-  const { failureMode } = options;
   return { capacity: limit.capacity, windowMs: windowMsOf(limit), failureMode };
 }
 

@@ -21,13 +21,16 @@ import { type DeniedKeys } from './denied-keys.js';
 import { type LimitCounters } from './limit-counters.js';
 import { type HotGate } from './hot-gate.js';
 import {
-  type CheckedPolicy,
+  type PolicySettings,
   type FailureMode,
   type PolicyOptions,
   type SyncMode,
 } from './policy-options.js';
 
-/** One request, with its policy looked up and its arguments checked. */
+/**
+ * One request, with its policy looked up and its arguments checked. The store takes it as it is: no other object is
+ * made for a call.
+ */
 export interface BoundCheck extends RemoteCheck {
   readonly limit: BoundLimit;
 }
@@ -119,7 +122,7 @@ export class BoundLimit implements SharedLimit {
   private isRetired = false;
 
   constructor(
-    policy: CheckedPolicy,
+    policy: PolicySettings,
     readonly tier: string,
     readonly figures: Limit,
     readonly table: BucketTable | undefined,
@@ -127,17 +130,16 @@ export class BoundLimit implements SharedLimit {
   ) {
     const { memory, maxKeys, counters, deniedKeys, overflowBuckets, hot, load } = deps;
     const { tellsWindow = false } = deps;
-    const { options } = policy;
     this.policy = policy.name;
     this.id = limitId(policy, tier, figures);
     this.algorithm = algorithmOf(figures.algorithm);
-    this.failureMode = options.failureMode;
-    this.shadow = options.shadow;
-    this.scope = options.scope;
-    this.sync = options.sync;
-    this.maxWaiters = options.maxWaiters;
-    this.defaultCost = options.cost;
-    this.largestCost = options.cost;
+    this.failureMode = policy.failureMode;
+    this.shadow = policy.shadow;
+    this.scope = policy.scope;
+    this.sync = policy.sync;
+    this.maxWaiters = policy.maxWaiters;
+    this.defaultCost = policy.cost;
+    this.largestCost = policy.cost;
     this.denials = new DenyCache(maxKeys);
     this.memory = memory;
     this.maxKeys = maxKeys;
@@ -146,8 +148,8 @@ export class BoundLimit implements SharedLimit {
     this.counters = counters;
     this.deniedKeys = deniedKeys;
     this.hot = hot;
-    this.load = options.adaptive ? load : undefined;
-    this.tells = tellsWindow || options.adaptive;
+    this.load = policy.adaptive ? load : undefined;
+    this.tells = tellsWindow || policy.adaptive;
     this.isSpecial = false;
     this.pickTables();
   }
@@ -187,17 +189,17 @@ export class BoundLimit implements SharedLimit {
   }
 
   /** Whether the policy has these figures and these options. */
-  equals({ options, hotWidth }: CheckedPolicy, limit: Limit): boolean {
+  equals(policy: PolicySettings, limit: Limit): boolean {
     return (
       isSameLimit(limit, this.figures) &&
-      hotWidth === this.hot?.width &&
-      options.failureMode === this.failureMode &&
-      options.shadow === this.shadow &&
-      options.scope === this.scope &&
-      options.adaptive === this.isAdaptive &&
-      options.sync === this.sync &&
-      options.maxWaiters === this.maxWaiters &&
-      options.cost === this.defaultCost
+      policy.hotWidth === this.hot?.width &&
+      policy.failureMode === this.failureMode &&
+      policy.shadow === this.shadow &&
+      policy.scope === this.scope &&
+      policy.adaptive === this.isAdaptive &&
+      policy.sync === this.sync &&
+      policy.maxWaiters === this.maxWaiters &&
+      policy.cost === this.defaultCost
     );
   }
 
@@ -474,6 +476,6 @@ export function windowMsOf({ ttlMs, periodMicros }: Limit): number {
 }
 
 /** The algorithm is part of the name: its state means nothing to another one. */
-export function limitId(policy: CheckedPolicy, tier: string, limit: Limit): string {
+export function limitId(policy: PolicySettings, tier: string, limit: Limit): string {
   return `${policy.name}:${tier}:${limit.algorithm}`;
 }

@@ -3,7 +3,7 @@ import { CostExceedsLimitError, InvalidArgumentError } from '../common/errors.js
 import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type BoundLimit, type Edition } from './bound-limit.js';
 import {
-  type CheckedPolicy,
+  type PolicySettings,
   checkLimit,
   inherit,
   KNOWN_FIGURES,
@@ -111,7 +111,7 @@ export class GivenLimits {
   private edition: Edition | undefined;
 
   constructor(
-    private readonly policy: CheckedPolicy,
+    private readonly policy: PolicySettings,
     private readonly bind: Bind,
     private readonly retire: (limit: BoundLimit) => void,
     private readonly room: GivenRoom,
@@ -128,7 +128,7 @@ export class GivenLimits {
   }
 
   /** Throws the error that a request of that cost would get, and keeps nothing. */
-  check(input: LimitInput, cost = this.policy.options.cost): void {
+  check(input: LimitInput, cost = this.policy.cost): void {
     const wording = wordingOf(input);
     const known = wording === undefined ? undefined : this.byWording.get(wording);
     const { capacity } = known?.bound.figures ?? givenLimit(this.policy, input).limit;
@@ -207,7 +207,7 @@ export class GivenLimits {
 
 /** The limit of such figures, and the name of its tier. Throws if they are none that the policy can have. */
 export function givenLimit(
-  policy: CheckedPolicy,
+  policy: PolicySettings,
   input: LimitInput,
 ): { readonly figures: LimitOptions; readonly limit: Limit; readonly name: string } {
   const isRate = typeof input === 'number' || typeof input === 'string';
@@ -220,15 +220,15 @@ export function givenLimit(
     throw new InvalidArgumentError('limit', input, 'at least a rate or a burst');
   }
   // As those of a tier: what is not said is the policy's.
-  const figures = inherit('limit', policy.options, given);
+  const figures = inherit('limit', policy.figures, given);
   const limit = compile(policy, figures);
   return { figures, limit, name: nameOf(limit) };
 }
 
-function compile({ name, options }: CheckedPolicy, figures: LimitOptions): Limit {
-  const limit = checkLimit('limit', figures, options);
-  if (options.cost > limit.capacity) {
-    throw new CostExceedsLimitError(name, options.cost, limit.capacity);
+function compile(policy: PolicySettings, figures: LimitOptions): Limit {
+  const limit = checkLimit('limit', figures, policy);
+  if (policy.cost > limit.capacity) {
+    throw new CostExceedsLimitError(policy.name, policy.cost, limit.capacity);
   }
   return limit;
 }

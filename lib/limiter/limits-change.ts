@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { isImmutable } from '../common/immutable.js';
 import { plainObject, rejectUnknown } from '../common/validate.js';
-import { checkPolicy, type CheckedPolicy, type PolicyFields } from './policy-options.js';
+import { checkPolicy, type PolicySettings, type PolicyFields } from './policy-options.js';
 import { type QuotaOptions } from './quota-options.js';
 
 /** All limits as they are to be from one instant on. */
@@ -21,7 +21,7 @@ const KNOWN: readonly (keyof LimitsChange)[] = ['revision', 'policies', 'quota',
 /** A change that was found right. */
 export interface CheckedChange {
   readonly policies: LimitsChange['policies'];
-  readonly checked: readonly CheckedPolicy[];
+  readonly checked: readonly PolicySettings[];
   readonly removed: readonly string[];
 }
 

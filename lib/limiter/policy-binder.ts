@@ -7,13 +7,15 @@ import { EXCESS, Excess } from './excess.js';
 import { HotGate } from './hot-gate.js';
 import { GivenLimits, type GivenRoom } from './given-limits.js';
 import { LimitCounters } from './limit-counters.js';
-import { type CheckedPolicy } from './policy-options.js';
+import { type PolicySettings } from './policy-options.js';
 
-/** A policy that decides. */
+/**
+ * The bound limits of one policy: requests name a policy first, then one of its tiers, or bring figures along.
+ * Options are in the settings; here is only what lives as long as the buckets do.
+ */
 export interface BoundPolicy {
   readonly name: string;
-  /** The options of the policy. */
-  readonly checked: CheckedPolicy;
+  readonly settings: PolicySettings;
   readonly tiers: ReadonlyMap<string, BoundLimit>;
   readonly base: BoundLimit;
   /** The limits that requests bring along. */
@@ -46,8 +48,8 @@ export class PolicyBinder {
   ) {}
 
   /** Binds a policy in the place of the one `before`, if there was one. */
-  bind(policy: CheckedPolicy, before: BoundPolicy | undefined, now: number): BoundPolicy {
-    if (before?.checked === policy) return before;
+  bind(policy: PolicySettings, before: BoundPolicy | undefined, now: number): BoundPolicy {
+    if (before?.settings === policy) return before;
     const counters = before?.counters ?? new LimitCounters();
     const tiers = new Map<string, BoundLimit>();
     for (const [tier, limit] of policy.limits) {
@@ -61,7 +63,7 @@ export class PolicyBinder {
     if (before !== undefined) given.takeOver(before.given, now);
     return {
       name: policy.name,
-      checked: policy,
+      settings: policy,
       tiers,
       base: tiers.get(policy.defaultTier)!,
       given,
@@ -76,7 +78,7 @@ export class PolicyBinder {
     policy.given.release();
   }
 
-  private givenTo(policy: CheckedPolicy, counters: LimitCounters): GivenLimits {
+  private givenTo(policy: PolicySettings, counters: LimitCounters): GivenLimits {
     return new GivenLimits(
       policy,
       (tier, limit, old, now) => this.bindTier(policy, tier, limit, counters, old, now, true),
@@ -99,7 +101,7 @@ export class PolicyBinder {
   }
 
   private excessOf(
-    policy: CheckedPolicy,
+    policy: PolicySettings,
     counters: LimitCounters,
     before: Excess | undefined,
     now: number,
@@ -111,7 +113,7 @@ export class PolicyBinder {
   }
 
   private bindTier(
-    policy: CheckedPolicy,
+    policy: PolicySettings,
     tier: string,
     limit: Limit,
     counters: LimitCounters,
@@ -121,7 +123,7 @@ export class PolicyBinder {
   ): BoundLimit {
     if (old?.equals(policy, limit) === true) return old;
     const { memory, maxKeys, deniedKeys } = this;
-    const isHere = !this.hasRemote || policy.options.scope === 'node';
+    const isHere = !this.hasRemote || policy.scope === 'node';
     const goesOn = old?.id === limitId(policy, tier, limit) && (old.table !== undefined) === isHere;
     const figures = goesOn && isSameLimit(old.figures, limit) ? old.figures : limit;
     const overflowBuckets = isGiven ? GIVEN_OVERFLOW_BUCKETS : undefined;
@@ -139,7 +141,7 @@ export class PolicyBinder {
 
   /** Values that are in demand stay so when other options change. */
   private gateOf(
-    { name, hotWidth }: CheckedPolicy,
+    { name, hotWidth }: PolicySettings,
     limit: Limit,
     old: BoundLimit | undefined,
   ): HotGate | undefined {
@@ -154,7 +156,7 @@ export class PolicyBinder {
 
 /** Requests without a tier have the default one, unless their value has another. */
 function setExceptions(
-  { defaultTier, tierOfValue }: CheckedPolicy,
+  { defaultTier, tierOfValue }: PolicySettings,
   tiers: ReadonlyMap<string, BoundLimit>,
 ): void {
   const exceptions = new Map([...tierOfValue].map(([value, tier]) => [value, tiers.get(tier)!]));

@@ -1,5 +1,5 @@
 import { type Flat } from '../common/schema.js';
-import { AlgorithmCode, compileLimit, type Limit, type LimitSpec } from '../algorithms/limit.js';
+import { AlgorithmCode, bucketLimit, windowLimit, type Limit } from '../algorithms/limit.js';
 import { durationMs, parseRate, type Duration, type Rate } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { remembered } from '../common/immutable.js';
@@ -116,25 +116,40 @@ export type PolicyInput = Flat<PolicyFields & ByAlgorithm & WithLimit>;
 /** The options of a policy before they are checked. */
 export type PolicyFields = Partial<PolicyOptions>;
 
-export interface CheckedExcess {
+/** What may pass of the requests that the tiers of a policy deny, checked. */
+export interface ExcessSettings {
   readonly limit: Limit;
   /** By tier, above 0. */
   readonly parts: ReadonlyMap<string, number>;
 }
 
-/** A policy, checked: its options and the limit of each tier. */
-export interface CheckedPolicy {
+/** A policy, checked: its options with their units, and the limit of each tier. */
+export interface PolicySettings {
   readonly name: string;
-  readonly options: PolicyOptions;
+  /** Its own figures, of which tiers have what they do not say themselves. */
+  readonly figures: LimitOptions;
+  readonly algorithm: AlgorithmCode;
+  readonly maxDelayMs: number;
+  readonly subWindows: number;
+  readonly cost: number;
+  readonly scope: PolicyOptions['scope'];
+  readonly sync: SyncMode;
+  readonly failureMode: FailureMode;
+  readonly shadow: boolean;
+  readonly maxWaiters: number;
+  readonly adaptive: boolean;
   readonly limits: ReadonlyMap<string, Limit>;
   readonly defaultTier: string;
-  /** What may pass of the requests that its tiers deny; undefined if nothing may. */
-  readonly excess: CheckedExcess | undefined;
+  /** Undefined if nothing of what is denied may pass. */
+  readonly excess: ExcessSettings | undefined;
   /** Of its table of values in demand; undefined if it has none. */
   readonly hotWidth: number | undefined;
   /** The tiers of some keys, as the limiter keeps them. */
   readonly tierOfValue: ReadonlyMap<string, string>;
 }
+
+/** How all limits of a policy count, whatever their figures. */
+type Counting = Pick<PolicySettings, 'algorithm' | 'maxDelayMs' | 'subWindows'>;
 
 const NO_BURST = "no burst for a sliding window: leave it out, or use 'token-bucket'";
 /** The tier whose figures stand in the policy itself. */
@@ -151,12 +166,12 @@ export const POLICY_OPTIONS: readonly string[] = [
   'passThrough',
 ];
 
-export function checkPolicy(name: string, input: PolicyFields): CheckedPolicy {
+export function checkPolicy(name: string, input: PolicyFields): PolicySettings {
   return checked(input, name);
 }
 
 /** Most policies of a change are as they were. */
-const checked = remembered((input: PolicyFields, name: string): CheckedPolicy => {
+const checked = remembered((input: PolicyFields, name: string): PolicySettings => {
   const at = `policies.${name}`;
   if (!NAME.test(name)) {
     throw new InvalidArgumentError('policies', name, 'names of up to 64 letters, digits and _ . -');
@@ -168,7 +183,8 @@ const checked = remembered((input: PolicyFields, name: string): CheckedPolicy =>
   rejectIdle(at, input, options);
   rejectUnleasable(at, options);
   rejectAdaptiveFleet(at, options);
-  const limits = tierLimits(at, options);
+  const counting = countingOf(at, options);
+  const limits = tierLimits(at, options, counting);
   const defaultTier = options.defaultTier ?? BASE_TIER;
   if (!limits.has(defaultTier)) {
     if (options.defaultTier === undefined) {
@@ -186,8 +202,25 @@ const checked = remembered((input: PolicyFields, name: string): CheckedPolicy =>
     }
   }
   const tierOfValue = valuesOf(at, options, limits);
-  const excess = excessOf(at, options, limits);
-  return { name, options, limits, defaultTier, excess, hotWidth: widthOf(options), tierOfValue };
+  const excess = excessOf(at, options, limits, counting);
+  const { rate, period, burst } = options;
+  return {
+    name,
+    figures: { rate, period, burst },
+    ...counting,
+    cost: options.cost,
+    scope: options.scope,
+    sync: options.sync,
+    failureMode: options.failureMode,
+    shadow: options.shadow,
+    maxWaiters: options.maxWaiters,
+    adaptive: options.adaptive,
+    limits,
+    defaultTier,
+    excess,
+    hotWidth: widthOf(options),
+    tierOfValue,
+  };
 });
 
 type Check = (field: string, value: unknown) => void;
@@ -255,7 +288,8 @@ function excessOf(
   at: string,
   options: PolicyOptions,
   limits: ReadonlyMap<string, Limit>,
-): CheckedExcess | undefined {
+  counting: Counting,
+): ExcessSettings | undefined {
   const { passThrough } = options;
   if (passThrough === undefined) return undefined;
   const field = `${at}.passThrough`;
@@ -273,7 +307,7 @@ function excessOf(
     throw new InvalidArgumentError(`${field}.${tier}`, part, 'a number from 0 to 1');
   }
   const figures = figuresOf(`${field}.limit`, input);
-  const limit = checkLimit(`${field}.limit`, inherit(at, options, figures), options);
+  const limit = checkLimit(`${field}.limit`, inherit(at, options, figures), counting);
   if (options.cost > limit.capacity) {
     throw new InvalidArgumentError(
       `${field}.limit`,
@@ -371,9 +405,9 @@ function rejectAdaptiveFleet(at: string, { adaptive, scope }: PolicyOptions): vo
   throw new InvalidArgumentError(`${at}.adaptive`, adaptive, expected);
 }
 
-function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {
+function tierLimits(at: string, options: PolicyOptions, counting: Counting): Map<string, Limit> {
   const limits = new Map<string, Limit>();
-  if (options.rate !== undefined) limits.set(BASE_TIER, checkLimit(at, options, options));
+  if (options.rate !== undefined) limits.set(BASE_TIER, checkLimit(at, options, counting));
   plainObject(`${at}.tiers`, options.tiers, 'an object of tiers by name');
   for (const [tier, input] of Object.entries(options.tiers)) {
     if (!NAME.test(tier)) {
@@ -388,7 +422,7 @@ function tierLimits(at: string, options: PolicyOptions): Map<string, Limit> {
       );
     }
     const figures = figuresOf(field, input);
-    limits.set(tier, checkLimit(field, inherit(at, options, figures), options));
+    limits.set(tier, checkLimit(field, inherit(at, options, figures), counting));
   }
   return limits;
 }
@@ -401,7 +435,7 @@ function figuresOf(field: string, input: LimitOptions | Rate): LimitOptions {
 }
 
 /** A tier has the policy's period, but its burst only where the tier has no rate of its own. */
-export function inherit(at: string, policy: PolicyOptions, tier: LimitOptions): LimitOptions {
+export function inherit(at: string, policy: LimitOptions, tier: LimitOptions): LimitOptions {
   const isText = typeof policy.rate === 'string';
   const base = isText ? parseRate(policy.rate as string, `${at}.rate`) : undefined;
   const rate = tier.rate === undefined ? (base?.rate ?? policy.rate) : tier.rate;
@@ -412,28 +446,20 @@ export function inherit(at: string, policy: PolicyOptions, tier: LimitOptions): 
 }
 
 /** The limit of a tier, or of the policy itself. */
-export function checkLimit(at: string, figures: LimitOptions, policy: PolicyOptions): Limit {
+export function checkLimit(at: string, figures: LimitOptions, counting: Counting): Limit {
   const { rate, periodMs } = checkRate(at, figures);
-  const isWindow = policy.algorithm === 'sliding-window';
-  if (isWindow) wholeAbove0(`${at}.rate`, rate);
-  if (isWindow && figures.burst !== undefined) {
+  const { algorithm, maxDelayMs, subWindows } = counting;
+  if (algorithm === AlgorithmCode.SlidingWindow) {
+    wholeAbove0(`${at}.rate`, rate);
+    if (figures.burst === undefined) return windowLimit(rate, periodMs, subWindows);
     throw new InvalidArgumentError(`${at}.burst`, figures.burst, NO_BURST);
   }
   const burst = figures.burst === undefined ? Math.max(1, Math.floor(rate)) : figures.burst;
   wholeAbove0(`${at}.burst`, burst);
-  if (!isWindow && (burst / rate) * periodMs > LONGEST_FILL_MS) {
+  if ((burst / rate) * periodMs > LONGEST_FILL_MS) {
     throw new InvalidArgumentError(`${at}.burst`, burst, 'a bucket that is full within 100 years');
   }
-  const { maxDelay } = policy;
-  const spec: LimitSpec = {
-    algorithm: codeOf(policy),
-    rate,
-    periodMs,
-    burst,
-    maxDelayMs: maxDelay === undefined ? Infinity : durationMs(maxDelay, `${at}.maxDelay`),
-    subWindows: policy.subWindows,
-  };
-  return compileLimit(spec);
+  return bucketLimit(algorithm, rate, periodMs, burst, maxDelayMs);
 }
 
 function checkRate(at: string, figures: LimitOptions): { rate: number; periodMs: number } {
@@ -453,6 +479,12 @@ function checkRate(at: string, figures: LimitOptions): { rate: number; periodMs:
 
 const periodMsOf = (period: Duration | undefined, field: string): number =>
   period === undefined ? DEFAULT_PERIOD_MS : durationMs(period, field);
+
+function countingOf(at: string, options: PolicyOptions): Counting {
+  const { maxDelay, subWindows } = options;
+  const maxDelayMs = maxDelay === undefined ? Infinity : durationMs(maxDelay, `${at}.maxDelay`);
+  return { algorithm: codeOf(options), maxDelayMs, subWindows };
+}
 
 function codeOf(policy: PolicyOptions): AlgorithmCode {
   switch (policy.algorithm) {

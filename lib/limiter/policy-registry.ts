@@ -13,7 +13,7 @@ import { GivenRoom, type LimitInput } from './given-limits.js';
 import { countersOf, type PolicyCounters } from './limit-counters.js';
 import { type CheckedChange } from './limits-change.js';
 import { PolicyBinder, type BoundPolicy, type OnIdleHot } from './policy-binder.js';
-import { checkPolicy, type CheckedPolicy, type PolicyFields } from './policy-options.js';
+import { checkPolicy, type PolicySettings, type PolicyFields } from './policy-options.js';
 import {
   isList,
   type Acquire,
@@ -33,7 +33,7 @@ export class PolicyRegistry {
   /** Policies that changes decide about, because the options or an earlier change named them. */
   private readonly governed: Set<string>;
   /** The policies of the latest change. */
-  private installed: readonly CheckedPolicy[] = [];
+  private installed: readonly PolicySettings[] = [];
   private readonly binder: PolicyBinder;
   private readonly room = new GivenRoom();
   /** The two that were looked up last: most requests name the same policy as those before, or the same two in turn. */
@@ -203,7 +203,7 @@ export class PolicyRegistry {
   }
 
   /** Removes policies that changes decide about and that are in no set any more. */
-  private remove(set: readonly CheckedPolicy[], ended: Set<string>): void {
+  private remove(set: readonly PolicySettings[], ended: Set<string>): void {
     const { policies, governed, binder } = this;
     const names = new Set(set.map(({ name }) => name));
     for (const name of governed) {
@@ -297,7 +297,7 @@ export class PolicyRegistry {
   }
 
   get isAdaptive(): boolean {
-    for (const { checked } of this.policies.values()) if (checked.options.adaptive) return true;
+    for (const { settings } of this.policies.values()) if (settings.adaptive) return true;
     return false;
   }
 

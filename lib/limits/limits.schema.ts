@@ -1,4 +1,4 @@
-import { Group, List, literal, Named, union } from '../common/schema.js';
+import { type Field, Group, List, literal, Named, union } from '../common/schema.js';
 import { DEFAULT_PERIOD, HotOptions, PolicyOptions } from '../limiter/policy-options.js';
 import { LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 import {
@@ -21,7 +21,7 @@ import {
   text,
   whole,
 } from '../common/schema-fields.js';
-import { RouteOptions } from './route-policy.js';
+import { RouteOptions, type PlainFields } from './route-policy.js';
 
 const clusterDefaults = new ClusterOptions();
 const appDefaults = new AppOptions();
@@ -141,6 +141,7 @@ const hotSchema = group({
   ),
 });
 
+/** The compiler sees to it that every option of a policy that JSON can carry is here, with a value that the option takes. */
 export const policySchema = group({
   algorithm: field(
     choice('token-bucket', 'leaky-bucket', 'sliding-window'),
@@ -221,4 +222,4 @@ export const policySchema = group({
     'HTTP: decided before all guards, also those that authenticate. For ip, header and global keys',
     routeDefaults.early,
   ),
-});
+} satisfies { readonly [Option in keyof PlainFields]-?: Field<PlainFields[Option]> });

@@ -9,17 +9,18 @@ import {
 import { isImmutable } from '../common/immutable.js';
 import { type Decision } from '../limiter/decision.js';
 import { type LimitInput } from '../limiter/given-limits.js';
-import { type PolicyInput } from '../limiter/policy-options.js';
+import { type PolicyFields, type PolicyInput } from '../limiter/policy-options.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { type ExecutionContext } from '@nestjs/common';
 import { NotYet } from './awaited-values.js';
 import { callerOf, type KeySettings } from './key-resolver.js';
 import { type RequestReader } from '../requests/transport.js';
 import {
+  applyPolicy,
   checkInlineNames,
   checkNames,
   checkTier,
-  splitPolicy,
+  limitPart,
   type AppliedPolicy,
   type Rejection,
   type RouteFields,
@@ -60,15 +61,15 @@ export class RoutePolicies {
     const policies = Object.fromEntries(
       Object.entries(given).map(([name, input]) => [name, this.overridden(name, input)]),
     );
-    const limits: Record<string, PolicyInput> = {};
+    const limits: Record<string, PolicyFields> = {};
     const applied = Object.entries(policies).map(([name, input]) => {
       checkNames(`policies.${name}`, input);
       checkTier(`policies.${name}.tier`, input);
-      const parts = splitPolicy(name, input, this.settings);
-      limits[name] = parts.limit;
-      return parts.applied;
+      limits[name] = limitPart(input);
+      return applyPolicy(name, input, this.settings);
     });
-    this.limiter.define(limits);
+    // The limiter checks them.
+    this.limiter.define(limits as Record<string, PolicyInput>);
     for (const policy of applied) this.policies.set(policy.name, policy);
     for (const [name, input] of Object.entries(policies)) this.written.set(name, input);
   }
@@ -228,7 +229,7 @@ export class RoutePolicies {
 
   private reapply(name: string, given: RouteFields): AppliedPolicy {
     const input = { ...functionsOf(this.written.get(name)), ...given };
-    const { applied } = splitPolicy(name, input, this.settings);
+    const applied = applyPolicy(name, input, this.settings);
     const isEarly = this.policies.get(name)?.early ?? applied.early;
     if (applied.early === isEarly) return applied;
     // Middleware is mounted when the application starts.

@@ -9,7 +9,6 @@ import {
   POLICY_OPTIONS,
   type ByAlgorithm,
   type PolicyFields,
-  type PolicyInput,
   type WithLimit,
 } from '../limiter/policy-options.js';
 import {
@@ -64,11 +63,14 @@ export class RouteOptions {
   early = false;
 }
 
-/** A policy of a limiter, and how it is applied to requests. */
+/** A policy as it is written: a limit, and how it is applied to requests. */
 export type RoutePolicy = Flat<RouteFields & ByAlgorithm & WithLimit>;
 
 /** The options of a policy of the module before they are checked. */
 export type RouteFields = Omit<PolicyFields, 'cost'> & Partial<RouteOptions>;
+
+/** The options that plain JSON can carry, too; the others are functions, or the name in a decorator. */
+export type PlainFields = Omit<RouteFields, 'name' | 'skipIf' | 'rejection'>;
 
 /** How a policy is applied, compiled. */
 export interface AppliedPolicy {
@@ -131,12 +133,29 @@ export function checkTier(at: string, { tier, tiers }: RouteFields): void {
   throw new InvalidArgumentError(at, tier, expectation, message);
 }
 
-/** The limit of a policy, for the limiter, and how it is applied to requests. */
-export function splitPolicy(
+/** The part of a policy that the limiter takes: its figures, without how they are applied to requests. */
+export function limitPart(policy: RouteFields): PolicyFields {
+  const {
+    name: _name,
+    key: _key,
+    anonymous: _anonymous,
+    tier: _tier,
+    skipIf: _skipIf,
+    rejection: _rejection,
+    early: _early,
+    ...limit
+  } = policy;
+  if (typeof limit.cost !== 'function') return limit as PolicyFields;
+  const { cost: _cost, ...figures } = limit;
+  return figures;
+}
+
+/** Compiles how a policy is applied to requests. */
+export function applyPolicy(
   name: string,
   input: RouteFields,
   settings: KeySettings,
-): { limit: PolicyInput; applied: AppliedPolicy } {
+): AppliedPolicy {
   const at = `policies.${name}`;
   plainObject(at, input, 'an object with at least a rate');
   const { cost, ...rest } = input;
@@ -150,7 +169,7 @@ export function splitPolicy(
   }
   // A key that nobody needs yet is no place for mistakes either.
   compileKey(`${at}.anonymous`, options.anonymous, 'ip', settings);
-  const applied: AppliedPolicy = {
+  return {
     name,
     keyOf: compileKey(`${at}.key`, options.key, options.anonymous, settings),
     keyText: keyText(options.key),
@@ -165,10 +184,6 @@ export function splitPolicy(
     isShared: isSharedKey(options.key),
     params: paramsOf([options.key, options.anonymous]),
   };
-  const limit = Object.fromEntries(
-    Object.entries(rest).filter(([option]) => !ROUTE_OPTIONS.includes(option as never)),
-  ) as unknown as PolicyInput;
-  return { limit: typeof cost === 'number' ? { ...limit, cost } : limit, applied };
 }
 
 /** A function where a value is expected would be one that silently does nothing. */

@@ -2,7 +2,10 @@ import { type LeaseGrant, type LeaseReport } from '../algorithms/leased-bucket.j
 import { type Limit } from '../algorithms/limit.js';
 import { type StoreUnavailableError } from '../common/errors.js';
 
-/** A limit under the name by which the whole fleet knows its buckets. */
+/**
+ * A limit under the name by which the whole fleet knows its buckets. The limiter's `BoundLimit` is one; a store stands
+ * below the limiter, and so knows no more of it than this.
+ */
 export interface SharedLimit {
   readonly id: string;
   readonly figures: Limit;
@@ -12,6 +15,7 @@ export interface SharedLimit {
   takeDebt?(key: string, clock: { now(): number }): RemoteCall | undefined;
 }
 
+/** The part of a take, a peek or a refund that concerns one bucket. */
 export interface RemoteCheck {
   readonly limit: SharedLimit;
   readonly key: string;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { algorithmOf } from '../../lib/algorithms/algorithm-of.js';
 import { Outcome, type Algorithm } from '../../lib/algorithms/algorithm.js';
-import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
+import { compileLimit } from '../support/limits.js';
 
 const START = 1_700_000_000_000_000;
 

@@ -1,10 +1,6 @@
 import fc from 'fast-check';
-import {
-  AlgorithmCode,
-  compileLimit,
-  nodeShareOf,
-  type Limit,
-} from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, nodeShareOf, type Limit } from '../../lib/algorithms/limit.js';
+import { compileLimit } from '../support/limits.js';
 
 const { TokenBucket, LeakyPolicer, LeakyShaper, SlidingWindow } = AlgorithmCode;
 

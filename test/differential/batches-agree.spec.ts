@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type LeaseGrant, type LeaseReport } from '../../lib/algorithms/leased-bucket.js';
-import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';
@@ -14,6 +14,7 @@ import {
 } from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { compileLimit, type LimitSpec } from '../support/limits.js';
 
 interface Check {
   readonly limit: number;

@@ -13,15 +13,11 @@ import {
   type LeasedState,
   type LeaseReport,
 } from '../../lib/algorithms/leased-bucket.js';
-import {
-  AlgorithmCode,
-  compileLimit,
-  type Limit,
-  type LimitSpec,
-} from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { CallKind, type SharedLimit } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
+import { compileLimit, type LimitSpec } from '../support/limits.js';
 
 const STEPS = 120_000;
 const STEPS_PER_LIMIT = 400;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { AlgorithmCode, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { CallKind } from '../../lib/stores/remote-store.js';
 import { GivenPair, LuaSide, Pair, type Step, type Verdict } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
+import { type LimitSpec } from '../support/limits.js';
 
 const STEPS = 100_000;
 const STEPS_PER_LIMIT = 500;

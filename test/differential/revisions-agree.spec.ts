@@ -1,14 +1,10 @@
 import fc from 'fast-check';
-import {
-  AlgorithmCode,
-  compileLimit,
-  type Limit,
-  type LimitSpec,
-} from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { CallKind } from '../../lib/stores/remote-store.js';
 import { RevisedTwin, type BucketCaller } from '../../lib/cli/simulator/redis/revised-buckets.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
+import { compileLimit, type LimitSpec } from '../support/limits.js';
 
 const START_MICROS = 1_700_000_000_000_000;
 const HISTORIES = 150;

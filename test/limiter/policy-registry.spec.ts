@@ -3,7 +3,7 @@ import { type PolicyInput } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type BoundLimit } from '../../lib/limiter/bound-limit.js';
 import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
-import { checkPolicy, type CheckedPolicy } from '../../lib/limiter/policy-options.js';
+import { checkPolicy, type PolicySettings } from '../../lib/limiter/policy-options.js';
 import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { type StoreCall } from '../../lib/stores/remote-store.js';
@@ -75,7 +75,7 @@ describe('the registry of policies', () => {
     fc.assert(
       fc.property(fc.array(rates, { maxLength: 6 }), (sets) => {
         const library = new Library({ p: HOURLY });
-        const kept = new Map<string, CheckedPolicy>();
+        const kept = new Map<string, PolicySettings>();
         sets.forEach((set, index) => {
           const checked = Object.entries(set).map(([name, rate]) => {
             const id = `${name} ${rate}`;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { KeyLease } from '../../lib/local/key-lease.js';
 import { RevisedTwin } from '../../lib/cli/simulator/redis/revised-buckets.js';
+import { compileLimit } from '../support/limits.js';
 
 const NODES = 3;
 const LIMITS = 4;

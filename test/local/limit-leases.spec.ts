@@ -1,9 +1,10 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { type LimitLeases } from '../../lib/local/limit-leases.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { compileLimit } from '../support/limits.js';
 
 const BURST = 1000;
 

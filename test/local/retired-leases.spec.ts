@@ -1,8 +1,9 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { LeaseRegistry } from '../../lib/local/lease-registry.js';
 import { LeasedStore } from '../support/leased-store.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { compileLimit } from '../support/limits.js';
 
 function leasedNode() {
   const clock = new ManualClock(1_000_000_000);

@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
-import { AlgorithmCode, compileLimit, type Limit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { RedisKeys } from '../../lib/stores/redis/keys.js';
 import { leasedTokens } from '../../lib/stores/redis/leased-tokens.js';
 import { CallKind, type SharedLimit } from '../../lib/stores/remote-store.js';
 import { LuaSide } from '../support/differential.js';
 import { startRedis, stopAll } from '../support/index.js';
+import { compileLimit } from '../support/limits.js';
 
 /** The first instant of a generation. */
 const START_MICROS = 1_700_000_000_000_000;

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { createRateLimiter } from 'nestjs-weir';
 import { Outcome } from '../../lib/algorithms/algorithm.js';
-import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { ManualClock } from '../support/manual-clock.js';
+import { compileLimit } from '../support/limits.js';
 
 const MINUTE = 60_000;
 

@@ -6,12 +6,13 @@ import {
   type PolicyInput,
   type RateLimiter,
 } from 'nestjs-weir';
-import { AlgorithmCode, compileLimit, type LimitSpec } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';
 import { CallKind, type RemoteAnswer } from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, withRedis, type RedisProcess } from '../support/index.js';
 import { together } from '../support/limiters.js';
+import { compileLimit, type LimitSpec } from '../support/limits.js';
 
 /** An hour, and not a whole number of sub-windows. */
 const STEP_MS = 3_600_033.7;

@@ -7,12 +7,13 @@ import {
   type RateLimiterStats,
 } from 'nestjs-weir';
 import { type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
-import { AlgorithmCode, compileLimit } from '../../lib/algorithms/limit.js';
+import { AlgorithmCode } from '../../lib/algorithms/limit.js';
 import { SystemClock } from '../../lib/common/clock.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';
 import { CallKind } from '../../lib/stores/remote-store.js';
 import { startRedis, stopAll, until, type RedisProcess } from '../support/index.js';
 import { now, together } from '../support/limiters.js';
+import { compileLimit } from '../support/limits.js';
 
 const K = { policy: 'p', key: 'k' };
 const LEASE_TTL_MS = 1000;

@@ -1,11 +1,6 @@
 import { Outcome } from '../../lib/algorithms/algorithm.js';
 import { type LeaseGrant } from '../../lib/algorithms/leased-bucket.js';
-import {
-  AlgorithmCode,
-  compileLimit,
-  type Limit,
-  type LimitSpec,
-} from '../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../lib/algorithms/limit.js';
 import { type BucketTable } from '../../lib/stores/memory/bucket-table.js';
 import { MemoryStore } from '../../lib/stores/memory/memory-store.js';
 import { RedisStore } from '../../lib/stores/redis/redis-store.js';
@@ -21,6 +16,7 @@ import { PolicyRegistry } from '../../lib/limiter/policy-registry.js';
 import { type PolicyInput } from '../../lib/limiter/policy-options.js';
 import { type PolicyRequest } from '../../lib/limiter/rate-limiter.js';
 import { ManualClock } from './manual-clock.js';
+import { compileLimit, type LimitSpec } from './limits.js';
 
 /** One step of a history: time passes (or steps back), then something is asked of one key. */
 export interface Step {

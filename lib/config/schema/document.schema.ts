@@ -51,7 +51,7 @@ export interface ConfigDocument extends ProfileDocument {
 export type ClusterDocument = Passing<typeof clusterSchema>;
 /** An app of the section `apps`. */
 export type AppDocument = Passing<typeof appSchema>;
-/** A policy of the section `policies`. */
+/** A policy of the section `policies`: a `RoutePolicy` without its functions, which JSON cannot carry. */
 export type PolicyDocument = Passing<typeof policySchema>;
 /** The section `degradation`. */
 export type DegradationDocument = Passing<typeof degradationSchema>;

@@ -1,5 +1,6 @@
 import { deepFreeze, isImmutable, remembered } from '../../common/immutable.js';
 import { type PolicyFields } from '../../limiter/policy-options.js';
+import { limitPart } from '../../limits/route-policy.js';
 import { type LocalOptions, type QuotaOptions } from '../../limiter/quota-options.js';
 import { type ConfigDocument, type PolicyDocument } from './document.schema.js';
 
@@ -30,9 +31,8 @@ const policyLimits = remembered((policies: Policies): Limits['policies'] => {
   return isImmutable(policies) ? deepFreeze(limits) : limits;
 });
 
-/** The figures of a policy, without how it is applied to requests. */
 const limitOf = remembered((policy: PolicyDocument): PolicyFields => {
-  const { key: _key, anonymous: _anonymous, tier: _tier, early: _early, ...limit } = policy;
+  const limit = limitPart(policy);
   return isImmutable(policy) ? deepFreeze(limit) : limit;
 });
 

@@ -1,4 +1,4 @@
-import { AlgorithmCode, compileLimit } from '../../algorithms/limit.js';
+import { AlgorithmCode, bucketLimit } from '../../algorithms/limit.js';
 import { type Cancel, type Clock } from '../../common/clock.js';
 import { StoreUnavailableError } from '../../common/errors.js';
 import {
@@ -242,11 +242,4 @@ export class RedisStore implements RemoteStore, LaneLink {
 const CLOSED = new StoreUnavailableError('it was closed');
 
 /** Always allowed, so that a probe writes. */
-const PROBE_LIMIT = compileLimit({
-  algorithm: AlgorithmCode.TokenBucket,
-  rate: 1000,
-  periodMs: 1,
-  burst: 1000,
-  maxDelayMs: Infinity,
-  subWindows: 1,
-});
+const PROBE_LIMIT = bucketLimit(AlgorithmCode.TokenBucket, 1000, 1, 1000);

@@ -1,11 +1,12 @@
 import { Outcome } from '../../../lib/algorithms/algorithm.js';
-import { AlgorithmCode, compileLimit, type Limit } from '../../../lib/algorithms/limit.js';
+import { AlgorithmCode, type Limit } from '../../../lib/algorithms/limit.js';
 import { LeaseRegistry } from '../../../lib/local/lease-registry.js';
 import { type LimitLeases } from '../../../lib/local/limit-leases.js';
 import { type StoreCall } from '../../../lib/stores/remote-store.js';
 import { LeasedStore } from '../../support/leased-store.js';
 import { seededRandom } from '../../../lib/cli/simulator/engine/seeded-random.js';
 import { VirtualTime } from '../../../lib/cli/simulator/engine/virtual-time.js';
+import { compileLimit } from '../../support/limits.js';
 
 const ONE_WAY_MICROS = 300;
 const SECOND = 1_000_000;
