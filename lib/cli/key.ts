@@ -81,9 +81,9 @@ export const keyGet: Command = {
   options: KEY_HELP,
   more: MORE,
   run: (args, output) =>
-    ofKey(args, async (question) => {
-      const tiers = await stateOf(question);
-      tell(question, tiers, output);
+    ofKey(args, async (query) => {
+      const tiers = await stateOf(query);
+      tell(query, tiers, output);
       return DONE;
     }),
 };
@@ -95,8 +95,8 @@ export const keyReset: Command = {
   options: KEY_HELP,
   more: MORE,
   run: (args, output) =>
-    ofKey(args, async (question) => {
-      const { limiter, policy, key, limits, isJson } = question;
+    ofKey(args, async (query) => {
+      const { limiter, policy, key, limits, isJson } = query;
       for (const { ask } of limits) await limiter.reset({ policy: policy.name, key, ...ask });
       if (isJson) output.log(asJson({ policy: policy.name, key, reset: true }));
       else output.log(`policy ${policy.name}, key ${key}: starts anew\n${FOLLOW}`);
@@ -106,7 +106,7 @@ export const keyReset: Command = {
 
 const FOLLOW = 'processes that remember a denial, or hold tokens of it, follow within two seconds';
 
-interface Question {
+interface KeyQuery {
   readonly store: OpenStore;
   readonly limiter: RateLimiter;
   readonly policy: PolicySettings;
@@ -117,7 +117,7 @@ interface Question {
 
 async function ofKey(
   args: readonly string[],
-  work: (question: Question) => Promise<number>,
+  work: (query: KeyQuery) => Promise<number>,
 ): Promise<number> {
   const { values, words } = readArguments(args, KEY_OPTIONS, [2, Infinity], 'POLICY or KEY');
   const [name, ...parts] = words as [string, ...string[]];
@@ -208,7 +208,7 @@ function figuresIn(text: string): LimitInput {
   };
 }
 
-async function stateOf({ store, limiter, policy, key, limits }: Question): Promise<TierState[]> {
+async function stateOf({ store, limiter, policy, key, limits }: KeyQuery): Promise<TierState[]> {
   const names = new RedisKeys(store.prefix);
   const states: TierState[] = [];
   for (const { shown, ask, id, limit } of limits) {
@@ -227,7 +227,7 @@ async function stateOf({ store, limiter, policy, key, limits }: Question): Promi
 }
 
 function tell(
-  { policy, key, isJson }: Question,
+  { policy, key, isJson }: KeyQuery,
   tiers: readonly TierState[],
   output: Output,
 ): void {

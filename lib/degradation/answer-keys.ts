@@ -49,10 +49,12 @@ export class AnswerKeys {
         this.settings.unnamed?.();
         return undefined;
       }
-      let question = transport.fingerprintOf(context);
-      for (const name of this.vary) question += `\n${transport.varyingHeaderOf(context, name)}`;
-      // No question begins with a number and a colon.
-      return principal === undefined ? question : `${principal.length}:${principal}${question}`;
+      let fingerprint = transport.fingerprintOf(context);
+      for (const name of this.vary) fingerprint += `\n${transport.varyingHeaderOf(context, name)}`;
+      // No fingerprint begins with a number and a colon.
+      return principal === undefined
+        ? fingerprint
+        : `${principal.length}:${principal}${fingerprint}`;
     } catch {
       // A body that is no JSON, or a function of the application that fails.
       return undefined;

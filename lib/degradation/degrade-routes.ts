@@ -13,8 +13,8 @@ import { checkRoute, checkService, whyNot } from './degrade-check.js';
 import { degradeOf } from './degrade-options.js';
 import { DegradeRoute } from './degrade-route.js';
 import {
-  KeptQuestions,
-  LongQuestions,
+  CachedRequests,
+  LongFingerprints,
   RouteAnswers,
   type RouteAnswersDeps,
 } from './route-answers.js';
@@ -59,8 +59,8 @@ export interface AnswerOwner {
 export class DegradeRoutes {
   private readonly routes = new ByHandler((type, handler) => this.make(type, handler));
   private readonly byId = new Map<string, DegradeRoute>();
-  private long: LongQuestions | undefined;
-  private keptQuestions: KeptQuestions | undefined;
+  private long: LongFingerprints | undefined;
+  private cachedRequests: CachedRequests | undefined;
   private queues: DeadlineQueues | undefined;
   private usual: DefaultDeadlines | undefined;
   /** Of GET, whose answers are also in a cache that processes share. */
@@ -74,8 +74,8 @@ export class DegradeRoutes {
   ) {}
 
   /** For the line, which asks before it knows the route. */
-  get kept(): KeptQuestions {
-    return (this.keptQuestions ??= new KeptQuestions());
+  get kept(): CachedRequests {
+    return (this.cachedRequests ??= new CachedRequests());
   }
 
   /**
@@ -157,7 +157,7 @@ export class DegradeRoutes {
     const unnamed = (): void => deps.unnamed(id);
     const keys = new AnswerKeys({ service, place, options, user, credentials, unnamed });
     this.queues ??= new DeadlineQueues(deps.clock);
-    this.long ??= new LongQuestions();
+    this.long ??= new LongFingerprints();
     const route = new DegradeRoute({
       ...{ id, options, recovery, levels, keys },
       fallbacks: deps.fallbacks,

@@ -11,7 +11,7 @@ const PARAM = /^:(\w+)$/;
 const PATTERN = /[*:(){}[\]?+]/;
 
 /**
- * The addresses that callers write for a question that none has put yet, in the usual spelling. A prefix may not be
+ * The addresses that callers write for a request that none has made yet, in the usual spelling. A prefix may not be
  * that of all routes, so both are told; of an address that nobody asks for nothing is lost.
  */
 export function addressesOf(

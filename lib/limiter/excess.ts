@@ -51,7 +51,7 @@ export class Excess {
   }
 }
 
-/** Two questions for one request count as one request, by what became of it in the end. */
+/** A request that is decided twice counts as one, by what became of it in the end. */
 export function countOnce(
   { checks }: { readonly checks: readonly BoundCheck[] },
   denials: readonly Decision[],

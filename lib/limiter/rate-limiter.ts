@@ -39,7 +39,7 @@ export interface QuotaRequest {
   readonly method?: string;
 }
 
-/** A question to the limiter. */
+/** A request to the limiter. */
 export type AcquireRequest = PolicyRequest | QuotaRequest;
 
 /** One request, or several of which all or none are taken. */

@@ -112,7 +112,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const admission = this.admission!;
     const admitted = admission.admit({
       subject: subjectOf(context),
-      question: () => transport.questionOf(context),
+      rawRequest: () => transport.rawRequestOf(context),
       isGone: () => transport.isGone?.(context) === true,
       waitPolicy: transport.waitPolicyOf?.(context, true),
     });

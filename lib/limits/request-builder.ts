@@ -227,7 +227,7 @@ export class RequestBuilder {
     const { name, tier, tiers } = policy;
     if (typeof tier !== 'function') {
       if (tier !== undefined || tiers.size === 0 || this.tierOfAll === undefined) return tier;
-      return this.tierOfAll(reader.questionOf(context));
+      return this.tierOfAll(reader.rawRequestOf(context));
     }
     let value: Tier | null;
     try {

@@ -142,7 +142,7 @@ export class Overload extends Admission {
     const { subject, waitPolicy } = entry;
     if (this.entered.has(subject)) return true;
     this.entered.add(subject);
-    const tier = this.tiers.tierOf(entry.question());
+    const tier = this.tiers.tierOf(entry.rawRequest());
     if (tier === PASSES) {
       this.exempt++;
       return true;

@@ -5,7 +5,7 @@ import { type WaitPolicy } from './transport.js';
 export interface LineEntry {
   /** The same object for all guards of the request, so that it is in line once. */
   readonly subject: object;
-  question(): TierQuestion;
+  rawRequest(): TierQuestion;
   isGone(): boolean;
   /** Of a request that is never refused, but waits: its sender keeps what is not taken. */
   readonly waitPolicy: WaitPolicy | undefined;

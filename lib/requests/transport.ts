@@ -47,7 +47,7 @@ export interface RequestReader {
   /** The HTTP verb, the gRPC method, the message pattern. */
   methodOf(context: ExecutionContext): string;
   /** The request as the module's `tier` sees it. */
-  questionOf(context: ExecutionContext): TierQuestion;
+  rawRequestOf(context: ExecutionContext): TierQuestion;
 }
 
 /** How callers learn of a decision. */

@@ -29,7 +29,7 @@ export interface SharedCacheStats {
   /** Not written because enough writes were on their way, or there was no connection. */
   readonly dropped: number;
   readonly failedWrites: number;
-  /** Replies of the store that answered another question, or none. */
+  /** Replies of the store to another call, or to none. */
   readonly strayReplies: number;
 }
 

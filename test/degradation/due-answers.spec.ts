@@ -1,13 +1,13 @@
 import { serialize } from 'node:v8';
-import { DueAnswers, LongQuestions } from '../../lib/degradation/route-answers.js';
+import { DueAnswers, LongFingerprints } from '../../lib/degradation/route-answers.js';
 
 const EVERY = 1000;
-const dueAnswers = (route = 'a', long = new LongQuestions()) => new DueAnswers(10, route, long);
+const dueAnswers = (route = 'a', long = new LongFingerprints()) => new DueAnswers(10, route, long);
 
 /** Whether it was due; it is put off then. */
-function look(due: DueAnswers, question: string, now: number): boolean {
-  const isDue = due.isDue(question, now);
-  if (isDue) due.postpone(question, now + EVERY);
+function look(due: DueAnswers, fingerprint: string, now: number): boolean {
+  const isDue = due.isDue(fingerprint, now);
+  if (isDue) due.postpone(fingerprint, now + EVERY);
   return isDue;
 }
 
@@ -34,7 +34,7 @@ describe('an answer', () => {
     expect(again).toBe(0);
   });
 
-  it('of a long question is due once in its time, too', () => {
+  it('of a long request is due once in its time, too', () => {
     const due = dueAnswers();
     const long = 'x'.repeat(100_000);
     const seen = [0, 1, 999, 1000].map((now) => [1, 2].map((n) => look(due, long + n, now)));
@@ -46,7 +46,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('of long questions without end takes no memory of theirs', () => {
+  it('of long requests without end takes no memory of theirs', () => {
     const due = dueAnswers();
     const long = 'x'.repeat(200);
     let isDue = 0;
@@ -55,22 +55,22 @@ describe('an answer', () => {
     expect(serialize(due).length).toBeLessThan(200_000);
   });
 
-  it('of a long question to one route is due by itself, whatever is asked of others', () => {
-    const long = new LongQuestions();
+  it('of a long request to one route is due by itself, whatever is asked of others', () => {
+    const long = new LongFingerprints();
     const [a, b] = ['a', 'b'].map((route) => dueAnswers(route, long));
-    const question = 'x'.repeat(200);
-    const seen = [a, b, a, b].map((route) => look(route!, question, 0));
+    const fingerprint = 'x'.repeat(200);
+    const seen = [a, b, a, b].map((route) => look(route!, fingerprint, 0));
     expect(seen).toEqual([true, true, false, false]);
   });
 
-  it('of long questions to 100 routes takes the memory of one', () => {
-    const long = new LongQuestions();
+  it('of long requests to 100 routes takes the memory of one', () => {
+    const long = new LongFingerprints();
     const routes = Array.from({ length: 100 }, (_, i) => dueAnswers(`route-${i}`, long));
     for (const route of routes) look(route, 'x'.repeat(200), 0);
     expect(serialize(routes).length).toBeLessThan(220_000);
   });
 
-  it('of questions without end takes the memory of two generations', () => {
+  it('of requests without end takes the memory of two generations', () => {
     const due = dueAnswers();
     for (let i = 0; i < 10_000; i++) look(due, `q-${i}`, 0);
     const { young, old } = due as unknown as Record<'young' | 'old', Map<string, number>>;

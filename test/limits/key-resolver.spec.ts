@@ -33,7 +33,7 @@ function readerOf(request: FakeRequest): RequestReader {
     userOf: () => request.user,
     valueAt: (_context, path) => valueAt(request, path),
     methodOf: () => 'GET',
-    questionOf: () => ({ transport: 'http', method: 'GET', path: '/', headers: {} }),
+    rawRequestOf: () => ({ transport: 'http', method: 'GET', path: '/', headers: {} }),
   };
 }
 
@@ -195,11 +195,11 @@ describe('a request without a key', () => {
       unknownTier: (policy: string, tier: string) => warned.push(`${policy}: tier ${tier}`),
     };
     const awaited = new AwaitedValues(() => undefined);
-    const questions = new RequestBuilder(catalog, undefined, faults, awaited);
+    const builder = new RequestBuilder(catalog, undefined, faults, awaited);
     return {
       limiter,
       ask(request: FakeRequest): boolean {
-        const all = questions.all(plan, CONTEXT, readerOf(request), undefined);
+        const all = builder.all(plan, CONTEXT, readerOf(request), undefined);
         return (limiter.tryAcquire(all[0]!) as Decision).allowed;
       },
     };

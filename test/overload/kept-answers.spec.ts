@@ -21,7 +21,7 @@ import {
   RateLimitModule,
   type OverloadInput,
 } from 'nestjs-weir';
-import { KeptQuestions } from '../../lib/degradation/route-answers.js';
+import { CachedRequests } from '../../lib/degradation/route-answers.js';
 import { addressesOf, patternOf, type PathConfig } from '../../lib/degradation/warm-addresses.js';
 import { HalfSlice, type RefusedRequest } from '../../lib/overload/half-slice.js';
 import { InProcessRedis } from '../../lib/testing/index.js';
@@ -246,7 +246,7 @@ describe.each(PLATFORMS)('a request that the line refuses, of a fleet on %s', (p
   });
 });
 
-describe('the addresses of a question that nobody has put', () => {
+describe('the addresses of a request that nobody has made', () => {
   const configOf = (prefix: string, type?: VersioningType): PathConfig => ({
     getGlobalPrefix: () => prefix,
     getVersioning: () => (type === undefined ? undefined : ({ type } as VersioningOptions)),
@@ -326,9 +326,9 @@ describe('the pattern of paths', () => {
   });
 });
 
-describe('the questions whose answers are kept', () => {
+describe('the requests whose answers are kept', () => {
   it('are the last ten thousand, and none where nobody will ask', () => {
-    const kept = new KeptQuestions();
+    const kept = new CachedRequests();
     kept.add(() => ['/early']);
     kept.remember();
     for (let i = 0; i < 10_001; i++) kept.add(() => [`/products/${i}`]);

@@ -4,7 +4,7 @@ import { BaseSequencer } from 'vitest/node';
 const LONGEST = [
   'sample/tour',
   'package/pack',
-  'transports/long-questions',
+  'transports/long-requests',
   'cli/simulator/any-quota',
   'transports/grpc',
   'dashboard/dashboard-page',

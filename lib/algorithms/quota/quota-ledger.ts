@@ -65,7 +65,7 @@ export class QuotaLedger {
     refill(limits, state, now);
     expireLeases(state, now);
     const lease = leaseOf(state, name);
-    for (const app of call.apps) takeIn(limits, state, lease, app, now);
+    for (const app of call.apps) applyReport(limits, state, lease, app, now);
     overloadTick(limits, state, now);
     state.cluster.sequence++;
     const leaseCap = leaseCapOf(limits, state, lease);
@@ -204,7 +204,7 @@ function leaseOf(state: LedgerState, name: string): NodeLease {
   return lease;
 }
 
-function takeIn(
+function applyReport(
   limits: QuotaLimits,
   state: LedgerState,
   lease: NodeLease,

@@ -114,11 +114,11 @@ export function unpackReply(
     const shortage = SHORTAGES[next()];
     const [retryAfterMicros, remaining, appNodes, share] = [next(), next(), next(), next()];
     while (asked < call.apps.length && call.apps[asked]!.app !== app) asked++;
-    const question = call.apps[asked++];
+    const appCall = call.apps[asked++];
     const groups = next();
-    if (shortage === undefined || groups !== question?.needs.length) return undefined;
-    if (granted < 0 || granted > question.want) return undefined;
-    const needs = question.needs.map(next);
+    if (shortage === undefined || groups !== appCall?.needs.length) return undefined;
+    if (granted < 0 || granted > appCall.want) return undefined;
+    const needs = appCall.needs.map(next);
     apps.push({
       app,
       granted,

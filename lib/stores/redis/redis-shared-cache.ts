@@ -26,7 +26,7 @@ export interface RedisSharedCacheSettings {
 }
 
 const MOST_WRITES = 100;
-/** An answer begins with a digest of its key: a reply to another question must not pass for this one. */
+/** An answer begins with a digest of its key: a reply to another call must not pass for this one. */
 const MARK_LENGTH = 17;
 const ANY_MARK = /^#[\w-]{16}\{/;
 

@@ -68,7 +68,7 @@ export class GraphqlTransport implements Transport {
     return `${info?.parentType?.name}.${info?.fieldName}`;
   }
 
-  questionOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierQuestion {
     const field = this.methodOf(context);
     const request = requestOf(callOf(context).context);
     const headers = request?.extra?.request?.headers ?? request?.headers ?? {};

@@ -83,7 +83,7 @@ export class GrpcTransport implements Transport {
     return callOf(context).getPath();
   }
 
-  questionOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierQuestion {
     const call = callOf(context);
     const path = call.getPath();
     return { transport: 'grpc', method: path, path, headers: call.metadata.getMap() };

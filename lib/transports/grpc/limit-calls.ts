@@ -42,11 +42,11 @@ export function limitCalls(
   const { pushback, longestPushback, clock } = Object.assign(defaults, options);
   const longestMs = durationMs(longestPushback, 'limitCalls.longestPushback');
   const pushbacks = pushback ? new Pushbacks(clock, longestMs) : undefined;
-  const question = typeof what === 'function' ? what : () => what;
+  const charge = typeof what === 'function' ? what : () => what;
   return (callOptions, nextCall) => {
     const { path } = callOptions.method_definition;
     const { deadline = Infinity } = callOptions;
-    const gate = new CallGate(limiter, question, pushbacks, clock);
+    const gate = new CallGate(limiter, charge, pushbacks, clock);
     const gated = new GatedCall(
       () => nextCall(callOptions),
       (metadata) => gate.ask({ path, metadata, deadline }),

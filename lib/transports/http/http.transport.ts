@@ -41,7 +41,7 @@ import {
   type HttpResponse,
   type NodeResponse,
 } from '../shared/requests.js';
-import { isServerFault, markText, questionText } from '../shared/substitutes.js';
+import { isServerFault, markText, payloadText } from '../shared/substitutes.js';
 import { ExpressPeers } from './express-peers.js';
 import { degradedProblemOf, problemOf } from './problem.js';
 import { type ProxyWarnings } from './proxy-warnings.js';
@@ -85,7 +85,7 @@ export class HttpTransport implements Transport {
     return requestOf(context).method;
   }
 
-  questionOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierQuestion {
     const request = requestOf(context);
     const [path = ''] = urlOf(request).split('?', 1);
     return { transport: 'http', method: request.method, path, headers: request.headers };
@@ -217,7 +217,7 @@ class HttpSubstitutes implements Substitutes {
     const { method, body } = request;
     const url = urlOf(request);
     // The body of a request that only reads tells its answer from others.
-    return method === 'GET' && body === undefined ? url : `${method} ${url}\n${questionText(body)}`;
+    return method === 'GET' && body === undefined ? url : `${method} ${url}\n${payloadText(body)}`;
   }
 
   identityOf(context: ExecutionContext): RequestIdentity {

@@ -206,12 +206,12 @@ export class LineServer {
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     if (tiers.isPlain) return tiers.isExemptPath(method, path) ? PASSES : 0;
-    return tiers.tierOf(new HttpQuestion(request, method, path));
+    return tiers.tierOf(new RawHttpRequest(request, method, path));
   }
 }
 
 /** Node makes an object of the headers when they are asked for first, which a resolver by path does not. */
-class HttpQuestion implements TierQuestion {
+class RawHttpRequest implements TierQuestion {
   readonly transport = 'http';
 
   constructor(

@@ -106,7 +106,7 @@ export class MessageTransport implements Transport {
     return patternOf(context.getHandler(), topicOf(messageContextOf(context)));
   }
 
-  questionOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierQuestion {
     const pattern = this.methodOf(context);
     const message = messageContextOf(context);
     const headers: Record<string, unknown> = {};

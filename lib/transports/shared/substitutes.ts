@@ -28,7 +28,7 @@ export abstract class PayloadSubstitutes implements Substitutes {
   }
 
   fingerprintOf(context: ExecutionContext): string {
-    return questionText(context.getArgByIndex(0));
+    return payloadText(context.getArgByIndex(0));
   }
 
   identityOf(context: ExecutionContext): RequestIdentity {
@@ -63,7 +63,7 @@ export abstract class PayloadSubstitutes implements Substitutes {
 const MOST_LOOKED_AT = 100_000;
 
 /** The payload as text, equal for equal payloads. JSON is quick, but writes bytes as numbers: 4 MB of them take 0.4 s, measured. */
-export function questionText(payload: unknown): string {
+export function payloadText(payload: unknown): string {
   return hasBytes(payload) ? written(payload) : (JSON.stringify(payload) ?? '');
 }
 

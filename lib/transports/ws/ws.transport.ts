@@ -74,7 +74,7 @@ export class WsTransport implements Transport {
     return typeof event === 'string' ? event : (JSON.stringify(event) ?? SOCKET_MESSAGE);
   }
 
-  questionOf(context: ExecutionContext): TierQuestion {
+  rawRequestOf(context: ExecutionContext): TierQuestion {
     const event = this.methodOf(context);
     const { handshake, request } = socketOf(context);
     const headers = handshake?.headers ?? request?.headers ?? {};

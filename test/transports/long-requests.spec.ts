@@ -2,8 +2,8 @@ import { BUILD_TIMEOUT_MS, ensureBuilt, root } from '../setup/ensure-built.js';
 import { runToEnd } from '../setup/run-to-end.js';
 import { startRedis, stopAll } from '../support/index.js';
 
-/** Questions for each route, all of them different; 10,000 take half an hour or so. */
-const MANY = Number(process.env.LONG_QUESTIONS ?? 0);
+/** Requests for each route, all of them different; 10,000 take half an hour or so. */
+const MANY = Number(process.env.LONG_REQUESTS ?? 0);
 /** Of 14 KB each, and of 90 KB, twice: 1.4 MB are sent each time at least, and half of it would be too much. */
 const [URLS, BODIES] = MANY ? [MANY / 2, MANY / 2] : [100, 16];
 const MOST_BYTES = MANY ? 5_000_000 : 700_000;
@@ -31,13 +31,13 @@ const ATTACKS = [
 interface Left {
   readonly wire: string;
   readonly route: string;
-  /** Bytes that the first half of the questions has left, and the second. */
+  /** Bytes that the first half of the requests has left, and the second. */
   readonly grown: readonly number[];
-  /** Bytes that as many questions to a route without limits have left. */
+  /** Bytes that as many requests to a route without limits have left. */
   readonly control: number;
 }
 
-/** Memory of questions grows with each half; a cost that comes once is in one of them only. */
+/** Memory of requests grows with each half; a cost that comes once is in one of them only. */
 function remembered({ grown, control }: Left): number {
   return MANY ? grown[0]! + grown[1]! - control : Math.min(...grown);
 }
@@ -49,7 +49,7 @@ async function attack(
 ): Promise<Left[]> {
   const args = [
     '--expose-gc',
-    'build/test/transports/long-questions/main.js',
+    'build/test/transports/long-requests/main.js',
     JSON.stringify(attacks),
   ];
   const { code, stdout, stderr } = await runToEnd(process.execPath, args, { cwd: root, env });
@@ -58,7 +58,7 @@ async function attack(
   return lines.map((line) => JSON.parse(line) as Left);
 }
 
-describe('what is remembered of long questions', () => {
+describe('what is remembered of long requests', () => {
   let left: readonly Left[];
 
   beforeAll(async () => {

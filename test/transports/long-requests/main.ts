@@ -25,8 +25,8 @@ import { freePort } from '../../support/free-port.js';
 
 const BODY_CHARACTERS = 90_000;
 const URL_CHARACTERS = 14_000;
-/** Client and server keep something of the first questions that they see: a megabyte or three, once. */
-const FIRST_QUESTIONS = 40;
+/** Client and server keep something of the first requests that they see: a megabyte or three, once. */
+const FIRST_REQUESTS = 40;
 /** A route keeps what it has compiled, and no more. */
 const FIRST_OF_A_ROUTE = 8;
 
@@ -212,7 +212,7 @@ type Ask = (route: string, number: number) => Promise<unknown>;
 const pad = (number: number, characters: number): string => `${number}-`.padEnd(characters, 'x');
 
 const LIMITS: RateLimitModuleInput = { policies: { plenty: PLENTY }, user: startOfHeader };
-/** The wires' names of routes that let the same question pass once. */
+/** The wires' names of routes that let the same request pass once. */
 const ONCE = ['denied', 'Level3'];
 
 async function http(
@@ -276,7 +276,7 @@ async function grpc(): Promise<Ask> {
   const url = `127.0.0.1:${await freePort()}`;
   const protoPath = join(process.cwd(), 'test/degradation/degrade.proto');
   await serve({ transport: Transport.GRPC, options: { url, package: 'weir.test', protoPath } });
-  type Call = (question: object, done: (error: Error | null) => void) => void;
+  type Call = (request: object, done: (error: Error | null) => void) => void;
   const { weir } = loadPackageDefinition(loadSync(protoPath)) as unknown as {
     weir: { test: { Products: new (...args: unknown[]) => Record<string, Call> } };
   };
@@ -347,7 +347,7 @@ const asks = new Map<string, Ask>();
 for (const [wire, plain, attacked, requests] of attacks) {
   const ask = asks.get(wire) ?? (await WIRES[wire]!());
   asks.set(wire, ask);
-  await askOften(ask, plain, -FIRST_QUESTIONS, 0);
+  await askOften(ask, plain, -FIRST_REQUESTS, 0);
   for (const route of attacked) await askOften(ask, route, -FIRST_OF_A_ROUTE, 0);
   let before = await inUse();
   const left = async (route: string, from: number): Promise<number> => {
