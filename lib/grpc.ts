@@ -1,4 +1,4 @@
-// What needs @grpc/grpc-js and @nestjs/microservices; the main entry does without them.
+// The part that needs @grpc/grpc-js and @nestjs/microservices; the main entry does without them.
 import { optionalPackage } from './stores/optional-package.js';
 
 export { type LimitedCall } from './transports/grpc/call-gate.js';

@@ -1,4 +1,4 @@
-// What needs prom-client; the main entry does without it, and has `RateLimitMonitor.text()`.
+// The part that needs prom-client; the main entry does without it, and has `RateLimitMonitor.text()`.
 export {
   RateLimitPrometheusModule,
   type PrometheusOptions,

@@ -43,7 +43,7 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   service?: string;
   /** Which state of the code's limits this is: of two versions that run at once the higher holds. */
   configVersion?: number;
-  /** Whose quota a request is charged to. Needed, and only needed, with `quota`. */
+  /** The app whose quota a request is charged to. Needed, and only needed, with `quota`. */
   app?: PerRequest<string>;
   /** Limits every route without a decorator: policies by name, or the app's quota alone. */
   apply?: readonly PolicyName[] | 'quota';
@@ -71,14 +71,14 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   degradation: Partial<DegradeModuleOptions> = {};
   /** The line in front of the framework, for more requests than this process can serve. */
   overload?: OverloadInput;
-  /** What is told to operators, and when. */
+  /** Alerts to operators: rules and sinks. */
   alerts?: AlertsInput;
   /**
    * The tier of a request: who goes first in the line, and the figures of policies that have a tier of that
    * name and no `tier` of their own. Has to answer at once; undefined for the lowest.
    */
   tier?: TierResolver;
-  /** What is watched while the service runs; false for nothing. */
+  /** Figures that are watched while the service runs; false for none. */
   monitor: Partial<MonitorOptions> | false = new MonitorOptions();
   /** How many bits of an IPv6 address name one caller. */
   ipv6Prefix = 64;
@@ -90,10 +90,10 @@ export class RateLimitModuleOptions implements Omit<RateLimiterOptions, 'policie
   clock?: NonNullable<RateLimiterOptions['clock']>;
 }
 
-/** What `RateLimitModule.forRoot` takes. */
+/** Options of `RateLimitModule.forRoot`. */
 export type RateLimitModuleInput = Partial<RateLimitModuleOptions>;
 
-/** What stands over the application's own options while it is tested. */
+/** Options that are laid over the application's own while it is tested. */
 export interface RateLimitOverrides extends Omit<RateLimitModuleInput, 'policies'> {
   /** Fields of policies by name, of the root and of features; of a decorator's own by `Class.method`. */
   policies?: Readonly<Record<string, RouteFields>>;

@@ -145,7 +145,7 @@ local function open_leases()
   end
 
   -- Books what a node reports of a generation and of the one before it, then grants what it wants.
-  -- What a counter does not hold is neither booked nor returned: nothing comes into being.
+  -- Tokens that a counter does not hold are neither booked nor returned: nothing comes into being.
   function leases.settle(key, want, generation, used, returned, older_used, older_returned)
     local limit = limit_of[key]
     local lease = leases[key] or { current = 0, previous = 0, ahead = 0 }
@@ -168,7 +168,7 @@ local function open_leases()
     local older_weight = previous > 0 and lease.older_weight or limit.per_token
     local room = room_beside(limit, current, weight, previous, older_weight)
     local worth = leases.worth and leases.worth(key, back)
-    -- Who does not know the limit gets no tokens ahead: so whoever returns some had them of its own limit.
+    -- A caller that does not know the limit gets no tokens ahead: so one that returns some had them of its own limit.
     if worth then want = 0 end
     local level = min(room, levels[key] + (worth or back * limit.per_token))
     local granted = max(0, min(want, floor(level / limit.per_token)))
@@ -354,7 +354,7 @@ end
 
 -- Late answers ------------------------------------------------------------------------------------
 
--- What a take that was not used leaves to give back: the bucket has refilled since, and others may have used
+-- The rest of a take that was not used, to be given back: the bucket has refilled since, and others may have used
 -- that. Of a bucket with another limit than the caller's nobody knows how much it is.
 local function refund_late(key, cost, taken)
   local limit = limit_of[key]
@@ -389,7 +389,7 @@ end
 
 -- Revisions ---------------------------------------------------------------------------------------
 
--- What there is to do when a caller and a bucket have different revisions, which is seldom. All that it
+-- The work when a caller and a bucket have different revisions, which is seldom. All that it
 -- works on is handed over: a function that reaches for it would be dear to make, used or not.
 local function open_revisions(batch)
   local EXACT, GENERATION_MICROS = 2 ^ 53 - 1, 1000000
@@ -430,7 +430,7 @@ local function open_revisions(batch)
     return a.period == b.period and a.sub_window == b.sub_window
   end
 
-  -- What a bucket owes stays owed, but never more than one bucket.
+  -- A debt of a bucket stays one, but is never more than one bucket.
   local function carried_level(level, from_full, to_full)
     return math.max(level < 0 and -to_full or 0, part_of(level, from_full, to_full))
   end
@@ -510,7 +510,7 @@ local function open_revisions(batch)
     return caller, carried(raw, bytes, limit, caller), true
   end
 
-  -- What tokens are worth that come back from a caller with an earlier limit: the same part of this one,
+  -- The worth of tokens that come back from a caller with an earlier limit: the same part of this one,
   -- but no more than they are, because the bucket may have been filled up beside them.
   function revisions.worth(key, tokens)
     local limit, caller = batch.limit_of[key], callers[key]
@@ -669,7 +669,7 @@ while at < last do
   at = at + 2
   local limit = limit_of[head]
   if limit and limit.algorithm < SHAPER and levels[head] >= second * limit.per_token then
-    -- What nearly every take comes to, written out because it pays.
+    -- The arithmetic of nearly every take, written out because it pays.
     local left = levels[head] - second * limit.per_token
     levels[head], changed[head] = left, true
     checks = checks + 1

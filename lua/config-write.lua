@@ -23,7 +23,7 @@ local channel, highest, call = ARGV[7], tonumber(ARGV[8]), ARGV[9]
 local time = redis.call('TIME')
 local now_ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- What is no such number was not written here, and may be replaced like nothing.
+-- A text that is no such number was not written here, and may be replaced like nothing.
 local function whole(text)
   local number = tonumber(text or 0)
   if number and number >= 0 and number <= highest and number % 1 == 0 then return number end

@@ -20,7 +20,7 @@
 --
 -- The arithmetic is that of lib/algorithms/quota, in whole numbers below 2^53, and agrees with it to the unit.
 --
--- What costs here is bytes that go through Lua, commands and functions, in this order. So a call reads and writes
+-- The costs here are bytes that go through Lua, commands and functions, in this order. So a call reads and writes
 -- the fields that it needs and no others. Time flows into the cluster and into every app's stock with each call;
 -- the rest of an app is brought up to date only when something touches it, which comes to the same because
 -- nothing but time has changed it since. And once per tick everything is touched, the server is looked at and
@@ -141,7 +141,7 @@ if is_due then
     -- Limits of other apps: whose the tokens are cannot be told any more.
     or limits[2] ~= digests[apps])
   is_new = is_new or is_after_loss
-  -- Whatever flowed in so far came under the limits of the ledger; new ones hold from here on.
+  -- Tokens that flowed in so far came under the limits of the ledger; new ones hold from here on.
   if is_new then
     apps = new_apps
     stock_depth = RATE + apps
@@ -189,7 +189,7 @@ for app = 1, apps do
   local stock, most = state[STOCK + app] + limits[RATE + app] * elapsed, limits[stock_depth + app]
   if stock > most then stock = most end
   state[STOCK + app] = stock
-  -- What an app owes makes nobody else richer.
+  -- A debt of an app makes no other app richer.
   if stock > 0 then all_stock = all_stock + stock end
 end
 
@@ -201,7 +201,7 @@ local function add_stock(app, units)
   all_stock = all_stock + (max(0, sum) - max(0, stock))
 end
 
--- What a share may save up, in milliseconds of its rate: more where the cluster is so deep that leases last longer.
+-- The depth of a share, in milliseconds of its rate: more where the cluster is so deep that leases last longer.
 local function share_span()
   return max(2 * TICK_MS, min(4 * TICK_MS, floor(depth / max(1, capacity) / MICROS_PER_MS)))
 end
@@ -220,8 +220,8 @@ if is_overloaded then
   end
 end
 
--- Whose lease is over. One that was renewed keeps its place among the deadlines until that has passed, and only then
--- moves on. So many are ended per call, so that the loss of a whole fleet does not block the server.
+-- The end of leases. A lease that was renewed keeps its place among the deadlines until that has passed, and only
+-- then moves on. At most so many end per call, so that the loss of a whole fleet does not block the server.
 local MOST_EXPIRIES = 64
 local new_deadline = now + lease_ttl
 local is_overdue = stored and deadline <= now
@@ -367,7 +367,7 @@ end
 
 -- Reports and give-backs ------------------------------------------------------------------------------------
 
--- What the node holds: of an app after held[held_at[number]], in the order of the lease. And of all apps together.
+-- Tokens of the node: of an app after held[held_at[number]], in the order of the lease. And of all apps together.
 local held
 local held_size, held_at, holding, own_demand = 0, {}, 0, 0
 local had_nodes = nodes
@@ -464,7 +464,7 @@ for i = 1, entry_count do
     if capacity > 0 then level = max(level - units, 0 - depth) end
     add_stock(app, 0 - units)
   end
-  -- What has been read of the entry makes room for the answer to it.
+  -- The part of the entry that has been read makes room for the answer to it.
   call[at + ANSWER], call[at + SHORTAGE] = '', NO_SHORTAGE
 end
 
@@ -659,7 +659,7 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
   end
 end
 
--- What is kept ----------------------------------------------------------------------------------------------
+-- State that is kept ------------------------------------------------------------------------------------------
 
 local reply =
   pack('<dddddddddd', seq, epoch, sequence, now, is_overloaded and 1 or 0, nodes, lease_cap, revision, lease_ttl, apps)
@@ -678,7 +678,7 @@ for i = 1, entry_count do
   local part = held_at[app]
   local left = part and held[part + ASKED] + held[part + FROM_STOCK] + held[part + FROM_CREDIT] + held[part + LENT]
   if left == 0 and call[at + 4] + call[at + 5] == 0 then
-    -- What comes last takes its place.
+    -- The last app takes its place.
     held_size = held_size - HELD_SIZE
     for figure = 1, HELD_SIZE do held[part + figure] = held[held_size + figure] end
     held_at[held[part + 1]] = part

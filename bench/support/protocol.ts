@@ -1,7 +1,7 @@
 import { type ContenderOptions } from '../contenders/contender.js';
 import { type ContenderName } from '../contenders/index.js';
 
-// What the process that runs the suites and the processes that hold the contenders say to each other.
+// The messages between the process that runs the suites and the processes that hold the contenders.
 
 /** The job to make decisions, again and again, and to say how long it took. */
 export interface SpeedJob {

@@ -1,8 +1,6 @@
 import { type Limit, type LimitChange } from './limit.js';
 
-/**
- * What a measurement found. One object is used again and again: read it before the next call.
- */
+/** The result of a measurement. One object is used again and again: read it before the next call. */
 export class Outcome {
   /**
    * The instant that was asked about. It travels in here because a double that is an argument of

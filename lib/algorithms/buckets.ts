@@ -7,7 +7,7 @@ import { AlgorithmCode, bucketLimit, windowLimit, type BucketCode, type Limit } 
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
-/** What became of a request. */
+/** The outcome of a request. */
 export interface BucketOutcome {
   readonly allowed: boolean;
   /** Whole tokens that are left. */
@@ -78,7 +78,7 @@ export abstract class Bucket {
     return this.described();
   }
 
-  /** What `take` would say. */
+  /** The outcome of a `take` at that instant, without taking anything. */
   peek(nowMs: number, cost = 1): BucketOutcome {
     this.measure(nowMs, cost);
     return this.described();

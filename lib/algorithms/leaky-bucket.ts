@@ -10,7 +10,7 @@ import { AlgorithmCode, notRefilled, type Limit } from './limit.js';
  * at the rate and never faster; the bucket is then the queue, `capacity` places long.
  *
  * Invariant: nothing is poured in above capacity; a shaper starts at most 1 + rate × Δ tokens in Δ.
- * What was used without having been poured in may bring the water to twice the capacity.
+ * Tokens that were used without having been poured in may bring the water to twice the capacity.
  *
  * State: the water in units when it was last changed, and when that was.
  */

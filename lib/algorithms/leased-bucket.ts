@@ -241,7 +241,7 @@ export function changeLeased(change: LimitChange, state: LeasedState, now: numbe
 }
 
 /**
- * What tokens are worth that come back from a node which still goes by `from`, and had them of that
+ * The worth of tokens that come back from a node which still goes by `from`, and had them of that
  * limit: the same part of the bucket as it is now, but no more than they are, because the bucket may
  * have been filled up beside them.
  */

@@ -5,8 +5,8 @@ import { type Limit, type LimitChange } from './limit.js';
  * At most `capacity` tokens in the period that ends now. Every period is cut into the same
  * sub-windows, each with a count; the one of now and the subWindows − 1 before it count, whole.
  *
- * What was taken in a sub-window is forgotten exactly one period after the sub-window began: so no
- * later than a period after it was taken, and less than a sub-window earlier than that.
+ * Tokens taken in a sub-window are forgotten exactly one period after the sub-window began: so no
+ * later than a period after they were taken, and less than a sub-window earlier than that.
  *
  * Invariants: a caller that never asks for more than `capacity` in a period is never denied; and in
  * any span one sub-window shorter than the period at most `capacity` are taken, not counting what of
@@ -149,7 +149,7 @@ function moveTo(limit: Limit, state: Float64Array, at: number, number: number): 
   state[at] = number;
 }
 
-/** What counts in a sub-window that is not before the newest one used. */
+/** The tokens that count in a sub-window that is not before the newest one used. */
 function usedIn(limit: Limit, state: Float64Array, at: number, current: number): number {
   const newest = state[at]!;
   const used = state[at + 1]!;

@@ -46,7 +46,7 @@ export function durationMs(value: unknown, field: string): number {
 
 const LONGEST_MS = 365 * 86_400_000;
 
-/** What a rate has to look like, for messages. */
+/** The form of a rate, for messages. */
 export const A_RATE =
   "a number or a text like '100/s' or '1000/5m', with the unit ms, s, m, h, d or a word: sec, second, min, minute, hour, day";
 

@@ -1,12 +1,12 @@
 /**
- * What a document may look like: a tree of small checks, each of which knows the sentence that it expects and
+ * The form of a document: a tree of small checks, each of which knows the sentence that it expects and
  * its form in JSON Schema. Written for this library, which needs a dozen kinds of value: a general
  * validator was a third of the time that importing the package took, and most of what it installed.
  */
 
 export type PathSegment = string | number;
 
-/** What is wrong with a value, and where below it. */
+/** A fault of a value, and where below it. */
 export type SchemaFault =
   /** `isNear` if only a bound is missed: the value is of the right kind. */
   | (FaultAt & { readonly kind: 'value'; readonly isNear: boolean })

@@ -13,7 +13,7 @@ import { type Report } from '../common/report.js';
 export interface ConfigSettings extends OwnConfig {
   readonly store: ConfigStore;
   readonly nodeId: string;
-  /** Whose layers this process brings along. Default `'default'`. */
+  /** The service whose layers this process brings along. Default `'default'`. */
   readonly service?: string;
   readonly clock: Clock;
   readonly report: Report;

@@ -26,7 +26,7 @@ export interface ConfigChange {
   readonly diff: ConfigDiff;
   /** The apps that have other figures from now on. */
   readonly updates: readonly ConfigUpdate[];
-  /** Who wrote it, when and why; not for revision 0, which is written nowhere. */
+  /** The author, instant and cause of the revision; not for revision 0, which is written nowhere. */
   readonly record?: ConfigRecord;
 }
 
@@ -60,7 +60,7 @@ export interface ConfigConsumer {
 export interface RollbackOptions {
   /** Refuse with a ConfigConflictError unless this is the revision that is stored. */
   readonly expectedRevision?: number;
-  /** Who does it, for the history. Default: the name of the node. */
+  /** The author, for the history. Default: the name of the node. */
   readonly by?: string;
 }
 
@@ -72,7 +72,7 @@ export interface UpdateOptions extends RollbackOptions {
   readonly allowEmpty?: boolean;
 }
 
-/** What the input of `validate` is. */
+/** How `validate` takes its input. */
 export interface ValidateOptions {
   /** Whether the input is laid over the current configuration, or is all of it. */
   readonly as?: 'patch' | 'document';

@@ -11,7 +11,7 @@ import { type CredentialHeaders } from './credential-headers.js';
 import { type WarmUpEntry, type DegradeOptions } from './degrade-options.js';
 
 export interface AnswerKeySettings {
-  /** Whose answers these are, where several services share a store. */
+  /** The service that the answers belong to, where several share a store. */
   readonly service: string | undefined;
   readonly place: RoutePlace;
   readonly options: DegradeOptions;

@@ -26,7 +26,7 @@ export const CREDENTIAL_HEADERS: readonly string[] = [
 class Letter {
   readonly next: (Letter | undefined)[] = new Array<Letter | undefined>(128).fill(undefined);
   isEnd = false;
-  /** Whatever follows. */
+  /** Any text may follow. */
   isStart = false;
 }
 

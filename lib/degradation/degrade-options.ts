@@ -70,7 +70,7 @@ export interface DegradeOptions {
   readonly shared?: boolean;
   /** Headers that the answer depends on. */
   readonly vary?: readonly string[];
-  /** Whose answer it is, where `request.user` does not tell. */
+  /** The caller that an answer belongs to, where `request.user` does not tell. */
   readonly principal?: (context: ExecutionContext) => string | number | undefined | null;
   /** Part of the key: a new one leaves the answers of older versions behind. */
   readonly schemaVersion?: string | number;
@@ -106,7 +106,7 @@ export interface WarmUpEntry {
   readonly path?: string;
   /** The headers that the route varies by. */
   readonly vary?: Readonly<Record<string, string>>;
-  /** Whose answer it is; left out for callers without a name. */
+  /** The caller that the answer belongs to; left out for callers without a name. */
   readonly principal?: string;
 }
 

@@ -45,7 +45,7 @@ export interface DegradeRoutesDeps extends Omit<RouteAnswersDeps, 'kept'> {
   readonly hidden: (route: string, error: unknown) => void;
 }
 
-/** Whose answers a store keeps. */
+/** The service whose answers a store keeps. */
 export interface AnswerOwner {
   /** Tells the answers of services apart that share a store. */
   readonly service: string | undefined;

@@ -35,7 +35,7 @@ export function addressesOf(
   });
 }
 
-/** What callers write for any of the paths, with and without the prefix; more than that where a part of it is not known. */
+/** The addresses that callers write for any of the paths, with and without the prefix; more than those where a part of a path is not known. */
 export function patternOf(paths: readonly ServedPath[], config: PathConfig | undefined): RegExp {
   const sources = paths
     .flatMap((path) => versioned(path, config))

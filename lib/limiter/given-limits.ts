@@ -211,7 +211,7 @@ export function givenLimit(
   input: LimitInput,
 ): { readonly figures: LimitOptions; readonly limit: Limit; readonly name: string } {
   const isRate = typeof input === 'number' || typeof input === 'string';
-  // Whatever text it is, it is parsed below.
+  // Any text may stand there: it is parsed below.
   const given = (isRate ? { rate: input } : input) as LimitOptions;
   plainObject('limit', given, 'a rate, or an object with rate, period or burst');
   rejectUnknown('limit', given, KNOWN_FIGURES);

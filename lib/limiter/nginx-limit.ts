@@ -2,7 +2,7 @@ import { parseRate, type Rate } from '../common/duration.js';
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 
-/** What stands in `limit_req_zone` and `limit_req` of an nginx configuration. */
+/** A limit as `limit_req_zone` and `limit_req` of an nginx configuration have it. */
 export interface NginxLimit {
   /** As it stands there: `'100r/s'`, `'30r/m'`. */
   readonly rate: string;

@@ -57,7 +57,7 @@ export type StoreInput =
   | ({ type: 'memory' } & Partial<Omit<MemoryStoreOptions, 'type'>>)
   | ({ type: 'redis' } & Partial<Omit<RedisStoreOptions, 'type'>>);
 
-/** What `createRateLimiter` takes. */
+/** Options of `createRateLimiter`. */
 export interface RateLimiterOptions {
   /** The rules, by name. */
   policies?: ByPolicyName<PolicyInput>;
@@ -125,7 +125,7 @@ function checkAddress(given: Partial<RedisStoreOptions>): void {
   }
 }
 
-/** What people write beside `type` first. */
+/** Options of ioredis that people write beside `type` at first. */
 const OF_IOREDIS = ['host', 'port', 'username', 'password', 'db', 'tls', 'sentinels', 'name'];
 
 export function checkLimiterOptions(options: RateLimiterOptions): void {

@@ -10,7 +10,7 @@ import { DEFAULT_WIDTH, LEAST_WIDTH, MOST_WIDTH } from '../local/hot-values.js';
 /** How a policy counts. */
 export type AlgorithmName = 'token-bucket' | 'leaky-bucket' | 'sliding-window';
 
-/** What happens to a policy's requests while the shared store cannot answer. */
+/** The treatment of a policy's requests while the shared store cannot answer. */
 export type FailureMode = 'local' | 'open' | 'closed';
 
 /** Where a shared bucket is decided: always in the store, or also with tokens taken ahead. */
@@ -96,7 +96,7 @@ export class PolicyOptions implements LimitOptions {
 /** The parts of tiers, from 0 to 1, and as `limit`, which must be there, the limit of what passes in all. */
 export type PassThrough = Readonly<Record<string, LimitOptions | Rate>>;
 
-/** What an algorithm looks at: options of another one would do nothing. */
+/** The options that an algorithm looks at: those of another one would do nothing. */
 export type ByAlgorithm =
   | {
       algorithm?: 'token-bucket' | undefined;
@@ -116,7 +116,7 @@ export type PolicyInput = Flat<PolicyFields & ByAlgorithm & WithLimit>;
 /** The options of a policy before they are checked. */
 export type PolicyFields = Partial<PolicyOptions>;
 
-/** What may pass of the requests that the tiers of a policy deny, checked. */
+/** The part of the requests denied by tiers that may pass all the same, checked. */
 export interface ExcessSettings {
   readonly limit: Limit;
   /** By tier, above 0. */

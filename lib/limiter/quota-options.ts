@@ -34,9 +34,9 @@ export class AppOptions {
   burst?: number;
   /** How long it takes until burst credit that was drawn on is whole again. */
   burstDuration: Duration = '60s';
-  /** Who goes first when there is not enough: 0 before 1 before 2 before 3. */
+  /** The app's turn when there is not enough: 0 before 1 before 2 before 3. */
   priority: 0 | 1 | 2 | 3 = 3;
-  /** What is beyond the guarantee is borrowed idle capacity, and spends no burst credit. */
+  /** Tokens beyond the guarantee are borrowed idle capacity, and spend no burst credit. */
   elastic = true;
 }
 

@@ -16,7 +16,7 @@ import { type StoreStats } from '../stores/redis/redis-store.js';
 export interface PolicyRequest {
   readonly app?: undefined;
   readonly policy: PolicyName;
-  /** Whose tokens: an address, a user, a tenant… Must not be empty. */
+  /** The owner of the bucket: an address, a user, a tenant… Must not be empty. */
   readonly key: string;
   /** Which of the policy's tiers; by default, and if unknown, the policy's default tier. */
   readonly tier?: string;
@@ -35,7 +35,7 @@ export interface QuotaRequest {
   readonly app: string;
   /** Tokens to take; by default 1. */
   readonly cost?: number;
-  /** What is called (HTTP verb, gRPC method, message pattern): consumption is counted by it. */
+  /** The HTTP verb, gRPC method or message pattern that is called: consumption is counted by it. */
   readonly method?: string;
 }
 
@@ -70,7 +70,7 @@ export interface RateLimiterStats {
   readonly quota?: QuotaStats;
 }
 
-/** Whose rate is asked for. */
+/** The key of a policy whose rate is asked for, of all tiers or of one. */
 export type RateQuestion = Pick<PolicyRequest, 'policy' | 'key' | 'tier'>;
 
 /** The limits of a policy, as a caller may see them. */
@@ -101,7 +101,7 @@ export interface QuotaStats {
   readonly apps: Readonly<Record<string, AppQuotaStats>>;
 }
 
-/** What this process decided for an app. */
+/** Decisions of this process for an app. */
 export interface AppQuotaStats {
   readonly mode: NodeMode;
   /** Tokens at hand. */

@@ -5,7 +5,7 @@ import { isAsyncFunction, isStrayPromise } from '../common/promises.js';
 import { type RequestReader } from '../requests/transport.js';
 
 /**
- * Whose tokens a request takes:
+ * The key of a request, which names the bucket that its tokens come from:
  * `'ip'` the caller's address, IPv6 by network; `'user'` who the application says it is; `'route'`
  * each handler by itself; `'global'` one for all; `{ header }`, `{ param: 'query.q' }` a value of the
  * request; `{ param: 0 }` the first thing that a message carries; a function; or several of them together.

@@ -26,7 +26,7 @@ import {
 import { type RoutePolicy } from './route-policy.js';
 import { rejectThrottlerOptions, rejectThrottlerPolicy } from './throttler-words.js';
 
-/** What `@RateLimit` takes beside the policy: whether the quota is charged, and whose place it takes. */
+/** Options of `@RateLimit` beside the policy: whether the quota is charged, and which policies this one replaces. */
 export interface RateLimitOptions {
   /** False leaves the app's quota out. */
   readonly quota?: boolean;

@@ -42,7 +42,7 @@ export type Rejection = (decision: Decision, context: ExecutionContext) => Error
 export class RouteOptions {
   /** The name for callers, of a policy that stands in a decorator. */
   name?: string;
-  /** Whose tokens a request takes. */
+  /** The key of a request: requests with the same key take from the same bucket. */
   key: KeyOption = 'ip';
   /** With `key: 'user'`: the key of callers without a name. */
   anonymous: KeyOption = 'ip';
@@ -91,7 +91,7 @@ export interface AppliedPolicy {
   readonly needsUser: boolean;
   /** All callers take from the same bucket. */
   readonly isShared: boolean;
-  /** What the key reads from a request, by path or place. */
+  /** The values of a request that the key reads, by path or place. */
   readonly params: readonly (string | number)[];
 }
 

@@ -129,7 +129,7 @@ export class RouteTable {
     checkCosts(plan, this.maxCost, (name) => policies.get(name)?.fixedCost);
     const names = paramNamesOf(handler);
     if (names !== undefined) {
-      // What `apply` names is for all handlers: a value that some of them do not have is no mistake there.
+      // Policies that `apply` names are for all handlers: a value that some of them do not have is no mistake there.
       const isHttp = Reflect.hasMetadata(PATH, handler);
       const asked = all.filter(({ name }) => isHttp || ofClass!.has(name) || ofMethod!.has(name));
       for (const { name, params } of asked) checkParams(plan, name, params, names);

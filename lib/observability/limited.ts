@@ -10,7 +10,7 @@ export interface ShownDenial {
   readonly kind: 'app' | 'key';
   /** The app, or the key as it may be shown. */
   readonly who: string;
-  /** Whose limit it is; undefined of an app, which has a quota. */
+  /** The policy that limits the key; undefined of an app, which has a quota. */
   readonly policy: string | undefined;
   /** Of an app requests per second, of a key about as many as in the last minute. */
   readonly denied: number;

@@ -35,14 +35,14 @@ export interface Refused {
   readonly count: number;
 }
 
-/** What the line tells, by event. */
+/** The events of the line, and what each carries. */
 export interface OverloadEvents {
   standing: Standing;
   load: LoadSample;
   refused: Refused;
 }
 
-/** What became of the requests at the line. */
+/** Counts of requests at the line, by what became of them. */
 export interface OverloadStats {
   /** The loop has had no rest for `interval`. */
   readonly standing: boolean;

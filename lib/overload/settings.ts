@@ -46,7 +46,7 @@ export class ScoreOptions {
   source: ScoreSource = 'loop';
 }
 
-/** What the load of the processor is read from. */
+/** The figure that the load of the processor is read from. */
 export type ScoreSource = 'loop' | 'literal';
 
 /** The options of overload. The initial values are the defaults. */
@@ -84,7 +84,7 @@ export class OverloadOptions {
 
 /** Whether the line holds requests, or only counts what it would have done. */
 export type OverloadMode = 'on' | 'observe';
-/** What the module takes as `overload`. */
+/** The option `overload` of the module. */
 export type OverloadInput = Partial<OverloadOptions>;
 
 export interface ScoreSettings {

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../common/errors.js';
 import { plainObject, rejectUnknown, wholeAbove0 } from '../common/validate.js';
 
-/** What a database allows, and who uses it. */
+/** The connections that a database allows, and their users. */
 export interface ConnectionFigures {
   /** Connections that one database server, or one shard, allows. */
   readonly maxConnections: number;

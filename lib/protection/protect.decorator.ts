@@ -13,7 +13,7 @@ import { type ResourceOptions } from './resource-options.js';
 import { type Failure, type RunContext, type RunOptions } from './run.js';
 import { INJECTED_PROPERTIES } from '../requests/nest-metadata.js';
 
-/** What `@Protect` takes beside the name of the resource: its options, a fallback, and what is to be known of each call. */
+/** Options of `@Protect` beside the name of the resource: those of the resource, a fallback, and details of each call. */
 export interface ProtectOptions extends ResourceOptions {
   /** About one call, from the method's arguments: its label, its value, the caller's signal. */
   readonly call?: (...args: never[]) => RunOptions;

@@ -24,11 +24,11 @@ import { Resource, type ResourceDeps } from './resource.js';
 import { type RunOptions, type Work } from './run.js';
 import { TimerWheel } from './timer-wheel.js';
 
-/** What `new Protection` works with, outside Nest. */
+/** The dependencies of `new Protection`, outside Nest. */
 export interface ProtectionDeps {
   /** The source of time; tests bring their own. */
   readonly clock?: Clock;
-  /** Whose policies `rate` names. */
+  /** The limiter that has the policies which `rate` names. */
   readonly limiter?: RateLimiter;
   /** False: work is done as if nothing protected it. Default: true. */
   readonly enabled?: boolean;

@@ -85,7 +85,7 @@ export class SlowCallOptions {
 }
 
 /**
- * Whose tokens a call takes: the value of an argument, `{ arg: 0 }`, something in it, `{ arg: 1, path: 'sku.id' }`, or
+ * The key of a call, which names the bucket that its tokens come from: the value of an argument, `{ arg: 0 }`, something in it, `{ arg: 1, path: 'sku.id' }`, or
  * what a function makes of the arguments. Names of arguments do not survive compilation, so there are none.
  */
 export type RateKey =

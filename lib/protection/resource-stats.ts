@@ -30,7 +30,7 @@ export class ResourceCounts {
   throttled = 0;
 }
 
-/** What became of the calls of a resource, and what goes on now. */
+/** Counts of the calls of a resource, by what became of them, and those under way. */
 export interface ResourceStats extends Readonly<ResourceCounts> {
   readonly inFlight: number;
   readonly waiting: number;
@@ -51,7 +51,7 @@ export interface ThrottleStats {
   readonly part: number;
 }
 
-/** What a breaker has counted, and its state. */
+/** The counts of a breaker, and its state. */
 export interface BreakerStats {
   readonly state: BreakerKind;
   readonly mode: BreakerMode;

@@ -26,7 +26,7 @@ export abstract class Transports {
   abstract of(host: ArgumentsHost): Transport;
   /** Undefined for contexts that are not known here. */
   abstract find(host: ArgumentsHost): Transport | undefined;
-  /** What came by each of them. */
+  /** Counts of the requests that came by each of them. */
   abstract counts(): ReadonlyMap<TransportName, RequestCounts>;
 }
 
@@ -40,7 +40,7 @@ export interface RequestReader {
   /** A value of the request by path: `params.id`, `query.q`, `body.sku`. */
   valueAt(context: ExecutionContext, path: readonly string[]): unknown;
   /**
-   * What a message carries at an index: of a list its elements, and anything else is the first. Only of
+   * The value that a message carries at an index: of a list its elements, and anything else is the first. Only of
    * transports whose messages may be lists.
    */
   elementAt?(context: ExecutionContext, index: number): unknown;

@@ -4,7 +4,7 @@ export interface BoardEntry {
   readonly text: string | undefined;
 }
 
-/** What a node is told when it has written. */
+/** The reply to a node that has written its figures. */
 export interface BoardNews {
   /** Somebody looks at the fleet: figures are to come more often. */
   readonly isWatched: boolean;
@@ -17,7 +17,7 @@ export interface MarkedText {
   readonly text: string;
 }
 
-/** What stands on the board under a mark: the mark is its first line. */
+/** A text of the board with its mark, which is the first line. */
 export function markedText(text: string | undefined): MarkedText | undefined {
   if (text === undefined) return undefined;
   const end = text.indexOf('\n');
@@ -50,7 +50,7 @@ export interface BoardStore {
   lead(termMs: number): Promise<boolean>;
   /** The next one need not wait for the end of the term. */
   resign(): Promise<void>;
-  /** What the leader has to say, by name. */
+  /** A text of the leader, by name. */
   get(name: string): Promise<string | undefined>;
   /** The same for a text of a few characters. */
   peek(name: string): Promise<string | undefined>;

@@ -2,7 +2,7 @@ import { type Clock } from '../common/clock.js';
 import { StoreTimeoutError, StrayReplyError } from '../common/errors.js';
 import { LogLinear } from '../common/histogram.js';
 
-/** What calls to the store are for: decisions on policies, leases of quotas, the configuration, the figures of the fleet. */
+/** The purposes of calls to the store: decisions on policies, leases of quotas, the configuration, the figures of the fleet. */
 export const STORE_OPS = ['buckets', 'lease', 'config', 'board'] as const;
 export type StoreOp = (typeof STORE_OPS)[number];
 

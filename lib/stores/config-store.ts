@@ -127,7 +127,7 @@ export interface NodeReport {
 /** The report of a node without its revision. */
 export type NodeFacts = Pick<NodeReport, 'service' | 'resources' | 'warms'>;
 
-/** What a process says of the configuration that it has read. */
+/** The report of a process on the configuration that it has read. */
 export interface NodeAck extends NodeReport {
   /** The instant of the report, on the store's clock. */
   readonly atMs: number;

@@ -9,7 +9,7 @@ const DEEPEST = 100;
 /** The envelope as text; undefined if its body cannot be one. */
 export function seal({ v, t, kind, body }: Envelope): SealedEnvelope | undefined {
   try {
-    // What JSON leaves out would come back as an answer without a body.
+    // A body that JSON leaves out would come back as an answer without one.
     const json = JSON.stringify(body) as string | undefined;
     if (json === undefined || isTooDeep(json, DEEPEST)) return undefined;
     const head = JSON.stringify({ v, t, kind });

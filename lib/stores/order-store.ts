@@ -43,7 +43,7 @@ export interface OpenOrders {
   readonly orders: readonly OpenOrder[];
 }
 
-/** What became of taking an order back: one that has begun goes on. */
+/** The result of taking an order back: one that has begun goes on. */
 export type CancelResult = 'cancelled' | 'unknown' | 'begun';
 
 /** Where orders are left for the processes. What it does not answer in time is rejected. */

@@ -36,7 +36,7 @@ export interface SharedCacheStats {
 /** Answers that a fleet shares. */
 export interface SharedCache {
   /**
-   * What is stored under the key; undefined where there is nothing of use. Rejects with a
+   * The answer that is stored under the key; undefined where there is none of use. Rejects with a
    * StoreUnavailableError if the store does not answer in time.
    */
   get(key: string, timeoutMs: number): Promise<Envelope | undefined>;

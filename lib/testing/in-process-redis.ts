@@ -6,9 +6,9 @@ import { VirtualLinks } from '../cli/simulator/redis/virtual-links.js';
 import { VirtualRedis } from '../cli/simulator/redis/virtual-redis.js';
 import { type StoreInput } from '../limiter/options.js';
 
-/** What an `InProcessRedis` may be told. */
+/** Options of an `InProcessRedis`. */
 export interface InProcessRedisOptions {
-  /** Whose time it has. Default: that of this process. Give it the `ManualClock` that your limits have. */
+  /** The clock of the store. Default: that of this process. Give it the `ManualClock` that your limits have. */
   readonly clock?: Clock;
 }
 

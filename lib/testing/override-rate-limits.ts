@@ -4,7 +4,7 @@ import { ManualClock } from './manual-clock.js';
 
 export { type RateLimitOverrides } from '../rate-limit.options.js';
 
-/** What it takes of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
+/** The builder that `Test.createTestingModule` of `@nestjs/testing` gives, as far as it is used here. */
 export interface OverridableModule {
   overrideProvider(token: unknown): { useValue(value: unknown): unknown };
 }

@@ -12,7 +12,7 @@ export type LimitedResponse =
 /** Headers as a plain object. */
 export type HeaderRecord = Readonly<Record<string, unknown>>;
 
-/** What is expected of a denial; whatever is left out may be anything. */
+/** The expected figures of a denial; a field that is left out may be anything. */
 export interface RateLimitExpectation {
   /** The policy, or the app whose quota, denied. */
   readonly policy?: string;

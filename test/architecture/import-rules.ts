@@ -14,7 +14,7 @@ const STOREYS: readonly (readonly string[])[] = [
   ['stores'],
   ['local'],
   ['limiter'],
-  // What every feature needs of a request, and the contract that transports fill.
+  // The parts of a request that every feature needs, and the contract that transports fill.
   ['requests'],
   ['limits'],
   ['protection'],

@@ -155,7 +155,7 @@ describe('connections whose other side is gone without a word', () => {
     expect(await lease.tryHold('db', 1000)).toBe(true);
     lease.release('db');
     await until(async () => !(await lease.tryHold('db', 1000)), PATIENCE);
-    // Whoever probed meanwhile has not taken the right from its owner.
+    // A process that probed meanwhile has not taken the right from its owner.
     expect(await admin.exists('weir:probing:db')).toBe(1);
     other.release('db');
     await until(() => lease.tryHold('db', 600_000), PATIENCE);
@@ -177,7 +177,7 @@ describe('connections whose other side is gone without a word', () => {
     const isOurs = (node: string) => orders.claim(id, 'shop', node, 600_000);
     await expect(isOurs('a')).rejects.toMatchObject({ code: 'STORE_TIMEOUT' });
     await until(() => isOurs('a'), PATIENCE);
-    // Whoever asks again because the answer was lost still has it, and nobody else has.
+    // A process that asks again because the answer was lost still has it, and nobody else has.
     proxy.holdReplies();
     await expect(isOurs('a')).rejects.toMatchObject({ code: 'STORE_TIMEOUT' });
     proxy.drop();

@@ -164,8 +164,8 @@ describe('a Redis that does not answer', () => {
       const byShare = bySource('fallback');
       note({ spent, granted, byShare, debt });
       expect(spent).toBeLessThanOrEqual(granted);
-      // What a call was granted that counted twice would never be spent. What was granted too late
-      // pays for what passed by share.
+      // Tokens granted twice for one call would never be spent. Tokens granted too late
+      // pay for requests that passed by share.
       expect(granted - spent - byShare).toBeLessThanOrEqual(mostLost);
       expect(lowest).toBeGreaterThanOrEqual(0);
       expect(debt).toBeLessThanOrEqual(byShare);

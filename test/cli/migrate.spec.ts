@@ -258,7 +258,7 @@ export const a = ThrottlerModule.forRoot([{ ttl: Number(process.env.A_LONG_NAME_
       'src/a.ts': GLOBAL,
       'src/client.ts': "export const left = (headers) => headers['x-ratelimit-remaining'];\n",
       'test/a.e2e-spec.ts': `
-// What @nestjs/throttler answers.
+// The answer of @nestjs/throttler.
 expect(body.message).toBe('ThrottlerException: Too Many Requests');
 expect(headers['X-RateLimit-Limit-short']).toBe('3');
 `,

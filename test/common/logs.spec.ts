@@ -25,7 +25,7 @@ describe('a log by the minute', () => {
     expect(told).toHaveLength(2);
     clock.advance(1);
     expect(told.slice(2)).toEqual(['a 2 more, 3']);
-    // What goes on is told once a minute, what has ended may begin anew.
+    // Events that go on are told once a minute; one that has ended may begin anew.
     log.add('a', 4);
     log.add('b', 8);
     expect(told.slice(3)).toEqual(['b 8']);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { inOneLine, quoted, quotedError, withoutSteering } from '../../lib/common/quoted.js';
 
 const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** Whatever UTF-16 can hold, unpaired surrogates and tags of the last planes as well. */
+/** Any text that UTF-16 can hold, unpaired surrogates and tags of the last planes as well. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((codes) => String.fromCharCode(...codes)),

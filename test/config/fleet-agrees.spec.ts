@@ -194,7 +194,7 @@ function expectWholeAndGrowing(trial: Trial): void {
     used.forEach(({ revision, hash, document }, index) => {
       expect(revision).toBeGreaterThanOrEqual(used[index - 1]?.revision ?? 0);
       const record = records.get(`${revision} ${hash}`);
-      // What was told, known or prepared beforehand comes to the same as reading all of it anew.
+      // A snapshot made of messages, known layers or prepared parts is the same as one read anew.
       if (revision > 0)
         expect(snapshotOf(anew(record!), revision)).toMatchObject({ hash, document });
       expect(document.policies!.twin!.rate).toBe(document.policies!.api!.rate);

@@ -152,7 +152,7 @@ describe('a forged record with', () => {
       await config.update({ policies: { other: { rate: '1/s' } } }).catch(() => undefined);
       expect(rateOf(config.current())).toMatch(/^[12]00\/s$/);
     });
-    // Who starts now has nothing better, and starts all the same.
+    // A process that starts now has nothing better, and starts all the same.
     await withProcess((_, look) => look());
   });
 

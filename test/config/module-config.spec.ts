@@ -273,7 +273,7 @@ describe('the configuration of an application', () => {
     expect((await ask(other, '/browse')).headers.get('ratelimit-policy')).toBe(
       '"browse";q=50;w=3600',
     );
-    // What they cannot follow is refused by them and by the command line in the same words.
+    // A change that they cannot follow is refused by them and by the command line in the same words.
     const refusal = await one
       .get(RateLimitConfig)
       .update({ cluster: { id: 'eu' } })

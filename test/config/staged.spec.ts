@@ -328,7 +328,7 @@ describe('an update that waits for its time', () => {
     const tool = await fleet.start('tool', { isVisitor: true });
     expect([tool.rate, tool.revision]).toEqual(['100/s', 2]);
     await fleet.clock.advanceAsync(2000);
-    // What is due comes first: the later command holds.
+    // A change that is due comes first: the later command holds.
     await tool.config.update(limitOf(5));
     expect([tool.rate, tool.revision]).toEqual(['5/s', 4]);
   });
@@ -365,7 +365,7 @@ describe('an update that waits for its time', () => {
         const one = new Fleet();
         const a = await one.start('a', { code });
         const b = await one.start('b', { code });
-        // What should hold: the same, by a list of who says what when.
+        // The rate that should hold, by a list of all commands and their instants.
         const said: { readonly atMs: number; readonly rate: string }[] = [
           { atMs: 0, rate: '100/s' },
         ];

@@ -77,7 +77,7 @@ describe('an answer on Redis', () => {
   const isStored = (answers: number) =>
     until(async () => (await client.keys('weir:answer:*')).length === answers);
 
-  /** What one gets that has nothing in the process and whose handler is down. */
+  /** The answer of a process that has none in its own cache and whose handler is down. */
   async function whenDown({ ask }: HttpWire, path: string, question?: HttpQuestion) {
     handlers.isDown = true;
     return until(async () => {

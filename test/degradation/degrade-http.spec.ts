@@ -248,7 +248,7 @@ describe.each(PLATFORMS)('@Degrade on %s', (platform) => {
   const bodyOf = async (path: string, headers?: Record<string, string>): Promise<unknown> =>
     (await http.get(path, headers)).json();
 
-  /** What a request gets after one like it has succeeded, and the handler is down. */
+  /** The answer to a request after one like it has succeeded, and the handler is down. */
   async function whenDown(path: string, headers?: Record<string, string>): Promise<Response> {
     stage.throws(new Error('down'));
     return http.get(path, headers);

@@ -14,7 +14,7 @@ import { WIRES, type Answer, type DegradeWire } from './degrade-wires.js';
 const SLOW_MS = 1000;
 const DEADLINE_MS = 2000;
 
-/** What asks for another answer; each gives the answer of one request. */
+/** Causes of a fallback; each gives the answer of one request. */
 const TRIGGERS: Readonly<
   Record<string, (wire: DegradeWire, stage: Stage, offer: Offer) => Promise<Answer>>
 > = {
@@ -124,7 +124,7 @@ describe.each(Object.keys(WIRES))('@Degrade over %s', (name) => {
     const transport = name === 'express' || name === 'fastify' ? 'http' : name;
     const failed =
       offer === 'words' || offer === 'nothing' ? FAILED[transport]![offer][trigger] : undefined;
-    // What protection says is not what `@Degrade` says.
+    // The body of protection is not that of `@Degrade`.
     const isDegraded = (failed === 503 || failed === 14) && trigger !== 'open';
     const isTold = level !== undefined || isDegraded;
     expect({ ...answer, call: isCached ? answer.call : undefined }).toEqual({

@@ -71,7 +71,7 @@ describe('the deadlines of routes, when the configuration changes', () => {
   const change = (degradation: ConfigLayer['degradation']) =>
     http.app.get(RateLimitConfig).update({ degradation });
 
-  /** What a request to a handler may take from now on: until it is slow, and in all. */
+  /** The time that a request to a handler may take from now on: until it is slow, and in all. */
   function deadlinesOf(name: string): (number | undefined)[] {
     const handler = (pages.prototype as Record<string, () => unknown>)[name]!;
     const { reads, writes } = http.app.get(DegradeRoutes).of(pages, handler)!;

@@ -10,7 +10,7 @@ import { GrpcClients } from '../support/nest/grpc-clients.js';
 import { startMessages, startService, type MessageApp } from '../support/nest/message-app.js';
 import { WIRES } from '../support/nest/message-wires.js';
 
-/** What callers try so that caches give them what is not theirs, where there is no HTTP. */
+/** Attacks of callers on the caches, for answers that are not theirs, where there is no HTTP. */
 
 let isDown = false;
 const clock = new ManualClock();

@@ -13,7 +13,7 @@ import { startHttp, type HttpApp } from '../support/nest/http-apps.js';
 
 const NO_CACHES = { level1: false, level2: false } as const;
 
-/** What routes have to offer besides their handlers. */
+/** The fallbacks that routes have besides their handlers. */
 export const OFFERS = {
   level1: { level2: false },
   level2: { level1: false },

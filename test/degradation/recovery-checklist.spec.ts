@@ -1,7 +1,7 @@
 import { jitterOf } from '../../lib/common/jitter.js';
 import { Machine } from './machine.js';
 
-/** What half-open machines get wrong. */
+/** The usual mistakes of half-open machines. */
 describe('a recovery', () => {
   it('admits one probe, not all traffic: the others get their fallback at once', () => {
     const machine = new Machine().breakDown();

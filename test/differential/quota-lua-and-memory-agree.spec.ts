@@ -218,7 +218,7 @@ describe('the lease script and the quota ledger', () => {
       const lua = await Promise.all(asked.map((answers) => answers.lua));
       const at = asked.findIndex(({ memory }, i) => !isSame(memory, lua[i]));
       if (at === -1) continue;
-      // Whatever comes after the first disagreement follows from it.
+      // All later disagreements follow from the first one.
       const { memory, call } = asked[at]!;
       expect({ seed, index, at, quota, step: history[at], call, reply: lua[at] }).toEqual({
         ...{ seed, index, at, quota, step: history[at], call },

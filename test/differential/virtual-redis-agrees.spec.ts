@@ -6,7 +6,7 @@ import { startRedis, stopAll, withRedis } from '../support/index.js';
 
 const LIMIT_SIZE = 8;
 const NEVER_MS = 1e9;
-/** What happens to the data of the server cannot be done to the real one at the same instant. */
+/** Losses of the server's data, which cannot be done to the real one at the same instant. */
 const LOSSES: readonly string[] = ['flush', 'restart', 'lag'];
 const HISTORIES = 4;
 
@@ -18,7 +18,7 @@ interface Exchange {
 
 afterAll(stopAll);
 
-/** What the simulator's server is asked and answers, with the instant written into the calls. */
+/** The calls to the simulator's server and its replies, with the instant written into the calls. */
 async function exchangesOf(seed: number): Promise<Exchange[]> {
   const history = historyOf(seed);
   const run = new HistoryRun(history);

@@ -52,7 +52,7 @@ const denied = (policy: string | undefined, retryAfterMs: number): Outcome => ({
   retryAfterMs,
 });
 
-/** What holds on every transport. */
+/** The expectations that hold on every transport. */
 export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   'two calls pass, and the third is told when to come back and whose rule it was': async (one) => {
     const outcomes = await one.calls(['two', 'two', 'two']);

@@ -16,7 +16,7 @@ const MAIN = 'test/e2e/app/main.js';
 const HTTP = ['express', 'fastify'] as const;
 const GRPC = GRPC_KINDS.map((kind) => `gRPC ${kind}`);
 const BROKERS = ['redis', 'nats', 'mqtt', 'rmq'] as const;
-/** What there is no package of Nest 11 for beside the tests. */
+/** The transports that have no package of Nest 11 beside the tests. */
 const ONLY_ON_12 = ['socket.io', 'ws', 'graphql'] as const;
 
 /** Every way to call an application, on each Nest. */
@@ -64,7 +64,7 @@ export class Host {
     return host;
   }
 
-  /** What it wrote besides that it was ready. */
+  /** The output of the process, but for the line that it was ready. */
   get written(): string {
     return this.output.replace(READY, '');
   }

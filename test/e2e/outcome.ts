@@ -12,7 +12,7 @@ export interface Outcome {
   readonly refusal?: string;
 }
 
-/** What transports tell about a failure, each in a place of its own. */
+/** The details of a failure that transports tell, each in a place of its own. */
 export interface Failure {
   readonly code?: string;
   readonly policy?: string;

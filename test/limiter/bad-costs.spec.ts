@@ -46,7 +46,7 @@ const POLICY_CALLS: Record<string, Call> = {
   reset: (limiter, request) => limiter.reset(request as never),
 };
 
-/** Whatever is asked before the one that is wrong must not be taken either. */
+/** Requests before the one that is wrong must not be taken either. */
 function among(request: object): Acquire {
   const good = [
     { app: 'other', cost: 1 },

@@ -81,7 +81,7 @@ class Fleet {
     for (let passed = 0; passed < ms; passed++) {
       this.clock.advance(1);
       for (const { connection } of this.nodes) connection.deliver();
-      // What was decided is noted at this instant.
+      // Decisions are noted at this instant.
       await settle();
     }
   }
@@ -224,7 +224,7 @@ describe('answers of the store that come after the deadline', () => {
       await fleet.ask(0, ALL);
       expect(await byShare(fleet, ALL)).toMatchObject({ allowed: true, source: 'fallback' });
       expect(fleet.tokensOf('p')).toBeCloseTo(0, 4);
-      // What the store had granted was used, and stays spent.
+      // Tokens that the store had granted were used, and stay spent.
       const other = { ...ALL, key: 'other' };
       expect(await byShare(fleet, other)).toMatchObject({ allowed: true });
       expect(fleet.tokensOf('p', 'other')).toBeCloseTo(0, 4);

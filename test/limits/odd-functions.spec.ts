@@ -226,7 +226,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(left.remaining).toBe(999);
   });
 
-  // What looks for passwords in it took 15 s for each of these.
+  // The search for passwords in a message took 15 s for each of these.
   it.each<[string, Sent, number]>([
     ['/any', { choice: '/'.repeat(90_000) }, 400],
     ['/any', { choice: { policy: '/'.repeat(90_000) } }, 400],

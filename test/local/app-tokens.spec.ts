@@ -2,7 +2,7 @@ import { AppTokens } from '../../lib/local/app-tokens.js';
 
 const SETTINGS = { guaranteed: 1000, burst: 2000, maxCost: 1 };
 
-/** What an app owes the store, of 50 tokens that passed without it so long ago. */
+/** The debt of an app to the store, of 50 tokens that passed without it so long ago. */
 function owedAfter(micros: number, fillMicros: number, storeFillMicros: number): number {
   const app = new AppTokens(0, 'a', { ...SETTINGS, fillMicros, storeFillMicros });
   for (let i = 0; i < 50; i++) {

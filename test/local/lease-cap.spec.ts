@@ -82,7 +82,7 @@ const limits = fc
 class Fleet {
   readonly time = new ManualClock(5_000_000_000);
   readonly store: LeasedStore;
-  /** What a bucket as deep as the worst span so far would hold now, in units. */
+  /** The level that a bucket as deep as the worst span so far would have now, in units. */
   private poured = 0;
   private pouredAt = 0;
   worst = 0;

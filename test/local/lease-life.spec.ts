@@ -14,7 +14,7 @@ describe('a store that has lost its state', () => {
     expect(stand.app.tokens).toBeGreaterThan(800);
     stand.ledger.lose();
     stand.clock.advance(150);
-    // What was held under the old state is gone, and what was spent of it is not reported again.
+    // Tokens held under the old state are gone, and those spent of them are not reported again.
     expect(stand.ledger.peek()!.cluster.epoch).toBe(2);
     expect(stand.app.tokens).toBe(stand.outstanding());
     expect(stand.app.used).toBe(0);

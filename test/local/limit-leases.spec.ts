@@ -38,7 +38,7 @@ class Node {
     );
   }
 
-  /** What the limiter does: its own tokens first, then the store. */
+  /** Takes as the limiter does: its own tokens first, then the store. */
   ask(key = 'k', cost = 1): 'local' | 'store' | 'denied' {
     const outcome = new Outcome();
     outcome.nowMicros = this.clock.now();

@@ -63,7 +63,7 @@ describe('the share of a node while the store is away', () => {
     expect(burst(share, 10_000, 0)).toBe(DEPTH / 10);
     share.shareWith(1, 0);
     expect(burst(share, 10_000, 0)).toBe(0);
-    // What flowed in before there were more nodes came at the old rate.
+    // Tokens that flowed in before there were more nodes came at the old rate.
     share.shareWith(10, 100_000);
     expect(burst(share, 10_000, 100_000)).toBe(DEPTH / 10);
   });

@@ -38,7 +38,7 @@ function warmUp(stand: Stand, app = 0): void {
   for (let i = 0; i < 100; i++) now(stand.take(1, stand.apps[app]));
 }
 
-/** What the app may admit by itself per second. */
+/** The tokens that the app may admit by itself per second. */
 function offlinePerSecond(app: AppTokens, at: number): number {
   app.offline.charge(Infinity, at);
   return 9e6 / app.offline.waitMicros(9, at);

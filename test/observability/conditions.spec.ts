@@ -47,7 +47,7 @@ describe('the states that rules ask for', () => {
     expect(fell(10, 71)).toBe(false);
     expect(fell(11, 72)).toBe(true);
     expect(fell(11, 81)).toBe(false);
-    // Whoever looks from now on has seen none of them.
+    // A viewer that looks from now on has seen none of them.
     conditions.forget();
     expect(fell(14, 82)).toBe(false);
   });

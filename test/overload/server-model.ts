@@ -15,7 +15,7 @@ export interface Served {
   answeredAt: number;
 }
 
-/** Whatever stands between the framework and its callers: the line, or another law. */
+/** The gate between the framework and its callers: the line, or another law. */
 export interface Admission {
   enter(one: LineWaiter): void;
   /** A connection was accepted. */

@@ -164,7 +164,7 @@ describe('thresholds of alerts', () => {
     h: 3_600_000,
     days: 86_400_000,
   };
-  /** What a process that stopped writing is given before it counts as silent, and the threshold. */
+  /** The time that a process which stopped writing is given before it counts as silent, and the threshold. */
   const SILENT_MS = 25_000;
 
   it.each(rules!.rows.map(([rule, , when]) => [rule!.replaceAll('`', ''), when!] as const))(

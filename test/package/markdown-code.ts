@@ -21,7 +21,7 @@ export async function typeErrors(files: ReadonlyMap<string, string>): Promise<st
     const { output } = await runToEnd(process.execPath, [COMPILER, '--pretty', 'false'], {
       cwd: dir,
     });
-    // What is indented goes on with the error above.
+    // An indented line goes on with the error above.
     return output.split(/\n(?! )/).filter((error) => error !== '');
   } finally {
     rmSync(dir, { recursive: true, force: true });

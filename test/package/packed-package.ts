@@ -54,7 +54,7 @@ export type Nest = 11 | 12;
 /** An app that has installed the package by npm, below the repository's node_modules: peers are found there. */
 export async function installApp(tarball: Tarball): Promise<string> {
   const dir = appBelow('module');
-  // What the package depends on was downloaded with the repository's own; its peers are there.
+  // The dependencies of the package were downloaded with the repository's own; its peers are there.
   await npm(['install', '--prefer-offline', '--legacy-peer-deps', tarball.file], dir);
   return dir;
 }

@@ -51,7 +51,7 @@ const NESTJS_CONFIG = `declare module '@nestjs/config' {
     getOrThrow<T>(name: string): T;
   }
 }`;
-/** What of these each entry lacks is found by the compiler, as a file for each entry. */
+/** Names that an entry lacks are found by the compiler, as a file for each entry. */
 const ENTRIES = Object.keys(manifest.exports).filter((entry) => !entry.endsWith('.json'));
 const fileOfEntry = (entry: string): string => `names-of-${entry.replace(/\W/g, '')}.ts`;
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
   const files = blocks.map(
     ({ page, line, code }) => [`${page.replace(/\W/g, '-')}-line-${line}.ts`, code] as const,
   );
-  // What a block declares for the whole program would hold for all others.
+  // A declaration for the whole program in one block would hold for all others.
   const declares = ([, code]: readonly [string, string]): boolean =>
     code.includes('declare module');
   errors = await typeErrors(new Map(files.filter(declares)));
@@ -97,7 +97,7 @@ describe('pictures', () => {
 
   it.each(pictures)('have each colour for light and for dark: %s', (name) => {
     const picture = readPage(`docs/${name}`);
-    // What the simulator draws brings a white ground along.
+    // Pictures of the simulator bring a white ground along.
     if (picture.includes('<rect width="100%" height="100%" fill="#ffffff"/>')) return;
     const dark = /@media \(prefers-color-scheme: dark\) \{([\s\S]*?)\n {4}\}/.exec(picture)![1]!;
     const coloured = (css: string) =>

@@ -30,7 +30,7 @@ const RESOLUTIONS: Record<Resolution, ts.CompilerOptions & { extensions: readonl
 };
 
 /**
- * What the compiler says, without `skipLibCheck`, of files of test/package/types in an application and of the package's own
+ * The errors of the compiler, without `skipLibCheck`, in files of test/package/types in an application and in the package's own
  * types. Types of others are read, and not judged.
  */
 export function typeFaults(

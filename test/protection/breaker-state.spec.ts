@@ -66,7 +66,7 @@ describe('the states of a breaker', () => {
   });
 });
 
-/** What may happen to a breaker, in any order and at any pace. */
+/** Steps of a breaker's history, in any order and at any pace. */
 type Step =
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'ask' }

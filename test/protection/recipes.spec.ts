@@ -245,7 +245,7 @@ describe('mysql2', () => {
     return { database, slow, stats: () => protection.stats().db! };
   };
 
-  /** What the server is busy with, but for the question itself. */
+  /** The number of queries of such a text that the server is busy with, but for this one. */
   const busyWith = async (text: string): Promise<number> => {
     const sql =
       'SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE ? AND id <> CONNECTION_ID()';

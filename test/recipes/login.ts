@@ -23,7 +23,7 @@ class LoginController {
   async login(@Body() credentials: Credentials) {
     if (credentials.password !== 'right') throw new UnauthorizedException(); // your check
     const name = nameIn(credentials);
-    // Whoever knows the password has not been guessing.
+    // A caller who knows the password has not been guessing.
     await this.limiter.reset({ policy: 'login-name', key: name });
     return { welcome: name };
   }

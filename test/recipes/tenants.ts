@@ -26,7 +26,7 @@ class OrdersController {
   imports: [
     RateLimitModule.forRoot({
       policies: {
-        // What a tenant has paid for, over all its users.
+        // The plan that a tenant has paid for, over all its users.
         tenant: {
           tiers: { business: '4/min', starter: '2/min' },
           defaultTier: 'starter',

@@ -94,7 +94,7 @@ describe('the flash sale', () => {
     const lines = text.split('\n').filter((line) => line.startsWith('curl '));
     expect(lines).toHaveLength(2);
     for (const line of lines) {
-      // What is seen meanwhile is what the tour sees.
+      // The figures seen meanwhile are those that the tour sees.
       const { stdout } = await runToEnd('sh', ['-c', `sleep() { :; }; ${line}`], { cwd: root });
       expect(stdout).toMatch(/tier S in time +\d+ %/);
     }

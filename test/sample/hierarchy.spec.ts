@@ -47,7 +47,7 @@ describe('the hierarchy', () => {
       const all = await Promise.all(
         addresses.map(async (url) => (await (await fetch(`${url}/status`)).json()) as QuotaStatus),
       );
-      // What checkout was granted, as the process of search sees it too.
+      // The tokens granted to checkout, as the process of search sees them, too.
       const isKnown = all.every(({ apps }) => apps.checkout!.granted > 0 && apps.search!.used > 0);
       return isKnown ? all : undefined;
     });

@@ -116,7 +116,7 @@ describe.each(['memory', 'redis'])('the product page on %s', (store) => {
         expect(body.viewer).toBe(user);
         if (level < 3) expect(body.recommendations).toMatchObject({ viewer: user });
       }
-      // What one of them has in the caches is not there for a third.
+      // Answers to one of them in the caches are not there for a third.
       const { body } = await page.askUntil(3, '7', `new-${operator}`);
       expect(body.viewer).toBe(`new-${operator}`);
     }
@@ -124,7 +124,7 @@ describe.each(['memory', 'redis'])('the product page on %s', (store) => {
 
   it('ends when it is asked to', async () => {
     expect(await page.stop()).toBe('SIGTERM');
-    // What its handlers threw is told of, once and then by the minute; and there is nothing else.
+    // Errors of its handlers are told of, once and then by the minute; and there is nothing else.
     expect(page.written).toMatch(/ERROR.*ProductController\.detail failed/);
     const told = String.raw`\[ExceptionsHandler\]|\[RateLimitAlerts\]|got another answer|more within a minute`;
     expect(page.written).not.toMatch(new RegExp(`ERROR(?!.*(${told}))`));

@@ -97,7 +97,7 @@ describe('a quota on Redis that changes', () => {
       });
       const names = Object.keys(apps).sort();
       expect([early, late]).toContainEqual(names);
-      // What was left of leases from before is in no account; but no more than was used is.
+      // The rest of earlier leases is in no account; but no more than was used is.
       for (const name of names) {
         expect(apps[name]!.used).toBeLessThanOrEqual(name === 'b' ? 4 * rounds : rounds);
       }

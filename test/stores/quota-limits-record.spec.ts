@@ -180,7 +180,7 @@ describe('the limits of a quota in Redis', () => {
         const [only] = one.filter((app) => app !== 'b');
         const [missing] = other.filter((app) => app !== 'b');
         for (const round of [1, 2, 3]) {
-          // Whoever comes first after a loss has the say; each round it is the other one.
+          // The process that comes first after a loss has the say; each round it is the other one.
           const [first, second] = round % 2 === 1 ? [early, late] : [late, early];
           const [own, lacks] = round % 2 === 1 ? [only!, missing!] : [missing!, only!];
           await first.want({ [own]: 0, b: 0 });

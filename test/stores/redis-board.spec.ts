@@ -112,7 +112,7 @@ describe('the board in Redis', () => {
       const text = 'a text\nof two lines';
       expect(await one.swap('alerts', undefined, { mark: 'm1', text }, 60_000)).toBe(true);
       expect(await other.marked('alerts')).toEqual({ mark: 'm1', text });
-      // Who has not read it does not write over it; asked twice, the answer is the same.
+      // A process that has not read it does not write over it; asked twice, the answer is the same.
       const late = { mark: 'm2', text: 'late' };
       expect(await other.swap('alerts', undefined, late, 60_000)).toBe(false);
       expect(await one.swap('alerts', undefined, { mark: 'm1', text }, 60_000)).toBe(true);

@@ -111,7 +111,7 @@ describe('the clock of Redis', () => {
     await caller.drain();
     server.stepClock(-STEP_MS);
     const { taken, waitMicros } = await caller.drain();
-    // What the clock itself has run on meanwhile, and no more.
+    // The refill of the time that the clock itself has run on, and no more.
     expect(taken).toBeLessThan(RATE);
     expect(waitMicros).toBeLessThanOrEqual(1_000_000);
     const rate = await caller.rateOver(20_000);

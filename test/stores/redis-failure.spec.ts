@@ -147,8 +147,8 @@ describe('the limiter when Redis fails', () => {
     // Nobody is left without an answer, and nobody has it late.
     expect(answers).toHaveLength(30);
     expect(answers.every(({ source }) => source === 'fallback')).toBe(true);
-    // What was on its way together is one failure: those of 0, 21 and 42 ms count, at 20, 41 and
-    // 62 ms. The third opens the breaker; who comes after does not wait.
+    // Requests that were on their way together are one failure: those of 0, 21 and 42 ms count, at 20, 41 and
+    // 62 ms. The third opens the breaker; later requests do not wait.
     for (const { askedMs, afterMs, states } of answers) {
       expect({ askedMs, afterMs }).toEqual({ askedMs, afterMs: askedMs > 62 ? 0 : DEADLINE_MS });
       expect(states).toEqual(askedMs + afterMs >= 62 ? ['down'] : []);
@@ -393,7 +393,7 @@ describe('closing on a Redis that has gone deaf', () => {
       limiter.tryAcquire({ app: 'shop', cost: 100 }),
       limiter.tryAcquire({ policy: 'p', key: 'k' }),
     ];
-    // What waits by this clock waits for ever, so only the one deadline of the whole can end it.
+    // Waits by this clock never end, so only the one deadline of the whole can end them.
     await limiter.close();
     clock.advance(50);
     for (const one of asked) expect(await one).toMatchObject({ source: 'fallback' });

@@ -94,7 +94,7 @@ describe('a limit that comes with the request, on Redis', () => {
     }
     const leased = [a, b].map((one) => one.stats().policies.p!.leased);
     expect(leased[0]! + leased[1]!).toBeGreaterThan(0);
-    // What is on lease at the end is nobody's yet.
+    // Tokens on lease at the end are nobody's yet.
     expect(allowed).toBeLessThanOrEqual(500);
     await until(
       async () => {

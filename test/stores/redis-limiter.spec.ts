@@ -222,7 +222,7 @@ describe('the limiter on Redis', () => {
     const larger = await ask(5);
     expect(larger).toMatchObject({ allowed: false, source: 'store' });
     expect((await scriptCalls()) - before).toBe(1);
-    // What was taken in one sub-window comes back at one moment.
+    // Tokens taken in one sub-window come back at one moment.
     expect(larger.retryAfterMs).toBeLessThanOrEqual(same.retryAfterMs);
     expect(larger.retryAfterMs).toBeGreaterThan(0.8 * 3_600_000);
     expect(now(ask(5))).toMatchObject({ allowed: false, source: 'local' });

@@ -157,7 +157,7 @@ describe('limits that change on Redis', () => {
       install(node, revision, { ...leased, rate: revision % 2 === 0 ? 1000 : 100 });
       await node.peek(K);
     }
-    // What a call that was on its way has brought goes back a moment later.
+    // Tokens that a call on its way has brought go back a moment later.
     const isBack = async (): Promise<boolean> => (await node.peek(K)).remaining === 1000 - allowed;
     await until(isBack, { what: `${1000 - allowed} tokens to be left` });
     expect(node.stats().policies.p).toMatchObject({ leased: before, allowed });

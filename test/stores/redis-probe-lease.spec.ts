@@ -67,7 +67,7 @@ describe('the right to probe, in Redis', () => {
     const [a, b] = [await node(), await node()];
     await a.tryHold('db', 60_000);
     b.release('db');
-    // What the same connection asks next is answered after it.
+    // The next command of the same connection is answered after it.
     expect(await b.tryHold('db', 60_000)).toBe(false);
     a.release('db');
     await until(() => b.tryHold('db', 60_000), { what: 'the release' });

@@ -1,4 +1,4 @@
-// What `prisma generate` writes for this schema, as far as it runs: the types are in prisma-client.d.mts, and the graph that
+// The client that `prisma generate` writes for this schema, as far as it runs: the types are in prisma-client.d.mts, and the graph that
 // tells which values are parameters is empty. The generator itself brings 140 packages along, so it is not run here.
 import { getPrismaClient } from '@prisma/client/runtime/client';
 

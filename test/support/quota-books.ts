@@ -100,7 +100,7 @@ export class QuotaBooks {
   /** Writes a call into the accounts; tells how much left the cluster bucket by it. */
   private enter(call: QuotaCall, reply: QuotaReply): number {
     const name = leaseName(call);
-    // What is reported under a lease that has ended is no longer in any account.
+    // Tokens reported under a lease that has ended are no longer in any account.
     const known = this.leases.get(name);
     const lease = known ?? { tokens: this.limits.apps.map(() => 0), deadlineMicros: 0 };
     this.leases.set(name, lease);

@@ -44,7 +44,7 @@ export interface FleetStep {
 /**
  * Nodes that keep to the protocol, on a virtual clock, with everything that may happen to them.
  *
- * What a node holds it may spend until one lease time after it *sent* the call; a call without an
+ * A node may spend the tokens that it holds until one lease time after it *sent* the call; a call without an
  * answer is sent again as it was, or the node gives up and goes on as another incarnation; a reply
  * from a new epoch, or from later than its lease lasted, tells it to forget what it held before.
  */

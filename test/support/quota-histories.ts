@@ -41,7 +41,7 @@ export function withoutCluster(given: QuotaFigures): QuotaFigures {
   return { ...given, cluster: undefined };
 }
 
-/** What the configuration has to fulfil before a ledger sees it. */
+/** The rules that the configuration has to fulfil before a ledger sees it. */
 export function isValid({ cluster, apps, maxCost, paceMs }: QuotaFigures): boolean {
   if (cluster === undefined) return true;
   const guaranteed = apps.reduce((sum, app) => sum + app.guaranteed, 0);
@@ -95,7 +95,7 @@ const ACTIONS: fc.WeightedArbitrary<Action>[] = [
   { weight: 1, arbitrary: fc.constant('crash') },
 ];
 
-/** What may happen to five nodes; gaps from none to longer than a lease lasts. */
+/** Any history of five nodes; gaps from none to longer than a lease lasts. */
 export function anyHistory(
   given: QuotaFigures,
   { apps = given.apps.map((_, index) => index), maxGapMs = 1300, maxLength = 40 } = {},

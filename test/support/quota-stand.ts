@@ -76,7 +76,7 @@ export class Stand {
     return this.node.tryAcquire(app, cost);
   }
 
-  /** What the ledger says is leased of an app, in tokens. */
+  /** The tokens of an app that are leased, by the ledger. */
   outstanding(app = 0): number {
     return this.ledger.peek()!.apps[app]!.outstanding / 1e6;
   }

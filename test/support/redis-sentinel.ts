@@ -5,7 +5,7 @@ import { type RedisProcess, startRedis } from './redis-server.js';
 import { until } from './until.js';
 
 export interface RedisSentinels {
-  /** What the sentinels call the primary they watch. */
+  /** The name that the sentinels have for the primary they watch. */
   readonly name: string;
   readonly sentinels: readonly NodeAddress[];
   /** The server that was primary at the start. */

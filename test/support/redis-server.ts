@@ -36,7 +36,7 @@ export class RedisProcess {
   readonly url: string;
   /** For the test itself, which may do anything. */
   readonly adminUrl: string;
-  /** What the program is started with; the rest of its settings are in the file named first. */
+  /** The arguments of the program; the rest of its settings are in the file named first. */
   readonly args: readonly string[];
   private readonly clock: SteppedClock | undefined;
   private child: ChildProcess | undefined;
@@ -90,7 +90,7 @@ export class RedisProcess {
     return this.child !== undefined && !hasExited(this.child);
   }
 
-  /** What the server wrote so far. */
+  /** The log of the server so far. */
   get log(): string {
     return readFileSync(this.logFile, 'utf8');
   }

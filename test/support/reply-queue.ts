@@ -24,7 +24,7 @@ export class ReplyQueue {
     this.flush();
   }
 
-  /** What is still queued goes out first; then `onDrained` is called. */
+  /** Replies that are still queued go out first; then `onDrained` is called. */
   closeWhenDrained(): void {
     this.closing = true;
     this.flush();

@@ -10,7 +10,7 @@ const SOURCE = fileURLToPath(new URL('stepped-clock.c', import.meta.url));
  * that is loaded before the system's own (Linux only; needs a C compiler, `cc` unless CC names one).
  */
 export class SteppedClock {
-  /** What the process has to be started with. */
+  /** The environment that the process has to be started with. */
   readonly env: Readonly<Record<string, string>>;
   private readonly file: string;
   private offsetMicros = 0n;

@@ -113,7 +113,7 @@ export class TcpProxy {
     this.isDeadEnd = false;
   }
 
-  /** What the server says unasked, as the messages of a channel, is swallowed. */
+  /** Messages that the server sends unasked, as those of a channel, are swallowed. */
   dropPushes(on: boolean): void {
     this.mute = on;
   }

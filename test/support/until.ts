@@ -1,7 +1,7 @@
 export interface UntilOptions {
   readonly timeoutMs?: number;
   readonly intervalMs?: number;
-  /** What is waited for, in words; part of the error when it does not come. */
+  /** The awaited event in words; part of the error when it does not come. */
   readonly what?: string;
 }
 

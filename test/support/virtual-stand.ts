@@ -60,7 +60,7 @@ export class VirtualStand {
     const keep = (one: T): void => void settled.push(one);
     this.machine.run('arrival', () => void Promise.resolve(task()).then(keep));
     for (let ms = 0; ms < 1000 && settled.length === 0; ms++) {
-      // Whatever does not go by this clock has its turn as well.
+      // Work that does not go by this clock has its turn as well.
       await new Promise((resolve) => setImmediate(resolve));
       await this.pass(1);
     }

@@ -34,7 +34,7 @@ export class Waiter {
   }
 }
 
-/** What has become of each, once every promise that can settle has. */
+/** The state of each, once every promise that can settle has. */
 export async function statesOf(...waiters: Waiter[]): Promise<string[]> {
   await settle();
   return waiters.map((waiter) => waiter.state);

@@ -3,7 +3,7 @@ import { Protect, type RateLimitModuleInput } from 'nestjs-weir';
 import { ManualClock } from '../support/manual-clock.js';
 import { LogLines } from '../support/nest/warnings.js';
 
-/** What callers send so that something of ours fails: each gets an answer, and no fault of ours. */
+/** Requests that callers send so that something of ours fails: each gets an answer, and no fault of ours. */
 
 /** Expects of a spec that nothing is logged with a stack, and that no promise fails unheard. */
 export function expectNoFaults(): void {

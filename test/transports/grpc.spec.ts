@@ -197,7 +197,7 @@ describe.each(NEST_MAJORS)('gRPC on Nest %i', (major) => {
       await until(() => server.written.includes('no such price'), {
         what: 'the log of the failure',
       });
-      // Whatever others still wait for is over, so that only this call's timer is counted.
+      // All earlier waits are over, so that only this call's timer is counted.
       await advance(3_600_000);
       await clients.call('Shop.BareShaped');
       const timers = await advance(0);

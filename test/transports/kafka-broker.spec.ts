@@ -21,7 +21,7 @@ import { ManualClock } from '../support/manual-clock.js';
 import { until } from '../support/until.js';
 import { startService } from '../support/nest/message-app.js';
 
-/** What senders can do to a consumer of Kafka, over a broker. What is exact in time stands in kafka.spec.ts. */
+/** Attacks of senders on a consumer of Kafka, over a broker. Cases that need exact time are in kafka.spec.ts. */
 
 const GROUP = 'orders-server';
 const PARTITION = 0;

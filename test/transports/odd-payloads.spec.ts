@@ -28,7 +28,7 @@ const ODD: Readonly<Record<string, unknown>> = {
   'something to wait for': { sender: { then: 1 }, then: { then: 2 }, cost: { then: 3 }, cause: 1 },
 };
 
-/** What a careless application makes of it: types say that it is there. */
+/** Reads a field as a careless application does: types say that it is there. */
 const field =
   <T>(name: string) =>
   (context: ExecutionContext): T =>

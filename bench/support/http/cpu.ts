@@ -15,7 +15,7 @@ const REQUESTS: Readonly<Record<Platform, { readonly warmUp: number; readonly tu
 const TURNS = 5;
 
 /**
- * What V8 does beside the program it does in its turn: threads that share a collection also wait for
+ * V8 does its own work in turn with the program: threads that share a collection also wait for
  * each other, and on a machine with few cores that is most of what two runs differ by.
  */
 const ONE_THREAD = ['--single-threaded-gc', '--no-concurrent-recompilation'];

@@ -28,14 +28,14 @@ const SIDE_BY_SIDE = Math.min(4, availableParallelism());
 const CALLGRIND = [
   '--tool=callgrind',
   '--instr-atstart=no',
-  // What V8 compiles may lie where other code was.
+  // Code that V8 compiles may lie where other code was.
   '--smc-check=all-non-file',
   '--callgrind-out-file=/dev/null',
   '--log-file=/dev/null',
 ];
 
 /**
- * What two runs of one program differ by in V8. Functions are optimised after a third of the usual calls and stay so, because a warm-up
+ * Flags without which two runs of one program differ in V8. Functions are optimised after a third of the usual calls and stay so, because a warm-up
  * is long at this speed; the code that comes out is the same.
  */
 const STEADY = [

@@ -6,7 +6,7 @@ import { type ServerOptions } from './server.js';
 
 const MAIN = fileURLToPath(new URL('./server-main.js', import.meta.url));
 
-/** What a server runs on. */
+/** The program and the flags that a server runs with. */
 export interface Launch {
   /** Node, or a program that runs it. */
   readonly execPath?: string;

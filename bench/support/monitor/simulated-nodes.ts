@@ -6,7 +6,7 @@ const CONFIG = `${PREFIX}:{config}:current`;
 const ORDERS = `${PREFIX}:{config}:orders`;
 
 /**
- * What the nodes say: they read the configuration every 5 s, as every process does; their figures go along with that; or
+ * The calls of the nodes: they read the configuration every 5 s, as every process does; their figures go along with that; or
  * figures alone, every 20 s, as of nodes that read it seldom.
  */
 export type Saying = 'polls' | 'polls and figures' | 'figures';

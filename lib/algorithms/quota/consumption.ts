@@ -1,6 +1,6 @@
 import { type Consumption, type MethodUse, type QuotaCall } from './quota-protocol.js';
 
-/** What was consumed of one app, ever. */
+/** The consumption of one app, ever. */
 export interface ConsumptionTotal {
   cost: number;
   count: number;

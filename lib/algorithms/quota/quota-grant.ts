@@ -13,7 +13,7 @@ export interface Offer {
 /**
  * How much of `units` every level covers: first out of the app's guaranteed bucket, then beyond it.
  *
- * What is beyond is lent only while the cluster's stock, less what the other apps are sure of,
+ * The part beyond is lent only while the cluster's stock, less the guaranteed stock of the other apps,
  * stays above the reserve of the app's priority: a part of the most that it could be beside what is
  * leased, so that a full bucket always has something for everybody. During overload it runs through
  * the app's share instead, which knows the priorities too: both together left capacity unused. It spends burst credit unless the app is elastic: then idle capacity and shares are all

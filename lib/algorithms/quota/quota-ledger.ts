@@ -367,7 +367,7 @@ function leaseCapOf(limits: QuotaLimits, state: LedgerState, lease: NodeLease): 
 }
 
 /**
- * What nobody has leased yet of the half, because the caps of nodes that come one by one add up to
+ * The tokens of the half that nobody has leased yet, because the caps of nodes that come one by one add up to
  * more; and of half the app's ceiling, so that its idle nodes leave something to those in need.
  */
 function leasable(limits: QuotaLimits, { apps, cluster }: LedgerState, index: number): number {

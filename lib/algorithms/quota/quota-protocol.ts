@@ -4,14 +4,14 @@ export interface Need {
   readonly count: number;
 }
 
-/** What one method (HTTP verb, gRPC method, message pattern) consumed. */
+/** The consumption of one method: an HTTP verb, a gRPC method, a message pattern. */
 export interface MethodUse {
   readonly method: string;
   readonly cost: number;
   readonly count: number;
 }
 
-/** What was consumed of an app since it was last told. */
+/** The consumption of an app since the last report. */
 export interface Consumption {
   readonly cost: number;
   /** Requests. */

@@ -8,7 +8,7 @@ import { type AppLimits, type QuotaLimits } from './quota-limits.js';
 export interface LedgerClusterState {
   lastMicros: number;
   /**
-   * What is added to the store's clock. It grows when that clock steps back, so that the instants of
+   * The time that is added to the store's clock. It grows when that clock steps back, so that the instants of
    * the ledger do not: deadlines, ticks and what nodes have heard stay comparable.
    */
   offsetMicros: number;

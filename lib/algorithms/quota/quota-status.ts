@@ -15,7 +15,7 @@ export interface AppStatus {
   readonly used: number;
   /** Leased to nodes, and not yet reported as used or given back. */
   readonly outstanding: number;
-  /** What the app is sure of. */
+  /** Tokens in the app's guaranteed bucket. */
   readonly stock: number;
   readonly credit: number;
   /** Offered: admitted and denied. */
@@ -54,7 +54,7 @@ export interface QuotaStatus {
   readonly apps: Readonly<Record<string, AppStatus>>;
 }
 
-/** What a ledger knows. */
+/** The limits and the state of a ledger. */
 export interface LedgerView {
   readonly limits: QuotaLimits;
   readonly state: Omit<LedgerState, 'leases'> & { readonly leases: { readonly size: number } };

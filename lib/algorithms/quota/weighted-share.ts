@@ -22,7 +22,7 @@ export function weightedShares(claims: readonly ShareClaim[], capacity: number):
   const short = [...rooms.keys()].filter((i) => rooms[i]! > 0);
   let left = capacity - shares.reduce((sum, share) => sum + share, 0);
   let weights = short.reduce((sum, i) => sum + claims[i]!.weight, 0);
-  // Whoever needs least for its weight is full first, and leaves the rest to the others: one pass.
+  // The claim that needs least for its weight is full first, and leaves the rest to the others: one pass.
   const need = rooms.map((room, i) => room / claims[i]!.weight);
   short.sort((a, b) => need[a]! - need[b]! || a - b);
   for (const i of short) {

@@ -117,7 +117,7 @@ export class Project {
   }
 }
 
-/** What a package.json says beside this library, in whatever order its packages are. */
+/** The text of a package.json without this library, its packages in the order of their names. */
 function withoutWeir(text: string): string {
   const json = JSON.parse(text) as Record<string, Record<string, string> | undefined>;
   for (const section of SECTIONS) {

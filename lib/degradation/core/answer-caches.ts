@@ -21,7 +21,7 @@ export interface Cached {
   readonly ttlMs: number;
 }
 
-/** What the caches of answers hold, and what they did not keep. */
+/** Counts of the answers that the caches hold, and of those they did not keep. */
 export interface AnswerCacheStats {
   readonly shared: (SharedCacheStats & SharedLevelStats) | undefined;
   readonly process: {

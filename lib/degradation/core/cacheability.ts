@@ -1,6 +1,6 @@
 import { type AnswerFacts } from '../../requests/transport.js';
 
-/** Whose answers a cache may keep and give for a request. */
+/** The owner of the answers that a cache may keep and give for a request. */
 export type Cacheability =
   /** The caller's own: the principal is part of the key. */
   | 'own'

@@ -18,7 +18,7 @@ export interface DegradationDeps {
   readonly lease?: ProbeLease;
 }
 
-/** What `@Degrade` did: resources, caches, answers by level and reason. */
+/** The state and counts of `@Degrade`: resources, caches, answers by level and reason. */
 export interface DegradationStats {
   readonly resources: readonly RecoveryStats[];
   readonly caches: AnswerCacheStats;

@@ -4,7 +4,7 @@ import { type SchemaVersion } from '../../stores/shared-cache.js';
 import { isPlainObject } from './plain-data.js';
 
 export interface DegradeKeyParts {
-  /** Whose answer it is, of the services that share a store. */
+  /** The service that the answer belongs to, of those that share a store. */
   readonly service?: string;
   /** The route as it is declared, with its verb: `GET /products/:id`. */
   readonly route: string;
@@ -13,7 +13,7 @@ export interface DegradeKeyParts {
   /** Of requests that have one; the message of calls. */
   readonly body?: unknown;
   readonly schemaVersion?: SchemaVersion;
-  /** Whose answer it is; left out for answers that are everybody's. */
+  /** The caller that the answer belongs to; left out for answers that are everybody's. */
   readonly principal?: string;
   /** Headers that the answer depends on, such as the language. */
   readonly vary?: Readonly<Record<string, unknown>>;

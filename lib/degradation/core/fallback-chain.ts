@@ -26,7 +26,7 @@ const REDUCED: readonly DegradeLevel[] = [3];
 
 /**
  * From level to level until one has an answer: 1, 2, 3, 4, within one deadline for all of them.
- * Whatever a level does, the next one follows; nothing is thrown further.
+ * A level that fails is followed by the next one; nothing is thrown further.
  */
 export class FallbackChain {
   private readonly runners = new WeakMap<FallbackLevels, Runners>();

@@ -3,7 +3,7 @@ import { inBudget, NOTHING, SingleFlight } from '../../common/single-flight.js';
 import { RetryPause } from '../../common/retry-pause.js';
 import { type Envelope, type SharedCache } from '../../stores/shared-cache.js';
 
-/** What the shared cache was asked, and what it answered. */
+/** Counts of the reads of the shared cache, by their result. */
 export interface SharedLevelStats {
   /** Reads that were not begun because enough were under way. */
   readonly busy: number;

@@ -58,7 +58,7 @@ interface Measure {
 type Measured = Measure | 'learning' | 'too little';
 
 /**
- * What becomes of an alert. Pure: what is known of the series, and of the alert so far, decides. An alert fires once
+ * The next state of an alert. Pure: the series, and the alert so far, decide. An alert fires once
  * the rule has held often or long enough, and is over once its cause was gone for `hold`; in
  * between nothing changes, so a figure that wavers around its threshold makes one alert.
  */

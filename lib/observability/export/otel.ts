@@ -25,7 +25,7 @@ import { BUCKET_MICROS, FAMILIES, type Family, type FamilyInfo } from '../famili
 import { RateLimitMonitor } from '../monitor.js';
 import { shownName } from './text.js';
 
-/** What `RateLimitOtelModule.forRoot` takes. */
+/** Options of `RateLimitOtelModule.forRoot`. */
 export interface OtelOptions {
   /** Default: the global one. */
   readonly meterProvider?: MeterProvider;

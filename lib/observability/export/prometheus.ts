@@ -15,7 +15,7 @@ import { FAMILIES, type Family, type FamilyInfo, type Sample } from '../families
 import { RateLimitMonitor } from '../monitor.js';
 import { bucketsOf, shownName } from './text.js';
 
-/** What `RateLimitPrometheusModule.forRoot` takes. */
+/** Options of `RateLimitPrometheusModule.forRoot`. */
 export interface PrometheusOptions {
   /** Default: prom-client's own `register`. */
   readonly registry?: Registry;

@@ -212,7 +212,7 @@ export class FleetMerge {
       row[count] += more[count];
     }
     if (times !== undefined) {
-      // What is known of the node is replaced by this snapshot, so its times may be written over.
+      // This snapshot replaces the node's former one, so the times of that may be written over.
       this.moreTimes.takeDifference(times, before?.times.get(id) ?? new LogLinear());
       (row.times ??= new LogLinear()).merge(this.moreTimes);
     }

@@ -85,7 +85,7 @@ function wireSeq(call: QuotaCall): number {
 }
 
 /**
- * What lease.lua answered; undefined if that is not the whole reply to this very call. One that was
+ * The reply of lease.lua; undefined if the bytes are not the whole reply to this very call. A call that was
  * settled before all of its apps were known is answered for fewer of them, but in their order.
  */
 export function unpackReply(

@@ -71,7 +71,7 @@ function changed(given: QuotaFigures, change: Change): QuotaFigures {
   };
 }
 
-/** What changed when, as far as a bound needs to know it. Tokens and tokens per second. */
+/** The changes and their instants, as far as a bound needs to know them. Tokens and tokens per second. */
 interface Stage {
   readonly admissionsBefore: number;
   readonly capacity: number;
@@ -91,7 +91,7 @@ function play({ given, parts }: ChangingScene): { fleet: QuotaFleet; stages: Sta
   note();
   for (const [turn, { change, history }] of parts.entries()) {
     const next = changed(given, change);
-    // What the configuration refuses never gets here.
+    // Limits that the configuration refuses never get here.
     if (turn > 0 && next.apps.length > 0 && isValid(next)) {
       fleet.change(next);
       note();
@@ -121,7 +121,7 @@ describe.each(SIZES)('limits that change: %s', (_name, all) => {
         expect(mostBeyond(fleet.admissions, largest)).toBeLessThanOrEqual(deepest + ROUNDING);
         const { admissionsBefore, capacity, depth, outstanding } = stages.at(-1)!;
         const since = fleet.admissions.slice(admissionsBefore);
-        // What was leased by then may still be used, and nothing comes on top of it.
+        // Tokens leased by then may still be used, and nothing comes on top of them.
         const most = Math.max(depth, outstanding);
         expect(mostBeyond(since, capacity)).toBeLessThanOrEqual(most + ROUNDING);
       }),

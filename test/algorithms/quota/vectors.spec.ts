@@ -7,7 +7,7 @@ const VIDEO = { guaranteed: 20_000, burst: 80_000 };
 const ALONE = withoutCluster(figures([VIDEO]));
 const SECOND = 1000;
 
-/** What is left in the buckets of app 0, in tokens, as of the last call. */
+/** The levels of the buckets of app 0, in tokens, as of the last call. */
 function left(till: Till): { stock: number; credit: number } {
   const { stock, credit } = till.ledger.peek()!.apps[0]!;
   return { stock: stock / 1e6, credit: credit / 1e6 };

@@ -72,7 +72,7 @@ describe('outages again and again, each a little longer than the bucket takes to
     const awayMs = (holds / capacity) * 1000 + 20;
     const got = await rateOf(worst(plan, awayMs, 1, holds));
     const cycle = (awayMs + THERE_MS) / 1000;
-    // What a return costs is more than what it brings: in all it is below the capacity.
+    // A return of the store costs more than it brings: in all the rate is below the capacity.
     expect(got).toBeGreaterThan(0.5 * capacity);
     expect(got).toBeLessThanOrEqual(capacity + (0.81 * holds) / cycle);
   });

@@ -1,15 +1,15 @@
 import { type ExecutionContext } from '@nestjs/common';
 
-/** Who calls, as far as the routes want to know. Each transport carries it in its own way. */
+/** The caller, as far as the routes want to know. Each transport carries it in its own way. */
 export interface Caller {
-  /** Whose tokens are taken. */
+  /** The owner of the tokens that are taken. */
   readonly key: string;
   /** The name that authentication finds; no caller without one is let in. */
   readonly name?: string;
   readonly isVip?: boolean;
   /** Whether the policy of all routes is to count this request. */
   readonly isCounted?: boolean;
-  /** Whose quota is charged. */
+  /** The app whose quota is charged. */
   readonly app?: string;
   readonly advanceMs?: number;
   /** Passes without the line, where a header is all that is known of a request. */

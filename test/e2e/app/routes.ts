@@ -11,7 +11,7 @@ import { type ManualClock } from '../../support/manual-clock.js';
 import { callerOf, enter } from './caller.js';
 import { IN_FLIGHT } from './limits.js';
 
-/** What tells the handlers of one transport from those of another: their decorators, and answers. */
+/** The differences between the handlers of transports: their decorators, and answers. */
 export interface Shape {
   host(): ClassDecorator;
   route(name: RouteName): MethodDecorator;
@@ -249,7 +249,7 @@ export function routesOf({ host, route, reply }: Shape, clock: ManualClock): Typ
   return [Routes, LimitedRoutes, CountedRoutes];
 }
 
-/** What only transports with one answer to one request can have: another answer than the handler's. */
+/** Fallbacks, which only transports with one answer to one request can have. */
 export function fallbacksOf({ host, route, reply }: Shape): Type {
   @host()
   class Fallbacks {

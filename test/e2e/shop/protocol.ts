@@ -1,4 +1,4 @@
-/** What a process of the shop is told. */
+/** Orders to a process of the shop. */
 export type ShopOrder =
   | { readonly order: 'open'; readonly url: string; readonly nodeId: string }
   /** How long its database, or its cache, takes from now on. */

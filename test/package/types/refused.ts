@@ -1,4 +1,4 @@
-// What the compiler refuses, and beside it what it must not refuse. Part of the type check of the repository, against
+// Code that the compiler refuses, and beside it code that it must not refuse. Part of the type check of the repository, against
 // the sources, and of the tests of the package, against the types that are published.
 import { type ExecutionContext } from '@nestjs/common';
 import {

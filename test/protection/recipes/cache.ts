@@ -1,7 +1,7 @@
 import { type Redis } from 'ioredis';
 import { joinValue, partKeys, splitValue, type Protection, type SplitManifest } from 'nestjs-weir';
 
-/** What the client has to be told: without it, commands queue up unseen while Redis is away. */
+/** Options that the client needs: without them, commands queue up unseen while Redis is away. */
 export const CLIENT_OPTIONS = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,

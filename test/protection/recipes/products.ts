@@ -6,7 +6,7 @@ export interface Product {
   readonly name: string;
 }
 
-/** What stands in Redis for what is not there; no JSON looks like that. */
+/** The texts that stand in Redis for values that are not there; no JSON looks like that. */
 const MARKERS = new Map<string, typeof ABSENT | typeof TOO_BIG>([
   ['absent', ABSENT],
   ['too big', TOO_BIG],

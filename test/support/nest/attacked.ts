@@ -22,7 +22,7 @@ import { type MessageApp } from './message-app.js';
 import { type LogLines } from './warnings.js';
 
 /**
- * What callers of every transport try: promises where values are expected (H5), words for the log (M2), and one
+ * Attacks of callers on every transport: promises where values are expected (H5), words for the log (M2), and one
  * policy for two keys or at two prices (M3). HTTP/1 has its own in test/limits/hostile-callers.
  */
 

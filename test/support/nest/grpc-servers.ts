@@ -51,7 +51,7 @@ export class GrpcServer {
     return !hasExited(this.child);
   }
 
-  /** What it wrote since it was ready. */
+  /** The output of the server since it was ready. */
   get written(): string {
     return this.output.slice(this.output.indexOf('ready\n') + 'ready\n'.length);
   }

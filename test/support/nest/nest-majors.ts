@@ -36,7 +36,7 @@ function directoryOnNest11(): string {
   return (onNest11 = dir);
 }
 
-/** What comes with the package wherever it is installed. */
+/** The packages that come with this one wherever it is installed. */
 function dependencies(): string[] {
   const text = readFileSync(join(root, 'package.json'), 'utf8');
   return Object.keys((JSON.parse(text) as { dependencies: object }).dependencies);

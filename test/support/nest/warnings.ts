@@ -2,7 +2,7 @@ import { Logger, type INestApplication } from '@nestjs/common';
 
 const nothing = (): void => {};
 
-/** What an application warned of, from its start on; errors and the rest are left out. */
+/** The warnings of an application, from its start on; errors and the rest are left out. */
 export class Warnings {
   readonly texts: string[] = [];
 
@@ -24,7 +24,7 @@ export class Warnings {
   };
 }
 
-/** What was logged as an error. */
+/** The messages that were logged as errors. */
 export class LoggedErrors {
   readonly errors: unknown[] = [];
 

@@ -197,7 +197,7 @@ class Books {
 
 type Request = { readonly headers?: Readonly<Record<string, string>> };
 
-/** What is cut out of a long text may hold on to all of it. */
+/** A part that is cut out of a long text may hold on to all of it. */
 function startOfHeader(context: ExecutionContext): string | undefined {
   const request = context.switchToHttp().getRequest<Request | undefined>();
   return request?.headers?.['x-long']?.slice(0, 30);

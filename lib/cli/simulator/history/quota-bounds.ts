@@ -173,7 +173,7 @@ export class QuotaBounds {
     const share = (OFFLINE_PART * own.guaranteed * this.depth) / this.capacity;
     const joined = (this.started - this.initial) * Math.max(this.maxCost, share);
     const shares = share * (own.parts + this.losses) + this.started * this.maxCost + joined;
-    // What a caller gives back while the store is away goes to the share.
+    // Tokens that a caller gives back while the store is away go to the share.
     const most = shares + this.refunded;
     if (used > most + EDGE_TOKENS) return exceeds(`${app} by share`, used, most);
     return this.checkAll(tokens, second, second);

@@ -85,7 +85,7 @@ export class HistoryRun implements Observer, Stage {
       if (this.broken === undefined) await new Liveness(this, this.faults.lastEndMs).check();
       if (this.broken === undefined) this.checkUnused();
     } catch (error) {
-      // What nobody catches ends the process.
+      // An error that nobody catches ends the process.
       this.fail('error', error instanceof Error ? String(error.stack) : String(error));
     }
     for (const slot of this.slots) slot?.kill();
@@ -144,7 +144,7 @@ export class HistoryRun implements Observer, Stage {
     });
   }
 
-  // What faults are done to.
+  // The parts that faults are done to.
 
   start(slot: number): void {
     this.passBounds();
@@ -179,7 +179,7 @@ export class HistoryRun implements Observer, Stage {
     for (const bounds of this.policies) bounds.late(seconds);
   }
 
-  // What processes tell.
+  // The reports of processes.
 
   decided(): void {
     this.decisions++;

@@ -11,7 +11,7 @@ interface Spans {
 }
 
 /**
- * What a bucket must hold at least to admit all that was admitted: the most, over all spans, by which
+ * The least depth of a bucket that admits all that was admitted: the most, over all spans, by which
  * the tokens that were asked for and admitted within the span exceed what has flowed in. Kept apart
  * from the library's own arithmetic on purpose.
  */
@@ -20,7 +20,7 @@ export class NeededDepth {
   private spans: Spans[] = [];
   /** Moves in the order in which they ended; tokens that came back are negative. */
   private readonly moves: Move[] = [];
-  /** What had flowed in when the rate changed, or something was added. */
+  /** The inflow up to each instant at which the rate changed, or something was added. */
   private readonly turns: { readonly second: number; inflow: number; rate: number }[];
 
   /** `rate` is in tokens per second. */

@@ -1,7 +1,7 @@
 import { plain, type Alert } from '../alert.js';
 
 export const WEBHOOK_FORMATS = ['weir', 'alertmanager', 'alertmanager-webhook', 'slack'] as const;
-/** What a webhook is sent. */
+/** The form of the messages to a webhook. */
 export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
 
 /** Alertmanager takes an alert for over if nobody repeats it for so long. */
