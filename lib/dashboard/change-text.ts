@@ -10,7 +10,7 @@ const APP_FIELDS: Readonly<Record<string, string>> = {
   ...{ guaranteed: 'promised', burst: 'ceiling', priority: 'priority' },
 };
 
-/** What a revision has changed, in one line; those before it tell where a rollback went. */
+/** The changes of a revision in one line; the revisions before it tell where a rollback went. */
 export function changeText(
   { revision, kind, hash, diff }: PastRevision,
   earlier: readonly PastRevision[],

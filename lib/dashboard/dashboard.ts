@@ -139,7 +139,7 @@ export class Dashboard implements BeforeApplicationShutdown {
     return { revision, issues, diff: changes, effects };
   }
 
-  /** What going back to a revision would change in what holds now, and do. */
+  /** The difference that going back to a revision would make to the current one, and its effects. */
   private async judgeRollback(to: number): Promise<unknown> {
     const { revision, document } = this.config.current();
     const past = (await this.config.history(SHOWN_REVISIONS)).find((one) => one.revision === to);

@@ -1,7 +1,7 @@
 import { figure, percent } from '../observability/figures.js';
 import { type AppImpact, type Impact } from '../observability/impact.js';
 
-/** What a change would have done in the last hours, in one sentence. */
+/** The effect that a change would have had in the last hours, in one sentence. */
 export interface Effect {
   readonly isWarning: boolean;
   readonly text: string;

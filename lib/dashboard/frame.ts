@@ -113,7 +113,7 @@ export interface ShownChange {
 
 /** The answer to "why is this one limited?". */
 export interface Looked {
-  /** What the list and the buckets tell together; empty where the buckets that turn it away are all there is to tell. */
+  /** The sum of the list and the buckets in a sentence; empty where the buckets that turn it away are all there is to tell. */
   readonly said: string;
   readonly policies: readonly LookedAt[];
   readonly others: readonly NotLookedAt[];

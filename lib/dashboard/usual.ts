@@ -24,8 +24,8 @@ const EARLIER_MS = 60_000;
 const KEPT_MS = (MINUTES + LATEST) * 60_000;
 
 /**
- * What is usual, by the median of the minutes of an hour, without those of incidents: what must not be taken for usual
- * is just what alerts are about. Null if too few minutes are known.
+ * The usual figures, by the median of the minutes of an hour, without those of incidents: alerts are about just the
+ * figures that must not be taken for usual. Null if too few minutes are known.
  */
 export function usualOf(
   { rate, denied, startMs, stepMs }: Pick<SeriesHistory, 'rate' | 'denied' | 'startMs' | 'stepMs'>,

@@ -304,7 +304,7 @@ describe('the page, in a browser', () => {
     const { revision } = configs[0]!.current();
     await goTo(page, 'Overview');
     await page.locator('.change').getByRole('button', { name: 'Undo' }).click();
-    // What going back would change, not what that revision had changed.
+    // The difference that going back would make, not the one that the revision had made.
     const wayBack = page.locator('.looked-at .diff').first();
     await wayBack.getByText('policies.search.rate').waitFor();
     expect(await wayBack.locator('del').allTextContents()).toEqual(['30']);
@@ -383,7 +383,7 @@ describe('the page, in a browser', () => {
     const moving = async (reducedMotion: 'reduce' | 'no-preference'): Promise<unknown> => {
       const page = await visit('', { reducedMotion });
       const drops = page.locator('.drops');
-      // What flows is of the last seconds, and a busy machine may take longer than these to show it.
+      // The flow is of the last seconds, and a busy machine may take longer than these to show it.
       while ((await drops.count()) === 0) await (await ops.get('/stock')).text();
       return inPage(page, 'document.getAnimations().length');
     };

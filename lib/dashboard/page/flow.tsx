@@ -361,7 +361,7 @@ function Box({ taker, top, height, isTight }: BoxProps) {
   );
 }
 
-/** What does not get through falls over the edge. */
+/** Denied requests fall over the edge. */
 function Spill({ taker, top, height }: { taker: Taker; top: number; height: number }) {
   const x = APP.left + APP.width;
   const y = top + height - 30;

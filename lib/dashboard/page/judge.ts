@@ -114,7 +114,7 @@ export function lossOf(taker: Taker): string {
 const freeOf = ({ given, most }: NonNullable<PageFrame['promised']>): number =>
   Math.max(0, most - given);
 
-/** What holds for all of them: they have the same tokens to share. */
+/** The note that holds for all of them: they have the same tokens to share. */
 export function roomNote({
   state: { quota },
   promised,

@@ -124,7 +124,7 @@ export async function ask<T>(
   );
 }
 
-/** What is kept of a series, by name and horizon. */
+/** The history of each series that is kept, by name and horizon. */
 export const histories = signal<ReadonlyMap<string, SeriesHistory>>(new Map());
 
 export async function loadHistory(name: string, of: Horizon): Promise<void> {

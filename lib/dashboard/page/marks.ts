@@ -22,7 +22,7 @@ const CLOSE = 8;
 /** The cause first: what comes with it is one of many. */
 const ORDER: readonly Mark['kind'][] = ['store', 'epoch', 'overload', 'revision', 'quota', 'mode'];
 
-/** What happened when, from left to right, with words that never lie on each other. */
+/** The labels of events, from left to right; their texts never lie on each other. */
 export function labelsOf(
   marks: readonly Mark[],
   x: (atMs: number) => number,

@@ -33,7 +33,7 @@ const LEVELS: Readonly<Record<string, string>> = {
   bad: '!',
 };
 
-/** What matters most, in one sentence, and five figures. */
+/** The verdict in one sentence, and five figures. */
 export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
   const { verdict, state, inProcess } = frame;
   const total = seriesOf(frame, 'total');

@@ -50,7 +50,7 @@ const SPANS: Readonly<Record<Horizon, number>> = {
   hours: 168 * 3600,
 };
 
-/** What was kept, in front of what was seen since. */
+/** The kept history of a series, and the points that were seen since behind it. */
 function chartData(of: Horizon, name: string): ChartData {
   const kept = histories.value.get(`${name} ${of}`);
   const columns: Columns = { at: [], allowed: [], degraded: [], denied: [] };

@@ -19,7 +19,7 @@ import {
 interface Column<Row> {
   readonly title: string;
   readonly isNumber?: boolean;
-  /** What rows are sorted by. */
+  /** The value that rows are sorted by. */
   readonly by: (row: Row) => number | string;
   readonly show: (row: Row) => ComponentChildren;
 }
@@ -48,7 +48,7 @@ interface Rated {
 
 const deniedPart = ({ rate, denied }: Rated): number => (rate > 0 ? denied / rate : 0);
 
-/** What is asked, what is denied, and the part that it is. */
+/** The rate of requests, of denials, and the part that these are. */
 const rates = (asked: string): Column<Rated>[] => [
   figure(asked, ({ rate }) => rate),
   figure('Denied/s', ({ denied }) => denied),
