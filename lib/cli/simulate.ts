@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { effective } from '../config/document/effective.js';
 import { checkDocument } from '../config/schema/check.js';
 import { limitsOf } from '../config/schema/limits-of.js';
-import { checkQuota, type CheckedQuota } from '../limiter/quota-options.js';
+import { checkQuota, type QuotaSettings } from '../limiter/quota-options.js';
 import { readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
 import {
   asJson,
@@ -88,7 +88,7 @@ function scenarioOf(name: string): Scenario {
 }
 
 /** The quota of a configuration, with its profile in force. */
-async function quotaIn(file: string): Promise<CheckedQuota> {
+async function quotaIn(file: string): Promise<QuotaSettings> {
   const { quota } = limitsOf(effective(checkDocument(await readDocument(file), { name: file })));
   if (quota?.cluster === undefined) {
     throw new CommandFailedError(`${file}: cluster.capacity and apps are needed for a simulation`);

@@ -10,7 +10,7 @@ import { RedisQuota } from '../stores/redis/redis-quota.js';
 import { RedisStore, type RedisStoreSettings } from '../stores/redis/redis-store.js';
 import { consumptionReport, tokenRequest, tokenResponse, type LimiterEvents } from './events.js';
 import { type MemoryStoreOptions, type RedisStoreOptions } from './options.js';
-import { type CheckedQuota } from './quota-options.js';
+import { type QuotaSettings } from './quota-options.js';
 import { QuotaRegistry } from './quota-registry.js';
 
 /** The memory store answers at once; no request ever waits for it. */
@@ -43,7 +43,7 @@ export function createRemoteStore(
 
 /** The quotas of a limiter, on the ledger that its store keeps. */
 export function createQuota(
-  quota: CheckedQuota,
+  quota: QuotaSettings,
   store: MemoryStoreOptions | RedisStoreOptions,
   remote: RedisStore | undefined,
   nodeId: string,

@@ -75,7 +75,7 @@ export interface QuotaOptions {
 }
 
 /** A quota, checked. */
-export interface CheckedQuota {
+export interface QuotaSettings {
   readonly clusterId: string;
   readonly figures: QuotaFigures;
   readonly local: LocalOptions;
@@ -92,7 +92,7 @@ const MOST_APPS = 1000;
 /** The part of the cluster's depth that the guaranteed buckets may fill together. */
 const MOST_STOCK = 0.9;
 
-export const checkQuota = remembered((input: QuotaOptions): CheckedQuota => {
+export const checkQuota = remembered((input: QuotaOptions): QuotaSettings => {
   plainObject('quota', input, 'an object with apps');
   rejectUnknown('quota', input, KNOWN_QUOTA);
   const { clusterId = DEFAULT_CLUSTER_ID, maxCost = DEFAULT_MAX_COST } = input;

@@ -21,7 +21,7 @@ import {
   type QuotaStore,
 } from '../stores/quota-store.js';
 import { type Decision, type DecisionSource } from './decision.js';
-import { checkQuota, type CheckedQuota, type QuotaOptions } from './quota-options.js';
+import { checkQuota, type QuotaSettings, type QuotaOptions } from './quota-options.js';
 import {
   ClusterQuota,
   type AppQuotaStats,
@@ -33,7 +33,7 @@ import {
 const RESET_MS = 1000;
 
 /** A quota as the local tier goes by it. */
-interface QuotaSettings {
+interface QuotaPlan {
   readonly apps: ReadonlyMap<string, AppTokensSettings>;
   readonly tuning: NodeTuning;
 }
@@ -59,13 +59,13 @@ export class QuotaRegistry extends ClusterQuota {
   private latest: AppTokens | undefined;
   private revision = 0;
   /** The quota in effect, and its figures for the local tier. */
-  private checked: CheckedQuota;
-  private plan: QuotaSettings;
+  private settings: QuotaSettings;
+  private plan: QuotaPlan;
   /** The largest `maxCost` that there ever was: tokens taken under it may still come back. */
   private largestCost: number;
 
   constructor(
-    quota: CheckedQuota,
+    quota: QuotaSettings,
     nodeId: string,
     incarnation: string,
     decisionTimeoutMs: number,
@@ -76,7 +76,7 @@ export class QuotaRegistry extends ClusterQuota {
     super();
     this.clusterId = quota.clusterId;
     this.assumedNodes = quota.local.nodes;
-    this.checked = quota;
+    this.settings = quota;
     this.largestCost = quota.figures.maxCost;
     this.plan = planOf(quota);
     const { apps, tuning } = this.plan;
@@ -112,12 +112,12 @@ export class QuotaRegistry extends ClusterQuota {
     if (!Number.isSafeInteger(revision) || revision < this.revision) {
       throw new InvalidArgumentError('revision', revision, `${this.revision} or a later one`);
     }
-    const plan = checked === this.checked ? this.plan : planOf(checked);
+    const plan = checked === this.settings ? this.plan : planOf(checked);
     return () => {
       this.revision = revision;
       this.store.apply(checked.figures, revision);
       if (plan === this.plan) return this.node.follow(revision);
-      this.checked = checked;
+      this.settings = checked;
       this.largestCost = Math.max(this.largestCost, checked.figures.maxCost);
       this.plan = plan;
       this.node.change(plan.tuning, this.commit(plan), revision);
@@ -125,7 +125,7 @@ export class QuotaRegistry extends ClusterQuota {
   }
 
   /** Returns the apps that were not there before. */
-  private commit({ apps }: QuotaSettings): AppTokens[] {
+  private commit({ apps }: QuotaPlan): AppTokens[] {
     const now = this.clock.now();
     const added: AppTokens[] = [];
     for (const [name, app] of this.known) if (!apps.has(name)) app.retire(now);
@@ -254,7 +254,7 @@ function costWithin({ name }: AppTokens, cost: number, maxCost: number): number 
   return cost;
 }
 
-function planOf({ figures, local }: CheckedQuota): QuotaSettings {
+function planOf({ figures, local }: QuotaSettings): QuotaPlan {
   const limits = compileQuota(figures);
   const { maxCost } = figures;
   const share = { maxCost, fillMicros: shareFillMicrosOf(limits) };

@@ -1,5 +1,5 @@
 import { UNITS_PER_TOKEN } from '../../../algorithms/quota/quota-limits.js';
-import { type CheckedQuota } from '../../../limiter/quota-options.js';
+import { type QuotaSettings } from '../../../limiter/quota-options.js';
 import { arrive, type Load } from '../load.js';
 import { type Contender } from './contender.js';
 import { type Fault } from './faults.js';
@@ -11,7 +11,7 @@ import { World } from './world.js';
 
 /** The events of a run, the same for every contender. */
 export interface RunPlan {
-  readonly quota: CheckedQuota;
+  readonly quota: QuotaSettings;
   /** Slots that have a process from the start. */
   readonly nodes: number;
   /** Processes that there are at most; the number of nodes, unless more join later. */

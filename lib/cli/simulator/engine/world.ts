@@ -1,4 +1,4 @@
-import { type CheckedQuota } from '../../../limiter/quota-options.js';
+import { type QuotaSettings } from '../../../limiter/quota-options.js';
 import { Network } from './network.js';
 import { seededRandom } from './seeded-random.js';
 import { SimulatedStore } from './simulated-store.js';
@@ -16,7 +16,7 @@ export class World {
   readonly random: () => number;
 
   constructor(
-    readonly quota: CheckedQuota,
+    readonly quota: QuotaSettings,
     /** Nodes that were planned for; what a fixed split divides by. */
     readonly plannedNodes: number,
     seed: number,

@@ -5,7 +5,7 @@ import {
 } from '../../../algorithms/quota/quota-limits.js';
 import {
   checkQuota,
-  type CheckedQuota,
+  type QuotaSettings,
   type QuotaOptions,
 } from '../../../limiter/quota-options.js';
 import { quotaHorizonMicros } from '../../../local/lease-figures.js';
@@ -19,12 +19,12 @@ import { type Setting } from './scenario.js';
 const MOST_REQUESTS_PER_SECOND = 10_000;
 
 export interface OwnFigures {
-  readonly quota: CheckedQuota;
+  readonly quota: QuotaSettings;
   readonly nodes: number;
 }
 
 /** One app on a cluster of 10,000 tokens per second, which never meets its own ceiling. */
-export function oneApp(capacity = 10_000, guaranteedPart = 0.5): CheckedQuota {
+export function oneApp(capacity = 10_000, guaranteedPart = 0.5): QuotaSettings {
   const app: QuotaOptions['apps'][string] = {
     guaranteed: capacity * guaranteedPart,
     burst: capacity * 2,
@@ -36,7 +36,7 @@ export function oneApp(capacity = 10_000, guaranteedPart = 0.5): CheckedQuota {
 
 /** The figures that a scenario stands on: the user's, or its own. */
 export class Ground {
-  readonly quota: CheckedQuota;
+  readonly quota: QuotaSettings;
   readonly nodes: number;
   /** The scenario's own quota, and not one of the user's. */
   readonly isOwn: boolean;

@@ -1,6 +1,6 @@
 import { compileQuota, type QuotaFigures } from '../../../algorithms/quota/quota-limits.js';
 import { weightedShares } from '../../../algorithms/quota/weighted-share.js';
-import { checkQuota, type CheckedQuota } from '../../../limiter/quota-options.js';
+import { checkQuota, type QuotaSettings } from '../../../limiter/quota-options.js';
 import { type Requests } from '../engine/observations.js';
 import { runPlan, type RunPlan, type RunRecord } from '../engine/run.js';
 import { WEIR } from '../engine/weir.js';
@@ -43,7 +43,7 @@ export const PRIORITY: Scenario = {
   },
 };
 
-function fourApps(): CheckedQuota {
+function fourApps(): QuotaSettings {
   const app = { guaranteed: 1000, burst: 10_000, burstDuration: '1s' } as const;
   return checkQuota({
     cluster: { capacity: 10_000 },

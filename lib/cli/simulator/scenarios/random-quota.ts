@@ -1,6 +1,6 @@
 import {
   checkQuota,
-  type CheckedQuota,
+  type QuotaSettings,
   type QuotaOptions,
 } from '../../../limiter/quota-options.js';
 import { seededRandom } from '../engine/seeded-random.js';
@@ -25,7 +25,7 @@ export const LOAD_SHAPES: readonly Scenario[] = [SKEW_OVERLOAD, HOTSPOT, LOW_LIM
 
 export interface RandomQuota {
   readonly options: QuotaOptions;
-  readonly quota: CheckedQuota;
+  readonly quota: QuotaSettings;
   readonly nodes: number;
 }
 

@@ -1,4 +1,4 @@
-import { type CheckedQuota } from '../../../limiter/quota-options.js';
+import { type QuotaSettings } from '../../../limiter/quota-options.js';
 import { type Contender } from '../engine/contender.js';
 import { type IdealKind } from '../measure/figures.js';
 import { type Chart } from '../report/chart.js';
@@ -7,7 +7,7 @@ import { type FigureRow } from '../report/findings.js';
 /** On what figures the scenarios run. */
 export interface Setting {
   /** The user's own; without them each scenario has its own. */
-  readonly quota?: CheckedQuota;
+  readonly quota?: QuotaSettings;
   /** Processes; without it each scenario has its own number. */
   readonly nodes?: number;
   readonly seed: number;
