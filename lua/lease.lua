@@ -201,7 +201,8 @@ local function add_stock(app, units)
   all_stock = all_stock + (max(0, sum) - max(0, stock))
 end
 
--- The depth of a share, in milliseconds of its rate: more where the cluster is so deep that leases last longer.
+-- The depth of an app's part of an overloaded cluster, in milliseconds of its rate: more where the cluster is so
+-- deep that leases last longer.
 local function share_span()
   return max(2 * TICK_MS, min(4 * TICK_MS, floor(depth / max(1, capacity) / MICROS_PER_MS)))
 end

@@ -4,7 +4,7 @@ import { plainObject, rejectUnknown } from '../common/validate.js';
 import { type BoundLimit, type Edition } from './bound-limit.js';
 import {
   type PolicySettings,
-  checkLimit,
+  compileLimit,
   inherit,
   KNOWN_FIGURES,
   type LimitOptions,
@@ -226,7 +226,7 @@ export function givenLimit(
 }
 
 function compile(policy: PolicySettings, figures: LimitOptions): Limit {
-  const limit = checkLimit('limit', figures, policy);
+  const limit = compileLimit('limit', figures, policy);
   if (policy.cost > limit.capacity) {
     throw new CostExceedsLimitError(policy.name, policy.cost, limit.capacity);
   }

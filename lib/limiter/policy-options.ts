@@ -307,7 +307,7 @@ function excessOf(
     throw new InvalidArgumentError(`${field}.${tier}`, part, 'a number from 0 to 1');
   }
   const figures = figuresOf(`${field}.limit`, input);
-  const limit = checkLimit(`${field}.limit`, inherit(at, options, figures), counting);
+  const limit = compileLimit(`${field}.limit`, inherit(at, options, figures), counting);
   if (options.cost > limit.capacity) {
     throw new InvalidArgumentError(
       `${field}.limit`,
@@ -407,7 +407,7 @@ function rejectAdaptiveFleet(at: string, { adaptive, scope }: PolicyOptions): vo
 
 function tierLimits(at: string, options: PolicyOptions, counting: Counting): Map<string, Limit> {
   const limits = new Map<string, Limit>();
-  if (options.rate !== undefined) limits.set(BASE_TIER, checkLimit(at, options, counting));
+  if (options.rate !== undefined) limits.set(BASE_TIER, compileLimit(at, options, counting));
   plainObject(`${at}.tiers`, options.tiers, 'an object of tiers by name');
   for (const [tier, input] of Object.entries(options.tiers)) {
     if (!NAME.test(tier)) {
@@ -422,7 +422,7 @@ function tierLimits(at: string, options: PolicyOptions, counting: Counting): Map
       );
     }
     const figures = figuresOf(field, input);
-    limits.set(tier, checkLimit(field, inherit(at, options, figures), counting));
+    limits.set(tier, compileLimit(field, inherit(at, options, figures), counting));
   }
   return limits;
 }
@@ -446,7 +446,7 @@ export function inherit(at: string, policy: LimitOptions, tier: LimitOptions): L
 }
 
 /** The limit of a tier, or of the policy itself. */
-export function checkLimit(at: string, figures: LimitOptions, counting: Counting): Limit {
+export function compileLimit(at: string, figures: LimitOptions, counting: Counting): Limit {
   const { rate, periodMs } = checkRate(at, figures);
   const { algorithm, maxDelayMs, subWindows } = counting;
   if (algorithm === AlgorithmCode.SlidingWindow) {
