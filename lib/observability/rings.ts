@@ -73,6 +73,7 @@ function fillRow(row: Float64Array, figures: Readonly<SlotFigures>): Float64Arra
 }
 
 const ROW = newRow();
+const PART = newRow();
 
 /** One slot of a ring that has data. */
 export interface Slot extends Readonly<SlotFigures> {
@@ -114,8 +115,32 @@ export class Ring {
     this.addRow(nowMicros, fillRow(ROW, figures));
   }
 
+  /** Adds the figures of a time that ends at that instant: each slot that it covers gets its part. */
+  addSpan(endMicros: number, figures: Readonly<SlotFigures>): void {
+    this.addSpanRow(endMicros, fillRow(ROW, figures));
+  }
+
   addRow(nowMicros: number, row: Float64Array): void {
-    const slot = this.slotAt(nowMicros);
+    this.addTo(this.slotAt(nowMicros), row);
+  }
+
+  addSpanRow(endMicros: number, row: Float64Array): void {
+    const sizeMicros = this.sizeMs * 1000;
+    const spanMicros = row[COLUMN.spanMs]! * 1000;
+    const last = Math.ceil(endMicros / sizeMicros) - 1;
+    const first = Math.floor((endMicros - spanMicros) / sizeMicros);
+    if (first >= last) return this.addRow(endMicros - spanMicros, row);
+    for (let slot = Math.max(first, last - this.length + 1); slot <= last; slot++) {
+      const from = Math.max(slot * sizeMicros, endMicros - spanMicros);
+      const part = (Math.min((slot + 1) * sizeMicros, endMicros) - from) / spanMicros;
+      for (let index = 0; index < NAMES.length; index++) {
+        PART[index] = KINDS[index] === 'sum' ? row[index]! * part : row[index]!;
+      }
+      this.addTo(slot, PART);
+    }
+  }
+
+  private addTo(slot: number, row: Float64Array): void {
     const cell = this.begin(slot);
     for (let index = 0; index < NAMES.length; index++) {
       const value = row[index]!;

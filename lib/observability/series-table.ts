@@ -1,5 +1,5 @@
 import { type LogLinear } from '../common/histogram.js';
-import { noCounts, Series, type Counts, type SeriesKind } from './series.js';
+import { noCounts, Series, type Counts, type SecondsRead, type SeriesKind } from './series.js';
 
 /** The names that found no room, of one kind, as one series. */
 export const OTHER = '(other)';
@@ -58,8 +58,8 @@ const MOST_WITH_HOURS = 32;
  * of their kind, and are counted.
  */
 export class SeriesTable {
-  readonly total = new Series('total', undefined, { hours: true });
-  readonly store = new Series('store', undefined);
+  readonly total: Series;
+  readonly store: Series;
   private readonly named: Readonly<Record<NamedKind, Map<string, Series>>> = {
     app: new Map(),
     policy: new Map(),
@@ -78,7 +78,11 @@ export class SeriesTable {
   constructor(
     /** The most names that are watched one by one. */
     private readonly most: number,
-  ) {}
+    private readonly seconds: SecondsRead = 'ticks',
+  ) {
+    this.total = new Series('total', undefined, { hours: true, seconds });
+    this.store = new Series('store', undefined, { seconds });
+  }
 
   /** Names that found no room. */
   get dropped(): number {
@@ -128,7 +132,10 @@ export class SeriesTable {
     const others = this.othersOf(kind, reading);
     if (others === undefined) return;
     let series = this.others.get(kind);
-    if (series === undefined) this.others.set(kind, (series = new Series(kind, OTHER)));
+    if (series === undefined) {
+      series = new Series(kind, OTHER, { seconds: this.seconds });
+      this.others.set(kind, series);
+    }
     series.read(atMicros, spanMs, others);
   }
 
@@ -154,7 +161,7 @@ export class SeriesTable {
     const group = kind === 'policy' ? 'policies' : 'others';
     const hours = this.withHours[group] < MOST_WITH_HOURS;
     if (hours) this.withHours[group]++;
-    this.named[kind].set(name, new Series(kind, name, { hours }));
+    this.named[kind].set(name, new Series(kind, name, { hours, seconds: this.seconds }));
   }
 
   /** The counts of all names of a kind that found no room; undefined if there are none. */

@@ -14,6 +14,9 @@ const SECONDS = 120;
 const MINUTES = 180;
 const HOURS = 168;
 
+/** A look at a fleet may be one period late; after a longer time without any it is not known when its figures came. */
+export const LONGEST_LOOK_MS = 10_000;
+
 /** No window of any rule is longer than this; what is older has its quantiles in the slots. */
 const MINUTES_OF_TIMES = 15;
 
@@ -55,6 +58,12 @@ const COUNTS = [
 ] as readonly (keyof Counts)[];
 const COLUMNS = COUNTS.map((name) => COLUMN[name]);
 
+/**
+ * How the seconds are read. `ticks`: one by one, so that a longer time was a loop that stood still, of which the figures are
+ * of the last second. `looks`: every few seconds, so that the figures are of all of these.
+ */
+export type SecondsRead = 'ticks' | 'looks';
+
 export const noCounts = (): Counts => ({
   count: 0,
   denied: 0,
@@ -84,13 +93,18 @@ export class Series {
   private hourTimes: TimesOfSlot | undefined;
 
   readonly name: string;
+  private readonly secondsRead: SecondsRead;
 
   constructor(
     readonly kind: SeriesKind,
     /** Name of the app, the policy or the resource; undefined for `total` and `store`. */
     readonly of: string | undefined,
-    { hours = false }: { readonly hours?: boolean } = {},
+    {
+      hours = false,
+      seconds = 'ticks',
+    }: { readonly hours?: boolean; readonly seconds?: SecondsRead } = {},
   ) {
+    this.secondsRead = seconds;
     this.hours = hours ? new Ring(HOUR_MS, HOURS) : undefined;
     this.name = seriesName(kind, of);
   }
@@ -118,7 +132,7 @@ export class Series {
     this.addRow(atMicros, spanMs, MORE_TIMES);
   }
 
-  /** So much has happened in `spanMs`; it is kept in the slots of the instant `atMicros`. */
+  /** So much has happened in `spanMs`, up to the instant `atMicros`: it is kept in the slots of that. */
   add(atMicros: number, spanMs: number, more: Readonly<Counts>, times?: LogLinear): void {
     for (let i = 0; i < COUNTS.length; i++) ROW[COLUMNS[i]!] = more[COUNTS[i]!];
     this.addRow(atMicros, spanMs, times);
@@ -135,7 +149,9 @@ export class Series {
     const lasted = Math.max(spanMs, SECOND_MS) / SECOND_MS;
     ROW[COLUMN.peak] = ROW[COLUMN.count]! / lasted;
     ROW[COLUMN.peakUsed] = ROW[COLUMN.used]! / lasted;
-    seconds.addRow(atMicros, ROW);
+    const isLook = this.secondsRead === 'looks' && spanMs <= LONGEST_LOOK_MS;
+    if (isLook) seconds.addSpanRow(atMicros, ROW);
+    else seconds.addRow(atMicros, ROW);
     const minute = minutes.slotAt(atMicros);
     if (timed > 0) setQuantiles(this.addToMinute(minute, times!));
     minutes.addRow(atMicros, ROW);

@@ -13,7 +13,7 @@ describe('FleetMerge', () => {
       for (const [node, count] of Object.entries(counts)) {
         merge.add(snapshot(node, [series('total', '', count)], { incarnation }), second * SECOND);
       }
-      merge.end(second * SECOND, 1000);
+      merge.end((second + 1) * SECOND, 1000);
       return merge.table.total.seconds.at(second)!.count;
     };
     expect(look(1, { a: 1_000_000, b: 50 })).toBe(0);
@@ -26,6 +26,24 @@ describe('FleetMerge', () => {
     expect(look(5, { a: 7 }, 'j')).toBe(7);
     // Figures that go back count nothing, and never less than nothing.
     expect(look(6, { a: 3 }, 'j')).toBe(0);
+  });
+
+  it('has figures of every second between two looks, and a gap where none came for long', () => {
+    const merge = new FleetMerge(100);
+    let before = 0;
+    // A hundred a second, looked at every five seconds, at uneven times, and once much too late.
+    for (const second of [0, 5, 10.1, 14.9, 16.02, 16.99, 18.01, 40, 41]) {
+      merge.add(snapshot('a', [series('total', '', 100 * second)]), second * SECOND);
+      merge.end(second * SECOND, (second - before) * 1000);
+      before = second;
+    }
+    const { seconds } = merge.table.total;
+    const rates = seconds
+      .last(40 * SECOND, 41)
+      .map((slot) => slot && (slot.count * 1000) / slot.spanMs);
+    expect(rates.slice(0, 18).map((rate) => Math.round(rate!))).toEqual(Array(18).fill(100));
+    expect(rates.slice(19, 40)).toEqual(Array(21).fill(undefined));
+    expect(Math.round(rates[40]!)).toBe(100);
   });
 
   it('knows the rate of a node that writes less often than it is looked at', () => {
@@ -125,7 +143,7 @@ describe('FleetMerge', () => {
     for (const node of ['a', 'b']) at(node, 0);
     for (let call = 0; call < 10; call++) times.record(1000);
     for (const node of ['a', 'b']) at(node, 1);
-    merge.end(SECOND, 1000);
+    merge.end(2 * SECOND, 1000);
     expect(merge.table.total.seconds.at(1)).toMatchObject({ timed: 20, p50: 1024 });
     expect(merge.deniedKeys()).toEqual([{ policy: 'p', key: 'k', denied: 10 }]);
     expect(merge.hotKeys()).toEqual([

@@ -75,6 +75,22 @@ describe('Fleet', () => {
     }
   });
 
+  it('has the last seconds without a hole, though nobody looked and merges came seldom', async () => {
+    const { fleets, seconds, leaders } = stage();
+    const follower = () => [...fleets].find(([, { isLeading }]) => !isLeading)![1];
+    const ratesOf = async (fleet: Fleet, last: number): Promise<(number | null)[]> =>
+      (await fleet.historyOf('total', 'seconds'))!.rate.slice(-last - 6, -6);
+    await seconds(60);
+    const leader = fleets.get(leaders()[0]!)!;
+    for (const rate of await ratesOf(leader, 40)) expect(rate).toBeGreaterThan(20);
+    await follower().state();
+    for (let look = 0; look < 30; look++) {
+      await seconds(look < 20 ? 5 : 1);
+      await follower().state();
+    }
+    for (const rate of await ratesOf(follower(), 90)) expect(rate).toBeGreaterThan(20);
+  });
+
   it('has another leader within ten seconds, with what happened before', async () => {
     const { fleets, seconds, leaders, board } = stage();
     await seconds(150);

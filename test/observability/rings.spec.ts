@@ -51,6 +51,27 @@ describe('Ring', () => {
     expect(ring.sum(now, 1)).toMatchObject({ slots: 0, count: 0 });
   });
 
+  it('gives each slot its part of the figures of a longer time', () => {
+    const ring = new Ring(1000, 10);
+    ring.addSpan(5.5 * SECOND, figures({ spanMs: 4000, count: 400, denied: 40, p99: 7 }));
+    expect(ring.last(6 * SECOND, 7).map((slot) => slot?.count)).toEqual([
+      ...[undefined, 50, 100, 100, 100, 50, undefined],
+    ]);
+    expect(ring.at(5)).toMatchObject({ spanMs: 500, denied: 5, p99: 7 });
+    // The rest of a second comes with the next look.
+    ring.addSpan(6.5 * SECOND, figures({ spanMs: 1000, count: 100 }));
+    expect(ring.at(5)).toMatchObject({ spanMs: 1000, count: 100 });
+    expect(ring.sum(7 * SECOND, 10)).toMatchObject({ count: 500, spanMs: 5000 });
+  });
+
+  it('has nothing of a longer time than it keeps but what it keeps', () => {
+    const ring = new Ring(1000, 10);
+    ring.addSpan(100 * SECOND, figures({ spanMs: 100_000, count: 100 }));
+    expect(ring.sum(100 * SECOND, 10)).toMatchObject({ slots: 10, count: 10, spanMs: 10_000 });
+    ring.addSpan(100 * SECOND, figures({ spanMs: 0, count: 3 }));
+    expect(ring.at(100)).toMatchObject({ count: 3 });
+  });
+
   it('adds counts up, takes the latest quantile and the longest time', () => {
     const ring = new Ring(1000, 10);
     ring.add(0, figures({ count: 1, p99: 900, max: 900 }));

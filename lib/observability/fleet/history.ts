@@ -3,7 +3,7 @@ import { type BoardStore } from '../../stores/board-store.js';
 import { noFigures, Ring, type SlotFigures } from '../rings.js';
 import { historyOf, type SeriesHistory } from '../series-history.js';
 import { SeriesTable } from '../series-table.js';
-import { seriesParts, type Horizon, type Series } from '../series.js';
+import { LONGEST_LOOK_MS, seriesParts, type Horizon, type Series } from '../series.js';
 import { type FleetState } from '../state.js';
 import { type FleetMerge } from './merge.js';
 
@@ -63,18 +63,22 @@ export class FleetHistory {
   /** The history that another node has merged. */
   seen({ atMs, series }: FleetState): void {
     if (atMs <= this.seenMs) return;
+    const sinceMs = atMs - this.seenMs;
+    const spanMs = sinceMs <= LONGEST_LOOK_MS ? sinceMs : SECOND_MS;
     this.seenMs = atMs;
+    const inSpan = (perSecond: number): number => (perSecond * spanMs) / SECOND_MS;
     for (const { name, rate, denied, errors, degraded, used, p50Ms, p99Ms } of series) {
       let ring = this.seconds.get(name);
       if (ring === undefined) {
         if (this.seconds.size >= MOST_SEEN) continue;
         this.seconds.set(name, (ring = new Ring(SECOND_MS, SECONDS)));
       }
-      const [degraded1, degraded2, degraded3, degraded4] = degraded;
-      ring.add((atMs - SECOND_MS) * 1000, {
+      const [level1, level2, level3, level4] = degraded;
+      ring.addSpan((atMs - SECOND_MS) * 1000, {
         ...noFigures(),
-        ...{ spanMs: SECOND_MS, count: rate, denied, errors, used, peak: rate },
-        ...{ degraded1, degraded2, degraded3, degraded4 },
+        ...{ spanMs, count: inSpan(rate), denied: inSpan(denied), errors: inSpan(errors) },
+        ...{ used: inSpan(used), degraded1: inSpan(level1), degraded2: inSpan(level2) },
+        ...{ degraded3: inSpan(level3), degraded4: inSpan(level4), peak: rate },
         ...{ p50: (p50Ms ?? NaN) * 1000, p99: (p99Ms ?? NaN) * 1000 },
       });
     }

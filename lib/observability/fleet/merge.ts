@@ -51,7 +51,7 @@ export class FleetMerge {
   private writtenMicros = 5_500_000;
 
   constructor(maxSeries: number) {
-    this.table = new SeriesTable(maxSeries);
+    this.table = new SeriesTable(maxSeries, 'looks');
   }
 
   /** A look begins, at nodes that write at least once in so long. */
@@ -158,7 +158,7 @@ export class FleetMerge {
     });
   }
 
-  /** The figures of this look go into the slots of the instant. */
+  /** The figures of this look are of the time before the instant, since the look before. */
   end(atMicros: number, spanMs: number): void {
     this.table.read(atMicros, spanMs, this.reading);
   }
