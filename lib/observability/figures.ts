@@ -40,7 +40,21 @@ export function limitText(capacity: number, windowMs: number): string {
   const name = WINDOWS[Math.round(windowMs)];
   if (name !== undefined) return `${figure(capacity)}/${name}`;
   if (windowMs < 1000) return `${figure((capacity * 1000) / windowMs)}/s`;
-  // A span that is no whole number of a unit is told in the next smaller one.
-  const [size, unit] = UNITS.find(([ms]) => windowMs % ms === 0) ?? [1000, 's'];
-  return `${figure(capacity)} in ${figure(windowMs / size)} ${unit}`;
+  return `${figure(capacity)} in ${spanText(windowMs)}`;
+}
+
+/** `in the last minute`, `in the last 10 s`. */
+export const lastText = (windowMs: number): string =>
+  `in the last ${ONE[windowMs] ?? spanText(windowMs)}`;
+
+const ONE: Readonly<Record<number, string>> = {
+  60_000: 'minute',
+  3_600_000: 'hour',
+  86_400_000: 'day',
+};
+
+/** A span that is no whole number of a unit is told in the next smaller one. */
+function spanText(spanMs: number): string {
+  const [size, unit] = UNITS.find(([ms]) => spanMs % ms === 0) ?? [1000, 's'];
+  return `${figure(spanMs / size)} ${unit}`;
 }

@@ -1,4 +1,41 @@
-import { alertText } from '../../lib/observability/alerts/alert-words.js';
+import { sentenceOf, type Alert } from '../../lib/observability/alerts/alert.js';
+import {
+  alertCounts,
+  alertText,
+  byUrgency,
+  inState,
+} from '../../lib/observability/alerts/alert-words.js';
+import { QUIET } from '../../lib/observability/alerts/evaluate.js';
+import { checkAlerts } from '../../lib/observability/alerts/rules.js';
+
+describe('the sentence of an alert', () => {
+  const said = (id: string, value: number, threshold: number): string => {
+    const rule = checkAlerts().rules.find((one) => one.id === id)!;
+    return sentenceOf(rule, 'total', { ...QUIET, phase: 'firing', value, threshold });
+  };
+
+  it('names the time that its figure is of', () => {
+    expect([
+      said('qpsRise', 300, 200),
+      said('errorRate', 0.02, 0.01),
+      said('p99Rise', 80_000, 50_000),
+      said('denialRise', 0.12, 0.05),
+      said('denialRise', 0.04, 0.05),
+      said('slowCalls', 0.3, 0.2),
+      said('degraded.level2', 0.02, 0.01),
+      said('peak', 0.84, 0.8),
+    ]).toEqual([
+      'total: 300 requests a second in the last 10 s, above 200',
+      'total: at least 2 % of the requests failed in the last minute, and in the last 5 min, above 1 %',
+      'total: p99 was 80 ms in the last 5 min, above 50 ms',
+      'total: 12 % of the requests were denied in the last minute, above 5 %',
+      'total: 4 % of the requests were denied in the last minute, no longer above 5 %',
+      'total: 30 % of the calls were slow in the last minute, above 20 %',
+      'total: 2 % of the answers were of level 2 in the last 5 min, above 1 %',
+      'total: the busiest minute in the last day used 84 % of the capacity',
+    ]);
+  });
+});
 
 describe('the sentence of an alert beside its title', () => {
   const said = (rule: string, series: string, text: string, state = 'firing'): string =>
@@ -27,5 +64,35 @@ describe('the sentence of an alert beside its title', () => {
     expect(alertText({ rule: 'breakerOpen', series: 'resource:a\nb', state: 'firing', text })).toBe(
       text,
     );
+  });
+});
+
+describe('alerts in a list', () => {
+  const alert = (rule: string, more: Partial<Alert>): Alert => ({
+    ...{ rule, series: 'total', state: 'firing', severity: 'warning', text: '', muted: false },
+    ...{ value: 2, threshold: 1, sinceMs: 0, fingerprint: '', nodeId: 'a', cluster: 'shop' },
+    ...more,
+  });
+  const all = [
+    alert('over', { state: 'resolved', severity: 'critical' }),
+    alert('gone', { value: 0, severity: 'critical' }),
+    alert('soon', { state: 'pending', severity: 'critical' }),
+    alert('info', { severity: 'info', sinceMs: 9 }),
+    alert('silenced', { muted: true, severity: 'critical' }),
+    alert('older', { sinceMs: 1 }),
+    alert('newer', { sinceMs: 2 }),
+    alert('critical', { severity: 'critical' }),
+  ];
+
+  it('have those that fire first, the most severe before the others, and those that are over last', () => {
+    expect([...all].sort(byUrgency).map(({ rule }) => rule)).toEqual([
+      ...['critical', 'newer', 'older', 'info', 'soon', 'gone', 'silenced', 'over'],
+    ]);
+  });
+
+  it('are counted in that order, each once', () => {
+    expect(alertCounts(all)).toBe('4 firing, 1 pending, 1 ending, 1 muted');
+    expect(alertCounts(all.slice(0, 1))).toBe('');
+    expect(inState(all, 'firing')).toHaveLength(4);
   });
 });

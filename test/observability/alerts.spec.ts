@@ -68,7 +68,9 @@ describe('alerts of an application', () => {
     expect(told[0]![0]).toMatchObject({
       ...{ severity: 'warning', cluster: 'shop', nodeId: 'n1', muted: false, threshold: 0.05 },
       fingerprint: fingerprintOf('denialRise', 'total', 'shop'),
-      text: expect.stringMatching(/^total: .* % of the requests are denied, above 5 %$/) as string,
+      text: expect.stringMatching(
+        /^total: .* % of the requests were denied in the last 10 s, above 5 %$/,
+      ) as string,
     });
     await ask(40, 5);
     expect(
@@ -91,7 +93,9 @@ describe('alerts of an application', () => {
     await config.update({ alerts: { minutes: { denialRise: { above: 0.9 } } } });
     await ask(5, 20);
     expect(monitor.alerts().map(({ threshold }) => threshold)).toEqual([0.9, 0.9]);
-    expect(monitor.alerts()[0]!.text).toMatch(/are denied, no longer above 90 %$/);
+    expect(monitor.alerts()[0]!.text).toMatch(
+      /were denied in the last 10 s, no longer above 90 %$/,
+    );
     await config.update({ alerts: { minutes: { denialRise: { enabled: false } } } });
     await ask(2, 20);
     expect(told.flat().slice(2)).toMatchObject([

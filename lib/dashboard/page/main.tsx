@@ -2,6 +2,7 @@ import './style.css';
 import { effect } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { inState } from '../../observability/alerts/alert-words.js';
 import { CapacityView } from './capacity.js';
 import { ConfigView } from './config.js';
 import { shown, span } from './format.js';
@@ -301,7 +302,7 @@ effect(() => {
   const now = frame.value;
   if (now === null) return;
   keep(now);
-  const firing = now.state.alerts.filter(({ state, muted }) => state === 'firing' && !muted).length;
+  const firing = inState(now.state.alerts, 'firing').length;
   const alerts = firing === 0 ? '' : `${firing} alert${firing === 1 ? '' : 's'} · `;
   document.title = `${alerts}${shown(now.state.cluster)} · weir`;
 });

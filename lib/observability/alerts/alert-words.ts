@@ -1,3 +1,4 @@
+import { type Alert } from './alert.js';
 import { type RuleName } from './rule-names.js';
 
 const TITLES: Readonly<Record<RuleName, string>> = {
@@ -32,6 +33,36 @@ export const isEnding = (alert: {
   readonly value: number;
   readonly threshold: number;
 }): boolean => alert.state === 'firing' && alert.rule !== 'peak' && alert.value < alert.threshold;
+
+/** One that ends beside a cause that is gone must not look as if it fired; nor must one that nobody wants to hear of. */
+export type ShownAlertState = 'firing' | 'pending' | 'ending' | 'muted' | 'resolved';
+
+export function shownState(alert: Alert): ShownAlertState {
+  if (alert.muted && alert.state !== 'resolved') return 'muted';
+  return isEnding(alert) ? 'ending' : alert.state;
+}
+
+const STATES: readonly ShownAlertState[] = ['firing', 'pending', 'ending', 'muted', 'resolved'];
+const SEVERITIES: readonly Alert['severity'][] = ['critical', 'warning', 'info'];
+
+/** Those that fire first, the most severe of them before the others; then the latest. */
+export function byUrgency(one: Alert, other: Alert): number {
+  const place = (alert: Alert): number =>
+    STATES.indexOf(shownState(alert)) * SEVERITIES.length + SEVERITIES.indexOf(alert.severity);
+  return place(one) - place(other) || other.sinceMs - one.sinceMs;
+}
+
+/** Page, title and verdict count by this. */
+export const inState = (alerts: readonly Alert[], state: ShownAlertState): Alert[] =>
+  alerts.filter((one) => shownState(one) === state);
+
+/** `2 firing, 1 pending, 1 ending`, in the order in which they are listed; empty if all are over. */
+export function alertCounts(alerts: readonly Alert[]): string {
+  return STATES.slice(0, -1)
+    .map((state) => [inState(alerts, state).length, state] as const)
+    .flatMap(([number, state]) => (number === 0 ? [] : `${number} ${state}`))
+    .join(', ');
+}
 
 /** Whom a series is of, as people say it; empty of all requests and of Redis. */
 export function seriesTitle(series: string): string {

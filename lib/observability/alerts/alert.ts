@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { figure, percent } from '../figures.js';
+import { figure, lastText, percent } from '../figures.js';
 import { type Severity } from './alert-options.js';
 import { type AlertState } from './evaluate.js';
 import { isHeld, type Rule } from './rules.js';
@@ -77,22 +77,23 @@ export function sentenceOf(
     return `${name}: ${value < threshold ? 'no longer so: ' : ''}${STATE_TEXTS[rule.name]!}`;
   }
   const above = value > threshold ? 'above' : 'no longer above';
+  const last = lastText(rule.windowMs);
   switch (rule.name) {
     case 'qpsRise':
-      return `${name}: ${figure(value)} requests a second, ${above} ${figure(threshold)}`;
+      return `${name}: ${figure(value)} requests a second ${last}, ${above} ${figure(threshold)}`;
     case 'errorRate':
-      return `${name}: ${percent(value)} of the requests fail, ${above} ${percent(threshold)}`;
+      return `${name}: at least ${percent(value)} of the requests failed ${last}, and ${lastText(rule.longWindowMs)}, ${above} ${percent(threshold)}`;
     case 'p99Rise':
-      return `${name}: p99 is ${figure(value / 1000)} ms, ${above} ${figure(threshold / 1000)} ms`;
+      return `${name}: p99 was ${figure(value / 1000)} ms ${last}, ${above} ${figure(threshold / 1000)} ms`;
     case 'denialRise':
-      return `${name}: ${percent(value)} of the requests are denied, ${above} ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the requests were denied ${last}, ${above} ${percent(threshold)}`;
     case 'slowCalls':
-      return `${name}: ${percent(value)} of the calls are slow, ${above} ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the calls were slow ${last}, ${above} ${percent(threshold)}`;
     case 'degraded':
-      return `${name}: ${percent(value)} of the answers are of level ${rule.level}, ${above} ${percent(threshold)}`;
+      return `${name}: ${percent(value)} of the answers were of level ${rule.level} ${last}, ${above} ${percent(threshold)}`;
     case 'peak':
       return value >= threshold
-        ? `${name}: the busiest minute used ${percent(value)} of the capacity`
+        ? `${name}: the busiest minute ${last} used ${percent(value)} of the capacity`
         : `${name}: the trend reaches the capacity within ${Math.round(rule.horizonMs / DAY_MS)} days`;
   }
 }
