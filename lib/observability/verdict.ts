@@ -1,9 +1,9 @@
 import { plain, type Alert } from './alerts/alert.js';
-import { isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
+import { byUrgency, inState, isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { causeOfApp, MANY_DENIED, why } from './limited.js';
-import { type SeriesState, type WatchedState } from './state.js';
+import { type AppState, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
 export interface Verdict {
@@ -77,19 +77,48 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   const { quota, series } = state;
   if (quota?.overloaded !== true) return undefined;
   const { capacity, demand, apps } = quota;
+  const [loser, ...others] = apps
+    .filter(({ denied }) => denied > 0)
+    .sort((one, other) => other.denied - one.denied);
   const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
-  const loser = [...apps].sort((one, other) => other.denied - one.denied)[0];
-  if (loser === undefined || loser.denied === 0) {
+  if (loser === undefined) {
     const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
     return say('overload', 'warning', text, { why: cause });
   }
-  // Beyond its ceiling an app would be turned away on an idle cluster as well.
   const own = series.find(({ name }) => name === `app:${loser.app}`);
-  const causes = [...new Set([why(causeOfApp(loser, state)), cause])].filter(Boolean).join('; ');
-  const part = partOf(demand, capacity);
-  const asked = part === undefined ? '' : `; ${percent(part)} of the capacity asked for`;
-  const text = `${capital(loser.app)} is limited: ${turnedAway(own, loser.denied)}${asked}.`;
-  return say('overload', 'bad', text, { why: causes || undefined, series: `app:${loser.app}` });
+  const lost = `${capital(loser.app)} loses most: ${turnedAway(own, loser.denied)}.`;
+  const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
+  const asked = part === undefined ? 'more than the capacity' : `${part} of capacity`;
+  const causes = [cause, causeOfLoss(loser, state), alsoLose(others)];
+  return say('overload', 'bad', `Overload: ${asked} asked for. ${lost}`, {
+    why: causes.filter(Boolean).join('; '),
+    series: `app:${loser.app}`,
+  });
+}
+
+/** Beyond its ceiling an app would be turned away on an idle cluster as well. */
+function causeOfLoss(loser: AppState, state: WatchedFleet): string {
+  const found = causeOfApp(loser, state);
+  const asks = Math.max(loser.demand ?? 0, loser.used + loser.denied);
+  const name = `${plain(loser.app)} asks for ${figure(asks)}/s`;
+  return found.tier === 'cluster'
+    ? `${name} and is sure of ${figure(loser.guaranteed)}/s, beyond which it gets what others leave`
+    : `${name}, ${why(found)}`;
+}
+
+const MOST_LOSERS = 2;
+
+/** `catalog loses 140/s, reports 90/s and 3 more apps lose`. */
+function alsoLose(others: readonly AppState[]): string {
+  if (others.length === 0) return 'no other app is turned away';
+  const named = others
+    .slice(0, MOST_LOSERS)
+    .map(
+      ({ app, denied }, index) => `${plain(app)} ${index === 0 ? 'loses ' : ''}${figure(denied)}/s`,
+    )
+    .join(', ');
+  const more = others.length - MOST_LOSERS;
+  return more > 0 ? `${named} and ${more} more ${more === 1 ? 'app loses' : 'apps lose'}` : named;
 }
 
 function standing({ line }: WatchedFleet): Verdict | undefined {
@@ -189,25 +218,23 @@ function behind({ config, nodeCount }: WatchedFleet): Verdict | undefined {
 }
 
 const MOST_ALERTS = 3;
-const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
 /** Alerts that no other sentence tells. */
 function alarmed({ alerts }: WatchedFleet): Verdict | undefined {
-  const firing = alerts.filter(({ state, muted }) => state === 'firing' && !muted);
-  const lasting = firing
-    .filter((one) => !isEnding(one))
-    .sort((one, other) => SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity));
-  if (firing.length === 0) return undefined;
-  if (lasting.length === 0) {
-    const end = firing.length === 1 ? 'An alert ends' : `${firing.length} alerts end`;
-    return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(firing, '"')}.`);
+  const firing = inState(alerts, 'firing').sort(byUrgency);
+  const [first] = firing;
+  if (first === undefined) {
+    const ending = inState(alerts, 'ending').sort(byUrgency);
+    if (ending.length === 0) return undefined;
+    const end = ending.length === 1 ? 'An alert ends' : `${ending.length} alerts end`;
+    return say('alerts', 'info', `Calm again. ${end} if it stays so: ${listed(ending, '"')}.`);
   }
-  const { text, series, rule, severity } = lasting[0]!;
+  const { text, series, rule, severity } = first;
   // The name of a state says all of it; of a figure it is worth to know how much.
   const isState = (STATE_RULES as readonly string[]).includes(rule);
   const level = severity === 'critical' ? 'bad' : severity;
-  const fire = lasting.length === 1 ? '1 alert fires' : `${lasting.length} alerts fire`;
-  return say('alerts', level, `${fire}: ${listed(lasting)}.`, {
+  const fire = firing.length === 1 ? '1 alert fires' : `${firing.length} alerts fire`;
+  return say('alerts', level, `${fire}: ${listed(firing)}.`, {
     why: isState ? undefined : plain(text.replace(`${plain(series)}: `, '')),
     series,
   });
@@ -243,14 +270,13 @@ function summary({ series, nodeCount }: WatchedFleet): string {
 function turnedAway(series: SeriesState | undefined, denied: number): string {
   const rate = series?.rate ?? 0;
   if (rate <= 0 || denied <= 0) return `${figure(denied)}/s turned away`;
-  const each = rate / denied;
-  if (each > 20) return `${percent(denied / rate)} turned away`;
-  return each < 1.5 ? 'nearly all turned away' : `1 in ${Math.round(each)} turned away`;
+  const part = denied / rate;
+  if (part >= NEARLY_ALL) return 'nearly all turned away';
+  const isPlain = part >= 1 / 20 && part <= 0.55;
+  return `${isPlain ? `1 in ${Math.round(1 / part)}` : percent(part)} turned away`;
 }
 
-function partOf(demand: number | undefined, capacity: number | undefined): number | undefined {
-  return demand === undefined || !capacity ? undefined : demand / capacity;
-}
+const NEARLY_ALL = 0.95;
 
 function say(
   kind: Verdict['kind'],

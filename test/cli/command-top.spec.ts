@@ -66,7 +66,7 @@ describe('the screen of weir top', () => {
   it('says what matters first, then the quota, the decisions, and who is limited most', () => {
     expect(topText(shown()).split('\n')).toEqual([
       'weir top  shop-prod  12 nodes, 11 on rev 42  Redis p99 1.8 ms',
-      '! Search is limited: 1 in 5 turned away; 104 % of the capacity asked for.',
+      '! Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away.',
       '  capacity 50k  asked 52k  stock 1,000  leased 1,240  OVERLOADED',
       '  decisions ▂▅█ 51.1k/s  denied 2,300/s  degraded 360/s  errors 0/s',
       '',
@@ -181,7 +181,7 @@ describe('weir top on a terminal', () => {
     await settle();
     expect(top.writes[0]).toContain(`${ESC}[?1049h`);
     expect(top.writes).toHaveLength(2);
-    expect(top.writes[1]).toContain('Search is limited');
+    expect(top.writes[1]).toContain('Search loses most');
     await top.second();
     expect(top.writes).toHaveLength(2);
     const total = seriesState('total', 60_000, 2300);
@@ -193,7 +193,7 @@ describe('weir top on a terminal', () => {
     await top.second();
     expect(top.writes).toHaveLength(3);
     expect(top.writes[2]).toContain('60k/s');
-    expect(top.writes[2]).not.toContain('Search is limited');
+    expect(top.writes[2]).not.toContain('Search loses most');
     top.type('q');
     expect(await top.ended).toBe(0);
     expect(isRestored(top)).toBe(true);
@@ -335,7 +335,9 @@ describe('weir top elsewhere', () => {
     expect(await stand.json<FleetState>('top', '--once')).toMatchObject({ leader: 'api-1' });
     await board.set('merged', JSON.stringify({ v: 1, ...FLEET }), 60_000);
     const status = await stand.weir('status');
-    expect(status.out).toContain('now: Search is limited: 1 in 5 turned away');
+    expect(status.out).toContain(
+      'now: Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away',
+    );
     expect(status.out).toMatch(
       /app search +11,000 +2,100 +19 % +all apps together ask for 52k\/s of 50k\/s\n/,
     );

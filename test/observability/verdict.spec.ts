@@ -118,8 +118,8 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     ],
     [
       'overload',
-      'Search is limited: 1 in 5 turned away; 104 % of the capacity asked for.',
-      'all apps together ask for 52k/s of 50k/s',
+      'Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away.',
+      'all apps together ask for 52k/s of 50k/s; search asks for 11.1k/s and is sure of 8,000/s, beyond which it gets what others leave; catalog loses 140/s',
       { quota },
     ],
     [
@@ -209,7 +209,7 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
     const greedy = { quota: { ...quota, apps: [{ ...search, demand: 20_000 }] } };
     expect(verdict(quietFleet(greedy)).why).toBe(
-      'over its ceiling of 16k/s; all apps together ask for 52k/s of 50k/s',
+      'all apps together ask for 52k/s of 50k/s; search asks for 20k/s, over its ceiling of 16k/s; no other app is turned away',
     );
     const one = { store: { isUp: true, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(one))).toMatchObject({
@@ -219,6 +219,39 @@ describe('the verdict', () => {
     });
     const own = { store: { isUp: false, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(own)).text).toBe('Redis is away: this node decides by itself.');
+  });
+
+  it('says of an overload which apps lose, the one that loses most with its cause', () => {
+    const app = (name: string, denied: number, more: Partial<AppState> = {}): AppState => ({
+      ...{ ...search, app: name, guaranteed: 100, burst: 200, used: 120, denied },
+      ...{ demand: 120 + denied, ...more },
+    });
+    const of = (apps: AppState[], more: Partial<QuotaState> = {}) =>
+      verdict(quietFleet({ quota: { ...quota, capacity: 500, demand: 780, ...more, apps } }));
+    const many = ['a', 'b', 'c', 'd', 'e'].map((name, index) => app(name, 20 + index));
+    expect(of(many)).toMatchObject({
+      text: 'Overload: 156 % of capacity asked for. E loses most: 24/s turned away.',
+      why: 'all apps together ask for 780/s of 500/s; e asks for 144/s and is sure of 100/s, beyond which it gets what others leave; d loses 23/s, c 22/s and 2 more apps lose',
+      series: 'app:e',
+    });
+    // The store counts demand late; less than what was turned away it is not.
+    expect(of([app('a', 60, { demand: 90 })]).why).toMatch(/; a asks for 180\/s and is sure/);
+    expect(of([app('a', 60)], { demand: undefined }).text).toMatch(
+      /^Overload: more than the capacity asked for. A loses most/,
+    );
+    const own = app('a', 60, { used: 60, demand: 120, deniedByCluster: 0, burst: 900 });
+    expect(of([own]).why).toBe(
+      'all apps together ask for 780/s of 500/s; a asks for 120/s, over its guarantee of 100/s; no other app is turned away',
+    );
+  });
+
+  it('has a part in words only where they say as much as the figure', () => {
+    const of = (denied: number) =>
+      verdict(quietFleet({ learning, series: [seriesState('policy:login', 100, denied)] })).text;
+    expect([7, 20, 50, 62, 96].map(of).map((text) => text.slice(25))).toEqual([
+      ...['1 in 14 turned away.', '1 in 5 turned away.', '1 in 2 turned away.'],
+      ...['62 % turned away.', 'nearly all turned away.'],
+    ]);
   });
 
   it('shows names as text, whatever is in them', () => {

@@ -87,7 +87,7 @@ describe('the tour', () => {
         visitor.press('Burst'),
         visitor.sees('.flow-picture text.t-deny', /turned away/),
         visitor.sees('.keys tr', /^search.*app quota/),
-        visitor.sees('.verdict', /Search is limited/),
+        visitor.sees('.verdict', /Search (?:is limited|loses most)/),
       ]);
       expect(lostMost(burst)).not.toBe('checkout');
       // A process that has to wait for its turn finds its requests in a bunch, which may be larger than its lease. In one
@@ -111,7 +111,7 @@ describe('the tour', () => {
           return overloaded && apps.filter(({ denied }) => denied > 5).length >= 2;
         }),
         visitor.press('Overload'),
-        visitor.sees('.verdict', /of the capacity asked for/),
+        visitor.sees('.verdict', /of capacity asked for\. \w+ loses most/),
       ]);
       expect(lostMost(overload)).not.toBe('checkout');
 
