@@ -41,6 +41,8 @@ export interface PageFrame {
   readonly change: ShownChange | null;
   /** Tokens per second that apps are guaranteed, of those that can be; null where there is no cluster level. */
   readonly promised: { readonly given: number; readonly most: number } | null;
+  /** Tokens per second of each app that this process may admit while Redis is away; null while it answers. */
+  readonly shares: Readonly<Record<string, number>> | null;
   readonly actions: readonly ShownAction[];
   readonly viewers: number;
 }

@@ -3,6 +3,7 @@ import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { ClusterOptions } from '../limiter/quota-options.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
+import { OFFLINE_PART } from '../local/offline-share.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../stores/package-file.js';
 import {
@@ -116,6 +117,7 @@ export class Frames {
       overload: this.overload(),
       change: await this.lastChange(snapshot),
       promised: promisedOf(state.quota, snapshot),
+      shares: isAway ? sharesOf(own.quota) : null,
     };
   }
 
@@ -307,6 +309,14 @@ function promisedOf(
   const { reservedRatio = new ClusterOptions().reservedRatio } = document.cluster ?? {};
   const given = quota.apps.reduce((sum, { guaranteed }) => sum + guaranteed, 0);
   return { given, most: quota.capacity * (1 - reservedRatio) };
+}
+
+/** The guarantees of the cluster say nothing about one process that is on its own. */
+function sharesOf(quota: WatchedState['quota']): PageFrame['shares'] {
+  const apps = (quota?.apps ?? []).map(({ app, guaranteed, nodes }) => {
+    return [app, (guaranteed * OFFLINE_PART) / Math.max(1, nodes ?? 1)] as const;
+  });
+  return Object.fromEntries(apps);
 }
 
 /** Four digits are more than anybody reads. */

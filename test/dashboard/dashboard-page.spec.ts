@@ -197,7 +197,10 @@ describe('the page, in a browser', () => {
     for (const text of [
       ...['allowed 186/s', 'degraded 12/s', 'denied 11/s', 'now of this node alone'],
       ...['api-1 decides by itself', 'without Redis each decides by itself'],
-      ...['degraded: the last try failed', /And 4 more: .*Cluster is overloaded\./],
+      ...[
+        'degraded: the last try failed',
+        /And 3 more firing: .*; 1 more ending: Cluster is overloaded\./,
+      ],
       ...['without 2 of another version', '6 firing, 1 ending', 'alert: Calls are slow'],
       ...['api-2, api-3: not seen since', 'not known while Redis is away', 'by itself'],
     ]) {

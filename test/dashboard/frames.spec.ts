@@ -58,10 +58,14 @@ function stand() {
     known.own = { ...known.own, deniedKeys };
     known.fleet = { ...known.fleet, deniedKeys };
   };
+  const give = (guarantees: Record<string, number>): void => {
+    const apps = Object.entries(guarantees).map(([app, guaranteed]) => ({ app, guaranteed, nodes: 3, modes: {}, denied: 0 })); // oxfmt-ignore
+    known.own = { ...known.own, quota: { apps } as unknown as MonitorState['quota'] };
+  };
   const alarm = (...alerts: Partial<Alert>[]): void => {
     known.fleet = { ...known.fleet, alerts: alerts as Alert[] };
   };
-  return { clock, goAway, deny, alarm, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  return { clock, goAway, deny, give, alarm, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -74,6 +78,14 @@ describe('a frame of the page', () => {
     expect([after.scope, after.nodes.map((one) => one.node)]).toEqual(['process', ['api-1']]);
     // A node that was silent before is not missed.
     expect(after.unseen).toEqual({ count: 2, names: ['api-2', 'api-3'], seenMs: SEEN_MS });
+  });
+
+  it('has the share of this node of each app while Redis is away, and only then', async () => {
+    const { frames, goAway, give } = stand();
+    give({ checkout: 180, search: 100 });
+    expect((await frames.frame()).shares).toBeNull();
+    goAway();
+    expect((await frames.frame()).shares).toEqual({ checkout: 54, search: 30 });
   });
 
   it('says why keys are denied: by their limit, and by the share of this node while Redis is away', async () => {

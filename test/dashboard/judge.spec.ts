@@ -1,5 +1,6 @@
 import { type PageFrame } from '../../lib/dashboard/frame.js';
 import {
+  capacityText,
   denialsOf,
   isHot,
   lossOf,
@@ -74,44 +75,73 @@ describe('an app on the page', () => {
     expect([promiseOf(policy), lossOf(policy)]).toEqual(['4/s asked for', '2/s turned away']);
   });
 
-  it('says how far its limits may be raised, in one sentence', () => {
-    const app = (name: string, guaranteed: number, burst: number): AppState => ({
-      ...{ app: name, guaranteed, burst, priority: 2, used: 88, denied: 0, demand: undefined },
-      ...{ outstanding: undefined, nodes: 3, modes: {} },
-    });
-    const quota = { capacity: 500, apps: [app('search', 100, 200), app('all', 230, 500)] };
-    const frame = { state: { quota }, promised: { given: 330, most: 450 } } as unknown as PageFrame;
-    expect(roomOf(frame, new Map([['search', 98]]))).toEqual([
-      {
-        app: 'search',
-        text: 'uses 88/s, 98/s at its busiest: its promise may rise from 100 to 220/s, its ceiling from 200 to 500/s.',
-      },
-      {
-        app: 'all',
-        text: 'uses 88/s, 88/s at its busiest: its promise may rise from 230 to 350/s, its ceiling of 500/s is the capacity.',
-      },
+  it('is measured by the share of this node while Redis is away', () => {
+    const alone = { name: 'checkout', used: 37, denied: 0, ceiling: 54, share: 54 };
+    expect([promiseOf(alone), lossOf(alone)]).toEqual([
+      "37 of this node's share of 54",
+      'nothing turned away',
     ]);
-    const full = { ...frame, promised: { given: 450, most: 450 } };
-    expect(roomOf(full, new Map())[0]!.text).toMatch(/promise of 100\/s cannot rise, as all is/);
-    expect(roomOf({ ...frame, promised: null }, new Map())).toEqual([]);
+    expect(lossOf({ ...alone, used: 54, denied: 50 })).toBe('50/s turned away');
   });
 
-  it('says that all of them have the same tokens to share, and offers none in an overload', () => {
-    const apps = ['search', 'all'].map((app) => ({ app, used: 8, guaranteed: 9, burst: 9 }));
-    const frameOf = (quota: object, given = 330) =>
-      ({
-        ...{ state: { quota: { capacity: 500, overloaded: false, apps, ...quota } }, unseen: null },
-        promised: { given, most: 450 },
-      }) as unknown as PageFrame;
+  const app = (name: string, guaranteed: number, burst: number): AppState => ({
+    ...{ app: name, guaranteed, burst, priority: 2, used: 88, denied: 0, demand: undefined },
+    ...{ outstanding: undefined, nodes: 3, modes: {} },
+  });
+  const apps = [app('search', 100, 200), app('all', 230, 500)];
+  const frameOf = (quota: object, given = 330, more: object = {}) =>
+    ({
+      ...{ state: { quota: { capacity: 500, overloaded: false, apps, ...quota } }, shares: null },
+      ...{ promised: { given, most: 450 }, ...more },
+    }) as unknown as PageFrame;
+
+  it('says how far its limits may be raised, beside what it uses now and in its busiest minute', () => {
+    expect(roomOf(frameOf({}), new Map([['search', 98]]))).toEqual([
+      { app: 'search', used: 88, busiest: 98, promise: [100, 220], ceiling: [200, 500] },
+      { app: 'all', used: 88, busiest: undefined, promise: [230, 350], ceiling: [500, 500] },
+    ]);
+    expect(roomOf(frameOf({}, 450), new Map())[0]).toMatchObject({ promise: [100, 100] });
+    expect(roomOf(frameOf({}, 330, { promised: null }), new Map())).toEqual([]);
+  });
+
+  it('may have all that is left to promise, or share it; none while a change would not help', () => {
     expect(roomNote(frameOf({}))).toBe(
-      '330 of 450/s that can be promised are: one of these, not all',
+      'Yes: 330 of 450/s are promised, so 120/s more can be, to one app or among them; a ceiling may go up to the capacity.',
     );
-    const alone = '330 of 450/s that can be promised are';
-    expect(roomNote(frameOf({ apps: apps.slice(1) }))).toBe(alone);
-    expect(roomNote(frameOf({}, 450))).toBe('450 of 450/s that can be promised are');
+    expect(roomNote(frameOf({ apps: apps.slice(1) }))).toBe(
+      'Yes: 330 of 450/s are promised, so 120/s more can be; all ceilings are at the capacity.',
+    );
+    expect(roomNote(frameOf({}, 450))).toBe(
+      'No promise, as all of 450/s are given; a ceiling may go up to the capacity.',
+    );
     const overloaded = frameOf({ overloaded: true });
     expect(roomOf(overloaded, new Map())).toEqual([]);
-    expect(roomNote(overloaded)).toBe('not while the cluster is overloaded');
+    expect(roomNote(overloaded)).toBe('Not now: the cluster is overloaded.');
+    const away = frameOf({}, 330, { shares: { search: 30 } });
+    expect(roomOf(away, new Map())).toEqual([]);
+    expect(roomNote(away)).toBe('Not now: Redis is away, and a change needs it.');
+  });
+});
+
+describe('the capacity on the page', () => {
+  it('says at once whether there is room, and of how many minutes that is known', () => {
+    const of = (minutes: number | undefined, busiest: number, capacity: number | undefined = 500) =>
+      capacityText({ minutes, busiest, capacity });
+    expect(of(0, 219)).toBe(
+      'Learning: 0 of 180 minutes known. Now 219 of 500/s are used: there is room for 281/s.',
+    );
+    expect(of(4, 252)).toBe(
+      'Learning: 4 of 180 minutes known. So far the busiest minute used 252 of 500/s: there is room for 248/s.',
+    );
+    for (const minutes of [180, undefined]) {
+      expect(of(minutes, 460)).toBe(
+        'The busiest minute used 460 of 500/s: there is room for only 40/s.',
+      );
+    }
+    expect(of(180, 510)).toBe('The busiest minute used 510 of 500/s: there is no room.');
+    expect(capacityText({ minutes: 4, busiest: 252, capacity: undefined })).toBe(
+      'Learning: 4 of 180 minutes known. So far the busiest minute used 252/s.',
+    );
   });
 });
 

@@ -3,8 +3,8 @@ import { useEffect } from 'preact/hooks';
 import { type CapacityReport, type CapacityRow } from '../../observability/report.js';
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time, weekday } from './format.js';
-import { roomNote, roomOf } from './judge.js';
-import { ask, frame as frameNow, view } from './live.js';
+import { capacityText, roomNote, roomOf, type KnownUse } from './judge.js';
+import { ask, frame as frameNow, histories, loadHistory, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
 import { useWidth } from './charts.js';
 
@@ -14,6 +14,9 @@ const DAY = 24;
 const WEEK = 168;
 const HOUR_MS = 3_600_000;
 const RELOAD_MS = 60_000;
+/** Of a cluster that is a few minutes old each of them is news. */
+const YOUNG_RELOAD_MS = 15_000;
+const YOUNG_MINUTES = 5;
 
 interface Hour {
   readonly atMs: number;
@@ -29,19 +32,41 @@ function useReport(): CapacityReport | null {
     const load = (): void => {
       // Without Redis there is only the report of one process.
       const isAway = frameNow.peek()?.state.store?.isUp === false;
-      if (report.value !== null && (isAway || Date.now() - loadedMs < RELOAD_MS)) return;
+      const isYoung = (minutesKnown() ?? 0) < YOUNG_MINUTES;
+      const keptMs = isYoung ? YOUNG_RELOAD_MS : RELOAD_MS;
+      if (report.value !== null && (isAway || Date.now() - loadedMs < keptMs)) return;
       loadedMs = Date.now();
+      void loadHistory('total', 'minutes');
       ask<CapacityReport>('report').then(
         (answer) => (report.value = answer),
         () => undefined,
       );
     };
     load();
-    const again = setInterval(load, RELOAD_MS);
+    const again = setInterval(load, YOUNG_RELOAD_MS);
     return () => clearInterval(again);
   }, []);
   return report.value;
 }
+
+/** Whole minutes of the last three hours; undefined before they were asked for. */
+const minutesKnown = (): number | undefined =>
+  histories.value
+    .get('total minutes')
+    ?.rate.slice(0, -1)
+    .filter((rate) => rate !== null).length;
+
+function knownUse(told: CapacityReport | null, { state }: PageFrame): KnownUse {
+  const minutes = minutesKnown();
+  const [all] = told?.rows ?? [];
+  const total = state.series.find(({ name }) => name === 'total');
+  const now = (all?.figure === 'used' ? sumOf(state) : total?.rate) ?? 0;
+  const busiest = minutes === 0 || all === undefined ? now : all.peak;
+  return { minutes, busiest, capacity: state.quota?.capacity };
+}
+
+const sumOf = ({ quota }: PageFrame['state']): number =>
+  (quota?.apps ?? []).reduce((sum, { used }) => sum + used, 0);
 
 /** The busiest minute of each hour, as tokens where there is a quota. */
 function hoursOf(told: CapacityReport | null): Hour[] {
@@ -103,14 +128,13 @@ function Hours({ hours, capacity }: { hours: readonly Hour[]; capacity: number |
   );
 }
 
-function summaryOf(hours: readonly Hour[], capacity: number | undefined): string {
+/** When the busiest minute was, and what a trend still needs. */
+function summaryOf(hours: readonly Hour[]): string {
   const known = hours.filter(isKnown);
-  if (known.length === 0) return 'No hour is known yet.';
   const busiest = known.reduce((most, one) => (one.peak > most.peak ? one : most));
-  const of = capacity === undefined ? '' : `, ${percent(busiest.peak / capacity)} of the capacity`;
   const days = new Set(known.map(({ atMs }) => Math.floor(atMs / 86_400_000))).size;
   const trend = days < 5 ? ` A trend needs 5 days; ${plural(days, 'day')} known.` : '';
-  return `The busiest minute was in the hour from ${time(busiest.atMs)}: ${count(busiest.peak)}/s${of}.${trend}`;
+  return `The busiest minute was in the hour from ${time(busiest.atMs)}.${trend}`;
 }
 
 export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
@@ -130,10 +154,13 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
         </Empty>
       ) : (
         <>
+          <p class="answer">
+            <b>{capacityText(knownUse(told, frame))}</b> {summaryOf(hours)}
+          </p>
           <Hours hours={hours} capacity={capacity} />
-          <p class="note">{summaryOf(hours, capacity)}</p>
         </>
       )}
+      {view.value === 'overview' && <Rooms frame={frame} />}
     </Card>
   );
 }
@@ -143,23 +170,38 @@ const MOST_ROOMS = 8;
 /** Whether limits of apps may be raised, and how far. */
 export function Rooms({ frame }: { readonly frame: PageFrame }) {
   const told = useReport();
-  const peaks = new Map(
-    (told?.rows ?? []).flatMap(({ kind, name, peak }) => (kind === 'app' ? [[name, peak]] : [])),
-  );
-  const rooms = roomOf(frame, peaks);
   if (frame.promised === null || frame.state.quota!.apps.length === 0) return null;
+  const isKnownUse = minutesKnown() !== 0;
+  const busiest = new Map(
+    (told?.rows ?? []).flatMap(({ kind, name, peak }) =>
+      kind === 'app' && isKnownUse ? [[name, peak]] : [],
+    ),
+  );
+  const rooms = roomOf(frame, busiest);
+  const rise = ([now, most]: readonly [number, number]): string =>
+    most > now ? `${count(now)} → ${count(most)}` : count(now);
   return (
     <>
-      <h3 class="sub">
-        May a limit be raised? <span>{roomNote(frame)}</span>
-      </h3>
-      <ul class="rooms">
-        {rooms.slice(0, MOST_ROOMS).map(({ app, text }) => (
-          <li key={app}>
-            <b>{shown(app)}</b> {text}
-          </li>
-        ))}
-      </ul>
+      <h3 class="sub">May a limit be raised?</h3>
+      <p class="note">{roomNote(frame)}</p>
+      {rooms.length > 0 && (
+        <Table
+          heads={[
+            ...['App', { n: 'Uses now' }, { n: 'Busiest minute' }],
+            ...[{ n: 'Promise → at most' }, { n: 'Ceiling → at most' }],
+          ]}
+        >
+          {rooms.slice(0, MOST_ROOMS).map(({ app, used, busiest: most, promise, ceiling }) => (
+            <tr key={app}>
+              <td>{shown(app)}</td>
+              <td class="n">{count(used)}/s</td>
+              <td class="n">{most === undefined ? '–' : `${count(most)}/s`}</td>
+              <td class="n">{rise(promise)}/s</td>
+              <td class="n">{rise(ceiling)}/s</td>
+            </tr>
+          ))}
+        </Table>
+      )}
       {rooms.length > MOST_ROOMS && <p class="note">And {rooms.length - MOST_ROOMS} more apps.</p>}
     </>
   );
@@ -208,7 +250,13 @@ function ReportTable({ rows }: { rows: readonly CapacityRow[] }) {
   return (
     <Table
       heads={[
-        ...['Who', { n: 'Peak/s' }, { n: 'Average/s' }, { n: 'Promised/s' }, { n: 'Of that' }],
+        ...[
+          'Who',
+          { n: 'Busiest minute/s' },
+          { n: 'Average/s' },
+          { n: 'Promised/s' },
+          { n: 'Of that' },
+        ],
         'Trend',
       ]}
     >

@@ -26,13 +26,16 @@ interface Place {
 }
 
 /** The apps of the quota; where there is none, the policies take their place. */
-export function takersOf({ state }: PageFrame): Taker[] {
+export function takersOf({ state, shares }: PageFrame): Taker[] {
   const { quota, series } = state;
   const all: Taker[] =
     quota !== undefined && quota.apps.length > 0
       ? quota.apps.map(({ app, used, denied, guaranteed, burst, priority }) => {
           const name = shown(app);
-          return { name, used, denied, guaranteed, ceiling: burst, priority };
+          const share = shares?.[app];
+          // Of a node on its own the promises of the cluster are no measure.
+          const limits = share === undefined ? { guaranteed, ceiling: burst } : { ceiling: share };
+          return { name, used, denied, priority, share, ...limits };
         })
       : series
           .filter(({ name }) => name.startsWith('policy:'))
@@ -98,7 +101,10 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
   // While Redis is away, what all asked for was before that.
   const isAway = frame.state.store?.isUp === false;
   const asked = isAway ? used + denied : (quota?.demand ?? used + denied);
-  const scale = FULL_BAND / Math.max(quota?.capacity ?? 0, asked, 1);
+  const { shares } = frame;
+  const own = shares === null ? undefined : sum(Object.values(shares), (one) => one);
+  const capacity = quota?.capacity && (own ?? quota.capacity);
+  const scale = FULL_BAND / Math.max(capacity ?? 0, asked, 1);
   const isTight = takers.length > 5;
   const boxHeight = isTight ? 66 : 96;
   const gap = isTight ? 10 : 16;
@@ -121,7 +127,7 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
     tankY += sure + lent + 10;
     return { taker, top, sure, lent, bandTop, from };
   });
-  const sentence = sentenceOf(takers, quota?.capacity, asked);
+  const sentence = sentenceOf(takers, capacity, asked);
   return (
     <svg class="flow-picture" viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={sentence}>
       <defs>
@@ -133,7 +139,7 @@ export function Flow({ frame }: { readonly frame: PageFrame }) {
           <rect x={TANK.left} y="12" width={TANK.width} height={height - 24} rx="14" />
         </clipPath>
       </defs>
-      <Tank frame={frame} height={height} asked={asked} used={used} total={total?.rate ?? 0} />
+      <Tank {...{ frame, height, asked, used, capacity }} total={total?.rate ?? 0} />
       {rows.map(({ taker, sure, lent, bandTop, from }) => {
         const right = TANK.left + TANK.width;
         let out = bandTop;
@@ -236,15 +242,19 @@ interface TankProps {
   readonly asked: number;
   readonly used: number;
   readonly total: number;
+  /** Of the cluster, or what this node may admit without it. */
+  readonly capacity: number | undefined;
 }
 
-function Tank({ frame, height, asked, used, total }: TankProps) {
+function Tank({ frame, height, asked, used, total, capacity }: TankProps) {
   const { quota } = frame.state;
   const { left, width } = TANK;
-  const capacity = quota?.capacity;
+  const isAlone = frame.shares !== null;
   const isOver = quota?.overloaded === true && frame.state.store?.isUp !== false;
   const level =
-    quota?.stock === undefined || !quota.depth ? undefined : Math.min(1, quota.stock / quota.depth);
+    quota?.stock === undefined || !quota.depth || isAlone
+      ? undefined
+      : Math.min(1, quota.stock / quota.depth);
   // A full one reaches up to the figures, and no level crosses them.
   const surface = height - 12 - (height - 12 - UNDER_FIGURES) * (0.1 + 0.9 * (level ?? 0.5));
   const wave = `M${left} ${surface}q16.75 -6 33.5 0t33.5 0t33.5 0t33.5 0`;
@@ -255,16 +265,14 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
           ['allowed', `${count(used)}/s`],
         ]
       : [
-          ['capacity', `${count(capacity)}/s`],
-          [
-            'asked for',
-            `${count(asked)}/s`,
-            frame.unseen === null ? loadText(asked / capacity, isOver) : 'of this node alone',
-          ],
+          isAlone
+            ? ['share of this node', `${count(capacity)}/s`]
+            : ['capacity', `${count(capacity)}/s`],
+          ['asked for', `${count(asked)}/s`, loadText(asked / capacity, isOver)],
           [
             'granted',
             `${count(used)}/s`,
-            quota?.outstanding === undefined || frame.unseen !== null
+            quota?.outstanding === undefined || isAlone
               ? undefined
               : `${count(quota.outstanding)} leased`,
           ],
@@ -289,7 +297,7 @@ function Tank({ frame, height, asked, used, total }: TankProps) {
           )}
         </g>
       ))}
-      {quota?.stock !== undefined && quota.depth !== undefined && frame.unseen === null && (
+      {quota?.stock !== undefined && quota.depth !== undefined && !isAlone && (
         <g transform={`translate(${left + 16} ${UNDER_FIGURES - 32})`}>
           <text class="t-small">in stock</text>
           <text class="t-bold" y="18">

@@ -81,6 +81,8 @@ export interface Taker {
   readonly guaranteed?: number;
   readonly ceiling?: number;
   readonly priority?: number;
+  /** Tokens per second of this node, while Redis is away: then the figures are of it alone. */
+  readonly share?: number | undefined;
 }
 
 /** More than one in twenty is turned away. */
@@ -90,8 +92,9 @@ export const isHot = ({ used, denied }: Taker): boolean =>
 /** As much as a box of the flow is wide. */
 const LONGEST_PROMISE = 40;
 
-/** `99 of 180 promised · ceiling 320`. */
-export function promiseOf({ used, denied, guaranteed, ceiling = 0 }: Taker): string {
+/** `99 of 180 promised · ceiling 320`, `33 of this node's share of 54`. */
+export function promiseOf({ used, denied, guaranteed, ceiling = 0, share }: Taker): string {
+  if (share !== undefined) return `${count(used)} of this node's share of ${count(share)}`;
   if (guaranteed === undefined) return `${count(used + denied)}/s asked for`;
   const lent = used - guaranteed;
   const promised =
@@ -104,50 +107,88 @@ export function promiseOf({ used, denied, guaranteed, ceiling = 0 }: Taker): str
 
 /** `nothing turned away`, `443/s turned away, promise kept`. */
 export function lossOf(taker: Taker): string {
-  const { used, denied, guaranteed = Infinity } = taker;
+  const { used, denied, guaranteed = Infinity, share } = taker;
   if (denied < 0.05) return 'nothing turned away';
   const away = `${count(denied)}/s turned away`;
   if (!isHot(taker)) return `${away} (${percent(denied / (used + denied))})`;
-  return used >= guaranteed * 0.95 ? `${away}, promise kept` : away;
+  return share === undefined && used >= guaranteed * 0.95 ? `${away}, promise kept` : away;
+}
+
+const MINUTES_NEEDED = 180;
+
+/** The use of a young cluster or of one that is known for long, in tokens or requests per second. */
+export interface KnownUse {
+  /** Whole minutes of the last three hours that are known; undefined as long as nobody has asked. */
+  readonly minutes: number | undefined;
+  /** Rate of the busiest minute; of a moment before there is a whole one. */
+  readonly busiest: number;
+  readonly capacity: number | undefined;
+}
+
+/** Is there room? The answer for all apps together. */
+export function capacityText({ minutes = MINUTES_NEEDED, busiest, capacity }: KnownUse): string {
+  const isFirst = minutes === 0;
+  const learning =
+    minutes >= MINUTES_NEEDED
+      ? ''
+      : `Learning: ${count(minutes)} of ${MINUTES_NEEDED} minutes known. ${isFirst ? 'Now' : 'So far'} `;
+  const subject = isFirst
+    ? ''
+    : learning === ''
+      ? 'The busiest minute used '
+      : 'the busiest minute used ';
+  if (capacity === undefined)
+    return `${learning}${subject}${count(busiest)}/s${isFirst ? ' are used' : ''}.`;
+  const used = `${learning}${subject}${count(busiest)} of ${count(capacity)}/s${isFirst ? ' are used' : ''}`;
+  const left = capacity - busiest;
+  if (left < 0.5) return `${used}: there is no room.`;
+  return `${used}: there is room for ${left < capacity / 10 ? 'only ' : ''}${count(left)}/s.`;
 }
 
 const freeOf = ({ given, most }: NonNullable<PageFrame['promised']>): number =>
   Math.max(0, most - given);
 
-/** The note that holds for all of them: they have the same tokens to share. */
-export function roomNote({
-  state: { quota },
-  promised,
-  unseen,
-}: Pick<PageFrame, 'state' | 'promised' | 'unseen'>): string {
-  if (quota?.overloaded) return 'not while the cluster is overloaded';
-  if (unseen !== null) return 'use is of this node alone now';
+type RoomFrame = Pick<PageFrame, 'state' | 'promised' | 'shares'>;
+
+/** May a limit be raised? In one sentence, for all of them: they have the same tokens to share. */
+export function roomNote({ state: { quota }, promised, shares }: RoomFrame): string {
+  if (shares !== null) return 'Not now: Redis is away, and a change needs it.';
+  if (quota?.overloaded) return 'Not now: the cluster is overloaded.';
+  const { capacity, apps } = quota!;
+  const free = freeOf(promised!);
   const { given, most } = promised!;
-  const isShared = quota!.apps.length > 1 && freeOf(promised!) >= 0.5;
-  return `${count(given)} of ${count(most)}/s that can be promised are${isShared ? ': one of these, not all' : ''}`;
+  const canRise = apps.some(({ burst }) => burst < (capacity ?? 0));
+  const ceilings = canRise
+    ? 'a ceiling may go up to the capacity'
+    : 'all ceilings are at the capacity';
+  if (free < 0.5) return `No promise, as all of ${count(most)}/s are given; ${ceilings}.`;
+  const among = apps.length > 1 ? ', to one app or among them' : '';
+  return `Yes: ${count(given)} of ${count(most)}/s are promised, so ${count(free)}/s more can be${among}; ${ceilings}.`;
 }
 
-/** May the limit of an app be raised? All of the answer, in a sentence for each. */
+/** How far the limits of an app may be raised. Per second. */
+export interface Room {
+  readonly app: string;
+  readonly used: number;
+  /** Of the busiest minute; undefined as long as there is no whole one. */
+  readonly busiest: number | undefined;
+  readonly promise: readonly [now: number, most: number];
+  readonly ceiling: readonly [now: number, most: number];
+}
+
+/** None where none may be raised now. */
 export function roomOf(
-  { state: { quota }, promised }: Pick<PageFrame, 'state' | 'promised'>,
-  peaks: ReadonlyMap<string, number>,
-): { readonly app: string; readonly text: string }[] {
-  if (quota?.capacity === undefined || promised === null || quota.overloaded) return [];
+  { state: { quota }, promised, shares }: RoomFrame,
+  busiest: ReadonlyMap<string, number>,
+): Room[] {
+  if (quota?.capacity === undefined || promised === null || quota.overloaded || shares !== null) {
+    return [];
+  }
   const { capacity } = quota;
   const free = freeOf(promised);
-  return quota.apps.map(({ app, used, guaranteed, burst }) => {
-    const peak = count(Math.max(used, peaks.get(app) ?? 0));
-    const promise =
-      free >= 0.5
-        ? `its promise may rise from ${count(guaranteed)} to ${count(guaranteed + free)}/s`
-        : `its promise of ${count(guaranteed)}/s cannot rise, as all is promised`;
-    const ceiling =
-      burst < capacity
-        ? `its ceiling from ${count(burst)} to ${count(capacity)}/s`
-        : `its ceiling of ${count(burst)}/s is the capacity`;
-    return {
-      app,
-      text: `uses ${count(used)}/s, ${peak}/s at its busiest: ${promise}, ${ceiling}.`,
-    };
-  });
+  return quota.apps.map(({ app, used, guaranteed, burst }) => ({
+    ...{ app, used, busiest: busiest.get(app) },
+    promise: [guaranteed, guaranteed + (free < 0.5 ? 0 : free)],
+    ceiling: [burst, Math.max(burst, capacity)],
+  }));
 }

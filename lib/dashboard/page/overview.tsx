@@ -1,9 +1,17 @@
 import { signal, useSignal } from '@preact/signals';
 import { type Alert } from '../../observability/alerts/alert.js';
-import { alertText, isEnding, ruleTitle } from '../../observability/alerts/alert-words.js';
+import {
+  alertCounts,
+  alertText,
+  byUrgency,
+  inState,
+  ruleTitle,
+  seriesTitle,
+  shownState,
+} from '../../observability/alerts/alert-words.js';
 import { type SeriesState } from '../../observability/state.js';
 import { type Looked, type LookedAt, type PageFrame, type ShownPolicy } from '../frame.js';
-import { CapacityCard, Rooms } from './capacity.js';
+import { CapacityCard } from './capacity.js';
 import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
 import { Spark } from './charts.js';
@@ -118,26 +126,13 @@ function secondSentence({ state, storeKind, scope }: PageFrame): string {
   if (scope === 'process')
     return 'No other process has told its figures yet: this is this process alone.';
   const store = state.store?.isUp === false ? 'Redis is away' : 'Redis answers';
-  const alerts = alertsText(state.alerts);
+  const alerts = alertCounts(state.alerts);
   return `${store}; ${alerts === '' ? 'no alert fires' : `alerts: ${alerts}`}; ${
     state.config === undefined || state.config.behind === 0
       ? 'every node has the latest configuration'
       : `${plural(state.config.behind, 'node')} behind the latest configuration`
   }.`;
 }
-
-/** `2 firing, 1 ending, 1 pending`; empty if there are none of these. */
-function alertsText(alerts: readonly Alert[]): string {
-  const states = alerts.map(stateOf);
-  return ['firing', 'ending', 'pending']
-    .map((state) => [states.filter((one) => one === state).length, state] as const)
-    .flatMap(([number, state]) => (number === 0 ? [] : `${number} ${state}`))
-    .join(', ');
-}
-
-/** One that ends beside a cause that is gone must not look as if it fired. */
-const stateOf = (alert: Alert): Alert['state'] | 'ending' =>
-  isEnding(alert) ? 'ending' : alert.state;
 
 function Fact(props: { name: string; value: string; note?: string; tone?: string }) {
   const [, value, unit] = /^(.*?)(?: (\S+))?$/.exec(props.value)!;
@@ -196,20 +191,14 @@ const MOST_ALERTS = 3;
 
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const { learning } = frame.state;
-  const states = ['firing', 'pending', 'ending', 'resolved'];
-  const severities = ['critical', 'warning', 'info'];
-  const place = (alert: Alert): number =>
-    states.indexOf(stateOf(alert)) * 3 + severities.indexOf(alert.severity);
-  const alerts = [...frame.state.alerts].sort(
-    (one, other) => place(one) - place(other) || other.sinceMs - one.sinceMs,
-  );
+  const alerts = [...frame.state.alerts].sort(byUrgency);
   return (
-    <Card id="alerts" title="Alerts" note={alertsText(alerts) || 'none firing'}>
+    <Card id="alerts" title="Alerts" note={alertCounts(alerts) || 'none firing'}>
       {/* Only changes are read out: the list changes when an alert does. */}
       <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
         {alerts.slice(0, MOST_ALERTS).map((alert) => (
           <AlertRow
-            key={alert.fingerprint + stateOf(alert)}
+            key={alert.fingerprint + shownState(alert)}
             alert={alert}
             nowMs={frame.nowMs}
             canWrite={frame.canWrite}
@@ -217,10 +206,7 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
         ))}
       </ol>
       {alerts.length > MOST_ALERTS && (
-        <p class="note">
-          And {alerts.length - MOST_ALERTS} more:{' '}
-          {[...new Set(alerts.slice(MOST_ALERTS).map(({ rule }) => ruleTitle(rule)))].join(', ')}.
-        </p>
+        <p class="note">And {othersText(alerts.slice(MOST_ALERTS))}.</p>
       )}
       {alerts.length === 0 && (
         <p class="note">
@@ -234,9 +220,22 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
+/** `2 more firing: Denials rise (search), Errors; 1 over`. */
+function othersText(alerts: readonly Alert[]): string {
+  const texts = (['firing', 'pending', 'ending', 'muted'] as const).flatMap((state) => {
+    const names = inState(alerts, state).map(({ rule, series }) => {
+      const of = seriesTitle(series);
+      return `${ruleTitle(rule)}${of && ` (${shown(of)})`}`;
+    });
+    return names.length === 0 ? [] : `${names.length} more ${state}: ${names.join(', ')}`;
+  });
+  const over = inState(alerts, 'resolved').length;
+  return [...texts, ...(over === 0 ? [] : [`${over} over`])].join('; ');
+}
+
 function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
   const said = useSignal('');
-  const state = stateOf(alert);
+  const state = shownState(alert);
   const when =
     state === 'resolved'
       ? `over, ${ago(nowMs - (alert.endedMs ?? alert.sinceMs))}`
@@ -255,8 +254,8 @@ function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; can
       <span class={`dot ${state}`} role="img" aria-label={state} />
       <b>{ruleTitle(alert.rule)}</b>
       <span class="when">
-        {alert.muted ? `${when}, muted` : when}
-        {canWrite && state === 'firing' && !alert.muted && said.value === '' && (
+        {when}
+        {canWrite && state === 'firing' && said.value === '' && (
           <button class="plain" aria-label="Mute for an hour" onClick={mute}>
             Mute
           </button>
@@ -695,7 +694,6 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
           ['waiting for their time', plural(change.staged, 'change')],
         ]}
       />
-      <Rooms frame={frame} />
     </Card>
   );
 }
