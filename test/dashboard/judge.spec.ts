@@ -125,22 +125,18 @@ describe('an app on the page', () => {
 
 describe('the capacity on the page', () => {
   it('says at once whether there is room, and of how many minutes that is known', () => {
-    const of = (minutes: number | undefined, busiest: number, capacity: number | undefined = 500) =>
+    const of = (minutes: number, busiest: number, capacity: number | undefined = 500) =>
       capacityText({ minutes, busiest, capacity });
     expect(of(0, 219)).toBe(
-      'Learning: 0 of 180 minutes known. Now 219 of 500/s are used: there is room for 281/s.',
+      'Learning: 0 of 180 minutes known; now 219 of 500/s are used: there is room for 281/s.',
     );
     expect(of(4, 252)).toBe(
-      'Learning: 4 of 180 minutes known. So far the busiest minute used 252 of 500/s: there is room for 248/s.',
+      'Learning: 4 of 180 minutes known; so far the busiest minute used 252 of 500/s: there is room for 248/s.',
     );
-    for (const minutes of [180, undefined]) {
-      expect(of(minutes, 460)).toBe(
-        'The busiest minute used 460 of 500/s: there is room for only 40/s.',
-      );
-    }
+    expect(of(180, 460)).toBe('The busiest minute used 460 of 500/s: there is room for only 40/s.');
     expect(of(180, 510)).toBe('The busiest minute used 510 of 500/s: there is no room.');
     expect(capacityText({ minutes: 4, busiest: 252, capacity: undefined })).toBe(
-      'Learning: 4 of 180 minutes known. So far the busiest minute used 252/s.',
+      'Learning: 4 of 180 minutes known; so far the busiest minute used 252/s.',
     );
   });
 });
@@ -158,6 +154,11 @@ describe('marks of a chart', () => {
     expect(labelsOf(marks, (at) => at, 0, 900)).toEqual([
       { at: 100, text: 'Redis is away +2', isLate: false, line: 0 },
     ]);
+  });
+
+  it('that are of one kind are told by the latest', () => {
+    const marks = [mark(100, 'overload is over'), mark(103, 'overload begins')];
+    expect(labelsOf(marks, (at) => at, 0, 900)[0]!.text).toBe('overload begins +1');
   });
 
   it('have words that never lie on each other, nor beyond the chart', () => {

@@ -56,8 +56,9 @@ const minutesKnown = (): number | undefined =>
     ?.rate.slice(0, -1)
     .filter((rate) => rate !== null).length;
 
-function knownUse(told: CapacityReport | null, { state }: PageFrame): KnownUse {
+function knownUse(told: CapacityReport | null, { state }: PageFrame): KnownUse | undefined {
   const minutes = minutesKnown();
+  if (minutes === undefined) return undefined;
   const [all] = told?.rows ?? [];
   const total = state.series.find(({ name }) => name === 'total');
   const now = (all?.figure === 'used' ? sumOf(state) : total?.rate) ?? 0;
@@ -141,6 +142,7 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
   const told = useReport();
   const hours = hoursOf(told);
   const capacity = frame.state.quota?.capacity;
+  const use = knownUse(told, frame);
   return (
     <Card
       id={view.value === 'overview' ? 'capacity' : 'wide'}
@@ -155,12 +157,12 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
       ) : (
         <>
           <p class="answer">
-            <b>{capacityText(knownUse(told, frame))}</b> {summaryOf(hours)}
+            {use !== undefined && <b>{capacityText(use)} </b>}
+            {summaryOf(hours)}
           </p>
           <Hours hours={hours} capacity={capacity} />
         </>
       )}
-      {view.value === 'overview' && <Rooms frame={frame} />}
     </Card>
   );
 }

@@ -118,31 +118,25 @@ const MINUTES_NEEDED = 180;
 
 /** The use of a young cluster or of one that is known for long, in tokens or requests per second. */
 export interface KnownUse {
-  /** Whole minutes of the last three hours that are known; undefined as long as nobody has asked. */
-  readonly minutes: number | undefined;
+  /** Whole minutes of the last three hours that are known. */
+  readonly minutes: number;
   /** Rate of the busiest minute; of a moment before there is a whole one. */
   readonly busiest: number;
   readonly capacity: number | undefined;
 }
 
 /** Is there room? The answer for all apps together. */
-export function capacityText({ minutes = MINUTES_NEEDED, busiest, capacity }: KnownUse): string {
-  const isFirst = minutes === 0;
-  const learning =
-    minutes >= MINUTES_NEEDED
-      ? ''
-      : `Learning: ${count(minutes)} of ${MINUTES_NEEDED} minutes known. ${isFirst ? 'Now' : 'So far'} `;
-  const subject = isFirst
-    ? ''
-    : learning === ''
-      ? 'The busiest minute used '
-      : 'the busiest minute used ';
-  if (capacity === undefined)
-    return `${learning}${subject}${count(busiest)}/s${isFirst ? ' are used' : ''}.`;
-  const used = `${learning}${subject}${count(busiest)} of ${count(capacity)}/s${isFirst ? ' are used' : ''}`;
-  const left = capacity - busiest;
-  if (left < 0.5) return `${used}: there is no room.`;
-  return `${used}: there is room for ${left < capacity / 10 ? 'only ' : ''}${count(left)}/s.`;
+export function capacityText({ minutes, busiest, capacity }: KnownUse): string {
+  const of = `${count(busiest)}${capacity === undefined ? '' : ` of ${count(capacity)}`}/s`;
+  const room = capacity === undefined ? '' : `: ${roomText(capacity - busiest, capacity)}`;
+  if (minutes >= MINUTES_NEEDED) return `The busiest minute used ${of}${room}.`;
+  const used = minutes === 0 ? `now ${of} are used` : `so far the busiest minute used ${of}`;
+  return `Learning: ${count(minutes)} of ${MINUTES_NEEDED} minutes known; ${used}${room}.`;
+}
+
+function roomText(left: number, capacity: number): string {
+  if (left < 0.5) return 'there is no room';
+  return `there is room for ${left < capacity / 10 ? 'only ' : ''}${count(left)}/s`;
 }
 
 const freeOf = ({ given, most }: NonNullable<PageFrame['promised']>): number =>

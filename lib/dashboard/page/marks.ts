@@ -40,7 +40,10 @@ export function labelsOf(
   const free = Array<number>(LINES).fill(Infinity);
   // The latest have the first choice of room.
   const labels = groups.reverse().map(({ at, marks: all }) => {
-    const [first] = all.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
+    // Of one kind the latest: what was over and began again has begun.
+    const [first] = all.sort(
+      (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.atMs - a.atMs,
+    );
     const others = all.length === 1 ? '' : ` +${all.length - 1}`;
     const text = `${shown(first!.text)}${others}`;
     const width = text.length * LETTER;

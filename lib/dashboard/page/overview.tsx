@@ -11,7 +11,7 @@ import {
 } from '../../observability/alerts/alert-words.js';
 import { type SeriesState } from '../../observability/state.js';
 import { type Looked, type LookedAt, type PageFrame, type ShownPolicy } from '../frame.js';
-import { CapacityCard } from './capacity.js';
+import { CapacityCard, Rooms } from './capacity.js';
 import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
 import { Spark } from './charts.js';
@@ -694,6 +694,7 @@ function ChangeCard({ frame }: { readonly frame: PageFrame }) {
           ['waiting for their time', plural(change.staged, 'change')],
         ]}
       />
+      <Rooms frame={frame} />
     </Card>
   );
 }

@@ -63,6 +63,7 @@ function chartData(of: Horizon, name: string): ChartData {
     const allowed = rate === null ? null : Math.max(0, rate - (denied ?? 0) - (degraded ?? 0));
     push(columns, at, allowed, degraded, denied);
   });
+  leaveNoSeam(columns, firstAt);
   let last = points[0];
   for (const point of points) {
     const { at, allowed, degraded, denied } = point;
@@ -73,6 +74,13 @@ function chartData(of: Horizon, name: string): ChartData {
     last = point;
   }
   return columns;
+}
+
+/** The last seconds may not be merged yet when the history is read; frames go on from there. */
+function leaveNoSeam(columns: Columns, nextAt: number): void {
+  const known = columns.allowed.findLastIndex((one) => one !== null);
+  if (known < 0 || nextAt - columns.at[known]! > GAP_SECONDS) return;
+  for (const column of Object.values(columns)) column.length = known + 1;
 }
 
 type Columns = { [K in keyof ChartData]: ChartData[K][number][] };
