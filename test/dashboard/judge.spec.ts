@@ -126,7 +126,7 @@ describe('an app on the page', () => {
 describe('the capacity on the page', () => {
   it('says at once whether there is room, and of how many minutes that is known', () => {
     const of = (minutes: number, busiest: number, capacity: number | undefined = 500) =>
-      capacityText({ minutes, busiest, capacity });
+      capacityText({ minutes, busiest, capacity, isOverloaded: false });
     expect(of(0, 219)).toBe(
       'Learning: 0 of 180 minutes known; now 219 of 500/s are used: there is room for 281/s.',
     );
@@ -135,8 +135,12 @@ describe('the capacity on the page', () => {
     );
     expect(of(180, 460)).toBe('The busiest minute used 460 of 500/s: there is room for only 40/s.');
     expect(of(180, 510)).toBe('The busiest minute used 510 of 500/s: there is no room.');
-    expect(capacityText({ minutes: 4, busiest: 252, capacity: undefined })).toBe(
+    const alone = { minutes: 4, busiest: 252, capacity: undefined, isOverloaded: false };
+    expect(capacityText(alone)).toBe(
       'Learning: 4 of 180 minutes known; so far the busiest minute used 252/s.',
+    );
+    expect(capacityText({ minutes: 180, busiest: 252, capacity: 500, isOverloaded: true })).toBe(
+      'The busiest minute used 252 of 500/s, but just now more is asked for than there is.',
     );
   });
 });

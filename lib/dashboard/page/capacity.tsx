@@ -63,7 +63,8 @@ function knownUse(told: CapacityReport | null, { state }: PageFrame): KnownUse |
   const total = state.series.find(({ name }) => name === 'total');
   const now = (all?.figure === 'used' ? sumOf(state) : total?.rate) ?? 0;
   const busiest = minutes === 0 || all === undefined ? now : all.peak;
-  return { minutes, busiest, capacity: state.quota?.capacity };
+  const { capacity, overloaded: isOverloaded = false } = state.quota ?? {};
+  return { minutes, busiest, capacity, isOverloaded };
 }
 
 const sumOf = ({ quota }: PageFrame['state']): number =>
@@ -183,7 +184,7 @@ export function Rooms({ frame }: { readonly frame: PageFrame }) {
   const rise = ([now, most]: readonly [number, number]): string =>
     most > now ? `${count(now)} → ${count(most)}` : count(now);
   return (
-    <>
+    <div class="rooms">
       <h3 class="sub">May a limit be raised?</h3>
       <p class="note">{roomNote(frame)}</p>
       {rooms.length > 0 && (
@@ -205,7 +206,7 @@ export function Rooms({ frame }: { readonly frame: PageFrame }) {
         </Table>
       )}
       {rooms.length > MOST_ROOMS && <p class="note">And {rooms.length - MOST_ROOMS} more apps.</p>}
-    </>
+    </div>
   );
 }
 

@@ -123,12 +123,15 @@ export interface KnownUse {
   /** Rate of the busiest minute; of a moment before there is a whole one. */
   readonly busiest: number;
   readonly capacity: number | undefined;
+  /** More is asked for just now than there is. */
+  readonly isOverloaded: boolean;
 }
 
 /** Is there room? The answer for all apps together. */
-export function capacityText({ minutes, busiest, capacity }: KnownUse): string {
+export function capacityText({ minutes, busiest, capacity, isOverloaded }: KnownUse): string {
   const of = `${count(busiest)}${capacity === undefined ? '' : ` of ${count(capacity)}`}/s`;
-  const room = capacity === undefined ? '' : `: ${roomText(capacity - busiest, capacity)}`;
+  const free = capacity === undefined ? '' : `: ${roomText(capacity - busiest, capacity)}`;
+  const room = isOverloaded ? ', but just now more is asked for than there is' : free;
   if (minutes >= MINUTES_NEEDED) return `The busiest minute used ${of}${room}.`;
   const used = minutes === 0 ? `now ${of} are used` : `so far the busiest minute used ${of}`;
   return `Learning: ${count(minutes)} of ${MINUTES_NEEDED} minutes known; ${used}${room}.`;
