@@ -39,12 +39,23 @@ export interface PageFrame {
   readonly resources: readonly ShownResource[];
   readonly overload: ShownOverload | null;
   readonly change: ShownChange | null;
-  /** Tokens per second that apps are guaranteed, of those that can be; null where there is no cluster level. */
-  readonly promised: { readonly given: number; readonly most: number } | null;
+  /** Whether limits of apps may be raised; null where there is no cluster level. */
+  readonly room: ShownRoom | null;
   /** Tokens per second of each app that this process may admit while Redis is away; null while it answers. */
   readonly shares: Readonly<Record<string, number>> | null;
   readonly actions: readonly ShownAction[];
   readonly viewers: number;
+}
+
+export interface ShownRoom {
+  /** The answer for all of them. */
+  readonly note: string;
+  /** How far, in tokens per second; none where none may be raised now. */
+  readonly apps: readonly {
+    readonly app: string;
+    readonly promise: readonly [now: number, most: number];
+    readonly ceiling: readonly [now: number, most: number];
+  }[];
 }
 
 export interface UnseenNodes {

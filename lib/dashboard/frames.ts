@@ -1,7 +1,6 @@
 import { type Clock } from '../common/clock.js';
 import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
-import { ClusterOptions } from '../limiter/quota-options.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
 import { OFFLINE_PART } from '../local/offline-share.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
@@ -28,6 +27,7 @@ import {
   type ShownResource,
   type UnseenNodes,
 } from './frame.js';
+import { roomOf } from './room.js';
 import { Incidents, usualOf, type Usual } from './usual.js';
 
 /** The parts of the application that the page shows. */
@@ -116,7 +116,10 @@ export class Frames {
       resources: this.resources(),
       overload: this.overload(),
       change: await this.lastChange(snapshot),
-      promised: promisedOf(state.quota, snapshot),
+      room: roomOf({
+        ...{ quota: state.quota, isAway },
+        reservedRatio: snapshot.document.cluster?.reservedRatio,
+      }),
       shares: isAway ? sharesOf(own.quota) : null,
     };
   }
@@ -298,17 +301,6 @@ function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPo
       const { capacity, windowMs } = info.base;
       return [{ name, capacity, windowMs, shadow: shadow === true, isNodes: scope === 'node' }];
     });
-}
-
-/** As the check of quotas has it: guarantees leave a part of the capacity free. */
-function promisedOf(
-  quota: WatchedState['quota'],
-  { document }: ConfigSnapshot,
-): PageFrame['promised'] {
-  if (quota?.capacity === undefined) return null;
-  const { reservedRatio = new ClusterOptions().reservedRatio } = document.cluster ?? {};
-  const given = quota.apps.reduce((sum, { guaranteed }) => sum + guaranteed, 0);
-  return { given, most: quota.capacity * (1 - reservedRatio) };
 }
 
 /** The guarantees of the cluster say nothing about one process that is on its own. */

@@ -199,7 +199,7 @@ describe('the page, in a browser', () => {
       ...['api-1 decides by itself', 'without Redis each decides by itself'],
       ...[
         'degraded: the last try failed',
-        /And 3 more firing: .*; 1 more ending: Cluster is overloaded\./,
+        /And 4 more, 3 firing, 1 ending: .*Cluster is overloaded\./,
       ],
       ...['without 2 of another version', '6 firing, 1 ending', 'alert: Calls are slow'],
       ...['api-2, api-3: not seen since', 'not known while Redis is away', 'by itself'],

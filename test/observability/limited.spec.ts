@@ -66,7 +66,7 @@ describe('who is limited, and why', () => {
       series: [...quietFleet().series, seriesState('app:a', 120, 20)],
     });
     expect(reasons(state)).toEqual([clause]);
-    expect(verdict(state).why!.split('; ')[0]).toBe(clause);
+    expect(verdict(state).why).toContain(clause);
   });
 
   it.each([

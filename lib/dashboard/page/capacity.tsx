@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { type CapacityReport, type CapacityRow } from '../../observability/report.js';
 import { type PageFrame } from '../frame.js';
 import { count, percent, plural, shown, time, weekday } from './format.js';
-import { capacityText, roomNote, roomOf, type KnownUse } from './judge.js';
+import { capacityText } from './judge.js';
 import { ask, frame as frameNow, histories, loadHistory, view } from './live.js';
 import { Card, Empty, MoreButton, Table } from './card.js';
 import { useWidth } from './charts.js';
@@ -13,10 +13,8 @@ const GROUND = 112;
 const DAY = 24;
 const WEEK = 168;
 const HOUR_MS = 3_600_000;
-const RELOAD_MS = 60_000;
 /** Of a cluster that is a few minutes old each of them is news. */
-const YOUNG_RELOAD_MS = 15_000;
-const YOUNG_MINUTES = 5;
+const RELOAD_MS = 30_000;
 
 interface Hour {
   readonly atMs: number;
@@ -32,9 +30,7 @@ function useReport(): CapacityReport | null {
     const load = (): void => {
       // Without Redis there is only the report of one process.
       const isAway = frameNow.peek()?.state.store?.isUp === false;
-      const isYoung = (minutesKnown() ?? 0) < YOUNG_MINUTES;
-      const keptMs = isYoung ? YOUNG_RELOAD_MS : RELOAD_MS;
-      if (report.value !== null && (isAway || Date.now() - loadedMs < keptMs)) return;
+      if (report.value !== null && (isAway || Date.now() - loadedMs < RELOAD_MS)) return;
       loadedMs = Date.now();
       void loadHistory('total', 'minutes');
       ask<CapacityReport>('report').then(
@@ -43,7 +39,7 @@ function useReport(): CapacityReport | null {
       );
     };
     load();
-    const again = setInterval(load, YOUNG_RELOAD_MS);
+    const again = setInterval(load, RELOAD_MS);
     return () => clearInterval(again);
   }, []);
   return report.value;
@@ -55,20 +51,6 @@ const minutesKnown = (): number | undefined =>
     .get('total minutes')
     ?.rate.slice(0, -1)
     .filter((rate) => rate !== null).length;
-
-function knownUse(told: CapacityReport | null, { state }: PageFrame): KnownUse | undefined {
-  const minutes = minutesKnown();
-  if (minutes === undefined) return undefined;
-  const [all] = told?.rows ?? [];
-  const total = state.series.find(({ name }) => name === 'total');
-  const now = (all?.figure === 'used' ? sumOf(state) : total?.rate) ?? 0;
-  const busiest = minutes === 0 || all === undefined ? now : all.peak;
-  const { capacity, overloaded: isOverloaded = false } = state.quota ?? {};
-  return { minutes, busiest, capacity, isOverloaded };
-}
-
-const sumOf = ({ quota }: PageFrame['state']): number =>
-  (quota?.apps ?? []).reduce((sum, { used }) => sum + used, 0);
 
 /** The busiest minute of each hour, as tokens where there is a quota. */
 function hoursOf(told: CapacityReport | null): Hour[] {
@@ -143,7 +125,8 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
   const told = useReport();
   const hours = hoursOf(told);
   const capacity = frame.state.quota?.capacity;
-  const use = knownUse(told, frame);
+  const minutes = minutesKnown();
+  const isOverloaded = frame.state.quota?.overloaded ?? false;
   return (
     <Card
       id={view.value === 'overview' ? 'capacity' : 'wide'}
@@ -158,7 +141,9 @@ export function CapacityCard({ frame }: { readonly frame: PageFrame }) {
       ) : (
         <>
           <p class="answer">
-            {use !== undefined && <b>{capacityText(use)} </b>}
+            {minutes !== undefined && (
+              <b>{capacityText(minutes, told!.rows[0]!.peak, capacity, isOverloaded)} </b>
+            )}
             {summaryOf(hours)}
           </p>
           <Hours hours={hours} capacity={capacity} />
@@ -173,32 +158,30 @@ const MOST_ROOMS = 8;
 /** Whether limits of apps may be raised, and how far. */
 export function Rooms({ frame }: { readonly frame: PageFrame }) {
   const told = useReport();
-  if (frame.promised === null || frame.state.quota!.apps.length === 0) return null;
-  const isKnownUse = minutesKnown() !== 0;
-  const busiest = new Map(
-    (told?.rows ?? []).flatMap(({ kind, name, peak }) =>
-      kind === 'app' && isKnownUse ? [[name, peak]] : [],
-    ),
-  );
-  const rooms = roomOf(frame, busiest);
+  const { room } = frame;
+  if (room === null) return null;
+  const busiest = (app: string): string => {
+    const found = told?.rows.find(({ kind, name }) => kind === 'app' && name === app);
+    return found && minutesKnown() ? `${count(found.peak)}/s` : '–';
+  };
+  const rooms = room.apps;
   const rise = ([now, most]: readonly [number, number]): string =>
     most > now ? `${count(now)} → ${count(most)}` : count(now);
   return (
     <div class="rooms">
       <h3 class="sub">May a limit be raised?</h3>
-      <p class="note">{roomNote(frame)}</p>
+      <p class="note">{room.note}</p>
       {rooms.length > 0 && (
         <Table
           heads={[
-            ...['App', { n: 'Uses now' }, { n: 'Busiest minute' }],
+            ...['App', { n: 'Busiest minute' }],
             ...[{ n: 'Promise → at most' }, { n: 'Ceiling → at most' }],
           ]}
         >
-          {rooms.slice(0, MOST_ROOMS).map(({ app, used, busiest: most, promise, ceiling }) => (
+          {rooms.slice(0, MOST_ROOMS).map(({ app, promise, ceiling }) => (
             <tr key={app}>
               <td>{shown(app)}</td>
-              <td class="n">{count(used)}/s</td>
-              <td class="n">{most === undefined ? '–' : `${count(most)}/s`}</td>
+              <td class="n">{busiest(app)}</td>
               <td class="n">{rise(promise)}/s</td>
               <td class="n">{rise(ceiling)}/s</td>
             </tr>
@@ -232,7 +215,7 @@ export function CapacityView({ frame }: { readonly frame: PageFrame }) {
       >
         <Heat hours={hours} />
       </Card>
-      {frame.promised !== null && (
+      {frame.room !== null && (
         <Card id="raise" title="Limits of apps">
           <Rooms frame={frame} />
         </Card>

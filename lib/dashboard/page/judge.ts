@@ -116,76 +116,26 @@ export function lossOf(taker: Taker): string {
 
 const MINUTES_NEEDED = 180;
 
-/** The use of a young cluster or of one that is known for long, in tokens or requests per second. */
-export interface KnownUse {
-  /** Whole minutes of the last three hours that are known. */
-  readonly minutes: number;
-  /** Rate of the busiest minute; of a moment before there is a whole one. */
-  readonly busiest: number;
-  readonly capacity: number | undefined;
-  /** More is asked for just now than there is. */
-  readonly isOverloaded: boolean;
-}
-
-/** Is there room? The answer for all apps together. */
-export function capacityText({ minutes, busiest, capacity, isOverloaded }: KnownUse): string {
-  const of = `${count(busiest)}${capacity === undefined ? '' : ` of ${count(capacity)}`}/s`;
-  const free = capacity === undefined ? '' : `: ${roomText(capacity - busiest, capacity)}`;
-  const room = isOverloaded ? ', but just now more is asked for than there is' : free;
-  if (minutes >= MINUTES_NEEDED) return `The busiest minute used ${of}${room}.`;
-  const used = minutes === 0 ? `now ${of} are used` : `so far the busiest minute used ${of}`;
-  return `Learning: ${count(minutes)} of ${MINUTES_NEEDED} minutes known; ${used}${room}.`;
+/** Is there room for all apps together? By the busiest minute, and of how many minutes that is known. */
+export function capacityText(
+  minutes: number,
+  busiest: number,
+  capacity: number | undefined,
+  isOverloaded: boolean,
+): string {
+  const of = capacity === undefined ? '' : ` of ${count(capacity)}`;
+  const used = `he busiest minute used ${count(busiest)}${of}/s`;
+  const room = isOverloaded
+    ? ', but just now more is asked for than there is'
+    : capacity === undefined
+      ? ''
+      : roomText(capacity - busiest, capacity);
+  if (minutes >= MINUTES_NEEDED) return `T${used}${room}.`;
+  const learning = `Learning: ${minutes} of ${MINUTES_NEEDED} minutes known`;
+  return minutes === 0 ? `${learning}.` : `${learning}; so far t${used}${room}.`;
 }
 
 function roomText(left: number, capacity: number): string {
-  if (left < 0.5) return 'there is no room';
-  return `there is room for ${left < capacity / 10 ? 'only ' : ''}${count(left)}/s`;
-}
-
-const freeOf = ({ given, most }: NonNullable<PageFrame['promised']>): number =>
-  Math.max(0, most - given);
-
-type RoomFrame = Pick<PageFrame, 'state' | 'promised' | 'shares'>;
-
-/** May a limit be raised? In one sentence, for all of them: they have the same tokens to share. */
-export function roomNote({ state: { quota }, promised, shares }: RoomFrame): string {
-  if (shares !== null) return 'Not now: Redis is away, and a change needs it.';
-  if (quota?.overloaded) return 'Not now: the cluster is overloaded.';
-  const { capacity, apps } = quota!;
-  const free = freeOf(promised!);
-  const { given, most } = promised!;
-  const canRise = apps.some(({ burst }) => burst < (capacity ?? 0));
-  const ceilings = canRise
-    ? 'a ceiling may go up to the capacity'
-    : 'all ceilings are at the capacity';
-  if (free < 0.5) return `No promise, as all of ${count(most)}/s are given; ${ceilings}.`;
-  const among = apps.length > 1 ? ', to one app or among them' : '';
-  return `Yes: ${count(given)} of ${count(most)}/s are promised, so ${count(free)}/s more can be${among}; ${ceilings}.`;
-}
-
-/** How far the limits of an app may be raised. Per second. */
-export interface Room {
-  readonly app: string;
-  readonly used: number;
-  /** Of the busiest minute; undefined as long as there is no whole one. */
-  readonly busiest: number | undefined;
-  readonly promise: readonly [now: number, most: number];
-  readonly ceiling: readonly [now: number, most: number];
-}
-
-/** None where none may be raised now. */
-export function roomOf(
-  { state: { quota }, promised, shares }: RoomFrame,
-  busiest: ReadonlyMap<string, number>,
-): Room[] {
-  if (quota?.capacity === undefined || promised === null || quota.overloaded || shares !== null) {
-    return [];
-  }
-  const { capacity } = quota;
-  const free = freeOf(promised);
-  return quota.apps.map(({ app, used, guaranteed, burst }) => ({
-    ...{ app, used, busiest: busiest.get(app) },
-    promise: [guaranteed, guaranteed + (free < 0.5 ? 0 : free)],
-    ceiling: [burst, Math.max(burst, capacity)],
-  }));
+  if (left < 0.5) return ': there is no room';
+  return `: there is room for ${left < capacity / 10 ? 'only ' : ''}${count(left)}/s`;
 }

@@ -4,9 +4,7 @@ import {
   alertCounts,
   alertText,
   byUrgency,
-  inState,
   ruleTitle,
-  seriesTitle,
   shownState,
 } from '../../observability/alerts/alert-words.js';
 import { type SeriesState } from '../../observability/state.js';
@@ -192,6 +190,7 @@ const MOST_ALERTS = 3;
 export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const { learning } = frame.state;
   const alerts = [...frame.state.alerts].sort(byUrgency);
+  const others = alerts.slice(MOST_ALERTS);
   return (
     <Card id="alerts" title="Alerts" note={alertCounts(alerts) || 'none firing'}>
       {/* Only changes are read out: the list changes when an alert does. */}
@@ -205,8 +204,11 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
           />
         ))}
       </ol>
-      {alerts.length > MOST_ALERTS && (
-        <p class="note">And {othersText(alerts.slice(MOST_ALERTS))}.</p>
+      {others.length > 0 && (
+        <p class="note">
+          And {others.length} more, {alertCounts(others) || 'over'}:{' '}
+          {[...new Set(others.map(({ rule }) => ruleTitle(rule)))].join(', ')}.
+        </p>
       )}
       {alerts.length === 0 && (
         <p class="note">
@@ -218,19 +220,6 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
       <StorePart frame={frame} />
     </Card>
   );
-}
-
-/** `2 more firing: Denials rise (search), Errors; 1 over`. */
-function othersText(alerts: readonly Alert[]): string {
-  const texts = (['firing', 'pending', 'ending', 'muted'] as const).flatMap((state) => {
-    const names = inState(alerts, state).map(({ rule, series }) => {
-      const of = seriesTitle(series);
-      return `${ruleTitle(rule)}${of && ` (${shown(of)})`}`;
-    });
-    return names.length === 0 ? [] : `${names.length} more ${state}: ${names.join(', ')}`;
-  });
-  const over = inState(alerts, 'resolved').length;
-  return [...texts, ...(over === 0 ? [] : [`${over} over`])].join('; ');
 }
 
 function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
