@@ -124,15 +124,15 @@ export function capacityText(
   isOverloaded: boolean,
 ): string {
   const of = capacity === undefined ? '' : ` of ${count(capacity)}`;
-  const used = `he busiest minute used ${count(busiest)}${of}/s`;
+  const used = `busiest minute used ${count(busiest)}${of}/s`;
   const room = isOverloaded
     ? ', but just now more is asked for than there is'
     : capacity === undefined
       ? ''
       : roomText(capacity - busiest, capacity);
-  if (minutes >= MINUTES_NEEDED) return `T${used}${room}.`;
+  if (minutes >= MINUTES_NEEDED) return `The ${used}${room}.`;
   const learning = `Learning: ${minutes} of ${MINUTES_NEEDED} minutes known`;
-  return minutes === 0 ? `${learning}.` : `${learning}; so far t${used}${room}.`;
+  return minutes === 0 ? `${learning}.` : `${learning}; so far the ${used}${room}.`;
 }
 
 function roomText(left: number, capacity: number): string {
