@@ -1,9 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RateLimiter, RateLimitModule } from 'nestjs-weir';
+import { once, type EventEmitter } from 'node:events';
+import { Controller, Get, Res } from '@nestjs/common';
+import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-weir';
 import { RateLimitMonitor } from '../../lib/observability/monitor.js';
 import { Test } from '@nestjs/testing';
 import { ManualClock } from '../support/manual-clock.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
+import { HTTP_WIRES, startHttpWire } from '../support/nest/http-wires.js';
 import { until } from '../support/until.js';
 import { parseExposition, type Line } from './exposition.js';
 import { pathOf, SHOP, startShop, type Denials } from './watched-app.js';
@@ -87,6 +90,46 @@ describe.each(PLATFORMS)('the monitor of an application on %s', (platform) => {
       ['search', '/search'],
     ]);
     expect(seen).toEqual(['request', 'request', 'request']);
+    await close();
+  });
+});
+
+describe.each(HTTP_WIRES)('the monitor of an application on %s', (wire) => {
+  it('takes no time of an answer that its caller did not wait for', async () => {
+    const caller = new AbortController();
+    let left: Promise<unknown> | undefined;
+
+    @Controller()
+    class SlowController {
+      @Get('slow')
+      @RateLimit({ rate: '100/s' })
+      async slow(
+        @Res({ passthrough: true }) response: EventEmitter & { raw?: EventEmitter },
+      ): Promise<string> {
+        left = once(response.raw ?? response, 'close');
+        caller.abort();
+        await left;
+        return 'too late';
+      }
+
+      @Get('quick')
+      @RateLimit({ rate: '100/s' })
+      quick(): string {
+        return 'ok';
+      }
+    }
+
+    const { app, ask, close } = await startHttpWire(wire, {
+      imports: [RateLimitModule.forRoot({})],
+      controllers: [SlowController],
+    });
+    const monitor = app.get(RateLimitMonitor);
+    const timed = () => find(parseExposition(monitor.text()).lines, 'weir_response_seconds_count');
+    await expect(ask('/slow', { signal: caller.signal })).rejects.toThrow('abort');
+    await left;
+    await ask('/quick');
+    await until(() => timed()! > 0);
+    expect(timed()).toBe(1);
     await close();
   });
 });

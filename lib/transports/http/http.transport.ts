@@ -132,6 +132,8 @@ export class HttpTransport implements Transport {
   whenFinished(context: ExecutionContext, callback: (answer: FinishedAnswer) => void): void {
     const node = nodeResponseOf(context);
     node.on?.('finish', () => {
+      // HTTP/2 says so, too, of a caller that has hung up.
+      if (node.writableEnded === false) return;
       callback({ status: node.statusCode, isEventStream: isEventStream(context) });
     });
   }

@@ -12,6 +12,8 @@ export interface HttpQuestion {
   readonly headers?: Readonly<Record<string, string>>;
   /** Also for GET, which fetch does not send. */
   readonly body?: string;
+  /** The caller hangs up. */
+  readonly signal?: AbortSignal;
 }
 
 export interface HttpReply {
@@ -40,11 +42,11 @@ export async function startHttpWire(
   const adapter = new FastifyAdapter({ http2: true } as object);
   const { app, url, close } = await startHttp('fastify', metadata, prepare, adapter);
   const session = connect(url);
-  const ask = (path: string, { method = 'GET', headers, body }: HttpQuestion = {}) =>
+  const ask = (path: string, { method = 'GET', headers, body, signal }: HttpQuestion = {}) =>
     new Promise<HttpReply>((resolve, reject) => {
       const stream = session.request(
         { ':method': method, ':path': path, ...headers },
-        { endStream: body === undefined },
+        { endStream: body === undefined, ...(signal !== undefined && { signal }) },
       );
       let reply: Record<string, unknown> = {};
       let text = '';
@@ -64,10 +66,11 @@ export async function startHttpWire(
   };
 }
 
-function askHttp1(url: string, { method = 'GET', headers, body }: HttpQuestion = {}) {
+function askHttp1(url: string, { method = 'GET', headers, body, signal }: HttpQuestion = {}) {
   return new Promise<HttpReply>((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-    const sent = request(url, { method, headers: { ...headers, ...length } }, (response) => {
+    const options = { method, headers: { ...headers, ...length }, signal };
+    const sent = request(url, options, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (part: string) => (text += part));
       response.on('end', () => resolve(replyOf(response.statusCode!, response.headers, text)));
