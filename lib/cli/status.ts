@@ -8,7 +8,7 @@ import { type ConfigRecord, type NodeAck } from '../stores/config-store.js';
 import { fleetStateOf } from '../observability/fleet/fleet.js';
 import { type FleetState } from '../observability/state.js';
 import { percent } from '../observability/figures.js';
-import { limitedOf, type PolicyLimit } from '../observability/limited.js';
+import { causeOfApp, limitedKeysOf, why, type PolicyLimit } from '../observability/limited.js';
 import { verdict } from '../observability/verdict.js';
 import { RedisBoard } from '../stores/redis/redis-board.js';
 import { RedisQuota } from '../stores/redis/redis-quota.js';
@@ -75,8 +75,8 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
 
 /** Callers that are denied, values in demand, degraded resources, and breakers that are not closed. */
 function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output): void {
-  const limited = limitedOf(fleet, (policy) => limitIn(document, policy));
-  const appWhy = new Map(limited.map(({ kind, who, why }) => [`${kind}:${who}`, why]));
+  const apps = fleet.quota?.apps ?? [];
+  const appWhy = new Map(apps.map((one) => [`app:${one.app}`, why(causeOfApp(one, fleet))]));
   output.log(`\nnow: ${verdict(fleet).text}`);
   const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
   if (denied.length > 0) {
@@ -85,7 +85,7 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
     });
     output.log(`\n${table(['limited', 'asked/s', 'denied/s', 'denied', 'why'], rows)}`);
   }
-  const keys = limited.filter(({ kind }) => kind === 'key');
+  const keys = limitedKeysOf(fleet, (policy) => limitIn(document, policy));
   if (keys.length > 0) {
     const rows = keys.map((one) => [one.who, one.policy, Math.round(one.denied), one.why]);
     output.log(`\n${table(['denied key', 'policy', 'denied', 'why'], rows)}`);

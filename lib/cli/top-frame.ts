@@ -2,7 +2,7 @@ import { plain } from '../observability/alerts/alert.js';
 import { alertText } from '../observability/alerts/alert-words.js';
 import { leftOut, type FleetState, type SeriesState } from '../observability/state.js';
 import { figure, percent } from '../observability/figures.js';
-import { limitedOf } from '../observability/limited.js';
+import { limitedKeysOf } from '../observability/limited.js';
 import { verdict } from '../observability/verdict.js';
 
 export const VIEWS = ['overview', 'apps', 'policies', 'resources', 'nodes', 'alerts'] as const;
@@ -242,11 +242,9 @@ const TABLES: Readonly<
         return [rule, state, series, at, alertText(alert)];
       }),
       // The figures of policies are not in the fleet's.
-      ...limitedOf(fleet, () => undefined)
-        .filter(({ kind }) => kind === 'key')
-        .map(({ who, policy, denied, why }) => {
-          return [`key ${who}`, 'denied', policy, `about ${figure(denied)}`, why];
-        }),
+      ...limitedKeysOf(fleet, () => undefined).map(({ who, policy, denied, why }) => {
+        return [`key ${who}`, 'denied', policy, `about ${figure(denied)}`, why];
+      }),
     ],
     sortBy: 1,
   }),

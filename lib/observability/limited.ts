@@ -106,14 +106,21 @@ export function limitedOf(
         why: cause,
       };
     });
-  const keys = state.deniedKeys.map((one): ShownDenial => {
+  return [...apps, ...limitedKeysOf(state, limitOf)]
+    .sort((one, other) => other.perMinute - one.perMinute)
+    .slice(0, MOST_LIMITED);
+}
+
+/** The keys alone, all that are known. */
+export function limitedKeysOf(
+  state: WatchedState,
+  limitOf: (policy: string) => PolicyLimit | undefined,
+): ShownDenial[] {
+  return state.deniedKeys.map((one) => {
     const { policy, key, denied } = one;
     const cause = why(causeOfKey(one, limitOf(policy), state));
     return { kind: 'key', who: key, policy, denied, perMinute: denied, why: cause };
   });
-  return [...apps, ...keys]
-    .sort((one, other) => other.perMinute - one.perMinute)
-    .slice(0, MOST_LIMITED);
 }
 
 /**

@@ -56,6 +56,20 @@ const FLEET: FleetState = quietFleet({
   hotKeys: [{ policy: 'catalog', key: '9f8e7d6c', perPeriod: 1234 }],
 });
 
+/** So many apps over their ceilings, each denied more than the one before. */
+const manyLimited = (count: number): FleetState => {
+  const names = Array.from({ length: count }, (_, n) => `app-${n}`);
+  const apps = names.map((app, n) => ({
+    ...{ app, guaranteed: 5, burst: 9, priority: 1, used: 9, denied: n + 1, demand: 20 },
+    ...{ outstanding: 0, nodes: 3, modes: {}, deniedByCluster: 0 },
+  }));
+  return quietFleet({
+    quota: { ...FLEET.quota!, overloaded: false, apps },
+    series: names.map((app, n) => seriesState(`app:${app}`, 40, n + 1)),
+    deniedKeys: FLEET.deniedKeys.map((one) => ({ ...one, denied: 1 })),
+  });
+};
+
 const shown = (more: Partial<TopState> = {}): TopState => ({
   ...{ fleet: FLEET, rates: [1, 4, 8], ageS: 0, fault: undefined, view: 'overview' },
   ...{ sortBy: undefined, filter: '', isTyping: false, isPaused: false, showsHelp: false },
@@ -347,6 +361,13 @@ describe('weir top elsewhere', () => {
     expect(status.out).toMatch(/db +open +ramp +0 +2 +0 +0\n/);
     expect(status.out).toMatch(/policy +hot value +tokens\/period\ncatalog +9f8e7d6c +1,234\n/);
     expect(await stand.json('status')).toMatchObject({ fleet: { nodeCount: 12 } });
+    await board.set('merged', JSON.stringify({ v: 1, ...manyLimited(25) }), 60_000);
+    const many = (await stand.weir('status')).out;
+    for (let n = 0; n < 25; n++) {
+      expect(many).toMatch(new RegExp(`app app-${n} +40 +${n + 1} .* over its ceiling of 9/s\\n`));
+    }
+    expect(many).toMatch(/\n1a2b3c4d +login +1 +more than its policy allows by this key\n/);
+    expect(topText(shown({ fleet: manyLimited(25), view: 'alerts' }))).toContain('key 1a2b3c4d');
     board.close();
     client.disconnect();
   });
