@@ -7,7 +7,7 @@ const HUNDREDTHS = upTo(2);
 
 /** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
 export function figure(value: number): string {
-  if (value >= 999_950) return `${short(value / 1_000_000, 100)}M`;
+  if (value >= 999_500) return `${short(value / 1_000_000, 100)}M`;
   if (value >= 9999.5) return `${short(value / 1000, 100)}k`;
   return short(value, 10);
 }
