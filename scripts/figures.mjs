@@ -1,6 +1,7 @@
-// Takes the figures of docs/measured.md and docs/simulated.md: runs the benchmarks, whose arguments it has (`--suite memory`,
-// `--rounds 9`), and the simulator, keeps what they found in bench/results, and writes the tables. `--from FILE` takes the output
-// of `npm run bench -- --json FILE` in place of running them; `--pages` only writes the tables.
+// Takes the figures of docs/measured.md and docs/simulated.md: runs benchmarks and simulator, keeps what they found in
+// bench/results, and writes the tables. What an argument names is taken anew, and the rest stays: `--suite memory` those suites
+// alone, with the arguments of `npm run bench`; `--simulator` the simulator; `--from FILE…` runs nothing and takes what
+// `npm run bench -- --json FILE` has written; `--pages` only writes the tables.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,12 +30,18 @@ const write = async (path, value) => {
 await main(async () => {
   await ensureInstall();
   const args = process.argv.slice(2);
-  if (args[0] === '--from') await keep(args[1]);
-  else if (args[0] !== '--pages') await benchmarks(args);
-  if (args[0] !== '--pages') await simulator();
+  const [first, ...files] = args;
+  if (first === '--from') for (const file of files) await keep(file);
+  else if (first === '--simulator') await simulator();
+  else if (first !== '--pages') await measure(args);
   await writePage('docs/measured.md', measuredPage, RESULTS);
   await writePage('docs/simulated.md', simulatedPage, SIMULATION);
 });
+
+async function measure(args) {
+  await benchmarks(args);
+  if (!args.includes('--suite')) await simulator();
+}
 
 async function writePage(page, make, results) {
   const text = make(await readFile(inRoot(page), 'utf8'), await read(results));
