@@ -72,7 +72,7 @@ export class Dashboard implements BeforeApplicationShutdown {
       clock,
       most: options.maxViewers,
       eachSecond: (task) => monitor.on('tick', task),
-      frame: () => this.frames.event(),
+      frame: () => this.frames.events(),
     });
   }
 

@@ -18,6 +18,7 @@ import { type OverloadStats } from '../overload/events.js';
 import { type TierCounts } from '../overload/line.js';
 import { type Protection } from '../protection/protection.js';
 import { changeText } from './change-text.js';
+import { changesBetween } from './changes.js';
 import {
   type PageFrame,
   type ShownAction,
@@ -29,6 +30,7 @@ import {
 } from './frame.js';
 import { roomOf } from './room.js';
 import { Incidents, usualOf, type Usual } from './usual.js';
+import { type FrameEvents } from './viewers.js';
 
 /** The parts of the application that the page shows. */
 export interface FramesDeps {
@@ -61,8 +63,8 @@ const LOOK_AGAIN_MICROS = 10_000_000;
 
 /** Makes the frame of a second, once for all who look. */
 export class Frames {
-  private made: { readonly frame: Promise<Buffer>; readonly atMicros: number } | undefined;
-  private sequence = 0;
+  private made: { readonly events: Promise<FrameEvents>; readonly atMicros: number } | undefined;
+  private last: Frame | undefined;
   private readonly hits: { readonly decisions: number; readonly local: number }[] = [];
   private tiers: TierReading | undefined;
   private change: ShownChange | undefined;
@@ -75,17 +77,14 @@ export class Frames {
 
   constructor(private readonly deps: FramesDeps) {}
 
-  /** As an event of a stream. */
-  event(): Promise<Buffer> {
+  /** As events of a stream. */
+  events(): Promise<FrameEvents> {
     const now = this.deps.clock.now();
-    if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.frame;
-    const frame = this.frame().then((made) => {
-      const text = JSON.stringify(made, rounded);
-      return Buffer.from(`id: ${++this.sequence}\nevent: state\ndata: ${text}\n\n`);
-    });
-    this.made = { frame, atMicros: now };
-    frame.catch(() => (this.made = undefined));
-    return frame;
+    if (this.made !== undefined && now - this.made.atMicros < FRESH_MICROS) return this.made.events;
+    const events = this.frame().then((shown) => (this.last = new Frame(shown, this.last)));
+    this.made = { events, atMicros: now };
+    events.catch(() => (this.made = undefined));
+    return events;
   }
 
   async frame(): Promise<PageFrame> {
@@ -311,8 +310,45 @@ function sharesOf(quota: WatchedState['quota']): PageFrame['shares'] {
   return Object.fromEntries(apps);
 }
 
-/** Four digits are more than anybody reads. */
-function rounded(_name: string, value: unknown): unknown {
-  if (typeof value !== 'number' || Number.isInteger(value)) return value;
-  return Number(value.toPrecision(4));
+/** Each event is made when the first viewer needs it, and is the same for all. */
+class Frame implements FrameEvents {
+  readonly sequence: number;
+  /** A copy: what the frame was made of may go on changing. */
+  private readonly shown: unknown;
+  private readonly before: unknown;
+  private stateEvent: Buffer | undefined;
+  private tickEvent: Buffer | undefined;
+
+  constructor(shown: PageFrame, before: Frame | undefined) {
+    this.sequence = (before?.sequence ?? 0) + 1;
+    this.shown = rounded(shown);
+    this.before = before?.shown;
+  }
+
+  state(): Buffer {
+    return (this.stateEvent ??= this.event('state', this.shown));
+  }
+
+  tick(): Buffer {
+    return (this.tickEvent ??= this.event('tick', changesBetween(this.before, this.shown) ?? {}));
+  }
+
+  private event(name: string, data: unknown): Buffer {
+    return Buffer.from(`id: ${this.sequence}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+}
+
+/** As it is in JSON, with numbers of four digits: more than anybody reads, and each would be a change. */
+function rounded(value: unknown): unknown {
+  if (typeof value === 'number') {
+    if (Number.isInteger(value)) return value;
+    return Number.isFinite(value) ? Number(value.toPrecision(4)) : null;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(rounded);
+  const copy: Record<string, unknown> = {};
+  for (const [name, part] of Object.entries(value)) {
+    if (part !== undefined) copy[name] = rounded(part);
+  }
+  return copy;
 }

@@ -8,11 +8,23 @@ const CUT_MICROS = 10_000_000;
 /** Then the browser comes again, and the guards are asked again. */
 const LONGEST_MICROS = 300_000_000;
 
+/** A frame as it is sent. */
+export interface FrameEvents {
+  /** One more than that of the frame before. */
+  readonly sequence: number;
+  /** All of it. */
+  state(): Buffer;
+  /** What has changed since the frame before. */
+  tick(): Buffer;
+}
+
 interface Viewer {
   readonly response: ServerResponse;
   /** Where frames are written. */
   readonly sink: Pick<Writable, 'write'>;
   readonly sinceMicros: number;
+  /** Of the last frame that it was sent: of the one after that, it needs the changes only. */
+  sequence: number | undefined;
   /** The kernel's buffers and ours are full since then: frames are skipped, and none is kept. */
   fullSinceMicros: number | undefined;
 }
@@ -23,7 +35,7 @@ export interface ViewersDeps {
   /** Calls back each second; the result ends that. Only as long as somebody looks. */
   readonly eachSecond: (task: () => void) => Cancel;
   /** The frame of this second, the same for all. */
-  readonly frame: () => Promise<Buffer>;
+  readonly frame: () => Promise<FrameEvents>;
 }
 
 /**
@@ -97,6 +109,7 @@ export class Viewers {
     const viewer: Viewer = {
       ...{ response, sink },
       sinceMicros: this.deps.clock.now(),
+      sequence: undefined,
       fullSinceMicros: undefined,
     };
     this.viewers.add(viewer);
@@ -111,7 +124,7 @@ export class Viewers {
     this.stop = undefined;
   }
 
-  private write(viewer: Viewer, frame: Buffer): void {
+  private write(viewer: Viewer, frame: FrameEvents): void {
     const { response, sink, sinceMicros, fullSinceMicros } = viewer;
     const now = this.deps.clock.now();
     if (fullSinceMicros !== undefined) {
@@ -122,7 +135,12 @@ export class Viewers {
       response.destroy();
       return;
     }
-    if (!sink.write(frame)) viewer.fullSinceMicros = now;
+    // It has this one if it came a moment ago.
+    if (viewer.sequence !== frame.sequence) {
+      const isNext = viewer.sequence === frame.sequence - 1;
+      viewer.sequence = frame.sequence;
+      if (!sink.write(isNext ? frame.tick() : frame.state())) viewer.fullSinceMicros = now;
+    }
     if (now - sinceMicros < LONGEST_MICROS) return;
     this.leave(viewer);
     response.end();

@@ -15,6 +15,7 @@ import { ManualClock } from 'nestjs-weir/testing';
 import { BUILD_TIMEOUT_MS, ensureBuilt } from '../setup/ensure-built.js';
 import { PLATFORMS } from '../support/nest/http-apps.js';
 import { until } from '../support/until.js';
+import { type Changes, withChanges } from '../../lib/dashboard/changes.js';
 import { Dashboard } from '../../lib/dashboard/dashboard.js';
 import { type Looked, type PageFrame } from '../../lib/dashboard/frame.js';
 import { closed, open, startOps, type OpsApp } from './ops-app.js';
@@ -34,15 +35,19 @@ afterEach(async () => {
 
 const WRITABLE = { write: { guard: open } };
 
-/** The frames of a stream, one after the other. */
+/** The frames of a stream, one after the other, as the page has them. */
 async function* framesOf(response: Response): AsyncGenerator<PageFrame> {
   let text = '';
+  let last: unknown;
   for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
     text += part;
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/m.exec(text.slice(0, end)) ?? [];
       text = text.slice(end + 2);
-      if (data !== undefined) yield JSON.parse(data) as PageFrame;
+      if (data === undefined) continue;
+      const told = JSON.parse(data) as unknown;
+      last = name === 'state' ? told : withChanges(last, told as Changes);
+      yield last as PageFrame;
     }
   }
 }

@@ -1,3 +1,4 @@
+import { type Changes, withChanges } from '../../lib/dashboard/changes.js';
 import { Frames, type FramesDeps } from '../../lib/dashboard/frames.js';
 import { usualOf } from '../../lib/dashboard/usual.js';
 import { type Alert } from '../../lib/observability/alerts/alert.js';
@@ -65,7 +66,11 @@ function stand() {
   const alarm = (...alerts: Partial<Alert>[]): void => {
     known.fleet = { ...known.fleet, alerts: alerts as Alert[] };
   };
-  return { clock, goAway, deny, give, alarm, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  const own = (state: object): void => {
+    known.own = { ...known.own, ...state };
+    known.fleet = { ...known.fleet, ...state };
+  };
+  return { clock, goAway, deny, give, alarm, own, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -168,5 +173,44 @@ describe('what is usual', () => {
     expect(usualOf(past([0, 0, 0, 0, 0, 9], 0))).toBeNull();
     expect(usualOf(past([0, 0, 0, 0, 0, 9]))).toEqual({ denied: 0, part: 0 });
     expect(usualOf(past([0, 0, 0, 0, 0, 9]), [during(2, 2)])).toBeNull();
+  });
+});
+
+describe('the events of a frame', () => {
+  const dataOf = (event: Buffer): unknown =>
+    JSON.parse(/^data: (.*)$/m.exec(event.toString())![1]!);
+
+  it('are all of it, and what has changed since the one before', async () => {
+    const { frames, clock, deny } = stand();
+    const first = await frames.events();
+    expect(first.state().toString()).toMatch(/^id: 1\nevent: state\ndata: \{.*\}\n\n$/);
+    clock.advance(1000);
+    deny('store');
+    const second = await frames.events();
+    expect(second.tick().toString()).toMatch(/^id: 2\nevent: tick\ndata: \{.*\}\n\n$/);
+    const changes = dataOf(second.tick()) as Changes;
+    expect(Object.keys(changes).sort()).toEqual(['limited', 'nowMs', 'state']);
+    expect(withChanges(dataOf(first.state()), changes)).toEqual(dataOf(second.state()));
+  });
+
+  it('are those of the second that they were made in, whatever becomes of its figures', async () => {
+    const { frames, clock, own } = stand();
+    const series = [{ name: 'total', rate: 1.23456, denied: 0 }];
+    own({ series });
+    const first = await frames.events();
+    series[0]!.rate = 2;
+    expect(dataOf(first.state())).toMatchObject({ state: { series: [{ rate: 1.235 }] } });
+    clock.advance(1000);
+    const second = await frames.events();
+    expect(dataOf(second.tick())).toMatchObject({ state: { series: { 0: { rate: [2] } } } });
+  });
+
+  it('do not tell of digits that nobody reads', async () => {
+    const { frames, clock, own } = stand();
+    own({ series: [{ name: 'total', rate: 1.23456 }] });
+    await frames.events();
+    clock.advance(1000);
+    own({ series: [{ name: 'total', rate: 1.23459 }] });
+    expect(dataOf((await frames.events()).tick())).not.toHaveProperty('state');
   });
 });

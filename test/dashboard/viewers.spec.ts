@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Viewers } from '../../lib/dashboard/viewers.js';
+import { Viewers, type FrameEvents } from '../../lib/dashboard/viewers.js';
 import { ManualClock } from '../support/manual-clock.js';
 
 /** A response whose reader is as slow as the test wants it. */
@@ -27,9 +27,14 @@ class FakeResponse extends EventEmitter {
   }
 }
 
+const frameOf = (sequence: number, state: Buffer | string, tick = state): FrameEvents => ({
+  ...{ sequence, state: () => Buffer.from(state), tick: () => Buffer.from(tick) },
+});
+
 const stand = (most = 100) => {
   const clock = new ManualClock();
   let made = 0;
+  let madeMicros: number | undefined;
   let stops = 0;
   const tasks = new Set<() => void>();
   const viewers = new Viewers({
@@ -42,7 +47,12 @@ const stand = (most = 100) => {
         tasks.delete(task);
       };
     },
-    frame: () => Promise.resolve(Buffer.from(`frame ${++made}\n`)),
+    // New each second, as that of the page.
+    frame: () => {
+      if (madeMicros !== clock.now()) made++;
+      madeMicros = clock.now();
+      return Promise.resolve(frameOf(made, `state ${made}\n`, `tick ${made}\n`));
+    },
   });
   const enter = async (isReading = true): Promise<FakeResponse> => {
     const response = new FakeResponse();
@@ -58,13 +68,22 @@ const stand = (most = 100) => {
 };
 
 describe('viewers of the dashboard', () => {
-  it('get one frame a second, which is made once for all', async () => {
-    const { enter, second, made } = stand();
-    const all = [await enter(), await enter(), await enter()];
-    const before = made();
+  it('get all of a frame first, then the changes of each second', async () => {
+    const { enter, second } = stand();
+    const all = [await enter(), await enter()];
     await second();
-    expect(made() - before).toBe(1);
-    for (const { written } of all) expect(written.at(-1)).toBe(`frame ${before + 1}\n`);
+    all.push(await enter());
+    await second();
+    const [first, , late] = all.map(({ written }) => written.slice(1));
+    expect(first).toEqual(['state 1\n', 'tick 2\n', 'tick 3\n']);
+    expect(late).toEqual(['state 2\n', 'tick 3\n']);
+  });
+
+  it('are not sent a frame twice', async () => {
+    const { enter, viewers } = stand();
+    const one = await enter();
+    await viewers.tick();
+    expect(one.written.slice(1)).toEqual(['state 1\n']);
   });
 
   it('cost nothing while there are none', async () => {
@@ -87,7 +106,10 @@ describe('viewers of the dashboard', () => {
     slow.isReading = true;
     slow.emit('drain');
     await second();
-    expect(slow.written).toHaveLength(full + 1);
+    // Changes of a frame that it has not had would tell it nothing.
+    expect(slow.written.slice(full)).toEqual(['state 8\n']);
+    await second();
+    expect(slow.written.slice(full)).toEqual(['state 8\n', 'tick 9\n']);
     expect(slow.isDestroyed).toBe(false);
   });
 
@@ -97,7 +119,7 @@ describe('viewers of the dashboard', () => {
     for (let n = 0; n < 12; n++) await second();
     expect(dead.isDestroyed).toBe(true);
     expect([viewers.count, viewers.cut]).toEqual([1, 1]);
-    expect(well.written.filter((text) => text.startsWith('frame'))).toHaveLength(13);
+    expect(well.written.filter((text) => text.startsWith('tick'))).toHaveLength(12);
   });
 
   it('are ended after five minutes, so that the guards are asked again', async () => {
@@ -130,9 +152,10 @@ describe('viewers of the dashboard', () => {
 describe('frames on a real connection', () => {
   const FRAMES = 3;
   const stream = async (prepare: (response: ServerResponse) => void) => {
+    let made = 0;
     const viewers = new Viewers({
       ...{ clock: new ManualClock(), most: 1, eachSecond: () => () => {} },
-      frame: () => Promise.resolve(Buffer.from('frame\n')),
+      frame: () => Promise.resolve(frameOf(++made, 'frame\n')),
     });
     const server = createServer((_, response) => {
       prepare(response);
@@ -173,9 +196,10 @@ describe('a viewer that never reads, over a real socket', () => {
     const FRAME = Buffer.alloc(12_000, 'x');
     const DUE_BYTES = 16_000_000;
     const clock = new ManualClock();
+    let made = 0;
     const viewers = new Viewers({
       ...{ clock, most: 2, eachSecond: () => () => {} },
-      frame: () => Promise.resolve(FRAME),
+      frame: () => Promise.resolve(frameOf(++made, FRAME)),
     });
     const responses: ServerResponse[] = [];
     const server = createServer((_, response) => {

@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { type Horizon } from '../../observability/series.js';
 import { type SeriesHistory } from '../../observability/series-history.js';
+import { type Changes, withChanges } from '../changes.js';
 import { type PageFrame } from '../frame.js';
 
 export const VIEWS = ['overview', 'policies', 'fleet', 'resources', 'config', 'capacity'] as const;
@@ -33,13 +34,15 @@ export const isStale = computed(
   () => link.value === 'lost' && clockMs.value - heardMs.value > 3000,
 );
 
+/** The frame that ticks are changes of; a page that is paused goes on hearing them. */
+let latest: PageFrame | undefined;
 let build: string | undefined;
 let source: EventSource | undefined;
 let retryMs = 1000;
 let retry: ReturnType<typeof setTimeout> | undefined;
 
-function received(text: string): void {
-  const next = JSON.parse(text) as PageFrame;
+function received(next: PageFrame): void {
+  latest = next;
   build ??= next.build;
   if (next.build !== build) outdated.value = true;
   heardMs.value = Date.now();
@@ -53,7 +56,10 @@ function connect(): void {
   source?.close();
   const stream = new EventSource('api/stream');
   source = stream;
-  stream.addEventListener('state', (event) => received((event as MessageEvent<string>).data));
+  const on = (name: string, take: (data: unknown) => void): void =>
+    stream.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data)));
+  on('state', (frame) => received(frame as PageFrame));
+  on('tick', (changes) => received(withChanges(latest, changes as Changes) as PageFrame));
   stream.onerror = () => {
     if (source !== stream) return;
     stream.close();
