@@ -17,7 +17,11 @@ export async function measureCalls(
   baseline: string,
   context: SuiteContext,
   expect: SpeedJob['expect'] = 'allowed',
-  load: Pick<SpeedJob, 'inFlight' | 'targetMs'> = { inFlight: 1, targetMs: TARGET_MS },
+  load: Pick<SpeedJob, 'inFlight' | 'targetMs' | 'nodeFlags'> = {
+    inFlight: 1,
+    targetMs: TARGET_MS,
+  },
+  mostApart?: number,
 ): Promise<Series[]> {
   const entrants = contestants.map(([label, contender]): Entrant<SpeedJob> => {
     return { label, job: { kind: 'speed', contender, options, expect, ...load } };
@@ -28,6 +32,7 @@ export async function measureCalls(
     context,
     (one) => one.measure(),
     ({ cpuNs, decisions }) => cpuNs / decisions,
+    mostApart,
   );
   if (absences.length > 0) throw new Error(`${absences[0]!.contender}: ${absences[0]!.reason}`);
   return ([CPU, WALL] as const).flatMap((metric) => {

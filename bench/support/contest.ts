@@ -22,6 +22,7 @@ export async function contest<J extends Job, Measurement>(
   context: SuiteContext,
   measure: (contender: ContenderProcess<J>) => Promise<Measurement>,
   figureOf: (measurement: Measurement) => number,
+  mostApart = MOST_APART,
 ): Promise<ContestResult<Measurement>> {
   const running = new Map<string, ContenderProcess<J>>();
   const absences: Absence[] = [];
@@ -46,7 +47,7 @@ export async function contest<J extends Job, Measurement>(
         const figures = Array.from(soFar, ([label, some]) => {
           return [label, { values: some.map(figureOf) }] as const;
         });
-        return !(apart(new Map(figures)) > MOST_APART);
+        return !(apart(new Map(figures)) > mostApart);
       },
     );
     return { taken, absences };
