@@ -14,6 +14,8 @@ export interface ViewedApp {
   readonly app: INestApplication;
   /** The address of the page. */
   readonly url: string;
+  /** The connections of viewers. */
+  readonly sockets: ReadonlySet<Socket>;
   /** Resolves when all viewers are connected and have read all that was written to them, but for the one that reads nothing. */
   taken(): Promise<void>;
   close(): Promise<void>;
@@ -57,5 +59,5 @@ export async function startViewed(
     looking?.kill('SIGKILL');
     await app.close();
   };
-  return { app, url, taken, close };
+  return { app, url, sockets, taken, close };
 }
