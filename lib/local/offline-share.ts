@@ -1,7 +1,7 @@
 import { storeFillMicrosOf, type QuotaLimits } from '../algorithms/quota/quota-limits.js';
 
 /** The part of an app's guarantee that its nodes share while the store is away. */
-const OFFLINE_PART = 0.9;
+export const OFFLINE_PART = 0.9;
 
 /** How long an empty share takes to fill, which is its depth: as long as the store's bucket. */
 export function shareFillMicrosOf(limits: QuotaLimits): number {
