@@ -1,6 +1,5 @@
 import { MANY_DENIED } from '../../observability/limited.js';
 import { type StoreState } from '../../observability/state.js';
-import { type PageFrame } from '../frame.js';
 import { type Usual } from '../usual.js';
 import { count, ms, percent, plural } from './format.js';
 
