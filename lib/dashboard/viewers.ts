@@ -14,7 +14,7 @@ export interface FrameEvents {
   readonly sequence: number;
   /** All of it. */
   state(): Buffer;
-  /** What has changed since the frame before. */
+  /** The changes since the frame before. */
   tick(): Buffer;
 }
 

@@ -10,7 +10,7 @@ const READER = `
   process.stdin.on('end', () => process.exit(0)).resume();
 `;
 
-/** What the kernel and Node take at least to tell something to so many: connections of another process, and nothing above them. */
+/** The least that the kernel and Node take to tell something to so many: connections of another process, and nothing above them. */
 export async function bareSockets(count: number): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
   const server = createServer({ noDelay: true }, (socket) => {
