@@ -119,6 +119,7 @@ export class Line {
     private readonly soon: (task: () => void) => void,
   ) {
     this.queues = new TierQueues(settings.tierCount);
+    this.turns.isObserved = settings.isObserved;
     this.countTiers();
   }
 
@@ -220,6 +221,7 @@ export class Line {
   change(settings: LineSettings): void {
     const before = this.settings;
     this.settings = settings;
+    this.turns.isObserved = settings.isObserved;
     if (settings.tierCount !== before.tierCount) this.regroup(settings.tierCount);
     if (settings.isObserved) this.drain();
     else if (this.queues.size > 0) this.arm();

@@ -9,6 +9,8 @@ export interface Turns {
   age(now: number): number;
   /** When the loop last had nothing to do. */
   readonly restedAt: number;
+  /** The line only observes, and so has no slice that would end a turn. */
+  isObserved: boolean;
   /** The line has run its slice; whatever comes from now on is read in another turn. */
   ended(): void;
 }
@@ -36,6 +38,7 @@ const ABSURD_MICROS = 3_600_000_000;
  */
 export class LoopTurns implements Turns {
   restedAt: number;
+  isObserved = false;
   /** The last turn that was asked about and is over. */
   lastMicros = 0;
   private longest = 0;
@@ -93,7 +96,8 @@ export class LoopTurns implements Turns {
     this.loops = loops;
     this.isOver = false;
     if (idleMs > REST_MS || this.restedAt > now) this.restedAt = now;
-    if (!this.isCounted) this.soon(this.end);
+    // Without a slice nothing else ends the turn: the next one would be as old as the last run of this one.
+    if (!this.isCounted || this.isObserved) this.soon(this.end);
   }
 
   private readonly end = (): void => this.ended();

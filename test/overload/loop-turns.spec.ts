@@ -1,7 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Line } from '../../lib/overload/line.js';
 import { LoopTurns } from '../../lib/overload/loop-turns.js';
 import { until } from '../support/until.js';
+import { SETTINGS } from './manual-loop.js';
 
 describe('the turns of the loop', () => {
   let now: number;
@@ -89,6 +91,24 @@ describe('the turns of the loop', () => {
     now += 2000;
     expect(turns.age(now)).toBe(2000);
   });
+
+  it.each([true, false])(
+    'let one caller who keeps the loop busy fare as well as it does, if the line only observes: %s',
+    (isObserved) => {
+      const clock = { now: () => now, every: () => () => {} };
+      const line = new Line({ ...SETTINGS, isObserved: !isObserved }, turns, clock, (task) =>
+        immediates.push(task),
+      );
+      line.change({ ...SETTINGS, isObserved });
+      for (let request = 0; request < 100; request++) {
+        pass(0);
+        const run = (): void => void (now += 60_000);
+        line.enter({ tier: 0, isGone: () => false, refuse: () => {}, run });
+        endTurn();
+      }
+      expect(line.stats.byTier[0]).toMatchObject({ full: 0, late: 0 });
+    },
+  );
 
   it('share the work of several turns in which nobody asked', () => {
     pass(40, 0, 8);

@@ -15,6 +15,7 @@ export const SETTINGS: LineSettings = {
 export class ManualLoop implements Turns {
   now = 1_000_000_000;
   restedAt = this.now;
+  isObserved = false;
   /** Ends of work, in order. */
   readonly order: string[] = [];
   private turnAt = this.now;

@@ -68,6 +68,7 @@ function randomOf(seed: number): () => number {
 export class ServerModel implements Turns {
   now = 1_000_000;
   restedAt = this.now;
+  isObserved = false;
   readonly requests: Served[] = [];
   private turnAt = this.now;
   private immediates: (() => void)[] = [];
