@@ -13,13 +13,7 @@ const MOST_APART = 0.025;
 /** As in the suite `memory`: a hundred million per second, so that all of it is allowed. */
 const LIMIT = { keys: 1, limit: 1_000_000, periodMs: 10 };
 /** Decisions per turn of the loop; a measurement lasts more than a second, so that it has a frame in it. */
-const TURNS = {
-  inFlight: 2000,
-  targetMs: 1200,
-  // Else a thread of its own compiles, which on a busy machine comes late in one process and not in its twin; and the code that V8 has
-  // then is what it makes of what it had seen by then. Measured: 74 ns in every process, and with the thread up to 112 in some.
-  nodeFlags: ['--no-concurrent-recompilation'],
-};
+const TURNS = { inFlight: 2000, targetMs: 1200 };
 const UNSEEN = 'without monitor and page';
 const VIEWED = '100 viewers';
 const CONTESTANTS: Contestants = [

@@ -17,10 +17,7 @@ export async function measureCalls(
   baseline: string,
   context: SuiteContext,
   expect: SpeedJob['expect'] = 'allowed',
-  load: Pick<SpeedJob, 'inFlight' | 'targetMs' | 'nodeFlags'> = {
-    inFlight: 1,
-    targetMs: TARGET_MS,
-  },
+  load: Pick<SpeedJob, 'inFlight' | 'targetMs'> = { inFlight: 1, targetMs: TARGET_MS },
   mostApart?: number,
 ): Promise<Series[]> {
   const entrants = contestants.map(([label, contender]): Entrant<SpeedJob> => {

@@ -1,13 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import {
-  type Job,
-  type MeasurementOf,
-  type Reply,
-  type Request,
-  type SpeedJob,
-} from './protocol.js';
+import { type Job, type MeasurementOf, type Reply, type Request } from './protocol.js';
 
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
 
@@ -26,10 +20,9 @@ export class ContenderProcess<J extends Job = Job> {
 
   /** Resolves when the contender holds its keys and is warm. */
   static async start<J extends Job>(job: J): Promise<ContenderProcess<J>> {
-    const { nodeFlags = [] } = job as Partial<SpeedJob>;
     const child = fork(MAIN, [CONTENDER_FLAG], {
       // The most hungry one needs about a gigabyte for a million keys.
-      execArgv: ['--expose-gc', '--max-old-space-size=4096', ...nodeFlags],
+      execArgv: ['--expose-gc', '--max-old-space-size=4096'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     const started = new ContenderProcess<J>(child);

@@ -13,8 +13,6 @@ export interface SpeedJob {
   readonly inFlight: number;
   /** Target duration of one measurement. */
   readonly targetMs: number;
-  /** For the process. */
-  readonly nodeFlags?: readonly string[];
 }
 
 /** The job to hold so many keys, and to say how many bytes they take. */
