@@ -30,9 +30,7 @@ export function changesBetween(before: unknown, now: unknown): Changes | undefin
 /** The later of the two. The earlier one is left as it is; what has not changed is shared with it. */
 export function withChanges(before: unknown, changes: Changes): unknown {
   if (isValue(changes)) return changes[0];
-  const later = (
-    Array.isArray(before) ? [...(before as unknown[])] : { ...partsOf(before) }
-  ) as Parts;
+  const later = (Array.isArray(before) ? before.slice() : { ...(before as Parts) }) as Parts;
   for (const [name, change] of Object.entries(changes))
     later[name] = withChanges(later[name], change);
   return later;
