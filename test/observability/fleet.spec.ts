@@ -6,8 +6,8 @@ import { SharedBoard } from './shared-board.js';
 import { nothingElse, series, snapshot } from './snapshots.js';
 
 describe('Fleet', () => {
-  function stage(names = ['a', 'b', 'c'], nodes = names.length) {
-    const clock = new ManualClock(0);
+  function stage(names = ['a', 'b', 'c'], nodes = names.length, clock = new ManualClock(0)) {
+    const load = { perSecond: 10 };
     const board = new SharedBoard(clock);
     const counted = new Map(names.map((name) => [name, 0]));
     const failed: unknown[] = [];
@@ -25,7 +25,7 @@ describe('Fleet', () => {
     const fleets = new Map(names.map((name) => [name, fleetOf(name)]));
     const seconds = async (count: number): Promise<void> => {
       for (let second = 0; second < count; second++) {
-        for (const name of fleets.keys()) counted.set(name, counted.get(name)! + 10);
+        for (const name of fleets.keys()) counted.set(name, counted.get(name)! + load.perSecond);
         await clock.advanceAsync(1000);
         for (const fleet of fleets.values()) fleet.tick(clock.now());
         await clock.advanceAsync(0);
@@ -35,7 +35,7 @@ describe('Fleet', () => {
     };
     const leaders = () =>
       [...fleets].filter(([, { isLeading }]) => isLeading).map(([name]) => name);
-    return { clock, board, fleets, seconds, leaders, failed, salts, counted };
+    return { clock, board, fleets, seconds, leaders, failed, salts, counted, load };
   }
 
   const totalOf = (state: Awaited<ReturnType<Fleet['state']>>) =>
@@ -103,6 +103,39 @@ describe('Fleet', () => {
     expect(entries.length).toBeGreaterThanOrEqual(2);
     for (const minute of entries)
       expect(table.total.minutes.at(Number(minute))!.count).toBeGreaterThan(0);
+  });
+
+  /** A fleet that starts three minutes before one o'clock, and is busy in the last of them. */
+  async function busyBeforeOne() {
+    const staged = stage(['a', 'b', 'c'], 3, new ManualClock(0, 57 * 60_000));
+    const { seconds, load } = staged;
+    const peaksOf = async (fleet: Fleet): Promise<number[]> => {
+      const { peak } = (await fleet.historyOf('total', 'hours'))!;
+      return peak.flatMap((one) => one ?? []);
+    };
+    await seconds(120);
+    load.perSecond = 40;
+    await seconds(50);
+    load.perSecond = 10;
+    return { ...staged, peaksOf };
+  }
+
+  it('has the last minute of an hour on every node', async () => {
+    const { fleets, seconds, leaders, peaksOf } = await busyBeforeOne();
+    await seconds(130);
+    const leader = fleets.get(leaders()[0]!)!;
+    expect((await peaksOf(leader))[0]).toBeGreaterThan(90);
+    for (const fleet of fleets.values())
+      expect(await peaksOf(fleet)).toEqual(await peaksOf(leader));
+  });
+
+  it('has the busiest minute after an outage as well, though it had only just passed', async () => {
+    const { fleets, seconds, leaders, board, peaksOf } = await busyBeforeOne();
+    board.isAway = true;
+    await seconds(15);
+    board.isAway = false;
+    await seconds(30);
+    expect((await peaksOf(fleets.get(leaders()[0]!)!))[0]).toBeGreaterThan(90);
   });
 
   it('says which node is silent, and misses none that has left', async () => {

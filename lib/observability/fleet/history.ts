@@ -38,12 +38,12 @@ export class FleetHistory {
     private readonly maxSeries: number,
   ) {}
 
-  /** The minute that goes on is on the board with each look, and the hour with each minute. */
+  /** The minute and the hour that go on are on the board with each look: any look may be the last of either. */
   async keep({ table }: FleetMerge, epochMicros: number): Promise<void> {
     const minute = table.total.minutes.slotAt(epochMicros);
     const isNewMinute = minute !== this.written;
     this.written = minute;
-    for (const horizon of isNewMinute ? (['minutes', 'hours'] as const) : (['minutes'] as const)) {
+    for (const horizon of ['minutes', 'hours'] as const) {
       const { length } = table.total[horizon]!;
       const slot = table.total[horizon]!.slotAt(epochMicros);
       const entry = entryOf(table.all(), horizon, slot);
