@@ -34,7 +34,9 @@ export type Cause =
       readonly tier: 'cluster';
       readonly demand: number | undefined;
       readonly capacity: number;
-      /** All together do not ask for too much, but nothing is left beyond what others are sure of. */
+      /** All together asked for too much until a moment ago. */
+      readonly isOver?: boolean;
+      /** All together did not ask for too much, but nothing was left beyond what others are sure of. */
       readonly isReserved?: boolean;
     }
   | {
@@ -61,7 +63,10 @@ export function why(cause: Cause): string {
   switch (cause.tier) {
     case 'cluster':
       if (cause.isReserved) {
-        return `the capacity of ${figure(cause.capacity)}/s has nothing left to lend just now`;
+        return `the capacity of ${figure(cause.capacity)}/s had nothing left to lend`;
+      }
+      if (cause.isOver) {
+        return `all apps together asked for more than the capacity of ${figure(cause.capacity)}/s until a moment ago`;
       }
       return cause.demand === undefined
         ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
@@ -131,7 +136,7 @@ export function limitedKeysOf(
 export function causeOfApp(app: AppState, state: WatchedState): Cause {
   const { guaranteed, burst, modes, denied, deniedByCluster } = app;
   const { capacity, demand, overloaded } = state.quota!;
-  const asked = app.demand ?? app.used + app.denied;
+  const asked = askedBy(app);
   const nodes = Object.values(modes).reduce((sum, one) => sum + one, 0);
   if ((modes.offline ?? 0) * 2 > nodes) {
     return withoutStore('local', `its guarantee of ${figure(guaranteed)}/s`, state);
@@ -140,7 +145,9 @@ export function causeOfApp(app: AppState, state: WatchedState): Cause {
   const isByCluster =
     deniedByCluster === undefined ? overloaded && !isAtCeiling : deniedByCluster * 2 > denied;
   if (isByCluster && capacity !== undefined) {
-    return { tier: 'cluster', demand, capacity, isReserved: !overloaded };
+    if (overloaded) return { tier: 'cluster', demand, capacity };
+    const isOver = wasOverloaded(state);
+    return { tier: 'cluster', demand, capacity, isOver, isReserved: !isOver };
   }
   if (isAtCeiling) return { tier: 'app', of: 'ceiling', limit: burst, isInBursts: false };
   return { tier: 'app', of: 'guarantee', limit: guaranteed, isInBursts: asked < guaranteed };
@@ -148,6 +155,17 @@ export function causeOfApp(app: AppState, state: WatchedState): Cause {
 
 /** Demand is an estimate. */
 const AT_CEILING = 0.95;
+
+/** Tokens per second: as the store counts them, which is late in a rush, or in the time that denials are of. */
+export const askedBy = ({ demand = 0, used, denied }: AppState): number =>
+  Math.max(demand, used + denied);
+
+/** Denials are of ten seconds, up to a look at the fleet that may be five seconds old. */
+const LATELY_MS = 15_000;
+
+function wasOverloaded({ marks, atMs }: WatchedState): boolean {
+  return marks.some((one) => one.kind === 'overload' && atMs - one.atMs <= LATELY_MS);
+}
 
 function causeOfKey(
   { source, failureMode }: ShownKey,

@@ -2,7 +2,7 @@ import { plain, type Alert } from './alerts/alert.js';
 import { byUrgency, inState, isEnding, ruleTitle, seriesTitle } from './alerts/alert-words.js';
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
-import { causeOfApp, MANY_DENIED, why } from './limited.js';
+import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
 import { type AppState, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
@@ -99,8 +99,7 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
 /** Beyond its ceiling an app would be turned away on an idle cluster as well. */
 function causeOfLoss(loser: AppState, state: WatchedFleet): string {
   const found = causeOfApp(loser, state);
-  const asks = Math.max(loser.demand ?? 0, loser.used + loser.denied);
-  const name = `${plain(loser.app)} asks for ${figure(asks)}/s`;
+  const name = `${plain(loser.app)} asks for ${figure(askedBy(loser))}/s`;
   return found.tier === 'cluster'
     ? `${name} and is sure of ${figure(loser.guaranteed)}/s, beyond which it gets what others leave`
     : `${name}, ${why(found)}`;

@@ -59,7 +59,13 @@ describe('who is limited, and why', () => {
     ['its ceiling', app('a', { demand: 195 }), true, 'over its ceiling of 200/s'],
     ['the cluster', app('a'), true, 'all apps together ask for 320/s of 300/s'],
     ['its guarantee', app('a'), false, 'over its guarantee of 100/s'],
-    ['moments', app('a', { demand: 90 }), false, 'in bursts over its guarantee of 100/s'],
+    ['moments', app('a', { used: 70, demand: 90 }), false, 'in bursts over its guarantee of 100/s'],
+    [
+      'a rush that is over',
+      app('a', { used: 180, demand: 90 }),
+      false,
+      'over its ceiling of 200/s',
+    ],
   ])('tells an app by %s, as the verdict does', (_name, one, overloaded, clause) => {
     const state = quietFleet({
       ...{ quota: quotaOf([one], overloaded), learning: { minutes: 1, needed: 3 } },
@@ -73,7 +79,7 @@ describe('who is limited, and why', () => {
     ['the cluster, also at its ceiling', 195, 20, true, 'all apps together ask for 320/s of 300/s'],
     ['its ceiling, also in overload', 195, 0, true, 'over its ceiling of 200/s'],
     ['its guarantee, also in overload', 120, 4, true, 'over its guarantee of 100/s'],
-    ['a reserve', 120, 20, false, 'the capacity of 300/s has nothing left to lend just now'],
+    ['a reserve', 120, 20, false, 'the capacity of 300/s had nothing left to lend'],
   ])(
     'goes by who has denied, where that is counted: %s',
     (_name, demand, deniedByCluster, overloaded, clause) => {
@@ -81,6 +87,18 @@ describe('who is limited, and why', () => {
       expect(reasons(quietFleet({ quota }))).toEqual([clause]);
     },
   );
+
+  it('tells an overload that is over as of the past, as long as its denials are in the figures', () => {
+    const since = (agoMs: number): string[] => {
+      const { atMs } = quietFleet();
+      const mark = { kind: 'overload', text: 'overload is over' } as const;
+      const quota = { ...quotaOf([app('a', { deniedByCluster: 20 })])!, demand: 150, stock: 55 };
+      return reasons(quietFleet({ quota, marks: [{ ...mark, atMs: atMs - agoMs }] }));
+    };
+    const over = 'all apps together asked for more than the capacity of 300/s until a moment ago';
+    expect([since(0), since(9000)]).toEqual([[over], [over]]);
+    expect(since(60_000)).toEqual(['the capacity of 300/s had nothing left to lend']);
+  });
 
   it('tells a share while Redis is away, and no limit', () => {
     const quota = quotaOf([app('search', { modes: { offline: 1 }, demand: undefined })]);
