@@ -86,17 +86,25 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
     return say('overload', 'warning', text, { why: cause });
   }
   const own = series.find(({ name }) => name === `app:${loser.app}`);
-  const lost = `${capital(loser.app)} loses most: ${turnedAway(own, loser.denied)}.`;
+  const away = turnedAway(own, loser.denied);
+  const link = `app:${loser.app}`;
+  if ([loser, ...others].every((one) => causeOfApp(one, state).tier !== 'cluster')) {
+    return say('denials', 'warning', `${capital(loser.app)} is limited: ${away}.`, {
+      why: `${causeOfLoss(loser, state)}; ${alsoLose(others)}`,
+      series: link,
+    });
+  }
+  const lost = `${capital(loser.app)} loses most: ${away}.`;
   const part = demand === undefined || !capacity ? undefined : percent(demand / capacity);
   const asked = part === undefined ? 'more than the capacity' : `${part} of capacity`;
   const causes = [cause, causeOfLoss(loser, state), alsoLose(others)];
   return say('overload', 'bad', `Overload: ${asked} asked for. ${lost}`, {
     why: causes.filter(Boolean).join('; '),
-    series: `app:${loser.app}`,
+    series: link,
   });
 }
 
-/** Beyond its ceiling an app would be turned away on an idle cluster as well. */
+/** Beyond its own limits an app would be turned away on an idle cluster as well. */
 function causeOfLoss(loser: AppState, state: WatchedFleet): string {
   const found = causeOfApp(loser, state);
   const name = `${plain(loser.app)} asks for ${figure(askedBy(loser))}/s`;

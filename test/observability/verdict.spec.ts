@@ -208,9 +208,10 @@ describe('the verdict', () => {
     const nobody = { quota: { ...quota, apps: [{ ...search, denied: 0 }] } };
     expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
     const greedy = { quota: { ...quota, apps: [{ ...search, demand: 20_000 }] } };
-    expect(verdict(quietFleet(greedy)).why).toBe(
-      'all apps together ask for 52k/s of 50k/s; search asks for 20k/s, over its ceiling of 16k/s; no other app is turned away',
-    );
+    expect(verdict(quietFleet({ ...greedy, series: SERIES }))).toMatchObject({
+      ...{ kind: 'denials', level: 'warning', text: 'Search is limited: 1 in 5 turned away.' },
+      why: 'search asks for 20k/s, over its ceiling of 16k/s; no other app is turned away',
+    });
     const one = { store: { isUp: true, awayNodes: 1, sinceMs: undefined } };
     expect(verdict(quietFleet(one))).toMatchObject({
       level: 'warning',
@@ -241,8 +242,12 @@ describe('the verdict', () => {
     );
     const own = app('a', 60, { used: 60, demand: 120, deniedByCluster: 0, burst: 900 });
     expect(of([own]).why).toBe(
-      'all apps together ask for 780/s of 500/s; a asks for 120/s, over its guarantee of 100/s; no other app is turned away',
+      'a asks for 120/s, over its guarantee of 100/s; no other app is turned away',
     );
+    expect(of([own, app('b', 20)])).toMatchObject({
+      text: 'Overload: 156 % of capacity asked for. A loses most: 60/s turned away.',
+      why: 'all apps together ask for 780/s of 500/s; a asks for 120/s, over its guarantee of 100/s; b loses 20/s',
+    });
   });
 
   it('has a part in words only where they say as much as the figure', () => {
