@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import { evaluate, QUIET } from '../../lib/observability/alerts/evaluate.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
+import { noCounts, Series } from '../../lib/observability/series.js';
 import { ruleOf, run, VECTORS } from './alert-vectors.js';
 
 describe('the vectors of alerts', () => {
@@ -15,6 +17,23 @@ describe('the vectors of alerts', () => {
       VECTORS.every(({ rule }) => rule !== id),
     );
     expect(without).toEqual([]);
+  });
+});
+
+describe('a peak', () => {
+  it('has the limit that it is near, and no trend of a single day, also when the limit was raised', () => {
+    const series = new Series('app', 'reports', { hours: true });
+    const hour = 3_600_000_000;
+    for (let minute = 0; minute < 60; minute++) {
+      series.add(hour + minute * 60e6, 60_000, { ...noCounts(), used: 48 * 60 });
+    }
+    const look = (capacity: number, before = QUIET) =>
+      evaluate(ruleOf('peak'), { series, capacity }, before, 2 * hour);
+    const near = look(60);
+    expect(near).toMatchObject({ phase: 'firing', value: 0.8, limit: 60, isTrend: false });
+    expect(look(150, near)).toMatchObject({
+      ...{ phase: 'firing', value: 0.32, threshold: 0.8, limit: 150, isTrend: false },
+    });
   });
 });
 

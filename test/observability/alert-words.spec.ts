@@ -5,13 +5,18 @@ import {
   byUrgency,
   inState,
 } from '../../lib/observability/alerts/alert-words.js';
-import { QUIET } from '../../lib/observability/alerts/evaluate.js';
+import { QUIET, type AlertState } from '../../lib/observability/alerts/evaluate.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
 
 describe('the sentence of an alert', () => {
-  const said = (id: string, value: number, threshold: number): string => {
+  const said = (
+    id: string,
+    value: number,
+    threshold: number,
+    { series = 'total', ...more }: Partial<AlertState> & { readonly series?: string } = {},
+  ): string => {
     const rule = checkAlerts().rules.find((one) => one.id === id)!;
-    return sentenceOf(rule, 'total', { ...QUIET, phase: 'firing', value, threshold });
+    return sentenceOf(rule, series, { ...QUIET, phase: 'firing', value, threshold, ...more });
   };
 
   it('names the time that its figure is of', () => {
@@ -23,7 +28,7 @@ describe('the sentence of an alert', () => {
       said('denialRise', 0.04, 0.05),
       said('slowCalls', 0.3, 0.2),
       said('degraded.level2', 0.02, 0.01),
-      said('peak', 0.84, 0.8),
+      said('peak', 0.84, 0.8, { limit: 500 }),
     ]).toEqual([
       'total: 300 requests a second in the last 10 s, above 200',
       'total: at least 2 % of the requests failed in the last minute, and in the last 5 min, above 1 %',
@@ -32,7 +37,25 @@ describe('the sentence of an alert', () => {
       'total: 4 % of the requests were denied in the last minute, no longer above 5 %',
       'total: 30 % of the calls were slow in the last minute, above 20 %',
       'total: 2 % of the answers were of level 2 in the last 5 min, above 1 %',
-      'total: the busiest minute in the last day used 84 % of the capacity',
+      'total: the busiest minute in the last day used 84 % of the capacity of 500/s',
+    ]);
+  });
+
+  it('names the limit that a peak is near, and a trend only where there is one', () => {
+    const series = 'app:reports';
+    expect([
+      said('peak', 0.8, 0.8, { series, limit: 60 }),
+      said('peak', 0.25, 0.8, { series, limit: 150 }),
+      said('peak', 0.5, 0.8, { series, limit: 150, isTrend: true }),
+      said('peak', 0.5, 0.8, { limit: 500, isTrend: true }),
+      // As an earlier version has left it.
+      said('peak', 0.9, 0.8, { series }),
+    ]).toEqual([
+      'app:reports: the busiest minute in the last day used 80 % of its ceiling of 60/s',
+      'app:reports: the busiest minute in the last day used 25 % of its ceiling of 150/s, no longer 80 %',
+      'app:reports: the trend reaches its ceiling of 150/s within 14 days',
+      'total: the trend reaches the capacity of 500/s within 14 days',
+      'app:reports: the busiest minute in the last day used 90 % of its ceiling',
     ]);
   });
 });
@@ -82,17 +105,19 @@ describe('alerts in a list', () => {
     alert('older', { sinceMs: 1 }),
     alert('newer', { sinceMs: 2 }),
     alert('critical', { severity: 'critical' }),
+    alert('peak', { value: 0.5, isTrend: true, sinceMs: 0.5 }),
+    alert('peak', { value: 0.5, sinceMs: 0.5 }),
   ];
 
   it('have those that fire first, the most severe before the others, and those that are over last', () => {
     expect([...all].sort(byUrgency).map(({ rule }) => rule)).toEqual([
-      ...['critical', 'newer', 'older', 'info', 'soon', 'gone', 'silenced', 'over'],
+      ...['critical', 'newer', 'older', 'peak', 'info', 'soon', 'gone', 'peak', 'silenced', 'over'],
     ]);
   });
 
   it('are counted in that order, each once', () => {
-    expect(alertCounts(all)).toBe('4 firing, 1 pending, 1 ending, 1 muted');
+    expect(alertCounts(all)).toBe('5 firing, 1 pending, 2 ending, 1 muted');
     expect(alertCounts(all.slice(0, 1))).toBe('');
-    expect(inState(all, 'firing')).toHaveLength(4);
+    expect(inState(all, 'firing')).toHaveLength(5);
   });
 });

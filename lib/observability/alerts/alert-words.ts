@@ -8,7 +8,7 @@ const TITLES: Readonly<Record<RuleName, string>> = {
   slowCalls: 'Calls are slow',
   denialRise: 'Denials rise',
   degraded: 'Degraded answers',
-  peak: 'Peak near the capacity',
+  peak: 'Peak near the limit',
   storeAway: 'Redis is away',
   overload: 'Cluster is overloaded',
   line: 'Requests stand in line',
@@ -26,13 +26,13 @@ export function ruleTitle(rule: string): string {
   return level === undefined ? title : `${title}, level ${level}`;
 }
 
-/** It fires, and its cause is gone: over if that lasts. A peak is of a day, or of a trend. */
+/** It fires, and its cause is gone: over if that lasts. */
 export const isEnding = (alert: {
-  readonly rule: string;
   readonly state: string;
   readonly value: number;
   readonly threshold: number;
-}): boolean => alert.state === 'firing' && alert.rule !== 'peak' && alert.value < alert.threshold;
+  readonly isTrend?: boolean;
+}): boolean => alert.state === 'firing' && !alert.isTrend && alert.value < alert.threshold;
 
 /** One that ends beside a cause that is gone must not look as if it fired; nor must one that nobody wants to hear of. */
 export type ShownAlertState = 'firing' | 'pending' | 'ending' | 'muted' | 'resolved';

@@ -23,6 +23,8 @@ export interface Alert {
   readonly text: string;
   readonly value: number;
   readonly threshold: number;
+  /** Of `peak`: the trend reaches the limit, whatever the value is. */
+  readonly isTrend?: boolean;
   /** Wall-clock milliseconds of the beginning of the alert; of `pending`, of its first sign. */
   readonly sinceMs: number;
   /** Only of one that is over. */
@@ -68,7 +70,7 @@ const STATE_TEXTS: Readonly<Record<string, string>> = {
 export function sentenceOf(
   rule: Rule,
   series: string,
-  { phase, value, threshold, reason }: AlertState,
+  { phase, value, threshold, reason, limit, isTrend }: AlertState,
 ): string {
   const name = plain(series);
   if (phase === 'resolved') return `${name}: ${rule.id} is over${reason ? ` (${reason})` : ''}`;
@@ -91,10 +93,15 @@ export function sentenceOf(
       return `${name}: ${percent(value)} of the calls were slow ${last}, ${above} ${percent(threshold)}`;
     case 'degraded':
       return `${name}: ${percent(value)} of the answers were of level ${rule.level} ${last}, ${above} ${percent(threshold)}`;
-    case 'peak':
-      return value >= threshold
-        ? `${name}: the busiest minute ${last} used ${percent(value)} of the capacity`
-        : `${name}: the trend reaches the capacity within ${Math.round(rule.horizonMs / DAY_MS)} days`;
+    case 'peak': {
+      const most = series === 'total' ? 'the capacity' : 'its ceiling';
+      const of = limit === undefined ? most : `${most} of ${figure(limit)}/s`;
+      if (value < threshold && isTrend) {
+        return `${name}: the trend reaches ${of} within ${Math.round(rule.horizonMs / DAY_MS)} days`;
+      }
+      const over = value < threshold ? `, no longer ${percent(threshold)}` : '';
+      return `${name}: the busiest minute ${last} used ${percent(value)} of ${of}${over}`;
+    }
   }
 }
 

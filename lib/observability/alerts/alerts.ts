@@ -209,6 +209,7 @@ export class Alerts {
       ...{ rule: rule.id, series, state: state.phase as Alert['state'], severity: rule.severity },
       text: sentenceOf(rule, series, state),
       ...{ value: state.value, threshold: state.threshold },
+      ...(state.isTrend && { isTrend: true }),
       sinceMs: state.phase === 'pending' ? Math.round(this.epochMs(state.sinceMicros)) : firingMs,
       ...(isOver && { endedMs: Math.round(this.epochMs(state.sinceMicros)) }),
       ...(state.reason !== undefined && { reason: state.reason }),

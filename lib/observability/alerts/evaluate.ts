@@ -24,6 +24,9 @@ export interface AlertState {
   readonly threshold: number;
   /** The usual figure, as of when the series began to be unusual. */
   readonly baseline?: number;
+  /** Of `peak`: the limit that it is near, in tokens per second; and whether it is because the trend reaches that. */
+  readonly limit?: number;
+  readonly isTrend?: boolean;
   /** Evaluations in a row that said yes. */
   readonly times: number;
   /** Since when the cause is gone. */
@@ -53,6 +56,7 @@ interface Measure {
   /** The cause is gone. Neither is true between the two. */
   readonly isGone: boolean;
   readonly baseline?: number;
+  readonly ofPeak?: Pick<AlertState, 'limit' | 'isTrend'>;
 }
 
 type Measured = Measure | 'learning' | 'too little';
@@ -77,8 +81,8 @@ export function evaluate(
   if (seen === 'too little') {
     return phase === 'firing' ? withoutGone(before) : calm(before, 'quiet', rule, nowMicros);
   }
-  const { value, threshold } = seen;
-  const now = { ...before, value, threshold };
+  const { value, threshold, ofPeak } = seen;
+  const now = { ...before, value, threshold, ...ofPeak };
   if (phase === 'firing') return whileFiring(rule, now, seen, nowMicros);
   if (!seen.isOver) return { ...calm(before, 'quiet', rule, nowMicros), value, threshold };
   const times = before.times + 1;
@@ -87,6 +91,7 @@ export function evaluate(
     value,
     threshold,
     times,
+    ...ofPeak,
     ...(seen.baseline !== undefined && { baseline: seen.baseline }),
   };
   if (isDue(rule, times, nowMicros - sinceMicros)) {
@@ -254,10 +259,13 @@ function peak(
   const use = useOf(whole, 'used');
   if (use === undefined) return 'too little';
   const trend = forecast(dailyPeaks(hours, nowMicros, 'used'), capacity);
-  const isSoon = trend.kind === 'growing' && trend.daysLeft * DAY_MS <= rule.horizonMs;
+  const isTrend = trend.kind === 'growing' && trend.daysLeft * DAY_MS <= rule.horizonMs;
   const value = use.peak / capacity;
-  const isGone = value < rule.resolveAt * rule.above && !isSoon;
-  return { value, threshold: rule.above, isOver: value >= rule.above || isSoon, isGone };
+  return {
+    ...{ value, threshold: rule.above, ofPeak: { limit: capacity, isTrend } },
+    isOver: value >= rule.above || isTrend,
+    isGone: value < rule.resolveAt * rule.above && !isTrend,
+  };
 }
 
 const SECOND_MS = 1000;

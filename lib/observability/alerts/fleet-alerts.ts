@@ -114,7 +114,7 @@ function restored(wire: unknown, shift: number): Restored | undefined {
   const [rule, series, phase, since, firing, firingMs, told, rest] = wire as Partial<WireAlert>;
   if (typeof rule !== 'string' || typeof series !== 'string') return undefined;
   if (!PHASES.includes(phase) || !isFigure(since) || !isFigure(firing)) return undefined;
-  const { value, threshold, times, baseline, goneMicros, reason } = rest ?? {};
+  const { value, threshold, times, baseline, limit, isTrend, goneMicros, reason } = rest ?? {};
   if (!isFigure(firingMs) || !isFigure(value) || !isFigure(threshold) || !isFigure(times)) {
     return undefined;
   }
@@ -122,6 +122,7 @@ function restored(wire: unknown, shift: number): Restored | undefined {
   const state: AlertState = {
     ...{ phase: phase!, sinceMicros: since + shift, value, threshold, times },
     ...(isFigure(baseline) && { baseline }),
+    ...(isFigure(limit) && { limit, isTrend: isTrend === true }),
     ...(isFigure(goneMicros) && { goneMicros: goneMicros + shift }),
     ...(reason !== undefined && { reason }),
   };
