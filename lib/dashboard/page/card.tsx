@@ -35,17 +35,14 @@ export function Table(props: {
       <table>
         <thead>
           <tr>
-            {props.heads.map((head) =>
-              typeof head === 'string' ? (
-                <th key={head} scope="col">
-                  {head}
+            {props.heads.map((head) => {
+              const [name, tone] = typeof head === 'string' ? [head, ''] : [head.n, 'n'];
+              return (
+                <th key={name} scope="col" class={tone}>
+                  {name}
                 </th>
-              ) : (
-                <th key={head.n} scope="col" class="n">
-                  {head.n}
-                </th>
-              ),
-            )}
+              );
+            })}
           </tr>
         </thead>
         <tbody>{props.children}</tbody>

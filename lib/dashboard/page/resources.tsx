@@ -87,7 +87,7 @@ export function Ramp({ row }: { readonly row: ResourceRow }) {
 }
 
 const MOST_SHARES = [0.05, 0.01, 0.001, 0.0001];
-const LEVEL_NAMES = ['shared cache', 'process cache', 'simplified', 'default'];
+export const LEVEL_NAMES = ['shared cache', 'process cache', 'simplified', 'default'];
 
 export function ResourcesCard({ frame }: { readonly frame: PageFrame }) {
   const worst = resourceRows(frame).sort((a, b) => b.level - a.level || rank(b) - rank(a));

@@ -8,6 +8,7 @@ import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
 import {
+  LEVEL_NAMES,
   LevelMark,
   rank,
   Ramp,
@@ -408,10 +409,11 @@ function ResourceActions({ frame, resource }: { frame: PageFrame; resource: stri
                 value={level.value}
                 onChange={(event) => (level.value = Number(event.currentTarget.value))}
               >
-                <option value="1">1 shared cache</option>
-                <option value="2">2 process cache</option>
-                <option value="3">3 simplified</option>
-                <option value="4">4 default</option>
+                {LEVEL_NAMES.map((name, index) => (
+                  <option key={name} value={index + 1}>
+                    {index + 1} {name}
+                  </option>
+                ))}
               </select>
             </label>
             <button class="ghost" onClick={() => send('forced', level.value)}>
