@@ -1,6 +1,7 @@
 import {
   capacityText,
   denialsOf,
+  errorPart,
   isHot,
   lossOf,
   promiseOf,
@@ -51,6 +52,19 @@ describe('Redis on the page', () => {
     expect(judged(1, { store: { ...store, awayNodes: 1 } })).toMatchObject({
       ...{ tone: 'bad', word: 'away for 1 node' },
     });
+  });
+});
+
+describe('errors of a resource on the page', () => {
+  it('are a part of its calls, those that were turned away among them', () => {
+    expect(errorPart({ rate: 10, denied: 5, errors: 2 })).toBe(0.2);
+    expect(errorPart({ rate: 0, denied: 0, errors: 0 })).toBeUndefined();
+  });
+
+  it('are never more than all, as calls end later than they begin', () => {
+    expect(errorPart({ rate: 3, denied: 0, errors: 4 })).toBe(1);
+    expect(errorPart({ rate: 3, denied: 2, errors: 2 })).toBe(0.5);
+    expect(errorPart({ rate: 0, denied: 0, errors: 1 })).toBe(1);
   });
 });
 

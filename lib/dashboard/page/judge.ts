@@ -1,5 +1,5 @@
 import { MANY_DENIED } from '../../observability/limited.js';
-import { type StoreState } from '../../observability/state.js';
+import { type SeriesState, type StoreState } from '../../observability/state.js';
 import { type Usual } from '../usual.js';
 import { count, ms, percent, plural } from './format.js';
 
@@ -69,6 +69,19 @@ export function storeJudgement({ store, p99Ms, errors, timeoutMs }: StoreFigures
     word: 'too late',
     why: `1 of 100 calls takes ${ms(p99Ms)}; after ${ms(timeoutMs)} a decision is made without it`,
   };
+}
+
+/**
+ * Calls are counted when they begin and errors when calls end: after a fall of the rate more calls may have ended than
+ * begun. Undefined where there were none.
+ */
+export function errorPart({
+  rate,
+  denied,
+  errors,
+}: Pick<SeriesState, 'rate' | 'denied' | 'errors'>): number | undefined {
+  const calls = Math.max(rate, denied + errors);
+  return calls > 0 ? errors / calls : undefined;
 }
 
 /** One that takes tokens: an app, or a policy where there are none. */

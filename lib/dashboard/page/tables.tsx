@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { ago, byName, count, limit, ms, percent, shown } from './format.js';
+import { errorPart } from './judge.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
@@ -293,7 +293,7 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
     },
     figure('Calls/s', ({ series }) => series?.rate ?? 0),
     figure('p99', ({ series }) => series?.p99Ms, ms),
-    figure('Errors', ({ series }) => errorPart(series), percent),
+    figure('Errors', ({ series }) => series && errorPart(series), percent),
   ];
   return (
     <>
@@ -319,9 +319,6 @@ export function ResourcesView({ frame }: { readonly frame: PageFrame }) {
     </>
   );
 }
-
-const errorPart = (series: SeriesState | undefined): number | undefined =>
-  series === undefined || series.rate === 0 ? undefined : series.errors / series.rate;
 
 /** The details of one policy or resource, at three horizons. */
 function Sheet({ frame }: { readonly frame: PageFrame }) {
