@@ -189,6 +189,7 @@ describe('the page, in a browser', () => {
           ...['storeAway', 'errorRate', 'relapse', 'peak', 'nodeSilent'].map(alert),
           { ...alert('overload'), value: 0 },
           { ...alert('slowCalls'), series: `resource:${frame.state.resources[0]!.resource}` },
+          { ...alert('qpsRise'), state: 'resolved', endedMs: frame.nowMs },
         ],
       },
     };
@@ -199,9 +200,9 @@ describe('the page, in a browser', () => {
       ...['api-1 decides by itself', 'without Redis each decides by itself'],
       ...[
         'degraded: the last try failed',
-        /And 4 more, 3 firing, 1 ending: .*Cluster is overloaded\./,
+        /And 5 more, 3 firing, 1 ending, 1 over: .*Cluster is overloaded, Traffic rises\./,
       ],
-      ...['without 2 of another version', '6 firing, 1 ending', 'alert: Calls are slow'],
+      ...['without 2 of another version', '6 firing, 1 ending, 1 over', 'alert: Calls are slow'],
       ...['api-2, api-3: not seen since', 'not known while Redis is away', 'by itself'],
     ]) {
       await watched.page.locator('.card').filter({ hasText: text }).first().waitFor();

@@ -4,6 +4,7 @@ import {
   alertCounts,
   alertText,
   byUrgency,
+  inState,
   ruleTitle,
   shownState,
 } from '../../observability/alerts/alert-words.js';
@@ -192,7 +193,7 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
   const alerts = [...frame.state.alerts].sort(byUrgency);
   const others = alerts.slice(MOST_ALERTS);
   return (
-    <Card id="alerts" title="Alerts" note={alertCounts(alerts) || 'none firing'}>
+    <Card id="alerts" title="Alerts" note={countsOf(alerts) || 'none firing'}>
       {/* Only changes are read out: the list changes when an alert does. */}
       <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
         {alerts.slice(0, MOST_ALERTS).map((alert) => (
@@ -206,7 +207,7 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
       </ol>
       {others.length > 0 && (
         <p class="note">
-          And {others.length} more, {alertCounts(others) || 'over'}:{' '}
+          And {others.length} more, {countsOf(others)}:{' '}
           {[...new Set(others.map(({ rule }) => ruleTitle(rule)))].join(', ')}.
         </p>
       )}
@@ -220,6 +221,12 @@ export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
       <StorePart frame={frame} />
     </Card>
   );
+}
+
+/** All that are listed, those that are over among them. */
+function countsOf(alerts: readonly Alert[]): string {
+  const over = inState(alerts, 'resolved').length;
+  return [alertCounts(alerts), over > 0 && `${over} over`].filter(Boolean).join(', ');
 }
 
 function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
