@@ -213,6 +213,24 @@ describe('the page, in a browser', () => {
     await watched.page.locator('.verdict').getByText('3 other nodes cannot be seen').waitFor();
   });
 
+  it('has what is known of a span in its table, the newest as well', async () => {
+    const rate = Array.from({ length: 180 }, (_, minute) => (minute < 157 ? null : minute));
+    const none = rate.map((one) => one && 0);
+    const { nowMs } = await stateOf(ops);
+    const history = { stepMs: 60_000, startMs: nowMs - 180 * 60_000, denied: none, degraded: none };
+    const watched = await openPage(`${url}#overview?h=minutes`, {}, async (prepared) => {
+      const json = { ...history, rate };
+      await prepared.route('**/api/series?*', (route) => route.fulfill({ json }));
+    });
+    pages.push(watched);
+    await watched.page.getByText('Show as table').click();
+    const allowed = watched.page.locator('.as-table tbody td:nth-child(2)');
+    await allowed.first().waitFor();
+    const rates = await allowed.allTextContents();
+    expect(rates).not.toContain('no data');
+    expect([rates.length, rates[0], rates.at(-1)]).toEqual([12, '157', '179']);
+  });
+
   it.each([1440, 390])('shows hostile names of all kinds as text, at %i px', async (width) => {
     const hostile = hostileFrame(await stateOf(ops));
     const forged = HOSTILE_NAMES.map((name, index) => ({

@@ -166,10 +166,17 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
   );
 }
 
+const MOST_ROWS = 12;
+
+/** From the first that is known to the newest, which is always there. */
 function AsTable({ data }: { data: ChartData }) {
   const isOpen = useSignal(false);
-  const step = Math.max(1, Math.floor(data.at.length / 12));
-  const rows = data.at.map((_, index) => index).filter((index) => index % step === 0);
+  const isKnown = (value: number | null): boolean => value !== null;
+  const first = Math.max(0, data.allowed.findIndex(isKnown));
+  const last = data.allowed.findLastIndex(isKnown);
+  const step = Math.ceil((last - first + 1) / MOST_ROWS);
+  const rows: number[] = [];
+  for (let row = last; row >= first; row -= step) rows.unshift(row);
   const text = (value: number | null | undefined): string =>
     value === null || value === undefined ? 'no data' : count(value);
   return (
