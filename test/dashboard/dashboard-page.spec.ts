@@ -395,8 +395,10 @@ describe('the page, in a browser', () => {
     await sheet.waitFor({ state: 'detached' });
     await until(() => inPage(page, "document.activeElement?.textContent === 'search'"));
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    const keys = page.getByRole('dialog', { name: 'Keys' });
+    await keys.waitFor();
     await page.keyboard.press('Escape');
+    await keys.waitFor({ state: 'hidden' });
     await page.keyboard.press('3');
     await until(() => inPage(page, "location.hash.includes('h=hours')"));
   });

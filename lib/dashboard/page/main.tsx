@@ -215,11 +215,14 @@ function onKey(event: KeyboardEvent): void {
   else if (key === '1' || key === '2' || key === '3') horizon.value = HORIZONS[Number(key) - 1]!;
   else if (key === '?') showKeys();
   else if (key === 't') switchTheme();
-  else if (key === 'Escape') opened.value = null;
   else if (key === '/') focusFilter();
   else if (key === ' ' && target.closest('button, a, summary, .scroll') === null) {
     paused.value = !paused.value;
-  } else return;
+  } else {
+    // An open dialog is closed by the browser itself, unless that is prevented.
+    if (key === 'Escape') opened.value = null;
+    return;
+  }
   event.preventDefault();
 }
 
