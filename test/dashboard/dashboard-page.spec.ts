@@ -286,6 +286,13 @@ describe('the page, in a browser', () => {
     await page.getByLabel('Why is this one limited?').fill('ann');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await page.getByText('has no token left of 3').waitFor();
+    await page
+      .locator('.looked')
+      .getByText(/^ann, asked at \d\d:\d\d:\d\d/)
+      .waitFor();
+    // An answer is of what was asked for, and stands beside nothing else.
+    await page.getByLabel('Why is this one limited?').fill('');
+    await page.locator('.looked:empty').waitFor({ state: 'attached' });
     await page.getByLabel('Why is this one limited?').fill('nobody');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await page.locator('.looked').getByText('has no token left of 1').waitFor();

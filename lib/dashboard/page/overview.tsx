@@ -18,6 +18,7 @@ import { Flow, FlowList, takersOf } from './flow.js';
 import {
   ago,
   byName,
+  clock,
   count,
   limit,
   ms,
@@ -394,16 +395,14 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
 }
 
 const lookedFor = signal('');
-/** The answer, or why there is none. */
-const looked = signal<Looked | string | null>(null);
+/** Who was asked for, when, and the answer, or why there is none. */
+const looked = signal<readonly [who: string, atMs: number, found: Looked | string] | null>(null);
 
 function look(who: string): void {
   lookedFor.value = who;
   if (who.trim() === '') return;
-  ask<Looked>('look', { key: who }).then(
-    (answer) => (looked.value = answer),
-    (error: ApiError) => (looked.value = error.message),
-  );
+  const told = (found: Looked | string): void => void (looked.value = [who, Date.now(), found]);
+  ask<Looked>('look', { key: who }).then(told, ({ message }: ApiError) => told(message));
 }
 
 /** Why is this one limited? */
@@ -412,7 +411,7 @@ function Look() {
     event.preventDefault();
     look(lookedFor.value);
   };
-  const { value: found } = looked;
+  const [who, atMs = 0, found] = looked.value ?? [];
   return (
     <form class="look" onSubmit={submit}>
       <label for="look">Why is this one limited?</label>
@@ -428,10 +427,14 @@ function Look() {
         <button class="ghost">Look</button>
       </div>
       <div role="status" class="looked">
-        {typeof found === 'string' ? (
-          <p class="is-deny">{found}</p>
-        ) : (
-          found && <LookedUp of={found} />
+        {/* Not beside another name, nor beside none. */}
+        {found !== undefined && who === lookedFor.value && (
+          <>
+            <p>
+              <b>{shown(who)}</b>, asked at {clock(atMs)}:
+            </p>
+            {typeof found === 'string' ? <p class="is-deny">{found}</p> : <LookedUp of={found} />}
+          </>
         )}
       </div>
     </form>
