@@ -213,6 +213,24 @@ describe('the page, in a browser', () => {
     await watched.page.locator('.verdict').getByText('3 other nodes cannot be seen').waitFor();
   });
 
+  it('says why there is a level of answers beside a resource that is normal', async () => {
+    const frame = await stateOf(ops);
+    const [total] = frame.state.series.filter(({ name }) => name === 'total');
+    const [one] = frame.state.resources;
+    const series = {
+      ...total!,
+      name: `resource:${one!.resource}`,
+      degraded: [2, 0, 0, 0],
+    } as const;
+    const resources = [{ ...one!, phase: 'normal' as const }];
+    const forged = { ...frame, state: { ...frame.state, series: [series], resources } };
+    const watched = await openPage(url, {}, (prepared) => tells(prepared, forged));
+    pages.push(watched);
+    const row = watched.page.locator('.resource-list li');
+    await row.getByText(/^normal, lately some answers of level 1/).waitFor();
+    expect(await row.locator('.level').textContent()).toBe('1');
+  });
+
   it('has what is known of a span in its table, the newest as well', async () => {
     const rate = Array.from({ length: 180 }, (_, minute) => (minute < 157 ? null : minute));
     const none = rate.map((one) => one && 0);

@@ -60,11 +60,13 @@ function stateText(row: ResourceRow, nodeCount: number): string {
       return 'held by an operator';
     case 'disabled':
       return 'never degraded, by an operator';
-    default:
-      return (
-        breaker ||
-        `${row.alert === undefined ? 'normal' : 'normal again'}${series?.p99Ms === undefined ? '' : ` · p99 ${ms(series.p99Ms)}`}`
-      );
+    default: {
+      const normal = row.alert === undefined ? 'normal' : 'normal again';
+      // As of requests over their limit, or of the seconds before it was normal.
+      const lately = row.level > 0 ? `, lately some answers of level ${row.level}` : '';
+      const p99 = series?.p99Ms === undefined ? '' : ` · p99 ${ms(series.p99Ms)}`;
+      return breaker || normal + lately + p99;
+    }
   }
 }
 
