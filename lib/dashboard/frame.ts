@@ -79,6 +79,8 @@ export interface ShownPolicy {
   readonly capacity: number;
   readonly windowMs: number;
   readonly shadow: boolean;
+  /** One bucket for all callers, and not one for each key. */
+  readonly isGlobal: boolean;
   /** Counted by this process alone. */
   readonly isNodes: boolean;
 }

@@ -296,9 +296,10 @@ function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPo
     .flatMap((name) => {
       const info = limiter.policy(name);
       if (info === undefined) return [];
-      const { shadow, scope } = document.policies?.[name] ?? {};
+      const { key, shadow, scope } = document.policies?.[name] ?? {};
       const { capacity, windowMs } = info.base;
-      return [{ name, capacity, windowMs, shadow: shadow === true, isNodes: scope === 'node' }];
+      const [isGlobal, isNodes] = [key === 'global', scope === 'node'];
+      return [{ name, capacity, windowMs, shadow: shadow === true, isGlobal, isNodes }];
     });
 }
 

@@ -407,6 +407,7 @@ describe('the page, in a browser', () => {
     await until(() => inPage(page, "document.activeElement?.id === 'filter'"));
     await page.keyboard.type('sea');
     await page.getByText('1 of 2').waitFor();
+    await page.getByRole('cell', { name: '3/h per key' }).waitFor();
     expect(page.url()).toMatch(/#policies\?q=sea$/);
     for (let n = 0; n < 12; n++) {
       await page.keyboard.press('Tab');

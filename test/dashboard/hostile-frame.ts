@@ -28,7 +28,8 @@ export function hostileFrame(frame: PageFrame): PageFrame {
       ...{ denied: 40, perMinute: 40, why: who },
     })),
     policies: each((policy) => ({
-      ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true, isNodes: true },
+      ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true },
+      ...{ isGlobal: false, isNodes: true },
     })),
     resources: each((resource) => ({
       ...{ resource, cause: 'errors', level: 2, observing: false, sinceMs: nowMs - 5000 },

@@ -1,7 +1,8 @@
-import { figure as count, limitText as limit, percent } from '../../observability/figures.js';
+import { figure as count, limitText, percent } from '../../observability/figures.js';
+import { type ShownPolicy } from '../frame.js';
 
 // As the verdict, alerts and the command line tell them.
-export { count, limit, percent };
+export { count, percent };
 
 // Formats are made once: making one takes longer than a hundred numbers do.
 const ONE_DIGIT = new Intl.NumberFormat('en', {
@@ -23,6 +24,10 @@ export function ms(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   return value >= 1000 ? `${ONE_DIGIT.format(value / 1000)} s` : `${count(value)} ms`;
 }
+
+/** `50/s per key`, `5/min per key on each node`; `1/h` of all callers together. */
+export const limitOf = ({ capacity, windowMs, isGlobal, isNodes }: ShownPolicy): string =>
+  `${limitText(capacity, windowMs)}${isGlobal ? '' : ' per key'}${isNodes ? ' on each node' : ''}`;
 
 const UNITS: readonly (readonly [ms: number, name: string])[] = [
   [86_400_000, 'd'],

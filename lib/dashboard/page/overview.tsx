@@ -20,7 +20,7 @@ import {
   byName,
   clock,
   count,
-  limit,
+  limitOf,
   ms,
   percent,
   plural,
@@ -352,11 +352,6 @@ function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-export const limitOf = (policies: readonly ShownPolicy[], name: string): string => {
-  const found = policies.find((one) => one.name === name);
-  return found === undefined ? '–' : limit(found.capacity, found.windowMs);
-};
-
 const MOST_LIMITED = 8;
 
 function KeysCard({ frame }: { readonly frame: PageFrame }) {
@@ -515,7 +510,7 @@ function PolicyRow({
         {shown(name)}
         {policy?.shadow === true && <span class="tag">watches only</span>}
       </td>
-      <td class="why">{limitOf(policies, name)}</td>
+      <td class="why">{policy === undefined ? '–' : limitOf(policy)}</td>
       <td class="n">{count(series.rate)}</td>
       <td>
         <Share part={series.rate > 0 ? series.denied / series.rate : 0} />

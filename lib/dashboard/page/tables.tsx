@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type PageFrame } from '../frame.js';
-import { ago, byName, count, limit, ms, percent, shown } from './format.js';
+import { ago, byName, count, limitOf, ms, percent, shown } from './format.js';
 import { errorPart } from './judge.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
@@ -184,7 +184,7 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
   const other = seriesOf(frame, 'policy:(other)');
   if (other !== undefined) {
     const { rate, denied } = other;
-    const without = { capacity: 0, windowMs: 0, shadow: false, isNodes: false };
+    const without = { capacity: 0, windowMs: 0, shadow: false, isGlobal: false, isNodes: false };
     rows.push({ name: '(other)', ...without, rate, denied });
   }
   const columns: readonly Column<(typeof rows)[number]>[] = [
@@ -192,10 +192,7 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
     {
       title: 'Limit',
       by: ({ capacity, windowMs }) => (windowMs > 0 ? capacity / windowMs : 0),
-      show: ({ capacity, windowMs, isNodes }) =>
-        windowMs === 0
-          ? 'all without a series of their own'
-          : `${limit(capacity, windowMs)}${isNodes ? ' on each node' : ''}`,
+      show: (row) => (row.windowMs === 0 ? 'all without a series of their own' : limitOf(row)),
     },
     ...rates('Asked/s'),
     {
