@@ -60,7 +60,7 @@ export function storeJudgement({ store, p99Ms, errors, timeoutMs }: StoreFigures
   if (p99Ms === null || p99Ms === undefined) {
     return { tone: 'ok', word: '', why: 'there were too few calls to say how fast' };
   }
-  const of = `99 of 100 calls take at most ${ms(p99Ms)}; a decision would wait ${ms(timeoutMs)}`;
+  const of = `99 of 100 calls take at most ${ms(p99Ms)}; a decision waits at most ${ms(timeoutMs)} for Redis`;
   if (p99Ms <= timeoutMs * FAST) return { tone: 'ok', word: 'fast', why: of };
   if (p99Ms <= timeoutMs * SLOW) return { tone: 'ok', word: 'in time', why: of };
   if (p99Ms <= timeoutMs) return { tone: 'warn', word: 'slow', why: of };
