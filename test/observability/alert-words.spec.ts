@@ -115,6 +115,18 @@ describe('alerts in a list', () => {
     ]);
   });
 
+  it('have a cause before its effects of the same severity, from its first sign on', () => {
+    const effects = [alert('denialRise', { sinceMs: 9 }), alert('qpsRise', { severity: 'info' })];
+    const causes = [
+      alert('overload', { state: 'pending', sinceMs: 8 }),
+      alert('breakerOpen', { sinceMs: 1 }),
+      alert('storeAway', { severity: 'critical', value: 0 }),
+    ];
+    expect([...effects, ...causes].sort(byUrgency).map(({ rule }) => rule)).toEqual([
+      ...['overload', 'breakerOpen', 'denialRise', 'qpsRise', 'storeAway'],
+    ]);
+  });
+
   it('are counted in that order, each once', () => {
     expect(alertCounts(all)).toBe('5 firing, 1 pending, 2 ending, 1 muted');
     expect(alertCounts(all.slice(0, 1))).toBe('');

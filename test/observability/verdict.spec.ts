@@ -168,7 +168,7 @@ describe('the verdict', () => {
       text: 'Calm again. An alert ends if it stays so: "Degraded answers, level 2" (page).',
     });
     expect(verdict(quietFleet({ alerts: [falling, held] })).text).toBe(
-      'Calm again. 2 alerts end if it stays so: "Degraded answers, level 2" (page), "Breaker is open" (db).',
+      'Calm again. 2 alerts end if it stays so: "Breaker is open" (db), "Degraded answers, level 2" (page).',
     );
     const levels = (['info', 'warning', 'critical'] as const).map((severity) => {
       return verdict(quietFleet({ alerts: [alert('peak', 'total', { severity })] })).level;
@@ -178,7 +178,7 @@ describe('the verdict', () => {
       alert(rule, 'total'),
     );
     expect(verdict(quietFleet({ alerts: many })).text).toBe(
-      '5 alerts fire: Traffic rises, Errors, Answers get slower and 2 more.',
+      '5 alerts fire: Requests stand in line, Traffic rises, Errors and 2 more.',
     );
   });
 

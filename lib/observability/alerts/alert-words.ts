@@ -45,10 +45,20 @@ export function shownState(alert: Alert): ShownAlertState {
 const STATES: readonly ShownAlertState[] = ['firing', 'pending', 'ending', 'muted', 'resolved'];
 const SEVERITIES: readonly Alert['severity'][] = ['critical', 'warning', 'info'];
 
-/** Those that fire first, the most severe of them before the others; then the latest. */
+/** States from which rises of figures follow. */
+const CAUSE = /storeAway|overload|line|breakerOpen/;
+
+/**
+ * Those that fire first, the most severe of them before the others, of these the causes; then the latest. A cause is there
+ * from its first sign on: that it is pending says that it has not lasted yet.
+ */
 export function byUrgency(one: Alert, other: Alert): number {
-  const place = (alert: Alert): number =>
-    STATES.indexOf(shownState(alert)) * SEVERITIES.length + SEVERITIES.indexOf(alert.severity);
+  const place = (alert: Alert): number => {
+    const isCause = CAUSE.test(alert.rule);
+    const state = shownState(alert);
+    const first = isCause && state === 'pending' ? 0 : STATES.indexOf(state);
+    return first * 6 + SEVERITIES.indexOf(alert.severity) * 2 + (isCause ? 0 : 1);
+  };
   return place(one) - place(other) || other.sinceMs - one.sinceMs;
 }
 
@@ -56,7 +66,7 @@ export function byUrgency(one: Alert, other: Alert): number {
 export const inState = (alerts: readonly Alert[], state: ShownAlertState): Alert[] =>
   alerts.filter((one) => shownState(one) === state);
 
-/** `2 firing, 1 pending, 1 ending`, in the order in which they are listed; empty if all are over. */
+/** `2 firing, 1 pending, 1 ending`, the most urgent first; empty if all are over. */
 export function alertCounts(alerts: readonly Alert[]): string {
   return STATES.slice(0, -1)
     .map((state) => [inState(alerts, state).length, state] as const)
