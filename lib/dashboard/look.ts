@@ -58,7 +58,7 @@ const ONLY_HASH =
 function denialText({ kind, policy, denied, why }: ShownDenial): string {
   if (kind === 'app') return `The app of this name is denied ${figure(denied)}/s: ${why}.`;
   const times = denied === 1 ? 'once' : `${figure(denied)} times`;
-  return `${policy} denied it ${times} in about the last minute: ${why}.`;
+  return `${policy} denied it ${times} lately: ${why}.`;
 }
 
 /** A bucket that nobody has used is full, as is that of a name which was never there. */

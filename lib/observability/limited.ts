@@ -12,7 +12,7 @@ export interface ShownDenial {
   readonly who: string;
   /** The policy that limits the key; undefined of an app, which has a quota. */
   readonly policy: string | undefined;
-  /** Of an app requests per second, of a key about as many as in the last minute. */
+  /** Of an app requests per second; of a key those of the last one or two minutes, as counts are halved every minute. */
   readonly denied: number;
   /** The same of both. */
   readonly perMinute: number;

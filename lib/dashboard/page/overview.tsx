@@ -358,7 +358,7 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.limited.slice(0, MOST_LIMITED);
   const most = Math.max(1, ...rows.map(({ perMinute }) => perMinute));
   return (
-    <Card id="keys" title="Who is limited" note="apps by the second, keys in about the last minute">
+    <Card id="keys" title="Who is limited" note="apps by the second, keys lately">
       {rows.length === 0 ? (
         <Empty title="Nobody is turned away.">
           When somebody is, the busiest are listed here, with the reason.
