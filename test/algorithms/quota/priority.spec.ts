@@ -82,9 +82,14 @@ describe('during overload', () => {
     expect(Math.max(...off)).toBeLessThan(20);
   });
 
-  it.each([10, 100, 10_000])(
+  // The depth of a share: two ticks, and up to four where the cluster is so deep that leases last longer than half a tick.
+  it.each([
+    [10, 0.4],
+    [100, 0.4],
+    [10_000, 0.2],
+  ])(
     'C = %i: nobody is lent more than its share, and priority 0 not less, to a tick',
-    (capacity) => {
+    (capacity, shareSeconds) => {
       fc.assert(
         fc.property(anyOverload(capacity), ({ given, demands }) => {
           const fleet = overload(given, demands, WARM_UP_SECONDS + SECONDS);
@@ -93,10 +98,10 @@ describe('during overload', () => {
           const rates = ratesOf(fleet, from);
           for (const [i, { guaranteed }] of given.apps.entries()) {
             const { stockDepth } = fleet.limits.apps[i]!;
-            const twoTicks = Math.max(0.2 * (shares[i]! - guaranteed), given.maxCost);
+            const shareDepth = Math.max(shareSeconds * (shares[i]! - guaranteed), given.maxCost);
             const grants = fleet.books.grants.filter((g) => g.app === i && g.atMicros >= from);
             const beyond = mostBeyond(grants, shares[i]!);
-            expect(beyond).toBeLessThanOrEqual(stockDepth / 1e6 + twoTicks + 1e-6);
+            expect(beyond).toBeLessThanOrEqual(stockDepth / 1e6 + shareDepth + 1e-6);
             expect(rates[i]).toBeGreaterThan(Math.min(guaranteed, demands[i]!) - 1 / SECONDS);
           }
           // A lower priority waits until the reserves of the higher ones are full; this one does not.
