@@ -319,7 +319,7 @@ describe('the page, in a browser', () => {
     await page.getByRole('button', { name: 'ann', exact: true }).click();
     await page
       .locator('.looked')
-      .getByText(/^search denied it \d+ times in about/)
+      .getByText(/^search denied it \d+ times lately/)
       .waitFor();
     expect(await page.getByLabel('Why is this one limited?').inputValue()).toBe('ann');
     await page.getByRole('button', { name: 'Ring' }).click();
