@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { deepFreeze } from '../../lib/common/immutable.js';
 import { evaluate, QUIET } from '../../lib/observability/alerts/evaluate.js';
 import { checkAlerts } from '../../lib/observability/alerts/rules.js';
 import { noCounts, Series } from '../../lib/observability/series.js';
@@ -17,6 +18,19 @@ describe('the vectors of alerts', () => {
       VECTORS.every(({ rule }) => rule !== id),
     );
     expect(without).toEqual([]);
+  });
+});
+
+describe('the rules of a section', () => {
+  it('are made once for one that cannot change, and anew for one that can', () => {
+    const section = { hold: '2m' };
+    const before = checkAlerts(section);
+    section.hold = '3m';
+    expect([before, checkAlerts(section)].map(({ rules }) => rules[0]!.holdMs)).toEqual([
+      120_000, 180_000,
+    ]);
+    expect(checkAlerts(deepFreeze(section))).toBe(checkAlerts(section));
+    expect(checkAlerts()).toBe(checkAlerts());
   });
 });
 

@@ -1,5 +1,6 @@
 import { durationMs, type Duration } from '../../common/duration.js';
 import { InvalidArgumentError, UnknownOptionError } from '../../common/errors.js';
+import { deepFreeze, remembered } from '../../common/immutable.js';
 import { Field, Group, Named, type Shape } from '../../common/schema.js';
 import { withoutUndefined } from '../../common/validate.js';
 import { type SeriesKind } from '../series.js';
@@ -118,8 +119,16 @@ export interface AlertSettings {
 export const isHeld = (rule: Rule): rule is Held =>
   (STATE_RULES as readonly string[]).includes(rule.name);
 
+/** A section that says nothing. It cannot change, so that its rules are made once. */
+const BY_DEFAULT: AlertsInput = deepFreeze({});
+
 /** The rules of a section, with the defaults. Throws at the first fault. */
-export function checkAlerts(input: AlertsInput = {}, at = 'alerts'): AlertSettings {
+export function checkAlerts(input = BY_DEFAULT, at = 'alerts'): AlertSettings {
+  return settingsOf(input, at);
+}
+
+/** Few changes of a configuration are about alerts, and every process prepares for each change. */
+const settingsOf = remembered((input: AlertsInput, at: string): AlertSettings => {
   checkForm(input, at);
   const options = overDefaults(new AlertsOptions(), input);
   const { mute = {} } = input;
@@ -138,7 +147,7 @@ export function checkAlerts(input: AlertsInput = {}, at = 'alerts'): AlertSettin
       ]),
     ),
   };
-}
+});
 
 type Common = Pick<AnyRule, 'holdMs' | 'resolveAt'>;
 
