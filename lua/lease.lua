@@ -598,7 +598,12 @@ for phase = has_needs and NEEDS or WANTS, WANTS do
           local others = all_stock - max(0, stock)
           local by_cluster = level - from_stock - others
           if is_overloaded then
-            if shares[app] < by_cluster then by_cluster = shares[app] end
+            -- A share that is all of the app's ceiling is what an idle cluster would give it as well.
+            if min(own[DEMAND], limits[RATE + app]) + shares[apps + app] / MICROS_PER_MS < own[BURST] then
+              by_cluster = min(by_cluster, shares[app])
+            else
+              by_app = min(by_app, shares[app])
+            end
           else
             by_cluster = by_cluster - floor(own[RESERVED] * max(0, bucket_depth - outstanding - others))
           end

@@ -1,5 +1,6 @@
 import { type Shortage } from './quota-protocol.js';
 import { UNITS_PER_TOKEN, type QuotaLimits } from './quota-limits.js';
+import { rateDuringOverload } from './quota-refill.js';
 import { type AppLease, type LedgerState } from './quota-state.js';
 
 /** Units that can be had now, by the bucket they come from, and which level keeps it from more. */
@@ -37,8 +38,12 @@ export function offer(
   const others = stockOfOthers(state, index);
   let byCluster = level - fromStock - others;
   if (limits.capacity === 0) byCluster = Infinity;
-  else if (cluster.overloaded) byCluster = Math.min(byCluster, own.share);
-  else {
+  else if (cluster.overloaded) {
+    // A share that is all of the app's ceiling is what an idle cluster would give it as well.
+    if (rateDuringOverload(state, index, app.guaranteed) < app.burst) {
+      byCluster = Math.min(byCluster, own.share);
+    } else byApp = Math.min(byApp, own.share);
+  } else {
     const mostFree = Math.max(0, depthNow(limits, state) - cluster.outstanding - others);
     byCluster -= Math.floor(app.reserved * mostFree);
   }

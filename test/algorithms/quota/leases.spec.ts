@@ -118,6 +118,29 @@ describe('during overload', () => {
     expect(till.need(100, 500, { demand: 9500 })).toBe(500);
     expect(buckets(till).credit).toBe(8000);
   });
+
+  it('an app that has all of its ceiling is short of that, and only one that has less is short of the cluster', () => {
+    const till = new Till(
+      figures(
+        [
+          { guaranteed: 1000, burst: 2000, priority: 0, elastic: true },
+          { guaranteed: 1000, burst: 20_000, priority: 1, elastic: true },
+        ],
+        CLUSTER,
+      ),
+    );
+    const shortages = new Set<string>();
+    for (let at = 0; at <= 5000; at += 50) {
+      const { apps } = till.call(
+        at,
+        'a',
+        { demand: 6000, count: 300 },
+        { app: 1, demand: 20_000, count: 1000 },
+      );
+      if (at >= 1000) shortages.add(apps.map(({ shortage }) => shortage).join());
+    }
+    expect([...shortages]).toEqual(['app,cluster']);
+  });
 });
 
 describe('what a node may hold', () => {
