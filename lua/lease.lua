@@ -290,7 +290,8 @@ end
 -- New limits: every bucket stays as full as it was, beside what is leased out of it ---------------------------
 
 if has_changed then
-  local function scaled(filled, from, to) return from == 0 and 0 or min(to, floor(filled * to / from)) end
+  -- Products are beyond 2^53, so a full bucket or a full debt may come out a unit beyond its depth.
+  local function scaled(filled, from, to) return from == 0 and 0 or max(0 - to, min(to, floor(filled * to / from))) end
   local old, old_depth, old_apps, old_stock_depth = limits, depth, apps, stock_depth
   apps = new_apps
   stock_depth = RATE + apps

@@ -58,8 +58,9 @@ export function rescale(from: QuotaLimits, to: QuotaLimits, state: LedgerState, 
   refill(to, state, now);
 }
 
+/** Products are beyond 2^53, so a full bucket or a full debt may come out a unit beyond its depth. */
 function scaled(level: number, from: number, to: number): number {
-  return from === 0 ? 0 : Math.min(to, Math.floor((level * to) / from));
+  return from === 0 ? 0 : Math.max(0 - to, Math.min(to, Math.floor((level * to) / from)));
 }
 
 /** The rate of an app beyond its guarantee during overload, in tokens per second. */

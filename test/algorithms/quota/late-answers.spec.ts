@@ -145,4 +145,29 @@ describe('tokens that were used while the answer was late, and not granted', () 
     caller.ledger.change(START_MICROS, compileQuota(half, undefined, 1));
     expect(caller.levels.level).toBe(level / 2);
   });
+
+  it('are a debt of one burst at most also when the limits change, whatever the figures', () => {
+    const given = fc.record({
+      capacity: fc.integer({ min: 100_000, max: 1_000_000 }),
+      guaranteed: fc.integer({ min: 1000, max: 90_000 }),
+      burst: fc.integer({ min: 90_000, max: 1_000_000 }),
+    });
+    fc.assert(
+      fc.property(given, given, (before, after) => {
+        const [from, to] = [before, after].map(({ capacity, ...app }) =>
+          figures([{ ...app, elastic: true }], { capacity }),
+        ) as [typeof GIVEN, typeof GIVEN];
+        const caller = new Caller(from);
+        caller.say(0, { owed: 10_000_000 });
+        const limits = compileQuota(to, undefined, 1);
+        caller.ledger.change(START_MICROS, limits);
+        const { cluster, apps } = caller.ledger.peek()!;
+        const { stockDepth, ceilingDepth } = limits.apps[0]!;
+        expect(cluster.level).toBeGreaterThanOrEqual(-limits.depth);
+        expect(apps[0]!.stock).toBeGreaterThanOrEqual(-stockDepth);
+        expect(apps[0]!.room).toBeGreaterThanOrEqual(-ceilingDepth);
+      }),
+      { numRuns: 500 },
+    );
+  });
 });
