@@ -117,7 +117,7 @@ function Live() {
   const text = isPaused ? 'Paused' : LINKS[link.value];
   return (
     <button
-      class={`live ${isPaused ? 'paused' : link.value}`}
+      class={`link ${isPaused ? 'paused' : link.value}`}
       aria-pressed={isPaused}
       title="Pause (space)"
       onClick={() => (paused.value = !paused.value)}

@@ -507,8 +507,7 @@ function PolicyRow({
   return (
     <tr>
       <td>
-        {shown(name)}
-        {policy?.shadow === true && <span class="tag">watches only</span>}
+        {shown(name)} {policy?.shadow === true && <span class="chip">watches only</span>}
       </td>
       <td class="why">{policy === undefined ? '–' : limitOf(policy)}</td>
       <td class="n">{count(series.rate)}</td>
