@@ -1,25 +1,36 @@
-// Formats are made once: making one takes longer than a hundred numbers do.
-const upTo = (digits: number): Intl.NumberFormat =>
-  new Intl.NumberFormat('en', { maximumFractionDigits: digits });
-const WHOLE = upTo(0);
-const TENTHS = upTo(1);
-const HUNDREDTHS = upTo(2);
+const MOST_MORE = 6;
+// Formats are made once, by their digits: making one takes longer than a hundred numbers do.
+const FORMATS = Array.from(
+  { length: MOST_MORE + 3 },
+  (_, digits) => new Intl.NumberFormat('en', { maximumFractionDigits: digits }),
+);
 
-/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it. */
-export function figure(value: number): string {
-  if (value >= 999_500) return `${short(value / 1_000_000, 100)}M`;
-  if (value >= 9999.5) return `${short(value / 1000, 100)}k`;
-  return short(value, 10);
+/** `48.6k`, `2,316`, `1.5`: as short as a reader in a hurry needs it; with more digits where two are compared. */
+export function figure(value: number, more = 0): string {
+  if (value >= 999_500) return `${short(value / 1_000_000, 100, more)}M`;
+  if (value >= 9999.5) return `${short(value / 1000, 100, more)}k`;
+  return short(value, 10, more);
 }
 
-const short = (value: number, wholeFrom: number): string =>
-  (value < wholeFrom ? TENTHS : WHOLE).format(value);
+const short = (value: number, wholeFrom: number, more: number): string =>
+  FORMATS[more + (value < wholeFrom ? 1 : 0)]!.format(value);
 
 /** `0.02 %`, `0.2 %`, `5.6 %`, `104 %`. */
-export function percent(part: number): string {
+export function percent(part: number, more = 0): string {
   const value = part * 100;
-  if (value > 0 && value < 0.005) return '< 0.01 %';
-  return `${value < 1 ? HUNDREDTHS.format(value) : short(value, 10)} %`;
+  if (more === 0 && value > 0 && value < 0.005) return '< 0.01 %';
+  return `${value < 1 ? FORMATS[more + 2]!.format(value) : short(value, 10, more)} %`;
+}
+
+/** Two figures that stand beside each other, with as many digits as it takes to tell them apart. */
+export function apart(
+  tell: (value: number, more: number) => string,
+  one: number,
+  other: number,
+): readonly [string, string] {
+  let more = 0;
+  while (more < MOST_MORE && one !== other && tell(one, more) === tell(other, more)) more++;
+  return [tell(one, more), tell(other, more)];
 }
 
 const WINDOWS: Readonly<Record<number, string>> = {

@@ -1,5 +1,5 @@
 import { type FailureMode } from '../limiter/policy-options.js';
-import { figure, limitText } from './figures.js';
+import { apart, figure, limitText } from './figures.js';
 import { type AppState, type ShownKey, type WatchedState } from './state.js';
 
 /** Above this part of the requests denials are many, where it is not known yet what is usual. */
@@ -70,7 +70,7 @@ export function why(cause: Cause): string {
       }
       return cause.demand === undefined
         ? `all apps together ask for more than the capacity of ${figure(cause.capacity)}/s`
-        : `all apps together ask for ${figure(cause.demand)}/s of ${figure(cause.capacity)}/s`;
+        : `all apps together ask for ${apart(figure, cause.demand, cause.capacity).join('/s of ')}/s`;
     case 'app':
       return `${cause.isInBursts ? 'in bursts ' : ''}over its ${cause.of} of ${figure(cause.limit)}/s`;
     case 'policy': {

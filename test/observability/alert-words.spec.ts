@@ -41,6 +41,18 @@ describe('the sentence of an alert', () => {
     ]);
   });
 
+  it('has as many digits as it takes to see that one figure is above the other', () => {
+    expect([
+      said('qpsRise', 12_341, 12_339),
+      said('p99Rise', 50_040, 50_000),
+      said('denialRise', 0.0504, 0.05),
+    ]).toEqual([
+      'total: 12.341k requests a second in the last 10 s, above 12.339k',
+      'total: p99 was 50.04 ms in the last 5 min, above 50 ms',
+      'total: 5.04 % of the requests were denied in the last minute, above 5 %',
+    ]);
+  });
+
   it('names the limit that a peak is near, and a trend only where there is one', () => {
     const series = 'app:reports';
     expect([

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { figure, lastText, percent } from '../figures.js';
+import { apart, figure, lastText, percent } from '../figures.js';
 import { type Severity } from './alert-options.js';
 import { type AlertState } from './evaluate.js';
 import { isHeld, type Rule } from './rules.js';
@@ -80,27 +80,32 @@ export function sentenceOf(
   }
   const above = value > threshold ? 'above' : 'no longer above';
   const last = lastText(rule.windowMs);
+  const [part, most] = apart(percent, value, threshold);
   switch (rule.name) {
-    case 'qpsRise':
-      return `${name}: ${figure(value)} requests a second ${last}, ${above} ${figure(threshold)}`;
+    case 'qpsRise': {
+      const [now, usual] = apart(figure, value, threshold);
+      return `${name}: ${now} requests a second ${last}, ${above} ${usual}`;
+    }
+    case 'p99Rise': {
+      const [now, usual] = apart(figure, value / 1000, threshold / 1000);
+      return `${name}: p99 was ${now} ms ${last}, ${above} ${usual} ms`;
+    }
     case 'errorRate':
-      return `${name}: at least ${percent(value)} of the requests failed ${last}, and ${lastText(rule.longWindowMs)}, ${above} ${percent(threshold)}`;
-    case 'p99Rise':
-      return `${name}: p99 was ${figure(value / 1000)} ms ${last}, ${above} ${figure(threshold / 1000)} ms`;
+      return `${name}: at least ${part} of the requests failed ${last}, and ${lastText(rule.longWindowMs)}, ${above} ${most}`;
     case 'denialRise':
-      return `${name}: ${percent(value)} of the requests were denied ${last}, ${above} ${percent(threshold)}`;
+      return `${name}: ${part} of the requests were denied ${last}, ${above} ${most}`;
     case 'slowCalls':
-      return `${name}: ${percent(value)} of the calls were slow ${last}, ${above} ${percent(threshold)}`;
+      return `${name}: ${part} of the calls were slow ${last}, ${above} ${most}`;
     case 'degraded':
-      return `${name}: ${percent(value)} of the answers were of level ${rule.level} ${last}, ${above} ${percent(threshold)}`;
+      return `${name}: ${part} of the answers were of level ${rule.level} ${last}, ${above} ${most}`;
     case 'peak': {
-      const most = series === 'total' ? 'the capacity' : 'its ceiling';
-      const of = limit === undefined ? most : `${most} of ${figure(limit)}/s`;
+      const whole = series === 'total' ? 'the capacity' : 'its ceiling';
+      const of = limit === undefined ? whole : `${whole} of ${figure(limit)}/s`;
       if (value < threshold && isTrend) {
         return `${name}: the trend reaches ${of} within ${Math.round(rule.horizonMs / DAY_MS)} days`;
       }
-      const over = value < threshold ? `, no longer ${percent(threshold)}` : '';
-      return `${name}: the busiest minute ${last} used ${percent(value)} of ${of}${over}`;
+      const over = value < threshold ? `, no longer ${most}` : '';
+      return `${name}: the busiest minute ${last} used ${part} of ${of}${over}`;
     }
   }
 }
