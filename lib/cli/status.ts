@@ -77,7 +77,8 @@ async function readFleet({ connection, prefix, clock }: OpenStore): Promise<Flee
 function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output): void {
   const apps = fleet.quota?.apps ?? [];
   const appWhy = new Map(apps.map((one) => [`app:${one.app}`, why(causeOfApp(one, fleet))]));
-  output.log(`\nnow: ${verdict(fleet).text}`);
+  const { text, why: cause } = verdict(fleet);
+  output.log(`\nnow: ${text}${cause === undefined ? '' : `\nwhy: ${cause}`}`);
   const denied = fleet.series.filter((one) => one.denied > 0 && /^(?:app|policy):/.test(one.name));
   if (denied.length > 0) {
     const rows = denied.map(({ name, rate, denied: away }) => {

@@ -227,8 +227,9 @@ const TABLES: Readonly<
   }),
   nodes: ({ nodes }) => ({
     head: ['NODE', 'REQUESTS/S', 'DENIED/S', 'REVISION', 'STATE'],
-    rows: nodes.map(({ node, rate, denied, revision, storeIsUp, isSilent }) => {
-      const state = isSilent ? 'silent' : storeIsUp ? 'ok' : 'Redis is away';
+    rows: nodes.map(({ node, rate, denied, revision, storeIsUp, isSilent, open }) => {
+      const well = open === undefined ? 'ok' : `breaker open: ${open.join(', ')}`;
+      const state = isSilent ? 'silent' : storeIsUp ? well : 'Redis is away';
       return [node, rate, denied, revision, state];
     }),
     sortBy: 1,

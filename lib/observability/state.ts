@@ -204,6 +204,8 @@ export interface FleetNode {
   readonly isSilent: boolean;
   /** Tokens per second of the apps that it serves, the busiest first; left out where there are none. */
   readonly apps?: readonly { readonly app: string; readonly used: number }[];
+  /** Resources whose breaker is open there; left out where there are none, and by older versions. */
+  readonly open?: readonly string[];
 }
 
 const STATE_SECONDS = 10;

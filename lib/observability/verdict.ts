@@ -3,7 +3,7 @@ import { byUrgency, inState, isEnding, ruleTitle, seriesTitle } from './alerts/a
 import { STATE_RULES } from './alerts/rule-names.js';
 import { figure, percent } from './figures.js';
 import { askedBy, causeOfApp, MANY_DENIED, why } from './limited.js';
-import { type AppState, type SeriesState, type WatchedState } from './state.js';
+import { type AppState, type FleetNode, type SeriesState, type WatchedState } from './state.js';
 
 /** The fact that matters most just now, in one sentence. */
 export interface Verdict {
@@ -30,9 +30,9 @@ export interface Verdict {
   readonly series: string | undefined;
 }
 
-/** Nodes that say nothing; only a fleet has some. */
+/** Nodes that say nothing, or have a breaker open; only a fleet has some. */
 export type WatchedFleet = WatchedState & {
-  readonly nodes?: readonly { readonly node: string; readonly isSilent: boolean }[];
+  readonly nodes?: readonly Pick<FleetNode, 'node' | 'isSilent' | 'open'>[];
 };
 
 /** Fewer are not worth a sentence, however large a part they are. */
@@ -167,26 +167,89 @@ function rank({ name }: SeriesState): number {
   return name === 'total' ? 2 : 1;
 }
 
-function degraded({ series }: WatchedFleet): Verdict | undefined {
+function degraded(state: WatchedFleet): Verdict | undefined {
   const low = ({ degraded: [, , level3, level4] }: SeriesState): number => level3 + level4;
-  const found = series
+  const found = state.series
     .filter((one) => one.name.startsWith('resource:') && low(one) > 0)
     .sort((one, other) => low(other) - low(one))[0];
   if (found === undefined) return undefined;
   const [, , , level4] = found.degraded;
   const kind = level4 > 0 ? 'default' : 'simplified';
   const text = `${capital(titleOf(found.name))} gives ${kind} answers: ${figure(low(found))}/s.`;
-  return say('degraded', 'bad', text, { series: found.name });
+  const causes = [openBreaker(state)?.text, insteadText(state)];
+  return say('degraded', 'bad', text, {
+    why: causes.filter(Boolean).join('; ') || undefined,
+    series: found.name,
+  });
 }
 
-function breakerOpen({ resources, nodeCount }: WatchedFleet): Verdict | undefined {
+function breakerOpen(state: WatchedFleet): Verdict | undefined {
+  const found = openBreaker(state);
+  if (found === undefined) return undefined;
+  const { text, resource } = found;
+  const series = `resource:${resource}`;
+  const refused = state.series.find(({ name }) => name === series)?.denied ?? 0;
+  const why =
+    insteadText(state) ??
+    (refused < LEAST ? undefined : `${figure(refused)}/s of its calls are refused at once`);
+  return say('breaker', 'warning', `${upper(text)}.`, { why, series });
+}
+
+const MOST_NAMED = 3;
+
+/** The breaker that is open on the most nodes, and which these are. */
+function openBreaker({
+  resources,
+  nodeCount,
+  nodes: all = [],
+}: WatchedFleet): { readonly text: string; readonly resource: string } | undefined {
   const open = resources.filter(({ breaker }) => breaker === 'open');
   const found = open.sort((one, other) => other.openNodes - one.openNodes)[0];
   if (found === undefined) return undefined;
+  const { resource, openNodes } = found;
   const others = open.length === 1 ? '' : `, and ${open.length - 1} more`;
-  const where = nodeCount > 1 ? ` on ${found.openNodes} of ${nodes(nodeCount)}` : '';
-  const text = `The breaker of ${plain(found.resource)} is open${where}${others}.`;
-  return say('breaker', 'warning', text, { series: `resource:${found.resource}` });
+  const names = all
+    .flatMap(({ node, open: own }) => (own?.includes(resource) === true ? [plain(node)] : []))
+    .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }))
+    .slice(0, MOST_NAMED);
+  const more = openNodes > names.length ? ` and ${openNodes - names.length} more` : '';
+  const which = names.length === 0 ? '' : ` (${names.join(', ')}${more})`;
+  const where =
+    nodeCount === 1
+      ? ''
+      : openNodes === nodeCount
+        ? ` on all ${nodes(nodeCount)}`
+        : ` on ${openNodes} of ${nodes(nodeCount)}${which}`;
+  return { text: `the breaker of ${plain(resource)} is open${where}${others}`, resource };
+}
+
+const LEAST = 0.05;
+const MOST_INSTEAD = 2;
+const LEVELS = [
+  'from the shared cache (level 1)',
+  'from the cache of the process (level 2)',
+  'simplified (level 3)',
+  'by default (level 4)',
+];
+
+/** What callers get in the place of an answer: `product-page answers 24/s from the shared cache (level 1), 3/s …`. */
+function insteadText({ series }: WatchedFleet): string | undefined {
+  const sum = ({ degraded: levels }: SeriesState): number => levels.reduce((a, b) => a + b, 0);
+  const found = series
+    .filter(({ name }) => name.startsWith('resource:'))
+    .filter(({ degraded: levels }) => levels.some((rate) => rate >= LEAST))
+    .sort((one, other) => sum(other) - sum(one));
+  if (found.length === 0) return undefined;
+  const told = found.slice(0, MOST_INSTEAD).map(({ name, degraded: levels }) => {
+    const each = LEVELS.flatMap((level, index) => {
+      const rate = levels[index] ?? 0;
+      return rate < LEAST ? [] : `${figure(rate)}/s ${level}`;
+    });
+    return `${plain(titleOf(name))} answers ${each.join(', ')}`;
+  });
+  const more = found.length - MOST_INSTEAD;
+  if (more > 0) told.push(`${more} more ${more === 1 ? 'gives' : 'give'} such answers`);
+  return told.join('; ');
 }
 
 /** Of `disabled` all requests reach it, as in `normal`. */
@@ -197,16 +260,17 @@ const RECOVERIES = {
   forced: ['info', 'is held degraded by an operator'],
 } as const;
 
-function recovering({ resources }: WatchedFleet): Verdict | undefined {
+function recovering(state: WatchedFleet): Verdict | undefined {
   const found = Object.entries(RECOVERIES).flatMap(([phase, said]) =>
-    resources.filter((one) => one.phase === phase).map((one) => ({ ...one, said })),
+    state.resources.filter((one) => one.phase === phase).map((one) => ({ ...one, said })),
   );
   if (found.length === 0) return undefined;
   const { resource, phase, percent: part = 0, said } = found[0]!;
   const reach = phase === 'ramp' ? `: ${part} % of its requests reach it` : '';
   const others = found.length === 1 ? '' : `; ${found.length - 1} more are not normal`;
   const text = `${capital(resource)} ${said[1]}${reach}${others}.`;
-  return say('recovery', said[0], text, { series: `resource:${resource}` });
+  const series = `resource:${resource}`;
+  return say('recovery', said[0], text, { why: insteadText(state), series });
 }
 
 function silent({ nodes: all = [] }: WatchedFleet): Verdict | undefined {
@@ -296,14 +360,13 @@ function say(
 
 const titleOf = (name: string): string => seriesTitle(name) || 'traffic';
 
-const capital = (text: string): string => {
-  const shown = plain(text);
-  return `${shown.slice(0, 1).toUpperCase()}${shown.slice(1)}`;
-};
+const upper = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+const capital = (name: string): string => upper(plain(name));
 
 const nodes = (count: number): string => `${figure(count)} ${count === 1 ? 'node' : 'nodes'}`;
 
 /** Of the day, as the clock of the process has it. */
-function timeOf(ms: number): string {
+export function timeOf(ms: number): string {
   return new Date(ms).toISOString().slice(11, 16) + ' UTC';
 }

@@ -130,6 +130,13 @@ describe('the screen of weir top', () => {
     expect(topFrame(shown({ showsHelp: true }), 80, 24)[2]!.text).toBe('  1  overview');
   });
 
+  it('names the nodes whose breaker is open', () => {
+    const [one] = FLEET.nodes;
+    const nodes = [{ ...one!, node: 'api-7', isSilent: false, open: ['db', 'cache'] }];
+    const text = topText(shown({ view: 'nodes', fleet: { ...FLEET, nodes } }));
+    expect(text).toMatch(/api-7 .* breaker open: db, cache$/m);
+  });
+
   it('says why keys are denied as the page does: by their limit, or by a share while Redis is away', () => {
     const rowOf = (
       source: ShownKey['source'],
@@ -351,6 +358,9 @@ describe('weir top elsewhere', () => {
     const status = await stand.weir('status');
     expect(status.out).toContain(
       'now: Overload: 104 % of capacity asked for. Search loses most: 1 in 5 turned away',
+    );
+    expect(status.out).toContain(
+      '\nwhy: all apps together ask for 52k/s of 50k/s; search asks for ',
     );
     expect(status.out).toMatch(
       /app search +11,000 +2,100 +19 % +all apps together ask for 52k\/s of 50k\/s\n/,

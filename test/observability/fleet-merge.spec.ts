@@ -122,8 +122,12 @@ describe('FleetMerge', () => {
       modes: new Map([['shop', { batch: 2, offline: 1 }]]),
       denials: new Map([['shop', { app: 'shop', denied: 7, byCluster: 4 }]]),
     });
+    // And the node whose breaker is open is known by its name, as long as it speaks.
+    const open = () => merge.nodes().flatMap((one) => (one.open ? [[one.node, ...one.open]] : []));
+    expect(open()).toEqual([['b', 'db']]);
     merge.missed('b', 2 * SECOND);
     expect(merge.condition()).toMatchObject({ overloaded: false, config: { behind: 0 } });
+    expect(open()).toEqual([]);
   });
 
   it('merges times, the keys that are denied most, and the values in demand', () => {

@@ -24,8 +24,9 @@ const alert = (rule: string, series: string, more: Partial<Alert> = {}): Alert =
   ...{ text: `${series}: it is so`, sinceMs: 0, fingerprint: '', nodeId: 'a', cluster: 'shop' },
   ...more,
 });
-const node = (name: string, isSilent = false): FleetState['nodes'][number] => ({
+const node = (name: string, isSilent = false, ...open: string[]): FleetState['nodes'][number] => ({
   ...{ node: name, rate: 1, denied: 0, revision: 42, storeIsUp: true, isSilent },
+  ...(open.length > 0 && { open }),
 });
 type Resource = FleetState['resources'][number];
 const resource = (name: string, more: Partial<Resource>): Resource => ({
@@ -85,9 +86,10 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     ],
     [
       'breaker',
-      'The breaker of db is open on 2 of 12 nodes.',
+      'The breaker of db is open on 2 of 12 nodes (api-1 and 1 more).',
       undefined,
       {
+        nodes: [node('api-1', false, 'db'), node('api-3', true), node('api-4', true)],
         resources: [
           resource('db', { breaker: 'open', openNodes: 2 }),
           resource('page', { phase: 'degraded', percent: 0 }),
@@ -97,7 +99,7 @@ const ROWS: readonly [kind: string, text: string, why: string | undefined, Parti
     [
       'degraded',
       'Product gives simplified answers: 3/s.',
-      undefined,
+      'the breaker of db is open on 2 of 12 nodes (api-1 and 1 more); product answers 3/s simplified (level 3)',
       { series: low, learning: undefined },
     ],
     [
@@ -199,6 +201,50 @@ describe('the verdict', () => {
       ...{ level: 'info', text: 'R0 is held degraded by an operator.' },
     });
     expect(of('ramp').level).toBe('info');
+  });
+
+  it('names the nodes whose breaker is open, as many as there is room for', () => {
+    const of = (open: readonly string[], nodeCount = 3, openNodes = open.length) =>
+      verdict(
+        quietFleet({
+          nodes: ['e', 'd', 'c', 'b', 'a'].map((name) =>
+            open.includes(name) ? node(name, false, 'cache', 'db') : node(name),
+          ),
+          ...{ nodeCount, resources: [resource('db', { breaker: 'open', openNodes })] },
+        }),
+      ).text;
+    expect([of(['b']), of(['a', 'c']), of(['a', 'b', 'c'])]).toEqual([
+      'The breaker of db is open on 1 of 3 nodes (b).',
+      'The breaker of db is open on 2 of 3 nodes (a, c).',
+      'The breaker of db is open on all 3 nodes.',
+    ]);
+    expect(of(['a', 'b', 'c', 'd'], 9)).toBe(
+      'The breaker of db is open on 4 of 9 nodes (a, b, c and 1 more).',
+    );
+    expect(of(['a'], 1)).toBe('The breaker of db is open.');
+    // Older versions do not say on which.
+    expect(of([], 9, 2)).toBe('The breaker of db is open on 2 of 9 nodes.');
+  });
+
+  it('says what callers get in the place of a resource, and how many', () => {
+    const open = [resource('db', { breaker: 'open', openNodes: 1 })];
+    const of = (more: Partial<FleetState>) => verdict(quietFleet({ nodeCount: 1, ...more })).why;
+    const page = seriesState('resource:page', 30, 0, [24, 2.5, 0, 0]);
+    const list = seriesState('resource:list', 30, 0, [0, 0, 0, 1]);
+    expect(of({ resources: open, series: [page] })).toBe(
+      'page answers 24/s from the shared cache (level 1), 2.5/s from the cache of the process (level 2)',
+    );
+    expect(of({ resources: open, series: [seriesState('resource:db', 30, 28)] })).toBe(
+      '28/s of its calls are refused at once',
+    );
+    expect(of({ resources: open })).toBeUndefined();
+    expect(of({ resources: [resource('page', { phase: 'degraded' })], series: [page] })).toMatch(
+      /^page answers 24\/s from the shared cache/,
+    );
+    const many = [list, page, seriesState('resource:cart', 9, 0, [0.5, 0, 0, 0])];
+    expect(of({ resources: open, series: many })).toMatch(
+      /^the breaker of db is open; page answers .*; list answers 1\/s by default \(level 4\); 1 more gives such answers$/,
+    );
   });
 
   it('has words for one node, nothing to do, and an overload that hurts nobody yet', () => {

@@ -63,6 +63,7 @@ export class FleetMerge {
 
   add(snapshot: NodeSnapshot, nowMicros: number): void {
     const { node, incarnation, atMs, revision, storeIsUp, deniedKeys, hotKeys } = snapshot;
+    const open = openIn(snapshot);
     const found = this.known.get(node);
     const before = found?.incarnation === NEVER_HEARD ? undefined : found;
     const isAnew = before !== undefined && before.incarnation !== incarnation;
@@ -81,7 +82,10 @@ export class FleetMerge {
         deniedKeys,
         hotKeys,
       },
-      shown: { node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
+      shown: {
+        ...{ node, rate: 0, denied: 0, revision, storeIsUp, isSilent: false },
+        ...(open.length > 0 && { open }),
+      },
       condition: snapshot,
       silentSinceMicros: undefined,
     };
@@ -116,7 +120,8 @@ export class FleetMerge {
   missed(node: string, nowMicros: number): boolean {
     const known = this.known.get(node) ?? this.neverHeard(node, nowMicros);
     known.silentSinceMicros ??= nowMicros;
-    known.shown = { ...known.shown, rate: 0, denied: 0, isSilent: true, apps: [] };
+    const { open: _, ...shown } = known.shown;
+    known.shown = { ...shown, rate: 0, denied: 0, isSilent: true, apps: [] };
     known.deniedKeys = [];
     known.hotKeys = [];
     return nowMicros - known.silentSinceMicros > FORGOTTEN_MICROS;
@@ -240,6 +245,13 @@ function ownSeconds(before: number | undefined, now: number | undefined): number
     ? (now - before) / 1000
     : undefined;
 }
+
+const MOST_OPEN = 8;
+
+const openIn = ({ resources }: NodeCondition): string[] =>
+  resources
+    .flatMap(({ resource, breaker }) => (breaker === 'open' ? [resource] : []))
+    .slice(0, MOST_OPEN);
 
 const MOST_APPS = 12;
 
