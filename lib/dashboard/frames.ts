@@ -258,10 +258,10 @@ const NOTHING_KNOWN: Omit<ShownResource, 'resource'> = {
   stages: [],
 };
 
-/** Without what only programs need. */
+/** Without what only programs need: of its share of an overload each app says itself what it may have. */
 function shown(state: FleetState | MonitorState): PageFrame['state'] {
   const { nodes: _nodes, nodeId: _nodeId, ...rest } = state as FleetState & MonitorState;
-  return rest;
+  return { ...rest, marks: rest.marks.filter(({ kind }) => kind !== 'quota') };
 }
 
 function alone({ nodeId, series, config, quota, store }: MonitorState): FleetNode {

@@ -161,7 +161,7 @@ export interface LearningState {
 /** Something that happened, for charts. */
 export interface Mark {
   readonly atMs: number;
-  readonly kind: 'overload' | 'quota' | 'revision' | 'store' | 'mode' | 'epoch';
+  readonly kind: 'overload' | 'quota' | 'revision' | 'store' | 'mode' | 'epoch' | 'breaker';
   /** A few words. */
   readonly text: string;
 }

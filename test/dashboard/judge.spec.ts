@@ -133,6 +133,17 @@ describe('marks of a chart', () => {
     expect(labelsOf(marks, (at) => at, 0, 900)[0]!.text).toBe('overload begins +1');
   });
 
+  it('have words on their other side where there is no room on the one', () => {
+    const marks = [
+      ...[mark(350, 'breaker of catalog-db opens', 'breaker'), mark(450, 'breaker of catalog-db is closed', 'breaker')], // oxfmt-ignore
+      ...[mark(470, 'Redis is away', 'store'), mark(550, 'Redis answers again', 'store')],
+    ];
+    const labels = labelsOf(marks, (at) => at, 46, 600);
+    expect(labels.map(({ isLate, line }) => [isLate, line])).toEqual([
+      ...[[true, 0], [true, 1], [false, 1], [true, 0]], // oxfmt-ignore
+    ]);
+  });
+
   it('have words that never lie on each other, nor beyond the chart', () => {
     const marks = [20, 60, 110, 300, 330, 560, 590].map((at) => mark(at, 'overload is over'));
     const labels = labelsOf(marks, (at) => at, 10, 600);

@@ -1,5 +1,6 @@
 import { Fleet } from '../../lib/observability/fleet/fleet.js';
 import { encodeSnapshot } from '../../lib/observability/fleet/snapshot.js';
+import { type Mark } from '../../lib/observability/state.js';
 import { MemoryBoard } from '../../lib/stores/memory/memory-board.js';
 import { ManualClock } from '../support/manual-clock.js';
 import { SharedBoard } from './shared-board.js';
@@ -12,13 +13,15 @@ describe('Fleet', () => {
     const counted = new Map(names.map((name) => [name, 0]));
     const failed: unknown[] = [];
     const salts = new Map<string, string>();
+    /** The events that a node has seen itself. */
+    const marks = new Map<string, Mark[]>();
     const fleetOf = (nodeId: string): Fleet =>
       new Fleet({
         ...{ nodeId, board: board.of({}), clock, maxSeries: 100 },
         snapshot: () => snapshot(nodeId, [series('total', '', counted.get(nodeId)!)]),
         nodes: () => nodes,
         isAlarmed: () => false,
-        about: nothingElse,
+        about: () => ({ ...nothingElse(), marks: marks.get(nodeId) ?? [] }),
         useSalt: (salt) => salts.set(nodeId, Buffer.from(salt).toString('hex')),
         failed: (error) => failed.push(error),
       });
@@ -35,7 +38,7 @@ describe('Fleet', () => {
     };
     const leaders = () =>
       [...fleets].filter(([, { isLeading }]) => isLeading).map(([name]) => name);
-    return { clock, board, fleets, seconds, leaders, failed, salts, counted, load };
+    return { clock, board, fleets, seconds, leaders, failed, salts, counted, load, marks };
   }
 
   const totalOf = (state: Awaited<ReturnType<Fleet['state']>>) =>
@@ -103,6 +106,20 @@ describe('Fleet', () => {
     expect(entries.length).toBeGreaterThanOrEqual(2);
     for (const minute of entries)
       expect(table.total.minutes.at(Number(minute))!.count).toBeGreaterThan(0);
+  });
+
+  it('shows the events of before when another leads, who has not seen them', async () => {
+    const { fleets, seconds, leaders, marks, clock } = stage();
+    await seconds(20);
+    const [gone] = leaders();
+    const atMs = clock.epochMs(clock.now());
+    const mark: Mark = { atMs, kind: 'store', text: 'Redis is away' };
+    marks.set(gone!, [mark]);
+    await seconds(10);
+    fleets.delete(gone!);
+    await seconds(20);
+    expect(leaders()).not.toContain(gone);
+    for (const fleet of fleets.values()) expect((await fleet.state())!.marks).toEqual([mark]);
   });
 
   /** A fleet that starts three minutes before one o'clock, and is busy in the last of them. */

@@ -21,6 +21,8 @@ interface ChartProps {
   readonly capacity?: number | undefined;
   readonly marks: readonly Mark[];
   readonly spanSeconds: number;
+  /** Seconds since 1970. */
+  readonly end: number;
   readonly label: string;
 }
 
@@ -52,11 +54,11 @@ export function useWidth() {
  * Areas that lie on each other. As SVG of our own: two kinds of chart need three of these functions, and a library of
  * charts would be as large as the rest of the page.
  */
-export function Chart({ data, height, part, capacity, marks, spanSeconds, label }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { data, height, part, capacity, marks, spanSeconds, end, label } = props;
   const { host, width } = useWidth();
   const pointed = useSignal<number | null>(null);
   const layers = layersOf(data, part);
-  const end = data.at.at(-1) ?? 0;
   const begin = end - spanSeconds;
   const most =
     Math.max(1, capacityOf(part, capacity), ...layers.at(-1)!.map((one) => one ?? 0)) * 1.12;

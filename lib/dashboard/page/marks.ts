@@ -20,7 +20,14 @@ const APART = 10;
 /** Marks so close to each other are one. */
 const CLOSE = 8;
 /** The cause first: what comes with it is one of many. */
-const ORDER: readonly Mark['kind'][] = ['store', 'epoch', 'overload', 'revision', 'quota', 'mode'];
+const ORDER: readonly Mark['kind'][] = [
+  'store',
+  'epoch',
+  'overload',
+  'breaker',
+  'revision',
+  'mode',
+];
 
 /** The labels of events, from left to right; their texts never lie on each other. */
 export function labelsOf(
@@ -37,9 +44,10 @@ export function labelsOf(
     if (last !== undefined && at - last.at < CLOSE) last.marks.push(mark);
     else groups.push({ at, marks: [mark] });
   }
-  const free = Array<number>(LINES).fill(Infinity);
+  /** How far each line is free, from the left. */
+  const free = Array<number>(LINES).fill(right);
   // The latest have the first choice of room.
-  const labels = groups.reverse().map(({ at, marks: all }) => {
+  const labels = groups.reverse().map(({ at, marks: all }): Label => {
     // Of one kind the latest: what was over and began again has begun.
     const [first] = all.sort(
       (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.atMs - a.atMs,
@@ -47,12 +55,14 @@ export function labelsOf(
     const others = all.length === 1 ? '' : ` +${all.length - 1}`;
     const text = `${shown(first!.text)}${others}`;
     const width = text.length * LETTER;
-    const isLate = at + width > right;
-    const from = isLate ? at - width : at;
-    const found = free.findIndex((begin) => from + width <= begin - APART);
-    const line = found < 0 || from < 0 ? undefined : found;
-    if (line !== undefined) free[line] = from;
-    return { at, text, isLate, line };
+    for (const isLate of [false, true]) {
+      const from = isLate ? at - width : at;
+      const line = free.findIndex((end) => from >= 0 && from + width <= end);
+      if (line < 0) continue;
+      free[line] = from - APART;
+      return { at, text, isLate, line };
+    }
+    return { at, text, isLate: false, line: undefined };
   });
   return labels.reverse();
 }

@@ -1,10 +1,10 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { type Horizon } from '../../observability/series.js';
-import { type SeriesState } from '../../observability/state.js';
+import { type Mark, type SeriesState } from '../../observability/state.js';
 import { type PageFrame } from '../frame.js';
 import { Empty, Table } from './card.js';
 import { Chart, type ChartData } from './charts.js';
-import { clock, count, shown } from './format.js';
+import { clock, count, shown, time } from './format.js';
 import { frame as frameNow, histories, horizon, HORIZON_NAMES, loadHistory } from './live.js';
 
 export const seriesOf = ({ state }: PageFrame, name: string): SeriesState | undefined =>
@@ -138,38 +138,41 @@ export function RateCharts({ frame, name = 'total' }: { frame: PageFrame; name?:
       ? `; usually ${count(usual.denied)}/s are denied`
       : '';
   const all = `${shown(name)}: ${count(total?.rate ?? 0)} a second now, ${count(total?.denied ?? 0)} of them denied`;
-  const marks = frame.state.marks.filter(({ kind }) => kind !== 'quota');
+  const { marks } = frame.state;
+  const spanSeconds = SPANS[horizon.value];
+  // What happened since the last slot is in the chart as well.
+  const end = Math.max(shownData.at.at(-1)!, frame.nowMs / 1000);
+  const chart = { data: shownData, marks, spanSeconds, end };
   return (
     <>
       <Chart
+        {...chart}
         part="all"
-        data={shownData}
         height={150}
         capacity={name === 'total' ? capacity : undefined}
-        marks={marks}
-        spanSeconds={SPANS[horizon.value]}
         label={all}
       />
       <h3 class="sub">
         Of these, not answered normally <span>on its own scale{usually}</span>
       </h3>
       <Chart
+        {...chart}
         part="troubled"
-        data={shownData}
         height={132}
-        marks={marks}
-        spanSeconds={SPANS[horizon.value]}
         label={`Denied or degraded: ${count(total?.denied ?? 0)} a second denied now`}
       />
-      <AsTable data={shownData} />
+      <AsTable
+        data={shownData}
+        marks={marks.filter(({ atMs }) => atMs / 1000 > end - spanSeconds)}
+      />
     </>
   );
 }
 
 const MOST_ROWS = 12;
 
-/** From the first that is known to the newest, which is always there. */
-function AsTable({ data }: { data: ChartData }) {
+/** From the first that is known to the newest, which is always there; and all events, of which a chart names a few. */
+function AsTable({ data, marks }: { data: ChartData; marks: readonly Mark[] }) {
   const isOpen = useSignal(false);
   const isKnown = (value: number | null): boolean => value !== null;
   const first = Math.max(0, data.allowed.findIndex(isKnown));
@@ -194,6 +197,12 @@ function AsTable({ data }: { data: ChartData }) {
           ))}
         </Table>
       )}
+      {isOpen.value &&
+        marks.map(({ atMs, text: what }) => (
+          <p key={atMs + what}>
+            {time(atMs)} {shown(what)}
+          </p>
+        ))}
     </details>
   );
 }

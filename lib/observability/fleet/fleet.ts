@@ -13,6 +13,7 @@ import {
   type SeriesState,
   type WatchedState,
 } from '../state.js';
+import { FleetMarks } from './fleet-marks.js';
 import { FleetHistory } from './history.js';
 import { FleetMerge } from './merge.js';
 import { decodeSnapshot, encodeSnapshot, type NodeSnapshot } from './snapshot.js';
@@ -113,12 +114,14 @@ export class Fleet {
   private watchedAt = -Infinity;
   private hasSalt = false;
   private readonly history: FleetHistory;
+  private readonly marks: FleetMarks;
   private turn: Promise<void> = Promise.resolve();
   private closed = false;
 
   constructor(private readonly deps: FleetDeps) {
     this.offsetSeconds = spread(deps.nodeId, LONGEST_PERIOD_MS / 1000);
     this.history = new FleetHistory(deps.board, deps.clock, deps.maxSeries);
+    this.marks = new FleetMarks(deps.board);
     this.stopGoingAlong = deps.board.onOtherCall(() => this.goAlong(deps.clock.now()));
   }
 
@@ -265,6 +268,7 @@ export class Fleet {
       this.hasRates = false;
       this.own = undefined;
       await this.history.restore(merge);
+      await this.marks.restore();
     }
     await this.deps.leads?.(this.deps.clock.epochMs(nowMicros) * 1000);
     this.merge = merge;
@@ -341,10 +345,12 @@ export class Fleet {
     const condition = merge.condition();
     const series = merge.table.all().map((one) => stateOf(one, epochMicros));
     const { resources, line, config } = condition;
+    const atMs = Math.round(epochMicros / 1000);
+    const context = await this.deps.about({ merge, condition, series, epochMicros });
     return {
-      ...(await this.deps.about({ merge, condition, series, epochMicros })),
-      ...{ resources, line, config, series },
-      atMs: Math.round(epochMicros / 1000),
+      ...context,
+      ...{ resources, line, config, series, atMs },
+      marks: await this.marks.keep({ own: context.marks, resources, nodes, atMs }),
       leader: nodeId,
       isShared: board.isShared,
       nodes: nodes.slice(0, MOST_NODES_SHOWN),
@@ -380,7 +386,8 @@ function textOf(state: FleetState): string {
     shown = {
       ...shown,
       ...{ nodes: half(nodes), series: half(series), alerts: half(alerts) },
-      ...{ resources: half(resources), marks: half(marks) },
+      // The latest of them.
+      ...{ resources: half(resources), marks: marks.slice(-half(marks).length) },
       quota: quota && { ...quota, apps: half(quota.apps) },
     };
     text = JSON.stringify({ v: 1, ...shown });
