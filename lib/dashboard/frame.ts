@@ -60,9 +60,11 @@ export interface ShownRoom {
 
 export interface UnseenNodes {
   readonly count: number;
-  /** Those that were seen last, at most 24, and when. */
-  readonly names: readonly string[];
+  /** Those that were seen last, at most 200, with the figures of then, and when that was. */
+  readonly nodes: readonly FleetNode[];
   readonly seenMs: number | null;
+  /** The total, as far as anything can be said of it, in sentences. */
+  readonly said: string;
 }
 
 /** A button of the application's own. */

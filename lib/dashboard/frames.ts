@@ -2,7 +2,6 @@ import { type Clock } from '../common/clock.js';
 import { type ConfigSnapshot, type RateLimitConfig } from '../config/rate-limit-config.js';
 import { type DegradationStats } from '../degradation/core/degradation-core.js';
 import { type RateLimiter, type RateLimiterStats } from '../limiter/rate-limiter.js';
-import { OFFLINE_PART } from '../local/offline-share.js';
 import { type RateLimitMonitor } from '../observability/monitor.js';
 import { libraryVersion } from '../stores/package-file.js';
 import {
@@ -26,9 +25,9 @@ import {
   type ShownOverload,
   type ShownPolicy,
   type ShownResource,
-  type UnseenNodes,
 } from './frame.js';
 import { roomOf } from './room.js';
+import { sharesOf, unseenBy } from './unseen.js';
 import { Incidents, usualOf, type Usual } from './usual.js';
 import { type FrameEvents } from './viewers.js';
 
@@ -56,7 +55,6 @@ const MOST_POLICIES = 200;
 const MOST_RESOURCES = 200;
 /** Revisions among which the one that a rollback went to is looked for. */
 const LOOKED_BACK = 30;
-const MOST_UNSEEN = 24;
 /** The usual figures change by the minute; until they are known they are looked for more often. */
 const USUAL_MICROS = 60_000_000;
 const LOOK_AGAIN_MICROS = 10_000_000;
@@ -264,8 +262,9 @@ function shown(state: FleetState | MonitorState): PageFrame['state'] {
   return { ...rest, marks: rest.marks.filter(({ kind }) => kind !== 'quota') };
 }
 
-function alone({ nodeId, series, config, quota, store }: MonitorState): FleetNode {
+function alone({ nodeId, series, config, quota, store, resources }: MonitorState): FleetNode {
   const total = series.find(({ name }) => name === 'total');
+  const open = resources.filter(({ breaker }) => breaker === 'open');
   return {
     node: nodeId,
     rate: total?.rate ?? 0,
@@ -274,14 +273,8 @@ function alone({ nodeId, series, config, quota, store }: MonitorState): FleetNod
     storeIsUp: store?.isUp ?? true,
     isSilent: false,
     apps: (quota?.apps ?? []).map(({ app, used }) => ({ app, used })),
+    ...(open.length > 0 && { open: open.map(({ resource }) => resource) }),
   };
-}
-
-function unseenBy(own: MonitorState, seen: FleetState | undefined): UnseenNodes | null {
-  const others = (seen?.nodes ?? []).filter((one) => one.node !== own.nodeId && !one.isSilent);
-  const count = seen === undefined ? own.nodeCount - 1 : others.length;
-  const names = others.slice(0, MOST_UNSEEN).map(({ node }) => node);
-  return count > 0 ? { count, names, seenMs: seen?.atMs ?? null } : null;
 }
 
 function limitOf(limiter: RateLimiter, name: string): PolicyLimit | undefined {
@@ -301,14 +294,6 @@ function policiesOf(limiter: RateLimiter, { document }: ConfigSnapshot): ShownPo
       const [isGlobal, isNodes] = [key === 'global', scope === 'node'];
       return [{ name, capacity, windowMs, shadow: shadow === true, isGlobal, isNodes }];
     });
-}
-
-/** The guarantees of the cluster say nothing about one process that is on its own. */
-function sharesOf(quota: WatchedState['quota']): PageFrame['shares'] {
-  const apps = (quota?.apps ?? []).map(({ app, guaranteed, nodes }) => {
-    return [app, (guaranteed * OFFLINE_PART) / Math.max(1, nodes ?? 1)] as const;
-  });
-  return Object.fromEntries(apps);
 }
 
 /** Each event is made when the first viewer needs it, and is the same for all. */

@@ -178,7 +178,12 @@ describe('the page, in a browser', () => {
     const forged: PageFrame = {
       ...{ ...frame, scope: 'process', seenFrom: 'api-1', leftOut: 'without 2 of another version' },
       nodes: frame.nodes.slice(0, 1).map((one) => ({ ...one, node: 'api-1', storeIsUp: false })),
-      unseen: { count: 3, names: ['api-2', 'api-3'], seenMs: frame.nowMs },
+      unseen: {
+        ...{ count: 3, seenMs: frame.nowMs, said: '3 other nodes cannot be seen.' },
+        nodes: ['api-2', 'api-3'].map((node) => {
+          return { ...frame.nodes[0]!, node, rate: 77, storeIsUp: true };
+        }),
+      },
       resources: frame.resources.map((one) => ({ ...one, cause: 'relapse' })),
       state: {
         ...frame.state,
@@ -211,6 +216,51 @@ describe('the page, in a browser', () => {
     await picture.getByText('+ 1 node').waitFor();
     expect(await picture.getByText(/^not seen since \d\d:\d\d$/).count()).toBe(2);
     await watched.page.locator('.verdict').getByText('3 other nodes cannot be seen').waitFor();
+    // Those that are not seen stay in their table, as they were.
+    await goTo(watched.page, 'Fleet');
+    const unseen = watched.page.locator('tr.dim');
+    expect(await unseen.count()).toBe(2);
+    expect(await unseen.last().textContent()).toMatch(
+      /^api-377.*not seen since \d\d:\d\d; without Redis it decides by itself, with its share$/,
+    );
+    await watched.page.getByText('3 other nodes cannot be seen.').waitFor();
+    await keepScreenshot(watched.page, 'fleet-away');
+    expect(await seriousFindings(watched.page)).toEqual([]);
+  });
+
+  it('names the node whose breaker is open, and keeps the mark of when it opened', async () => {
+    const frame = await stateOf(ops);
+    const [one] = frame.state.resources;
+    const { resource } = one!;
+    const nodes = frame.nodes.map((node, index) => {
+      return index === 1 ? { ...node, node: 'api-2', open: [resource] } : node;
+    });
+    const forged: PageFrame = {
+      ...{ ...frame, nodes },
+      state: {
+        ...frame.state,
+        resources: [{ ...one!, breaker: 'open', openNodes: 1, phase: undefined }],
+        // After the last slot that is known of hours.
+        marks: [{ atMs: frame.nowMs - 2000, kind: 'breaker', text: 'breaker opens on api-2' }],
+      },
+    };
+    const watched = await openPage(url, {}, (prepared) => tells(prepared, forged));
+    pages.push(watched);
+    const { page } = watched;
+    await page.locator('.resource-list').getByText('breaker open on api-2').waitFor();
+    await page.locator('.node-list .odd').getByText('breaker open').waitFor();
+    for (const span of ['2 min', '3 h', '7 d']) {
+      await page.getByRole('button', { name: span }).click();
+      await page.locator('.t-mark', { hasText: 'breaker opens on api-2' }).waitFor();
+    }
+    // Where events are too close to each other for their words, the table has all of them.
+    await page.getByText('Show as table').click();
+    await page
+      .locator('.as-table')
+      .getByText(/^\d\d:\d\d breaker opens on api-2$/)
+      .waitFor();
+    await goTo(page, 'Fleet');
+    await page.getByRole('cell', { name: `breaker open: ${resource}` }).waitFor();
   });
 
   it('says why there is a level of answers beside a resource that is normal', async () => {

@@ -82,7 +82,34 @@ describe('a frame of the page', () => {
     const after = await frames.frame();
     expect([after.scope, after.nodes.map((one) => one.node)]).toEqual(['process', ['api-1']]);
     // A node that was silent before is not missed.
-    expect(after.unseen).toEqual({ count: 2, names: ['api-2', 'api-3'], seenMs: SEEN_MS });
+    const { count, nodes, seenMs } = after.unseen!;
+    expect({ count, nodes, seenMs }).toEqual({
+      ...{ count: 2, nodes: [node('api-2'), node('api-3')], seenMs: SEEN_MS },
+    });
+  });
+
+  it('says of the total what it knows: of this node, of all when they were seen, and the most of shares', async () => {
+    const { frames, goAway, give, own } = stand();
+    await frames.frame();
+    goAway();
+    own({ series: [{ name: 'total', rate: 95 }] });
+    const alone =
+      'All figures are of this node alone, which decides 95/s: 2 other nodes cannot be seen until Redis is back.';
+    const before = ' All 3 nodes together decided 46k/s when they were last seen, at 08:00 UTC.';
+    expect((await frames.frame()).unseen!.said).toBe(alone + before);
+    give({ checkout: 180, search: 100 });
+    const most = ' Their shares together allow apps 252 tokens/s at most.';
+    expect((await frames.frame()).unseen!.said).toBe(alone + before + most);
+  });
+
+  it('has the breakers that are open on a node by itself, and no marks that no chart shows', async () => {
+    const { frames, goAway, own } = stand();
+    const marks = ['quota', 'breaker'].map((kind) => ({ atMs: SEEN_MS, kind, text: kind }));
+    own({ marks, resources: [{ resource: 'db', breaker: 'open', openNodes: 1 }] });
+    goAway();
+    const { nodes, state } = await frames.frame();
+    expect(nodes[0]!.open).toEqual(['db']);
+    expect(state.marks.map(({ kind }) => kind)).toEqual(['breaker']);
   });
 
   it('has the share of this node of each app while Redis is away, and only then', async () => {
@@ -106,7 +133,10 @@ describe('a frame of the page', () => {
   it('says how many there were if it has seen none of them', async () => {
     const { frames, goAway } = stand();
     goAway();
-    expect((await frames.frame()).unseen).toEqual({ count: 2, names: [], seenMs: null });
+    expect((await frames.frame()).unseen).toEqual({
+      ...{ count: 2, nodes: [], seenMs: null },
+      said: 'All figures are of this node alone, which decides 46k/s: 2 other nodes cannot be seen until Redis is back.',
+    });
   });
 
   it('has what is usual, read once a minute and not while Redis is away', async () => {

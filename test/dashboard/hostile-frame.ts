@@ -20,9 +20,15 @@ export function hostileFrame(frame: PageFrame): PageFrame {
     verdict: { ...frame.verdict, text: `${HOSTILE_NAMES[3]} is limited.`, why: HOSTILE_NAMES[2] },
     nodes: each((node, index) => ({
       ...{ node, rate: 90 - index, denied: 3, revision: index, storeIsUp: index !== 1 },
-      ...{ isSilent: index === 2, apps: each((app) => ({ app, used: 20 })) },
+      ...{ isSilent: index === 2, apps: each((app) => ({ app, used: 20 })), open: HOSTILE_NAMES },
     })),
-    unseen: { count: 9, names: [...HOSTILE_NAMES], seenMs: nowMs },
+    unseen: {
+      ...{ count: 9, seenMs: nowMs, said: HOSTILE_NAMES[1] },
+      nodes: each((node) => ({
+        ...{ node: `unseen ${node}`, rate: 9, denied: 1, revision: 2, storeIsUp: true },
+        isSilent: false,
+      })),
+    },
     limited: each((who, index) => ({
       ...{ kind: index % 2 === 0 ? ('key' as const) : ('app' as const), who, policy: who },
       ...{ denied: 40, perMinute: 40, why: who },

@@ -1,6 +1,6 @@
 import { type PageFrame } from '../frame.js';
-import { byName, count, percent, plural, shown, time } from './format.js';
-import { isHot, lossOf, promiseOf, type Taker } from './judge.js';
+import { byName, count, notSeen, percent, plural, shown } from './format.js';
+import { isHot, lossOf, nodeState, promiseOf, type Taker } from './judge.js';
 
 const WIDTH = 920;
 const TANK = { left: 4, width: 134 };
@@ -55,21 +55,14 @@ export function takersOf({ state, shares }: PageFrame): Taker[] {
 
 function placesOf({ nodes, state, unseen }: PageFrame): Place[] {
   const revision = state.config?.revision ?? 0;
-  const seen = nodes.map(({ node, rate, isSilent, storeIsUp, revision: own, apps = [] }): Place => {
-    const [tone, note] = isSilent
-      ? (['off', 'silent'] as const)
-      : !storeIsUp
-        ? (['odd', 'by itself'] as const)
-        : own < revision
-          ? (['odd', `rev ${own}`] as const)
-          : (['', ''] as const);
-    const byApp = new Map(apps.map(({ app, used }) => [shown(app), used]));
-    return { name: shown(node), rate, tone, note, byApp };
+  const seen = nodes.map((one): Place => {
+    const [tone, note] = nodeState(one, revision);
+    const byApp = new Map(one.apps?.map(({ app, used }) => [shown(app), used] as const));
+    return { name: shown(one.node), rate: one.rate, tone, note, byApp };
   });
-  const since = unseen === null || unseen.seenMs === null ? '' : ` since ${time(unseen.seenMs)}`;
   const without = { rate: undefined, tone: 'unseen', byApp: new Map<string, number>() } as const;
-  const lost = (unseen?.names ?? []).map((node): Place => {
-    return { name: shown(node), note: `not seen${since}`, ...without };
+  const lost = (unseen?.nodes ?? []).slice(0, MOST_NODES - 4).map(({ node }): Place => {
+    return { name: shown(node), note: notSeen(unseen!), ...without };
   });
   const all = [...seen, ...lost].sort((a, b) => byName(a.name, b.name));
   const more = (unseen?.count ?? 0) - lost.length;
@@ -391,7 +384,7 @@ function Node({ place, top, height }: { place: Place; top: number; height: numbe
   const { name, rate, note, tone } = place;
   const baseline = top + height / 2 + 4;
   const right = NODE.left + NODE.width - 9;
-  const most = note === '' ? 16 : 12;
+  const most = note === '' ? 16 : 10;
   return (
     <g>
       <rect x={NODE.left} y={top} width={NODE.width} height={height} rx="6" class={`box ${tone}`} />

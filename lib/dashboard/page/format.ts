@@ -1,5 +1,5 @@
 import { figure as count, limitText, percent } from '../../observability/figures.js';
-import { type ShownPolicy } from '../frame.js';
+import { type ShownPolicy, type UnseenNodes } from '../frame.js';
 
 // As the verdict, alerts and the command line tell them.
 export { count, percent };
@@ -52,6 +52,9 @@ export function time(atMs: number, nowMs = Date.now()): string {
   const hours = HOURS.format(atMs);
   return nowMs - atMs < 20 * 3_600_000 ? hours : `${DAY.format(atMs)} ${hours}`;
 }
+
+export const notSeen = ({ seenMs }: UnseenNodes): string =>
+  `not seen${seenMs === null ? '' : ` since ${time(seenMs)}`}`;
 
 /** `Wed 18 Nov`. */
 export const weekday = (atMs: number): string => WEEKDAY.format(atMs);

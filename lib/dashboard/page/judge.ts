@@ -1,5 +1,5 @@
 import { MANY_DENIED } from '../../observability/limited.js';
-import { type SeriesState, type StoreState } from '../../observability/state.js';
+import { type FleetNode, type SeriesState, type StoreState } from '../../observability/state.js';
 import { type Usual } from '../usual.js';
 import { count, ms, percent, plural } from './format.js';
 
@@ -82,6 +82,17 @@ export function errorPart({
 }: Pick<SeriesState, 'rate' | 'denied' | 'errors'>): number | undefined {
   const calls = Math.max(rate, denied + errors);
   return calls > 0 ? errors / calls : undefined;
+}
+
+/** The worst of a node: the tone of it, and a few words; none where it is well. */
+export function nodeState(
+  { isSilent, storeIsUp, open, revision: own }: FleetNode,
+  revision: number,
+): readonly [tone: '' | 'off' | 'odd', word: string] {
+  if (isSilent) return ['off', 'silent'];
+  if (!storeIsUp) return ['odd', 'by itself'];
+  if (open) return ['odd', 'breaker open'];
+  return own < revision ? ['odd', `rev ${own}`] : ['', ''];
 }
 
 /** One that takes tokens: an app, or a policy where there are none. */

@@ -22,6 +22,7 @@ import {
   count,
   limitOf,
   ms,
+  notSeen,
   percent,
   plural,
   shown,
@@ -29,7 +30,7 @@ import {
   text,
   time,
 } from './format.js';
-import { denialsOf, storeJudgement, type Judgement } from './judge.js';
+import { denialsOf, nodeState, storeJudgement, type Judgement } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
 import { degradedOf, RateCharts, recent, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
@@ -63,8 +64,7 @@ export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
         <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
         <span>
           {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
-          {frame.unseen !== null &&
-            ` All figures are of ${shown(frame.seenFrom)} alone: ${plural(frame.unseen.count, 'other node')} cannot be seen until then.`}
+          {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
         </span>
       </div>
       <dl class="facts">
@@ -527,45 +527,38 @@ function FleetCard({ frame }: { readonly frame: PageFrame }) {
   const onIt = nodes.length - behind.length - silent.length;
   const seen = frame.scope === 'fleet' ? state.nodeCount : nodes.length;
   const onRevision = revision > 0 ? `${onIt} on revision ${revision}` : '';
-  const notSeen = unseen === null ? '' : `${unseen.count} not seen`;
-  const note = [plural(seen, 'node'), notSeen, onRevision, frame.leftOut]
-    .filter(Boolean)
-    .join(', ');
+  const others = unseen === null ? '' : `${unseen.count} not seen`;
+  const note = [plural(seen, 'node'), others, onRevision, frame.leftOut].filter(Boolean).join(', ');
   return (
     <Card id="fleet" title="Fleet" note={note} side={<MoreButton to="fleet" text="All nodes" />}>
       <ul class="node-list">
         {[...nodes]
           .sort((a, b) => Number(b.isSilent) - Number(a.isSilent) || byName(a.node, b.node))
           .slice(0, 12)
-          .map((node) => (
-            <li
-              key={node.node}
-              class={
-                node.isSilent ? 'off' : !node.storeIsUp || node.revision < revision ? 'odd' : ''
-              }
-            >
-              <b title={shown(node.node)}>{shown(node.node)}</b>
-              <span>
-                {node.isSilent
-                  ? 'silent'
-                  : !node.storeIsUp
-                    ? `${count(node.rate)}/s, by itself`
-                    : node.revision < revision
-                      ? `revision ${node.revision}`
-                      : `${count(node.rate)}/s`}
-              </span>
-              <div class="bar">
-                <i style={{ width: `${(100 * node.rate) / most}%` }} />
-              </div>
-            </li>
-          ))}
+          .map((node) => {
+            const [tone, word] = nodeState(node, revision);
+            return (
+              <li key={node.node} class={tone}>
+                <b title={shown(node.node)}>{shown(node.node)}</b>
+                <span>
+                  {node.isSilent ? '' : `${count(node.rate)}/s${word && ', '}`}
+                  {word}
+                </span>
+                <div class="bar">
+                  <i style={{ width: `${(100 * node.rate) / most}%` }} />
+                </div>
+              </li>
+            );
+          })}
       </ul>
       {unseen !== null && (
         <p class="note">
-          {unseen.names.slice(0, 5).map(shown).join(', ') || plural(unseen.count, 'more node')}
-          {unseen.names.length > 5 ? ` and ${unseen.count - 5} more` : ''}: not seen
-          {unseen.seenMs === null ? '' : ` since ${time(unseen.seenMs)}`}; without Redis each
-          decides by itself.
+          {unseen.nodes
+            .slice(0, 5)
+            .map(({ node }) => shown(node))
+            .join(', ') || plural(unseen.count, 'more node')}
+          {unseen.nodes.length > 5 ? ` and ${unseen.count - 5} more` : ''}: {notSeen(unseen)};
+          without Redis each decides by itself.
         </p>
       )}
       {behind.length > 0 && (

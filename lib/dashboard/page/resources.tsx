@@ -1,7 +1,7 @@
 import { isEnding, ruleTitle } from '../../observability/alerts/alert-words.js';
 import { type PageFrame } from '../frame.js';
 import { Card, Empty, MoreButton } from './card.js';
-import { ms, percent, plural, shown } from './format.js';
+import { byName, ms, percent, plural, shown } from './format.js';
 import { seriesOf } from './rates.js';
 
 export type ResourceRow = ReturnType<typeof resourceRows>[number];
@@ -16,7 +16,11 @@ export function resourceRows(frame: PageFrame) {
       (one) =>
         one.series === `resource:${state.resource}` && one.state === 'firing' && !isEnding(one),
     );
-    return { ...state, series, own, alert, level: worstLevel(series?.degraded) };
+    const openOn = frame.nodes
+      .filter(({ open }) => open?.includes(state.resource))
+      .map(({ node }) => shown(node))
+      .sort(byName);
+    return { ...state, series, own, alert, openOn, level: worstLevel(series?.degraded) };
   });
 }
 
@@ -41,10 +45,12 @@ export function resourceText(row: ResourceRow, nodeCount: number): string {
 }
 
 function stateText(row: ResourceRow, nodeCount: number): string {
-  const { own, series } = row;
+  const { own, series, openOn, openNodes } = row;
+  const isNamed = openOn.length === openNodes && openNodes < 4;
+  const where = isNamed ? openOn.join(', ') : plural(openNodes, 'node');
   const breaker =
     row.breaker === 'open'
-      ? `breaker open${nodeCount > 1 ? ` on ${plural(row.openNodes, 'node')}` : ''}`
+      ? `breaker open${nodeCount > 1 ? ` on ${where}` : ''}`
       : row.breaker === 'half-open'
         ? 'breaker tries again'
         : '';

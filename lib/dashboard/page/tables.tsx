@@ -2,8 +2,8 @@ import { useSignal } from '@preact/signals';
 import { type ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type PageFrame } from '../frame.js';
-import { ago, byName, count, limitOf, ms, percent, shown } from './format.js';
-import { errorPart } from './judge.js';
+import { ago, byName, count, limitOf, ms, notSeen, percent, shown, text } from './format.js';
+import { errorPart, nodeState } from './judge.js';
 import { type ApiError, ask, filter, opened } from './live.js';
 import { Card, Empty, Pairs, Share } from './card.js';
 import { RateCharts, seriesOf } from './rates.js';
@@ -66,11 +66,14 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
+  /** What is known of it is of before. */
+  readonly isOld?: (row: Row) => boolean;
   readonly empty: ComponentChildren;
 }
 
 /** Sortable, and filtered by what is typed. */
-function SortedTable<Row>({ title, rows, columns, keyOf, onOpen, empty }: TableProps<Row>) {
+function SortedTable<Row>(props: TableProps<Row>) {
+  const { title, rows, columns, keyOf, onOpen, isOld, empty } = props;
   const sortBy = useSignal(0);
   const isUp = useSignal(true);
   const scrolled = useSignal(0);
@@ -146,7 +149,7 @@ function SortedTable<Row>({ title, rows, columns, keyOf, onOpen, empty }: TableP
             <tbody>
               {first > 0 && <tr aria-hidden="true" style={{ height: `${first * ROW_HEIGHT}px` }} />}
               {part.map((row) => (
-                <tr key={keyOf(row)}>
+                <tr key={keyOf(row)} class={isOld?.(row) ? 'dim' : ''}>
                   {columns.map((one, index) => (
                     <td key={one.title} class={one.isNumber === true ? 'n' : ''}>
                       {index === 0 && onOpen !== undefined ? (
@@ -219,7 +222,9 @@ export function PoliciesView({ frame }: { readonly frame: PageFrame }) {
 }
 
 export function FleetView({ frame }: { readonly frame: PageFrame }) {
-  const revision = frame.state.config?.revision ?? 0;
+  const { unseen, nodes, state } = frame;
+  const revision = state.config?.revision ?? 0;
+  const lost = unseen?.nodes ?? [];
   const columns: readonly Column<PageFrame['nodes'][number]>[] = [
     name('Node', ({ node }) => node),
     ...rates('Requests/s'),
@@ -232,15 +237,23 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
     },
     {
       title: 'State',
-      by: ({ isSilent, storeIsUp }) => (isSilent ? 0 : storeIsUp ? 2 : 1),
-      show: ({ isSilent, storeIsUp }) =>
-        isSilent ? (
-          <b class="is-deny">silent</b>
-        ) : storeIsUp ? (
-          'well'
-        ) : (
-          <b class="is-degraded">decides by itself</b>
-        ),
+      by: (node) =>
+        lost.includes(node) ? 1.5 : ['off', 'odd', ''].indexOf(nodeState(node, revision)[0]),
+      show: (node) => {
+        const [tone, word] = nodeState(node, revision);
+        if (lost.includes(node)) {
+          return `${notSeen(unseen!)}; without Redis it decides by itself, with its share`;
+        }
+        if (tone === '') return 'well';
+        const which = node.open && `: ${node.open.map(shown).join(', ')}`;
+        return (
+          <b class={tone === 'off' ? 'is-deny' : 'is-degraded'}>
+            {word}
+            {which && !node.storeIsUp && ', breaker open'}
+            {which}
+          </b>
+        );
+      },
     },
   ];
   return (
@@ -249,14 +262,16 @@ export function FleetView({ frame }: { readonly frame: PageFrame }) {
       title="Fleet"
       note={
         frame.scope === 'fleet'
-          ? `${frame.state.nodeCount} nodes; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
-          : `this process alone${frame.unseen === null ? '' : `; ${frame.unseen.count} more are not seen`}`
+          ? `${state.nodeCount} nodes; figures of all${frame.leftOut && `, ${frame.leftOut}`}, merged by one of them`
+          : `this process alone${unseen === null ? '' : `; ${unseen.count} more are as they were seen last`}`
       }
     >
+      {unseen !== null && <p class="answer">{text(unseen.said)}</p>}
       <SortedTable
         title="Nodes"
-        rows={frame.nodes}
+        rows={[...nodes, ...lost]}
         keyOf={({ node }) => node}
+        isOld={(node) => lost.includes(node)}
         empty={<Empty title="No node of that name.">Clear the filter to see all.</Empty>}
         columns={columns}
       />
