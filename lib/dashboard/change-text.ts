@@ -2,7 +2,9 @@ import { type ConfigDiff } from '../config/document/diff.js';
 import { type PastRevision } from '../config/rate-limit-config.js';
 import { figure } from '../observability/figures.js';
 
-const MOST_CHANGES = 3;
+/** As many as a reader takes in, and as there is room for; the history of the page has all. */
+const MOST_CHANGES = 12;
+const LONGEST_TEXT = 480;
 const LONGEST_VALUE = 24;
 
 /** Fields of an app, as the page calls them. */
@@ -23,15 +25,17 @@ export function changeText(
   return changes === '' ? told : `${told}: ${changes}`;
 }
 
-/** `search promised 100 → 140, …`: the first three, and how many more there are. */
+/** `search promised 100 → 140, …`: all of them, or as many as there is room for and how many more there are. */
 export function changesText({ changed, added, removed }: ConfigDiff): string {
   const all = [
     ...changed.map(({ path, before, after }) => fieldText(path, before, after)),
     ...added.map(({ path, after }) => fieldText(path, undefined, after)),
     ...removed.map(({ path, before }) => fieldText(path, before, undefined)),
   ];
-  const told = all.slice(0, MOST_CHANGES).join(', ');
-  return all.length > MOST_CHANGES ? `${told} and ${all.length - MOST_CHANGES} more` : told;
+  let count = Math.min(all.length, MOST_CHANGES);
+  const told = (): string => all.slice(0, count).join(', ');
+  while (count > 1 && told().length > LONGEST_TEXT) count--;
+  return all.length > count ? `${told()} and ${all.length - count} more` : told();
 }
 
 function fieldText(path: string, before: unknown, after: unknown): string {

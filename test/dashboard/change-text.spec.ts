@@ -18,17 +18,30 @@ describe('the last change', () => {
   const promo = past(2, 'update', 'b', NORMAL, PROMO);
   const first = past(1, 'code', 'a', {}, NORMAL);
 
-  it('is told from old to new, in the words of the page, and says how much is left out', () => {
+  it('is told from old to new, in the words of the page, and whole', () => {
     expect(changeText(promo, [promo, first])).toBe(
-      'reports ceiling 150 → 60, reports promised 50 → 20, search ceiling 200 → 280 and 3 more',
+      'reports ceiling 150 → 60, reports promised 50 → 20, search ceiling 200 → 280, search promised 100 → 140, profile normal → promo, profiles added',
     );
     expect(changeText(first, [first])).toBe('the first, from the code');
+  });
+
+  it('says how much is left out where it is too much to read', () => {
+    const apps = (length: number, name = 'a') =>
+      Object.fromEntries(Array.from({ length }, (_, n) => [`${name}${n}`, { guaranteed: 1 }]));
+    const told = (length: number, name?: string): string =>
+      changesText(diff({ apps: {} }, { apps: apps(length, name) }));
+    expect(told(12)).not.toMatch(/more/);
+    expect(told(14)).toMatch(/^a0 added, .*, a7 added and 2 more$/);
+    const long = told(9, 'long'.repeat(40));
+    expect(long).toMatch(/ and 7 more$/);
+    expect(long.length).toBeLessThan(500);
+    expect(told(1, 'long'.repeat(200))).toMatch(/^(?:long)+0 added$/);
   });
 
   it('says where a rollback went', () => {
     const back = past(3, 'rollback', 'a', PROMO, NORMAL);
     expect(changeText(back, [back, promo, first])).toMatch(
-      /^rollback to revision 1: reports ceiling 60 → 150, .* and 3 more$/,
+      /^rollback to revision 1: reports ceiling 60 → 150, .*, profiles removed$/,
     );
     expect(changeText(back, [back, promo])).toMatch(/^rollback: reports/);
   });
