@@ -30,6 +30,8 @@ export interface AppTokensSettings extends ShareSettings {
   readonly storeFillMicros: number;
 }
 
+/** As long as a node counts that says nothing. */
+const CALLING_MICROS = 10_000_000;
 /** Beyond so many methods all others count as one: names may come from outside. */
 const MOST_METHODS = 64;
 const OTHER_METHODS = '(other)';
@@ -180,9 +182,10 @@ export class AppTokens {
   isUnlisted = false;
   guaranteed: number;
   burst: number;
-  /** Nodes that may serve the app, by the latest reply; those that call for it just now may be more. */
+  /** Nodes that may serve the app, as they are counted each second; by a reply, those that call for it may be more. */
   private registered: number;
   private calling = 0;
+  private repliedMicros = 0;
 
   constructor(
     readonly index: number,
@@ -240,6 +243,8 @@ export class AppTokens {
    */
   shareWith(nodes: number, isAll: boolean, now: number): void {
     this.registered = isAll ? nodes : Math.max(nodes, this.registered);
+    // A node without traffic gets no reply: those that called in the time of its last one may be gone.
+    if (isAll && now - this.repliedMicros > CALLING_MICROS) this.calling = 0;
     this.offline.shareWith(this.nodes, now);
   }
 
@@ -429,6 +434,7 @@ export class AppTokens {
     this.share = reply.share;
     if (!this.isHeldBack) this.applyShortage(reply, now);
     this.calling = reply.nodes;
+    this.repliedMicros = now;
     this.offline.shareWith(this.nodes, now);
     this.lateTakenMicros = takenMicros;
     this.answerWaiters(reply.needs, waiters);
