@@ -1,3 +1,4 @@
+import { IPV6_BITS, LEAST_IPV6_BITS } from './common/address.js';
 import { InvalidArgumentError, UnknownAppError } from './common/errors.js';
 import { isPlanned, notAvailable } from './common/not-available.js';
 import { isAsyncFunction } from './common/promises.js';
@@ -20,8 +21,6 @@ const KNOWN_OPTIONS = [
   ...['store', 'quota', 'app', 'apply', 'user', 'rejection', 'problemBase', 'nodeId', 'clock'],
   ...['configVersion', 'service', 'overload', 'tier', 'alerts'],
 ];
-const LEAST_IPV6_BITS = 32;
-const IPV6_BITS = 128;
 
 /** The limiter and Protection check their own options; all others are checked here. */
 export function checkOptions(

@@ -1,4 +1,5 @@
 import { type Limit } from '../algorithms/limit.js';
+import { IPV6_BITS, LEAST_IPV6_BITS } from '../common/address.js';
 import { newIncarnation } from '../common/ids.js';
 import { type ConfigDocument, type PolicyDocument } from '../config/schema/document.schema.js';
 import { limitsOf } from '../config/schema/limits-of.js';
@@ -19,7 +20,7 @@ import {
   type Output,
   CommandFailedError,
 } from './command.js';
-import { readArguments, FLAG } from './arguments.js';
+import { readArguments, wholeOption, FLAG, TEXT } from './arguments.js';
 import { noPolicy } from './meant.js';
 import {
   STORE_HELP,
@@ -34,19 +35,22 @@ import { table } from './table.js';
 const KEY_OPTIONS = {
   ...STORE_OPTIONS,
   raw: FLAG,
+  'ipv6-prefix': TEXT,
   limit: { type: 'string', multiple: true },
 } as const;
 
 const KEY_HELP: readonly string[] = [
   '--limit RATE[:BURST]  also the tokens under these figures, which the code gave as a value (100/min:20);',
   '                  may be given several times',
+  '--ipv6-prefix BITS  how much of an IPv6 address names a caller: `ipv6Prefix` of the module (default: 64)',
   '--raw             KEY is the key as the limiter has it: as decisions and your key function give it',
   ...STORE_HELP,
 ];
 
 const MORE: readonly string[] = [
   "KEY is whose tokens are meant: an address for a policy by 'ip', a name for one by 'user' (an address for",
-  'callers without one), and for a list of keys as many words as it has.',
+  'callers without one, user:ADDRESS for a user of that name), and for a list of keys as many words as it',
+  'has.',
 ];
 
 /** A tier of the policy, or figures in the place of one. */
@@ -121,11 +125,12 @@ async function ofKey(
 ): Promise<number> {
   const { values, words } = readArguments(args, KEY_OPTIONS, [2, Infinity], 'POLICY or KEY');
   const [name, ...parts] = words as [string, ...string[]];
+  const bits = wholeOption('ipv6-prefix', values['ipv6-prefix'], LEAST_IPV6_BITS, IPV6_BITS);
   return withStore(values as StoreValues, async (store) => {
     const record = await readStored(store.config);
     const document = documentIn(record);
     const policy = policyIn(document, name, store.prefix);
-    const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts);
+    const key = values.raw ? rawKey(parts) : keyOf(document.policies![name]!, name, parts, bits);
     const limits = limitsAsked(policy, values.limit ?? []);
     const { client } = store.connection;
     const nodeId = `weir-${newIncarnation()}`;
@@ -178,8 +183,13 @@ function rawKey(parts: readonly string[]): string {
 }
 
 /** The key, made as the guard makes it. */
-function keyOf({ key }: PolicyDocument, policy: string, words: readonly string[]): string {
-  const found = namedKey(key, words);
+function keyOf(
+  { key }: PolicyDocument,
+  policy: string,
+  words: readonly string[],
+  ipv6Prefix: number | undefined,
+): string {
+  const found = namedKey(key, words, ipv6Prefix);
   if (found !== undefined) return found;
   const wanted = Array.isArray(key) && key.length > 1 ? `${key.length} words` : 'one word';
   throw new UsageError(`The key of policy '${policy}' is ${wanted}; got ${words.length}.`);

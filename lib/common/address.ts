@@ -1,5 +1,8 @@
 /** How much of an IPv6 address names one customer: providers hand out at least this much. */
 const IPV6_PREFIX_BITS = 64;
+/** The fewest and the most bits that may do so. */
+export const LEAST_IPV6_BITS = 32;
+export const IPV6_BITS = 128;
 const GROUPS = 8;
 const BITS_PER_GROUP = 16;
 

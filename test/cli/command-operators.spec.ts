@@ -128,6 +128,10 @@ describe('operators', () => {
     const { key } = await json<{ key: string }>('key', 'get', 'ip', '2001:db8::7');
     await take('ip', key);
     expect(await left('ip', '2001:db8::9')).toBe(4);
+    // By the part of an address that the module goes by.
+    await take('ip', '2001:db8:7::/48');
+    expect(await left('ip', '2001:db8:7:8::9')).toBe(5);
+    expect(await left('ip', '2001:db8:7:8::9', '--ipv6-prefix', '48')).toBe(4);
     await take('pair', '8:user:ann;5:C.all;');
     expect(await left('pair', 'ann', 'C.all')).toBe(3);
     const long = 'x'.repeat(500);
@@ -170,6 +174,7 @@ describe('operators', () => {
       1,
       "no policy 'api'; there are none under --prefix shop",
     ],
+    [['key', 'get', 'ip', '::1', '--ipv6-prefix', '8'], 2, 'a whole number from 32 to 128'],
     [['key', 'get', 'here', 'x'], 1, "is of scope 'node'"],
     [['key', 'get', 'pair', 'x'], 2, "The key of policy 'pair' is 2 words; got 1."],
     [['key', 'get', 'api'], 2, 'POLICY or KEY is missing.'],
