@@ -2,7 +2,7 @@ import { type ConfigDocument } from '../config/schema/document.schema.js';
 import { tighter, type Decision } from '../limiter/decision.js';
 import { type RateLimiter } from '../limiter/rate-limiter.js';
 import { keyText, type KeyOption } from '../limits/key-resolver.js';
-import { namedKey } from '../limits/named-key.js';
+import { namedKeys } from '../limits/named-key.js';
 import { figure } from '../observability/figures.js';
 import { type ShownDenial } from '../observability/limited.js';
 import { type Looked, type LookedAt, type NotLookedAt } from './frame.js';
@@ -36,9 +36,10 @@ export async function lookAt(deps: LookDeps, text: string): Promise<Looked> {
     const isList = Array.isArray(kind) && kind.length > 1;
     const isListed = named.some((one) => one.policy === policy);
     const words = isList ? text.split(/\s+/) : [text];
-    const key = isListed ? text : namedKey(kind, words, ipv6Prefix);
+    const [key, ...less] = isListed ? [text] : namedKeys(kind, words, ipv6Prefix);
     if (key === undefined) others.push({ policy, takes: keyText(kind as KeyOption) });
     else looked.push(lookUnder(limiter, policy, key));
+    looked.push(...less.map(async (one) => ifUsed(await lookUnder(limiter, policy, one))));
   }
   const found = (await Promise.all(looked)).filter((one) => one !== undefined);
   const isGlobal = ({ policy }: LookedAt): boolean => policies[policy]?.key === 'global';
@@ -61,6 +62,10 @@ function denialText({ kind, policy, denied, why }: ShownDenial): string {
   return `${policy} denied it ${times} lately: ${why}.`;
 }
 
+/** That somebody is named so is not likely: only a bucket that was used says so. */
+const ifUsed = (one: LookedAt | undefined): LookedAt | undefined =>
+  one !== undefined && one.remaining < one.limit ? one : undefined;
+
 /** A bucket that nobody has used is full, as is that of a name which was never there. */
 function bucketsText(
   found: readonly LookedAt[],
@@ -72,9 +77,10 @@ function bucketsText(
   if (isUnused && !isListed) {
     return 'Nothing is known of it: it has not asked lately, or its key is another.';
   }
-  return found.length === 0
+  const asked = new Set(found.map(({ policy }) => policy)).size;
+  return asked === 0
     ? 'No policy could be asked.'
-    : `No policy turns it away now: it has tokens of all ${found.length} that were asked.`;
+    : `No policy turns it away now: it has tokens of all ${asked} that were asked.`;
 }
 
 /** The tier of a caller is not known here: the one with the least left is the one that is used. */

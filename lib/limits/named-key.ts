@@ -17,6 +17,16 @@ export function namedKey(
   return Array.isArray(key) ? joinedKey(parts) : parts[0]!;
 }
 
+/** Those that it may be, the likeliest first: under a policy by user an address may also be the name of one. */
+export function namedKeys(key: unknown, words: readonly string[], ipv6Prefix?: number): string[] {
+  const kinds: readonly unknown[] = Array.isArray(key) ? key : [key];
+  const asNames = words.map((word, index) =>
+    kinds[index] === 'user' && isAddress(word) ? USER + word : word,
+  );
+  const keys = [words, asNames].flatMap((all) => namedKey(key, all, ipv6Prefix) ?? []);
+  return [...new Set(keys)];
+}
+
 function partOf(kind: unknown, word: string, ipv6Prefix: number | undefined): string {
   const address = (): string => addressOf(word, ipv6Prefix);
   if (kind === 'global') return 'global';

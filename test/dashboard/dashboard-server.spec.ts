@@ -388,8 +388,11 @@ describe.each(PLATFORMS)('the dashboard on %s', (platform) => {
       ['plan', 'user:ada', 'vip'],
       ['all', 'global', 'default'],
     ]);
+    // An address may be the name of a user, too, if one of that name has asked.
+    await limiter.tryAcquire({ policy: 'login', key: 'user:203.0.113.7', cost: 2 });
     expect(await deniedTo('203.0.113.7')).toEqual([
       ['login', 'anonymous:203.0.113.7', 'default'],
+      ['login', 'user:203.0.113.7', 'default'],
       ['all', 'global', 'default'],
     ]);
     await limiter.tryAcquire({ policy: 'login', key: 'anonymous:2001:db8:1::/48', cost: 2 });

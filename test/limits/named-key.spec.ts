@@ -1,4 +1,4 @@
-import { namedKey } from '../../lib/limits/named-key.js';
+import { namedKey, namedKeys } from '../../lib/limits/named-key.js';
 
 describe('the key of a caller whom an operator names', () => {
   it('is the one that the guard makes for such a caller', () => {
@@ -17,6 +17,20 @@ describe('the key of a caller whom an operator names', () => {
     expect(namedKey('user', ['user:203.0.113.7'])).toBe('user:203.0.113.7');
     expect(namedKey('user', ['1.2.3'])).toBe('user:1.2.3');
     expect(namedKey('user', ['acme:7'])).toBe('user:acme:7');
+  });
+
+  it('may also be that of a user whose name is an address', () => {
+    expect(namedKeys('user', ['203.0.113.7'], 48)).toEqual([
+      ...['anonymous:203.0.113.7', 'user:203.0.113.7'],
+    ]);
+    expect(namedKeys(['ip', 'user'], ['203.0.113.7', '2001:db8:1::7'], 48)).toEqual([
+      '11:203.0.113.7;25:anonymous:2001:db8:1::/48;',
+      '11:203.0.113.7;18:user:2001:db8:1::7;',
+    ]);
+    expect(namedKeys('user', ['ada'])).toEqual(['user:ada']);
+    expect(namedKeys('ip', ['203.0.113.7'])).toEqual(['203.0.113.7']);
+    expect(namedKeys('user', ['user:203.0.113.7'])).toEqual(['user:203.0.113.7']);
+    expect(namedKeys('user', ['ada', 'b'])).toEqual([]);
   });
 
   it('is the only one that there is, where all callers have the same', () => {

@@ -443,14 +443,14 @@ function LookedUp({ of: { said, policies, others } }: { readonly of: Looked }) {
     <>
       {said !== '' && <p>{text(said)}</p>}
       {limited.map((one) => (
-        <p key={one.policy}>
+        <p key={one.policy + one.key}>
           <b>{bucketOf(one)}</b> has no token left of {count(one.limit)}
           {one.source === 'fallback' && ', the share of this node while Redis is away'}; the next
           comes in {ms(one.retryAfterMs)}. <code>{shown(one.key)}</code>
         </p>
       ))}
       {passing.slice(0, 3).map((one) => (
-        <p key={one.policy} class="dim">
+        <p key={one.policy + one.key} class="dim">
           {bucketOf(one)}: {count(one.remaining)} of {count(one.limit)} left.{' '}
           <code>{shown(one.key)}</code>
         </p>
