@@ -89,7 +89,7 @@ function tellFleet(fleet: FleetState, document: ConfigDocument, output: Output):
   const keys = limitedKeysOf(fleet, (policy) => limitIn(document, policy));
   if (keys.length > 0) {
     const rows = keys.map((one) => [one.who, one.policy, Math.round(one.denied), one.why]);
-    output.log(`\n${table(['denied key', 'policy', 'denied', 'why'], rows)}`);
+    output.log(`\n${table(['denied key', 'policy', 'denied lately', 'why'], rows)}`);
   }
   const hot = (fleet.hotKeys ?? []).map(({ policy, key, perPeriod }) => [policy, key, perPeriod]);
   if (hot.length > 0) output.log(`\n${table(['policy', 'hot value', 'tokens/period'], hot)}`);

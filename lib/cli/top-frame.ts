@@ -244,7 +244,7 @@ const TABLES: Readonly<
       }),
       // The figures of policies are not in the fleet's.
       ...limitedKeysOf(fleet, () => undefined).map(({ who, policy, denied, why }) => {
-        return [`key ${who}`, 'denied', policy, `about ${figure(denied)}`, why];
+        return [`key ${who}`, 'denied', policy, `about ${figure(denied)} lately`, why];
       }),
     ],
     sortBy: 1,

@@ -12,10 +12,10 @@ export interface ShownDenial {
   readonly who: string;
   /** The policy that limits the key; undefined of an app, which has a quota. */
   readonly policy: string | undefined;
-  /** Of an app requests per second; of a key those of the last one or two minutes, as counts are halved every minute. */
+  /** Of an app requests per second; of a key about so many lately, as counts are halved every minute. */
   readonly denied: number;
-  /** The same of both. */
-  readonly perMinute: number;
+  /** To compare both: of an app what would be denied in a minute. */
+  readonly weight: number;
   /** In one clause, without any name. */
   readonly why: string;
 }
@@ -107,12 +107,12 @@ export function limitedOf(
         who: app,
         policy: undefined,
         denied,
-        perMinute: denied * 60,
+        weight: denied * 60,
         why: cause,
       };
     });
   return [...apps, ...limitedKeysOf(state, limitOf)]
-    .sort((one, other) => other.perMinute - one.perMinute)
+    .sort((one, other) => other.weight - one.weight)
     .slice(0, MOST_LIMITED);
 }
 
@@ -124,7 +124,7 @@ export function limitedKeysOf(
   return state.deniedKeys.map((one) => {
     const { policy, key, denied } = one;
     const cause = why(causeOfKey(one, limitOf(policy), state));
-    return { kind: 'key', who: key, policy, denied, perMinute: denied, why: cause };
+    return { kind: 'key', who: key, policy, denied, weight: denied, why: cause };
   });
 }
 

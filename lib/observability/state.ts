@@ -64,7 +64,7 @@ export interface ShownKey {
   readonly policy: string;
   /** The key itself, or the beginning of its hash: the same on all nodes of a fleet. */
   readonly key: string;
-  /** About how often, with what is long ago counted less. */
+  /** About how often lately: what is long ago counts less. */
   readonly denied: number;
   /** Where it was denied last, by the node that denied it most; not told by older versions. */
   readonly source?: DecisionSource | undefined;

@@ -148,7 +148,9 @@ describe('the screen of weir top', () => {
       const text = topText(shown({ view: 'alerts', fleet: { ...FLEET, deniedKeys, store } }));
       return text.split('\n').find((line) => line.includes('1a2b3c4d'))!;
     };
-    expect(rowOf('store', 0)).toMatch(/login +about 900 +more than its policy allows by this key$/);
+    expect(rowOf('store', 0)).toMatch(
+      /login +about 900 lately +more than its policy allows by this key$/,
+    );
     expect(rowOf('fallback', 1, 'local')).toMatch(/away; each node has a share of the limit$/);
     expect(rowOf('fallback', 0, 'local')).toMatch(/was away; each node had a share of the limit$/);
     expect(rowOf('fallback', 1, 'closed')).toMatch(/without it the policy lets nobody pass$/);
@@ -366,7 +368,7 @@ describe('weir top elsewhere', () => {
       /app search +11,000 +2,100 +19 % +all apps together ask for 52k\/s of 50k\/s\n/,
     );
     expect(status.out).toMatch(
-      /denied key +policy +denied +why\n1a2b3c4d +login +900 +more than its policy allows by this key\n/,
+      /denied key +policy +denied lately +why\n1a2b3c4d +login +900 +more than its policy allows by this key\n/,
     );
     expect(status.out).toMatch(/db +open +ramp +0 +2 +0 +0\n/);
     expect(status.out).toMatch(/policy +hot value +tokens\/period\ncatalog +9f8e7d6c +1,234\n/);

@@ -364,7 +364,7 @@ describe('the page, in a browser', () => {
     await page.getByLabel('Why is this one limited?').fill('nobody');
     await page.getByRole('button', { name: 'Look', exact: true }).click();
     await page.locator('.looked').getByText('has no token left of 1').waitFor();
-    // The list is of the last one or two minutes.
+    // The list is of those who were denied lately.
     for (let n = 0; n < 8; n++) await (await ops.get('/search', { 'x-client': 'ann' })).text();
     await page.getByRole('button', { name: 'ann', exact: true }).click();
     await page

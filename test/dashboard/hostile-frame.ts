@@ -31,7 +31,7 @@ export function hostileFrame(frame: PageFrame): PageFrame {
     },
     limited: each((who, index) => ({
       ...{ kind: index % 2 === 0 ? ('key' as const) : ('app' as const), who, policy: who },
-      ...{ denied: 40, perMinute: 40, why: who },
+      ...{ denied: 40, weight: 40, why: who },
     })),
     policies: each((policy) => ({
       ...{ name: policy, capacity: 5, windowMs: 60_000, shadow: true },

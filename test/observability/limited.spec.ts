@@ -49,9 +49,9 @@ describe('who is limited, and why', () => {
     const quota = quotaOf([app('search', { denied: 0.04 }), app('reports', { denied: 2 })]);
     const state = quietFleet({ quota, deniedKeys: [key(), key({ key: 'beef', denied: 300 })] });
     expect(limitedOf(state, () => LOGIN)).toMatchObject([
-      { kind: 'key', who: 'beef', policy: 'login', denied: 300, perMinute: 300 },
-      { kind: 'app', who: 'reports', policy: undefined, denied: 2, perMinute: 120 },
-      { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30, perMinute: 30 },
+      { kind: 'key', who: 'beef', policy: 'login', denied: 300, weight: 300 },
+      { kind: 'app', who: 'reports', policy: undefined, denied: 2, weight: 120 },
+      { kind: 'key', who: '1a2b3c4d', policy: 'login', denied: 30, weight: 30 },
     ]);
   });
 

@@ -356,7 +356,7 @@ const MOST_LIMITED = 8;
 
 function KeysCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.limited.slice(0, MOST_LIMITED);
-  const most = Math.max(1, ...rows.map(({ perMinute }) => perMinute));
+  const most = Math.max(1, ...rows.map(({ weight }) => weight));
   return (
     <Card id="keys" title="Who is limited" note="apps by the second, keys lately">
       {rows.length === 0 ? (
@@ -365,7 +365,7 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
         </Empty>
       ) : (
         <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
-          {rows.map(({ kind, who, policy, why, perMinute, denied }) => (
+          {rows.map(({ kind, who, policy, why, weight, denied }) => (
             <tr key={`${kind} ${policy} ${who}`}>
               <td>
                 <button class="plain" onClick={() => look(who)}>
@@ -378,7 +378,7 @@ function KeysCard({ frame }: { readonly frame: PageFrame }) {
                 {/* A burst may be seconds old: what it would come to in a minute was never denied. */}
                 {count(denied)}
                 {kind === 'app' && '/s'}
-                <i style={{ width: `${100 * Math.sqrt(perMinute / most)}%` }} />
+                <i style={{ width: `${100 * Math.sqrt(weight / most)}%` }} />
               </td>
             </tr>
           ))}
