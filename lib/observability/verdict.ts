@@ -48,6 +48,7 @@ export function verdict(state: WatchedFleet): Verdict {
     degraded(state) ??
     breakerOpen(state) ??
     recovering(state) ??
+    crowded(state) ??
     silent(state) ??
     behind(state) ??
     alarmed(state) ??
@@ -80,11 +81,8 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
   const [loser, ...others] = apps
     .filter(({ denied }) => denied > 0)
     .sort((one, other) => other.denied - one.denied);
+  if (loser === undefined) return undefined;
   const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
-  if (loser === undefined) {
-    const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
-    return say('overload', 'warning', text, { why: cause });
-  }
   const own = series.find(({ name }) => name === `app:${loser.app}`);
   const away = turnedAway(own, loser.denied);
   const link = `app:${loser.app}`;
@@ -102,6 +100,15 @@ function overloaded(state: WatchedFleet): Verdict | undefined {
     why: causes.filter(Boolean).join('; '),
     series: link,
   });
+}
+
+/** An overload that hurts nobody yet: what callers feel already comes before it. */
+function crowded({ quota }: WatchedFleet): Verdict | undefined {
+  if (quota?.overloaded !== true) return undefined;
+  const { capacity, demand } = quota;
+  const text = 'All apps together ask for more than the capacity; nobody is turned away yet.';
+  const cause = capacity === undefined ? undefined : why({ tier: 'cluster', demand, capacity });
+  return say('overload', 'warning', text, { why: cause });
 }
 
 /** Beyond its own limits an app would be turned away on an idle cluster as well. */

@@ -252,6 +252,9 @@ describe('the verdict', () => {
     expect(verdict(quietFleet(idle)).text).toBe('All quiet: 1 node has nothing to decide.');
     const nobody = { quota: { ...quota, apps: [{ ...search, denied: 0 }] } };
     expect(verdict(quietFleet(nobody))).toMatchObject({ kind: 'overload', level: 'warning' });
+    // What callers feel comes before it.
+    const open = [resource('db', { breaker: 'open', openNodes: 1 })];
+    expect(verdict(quietFleet({ ...nobody, resources: open })).kind).toBe('breaker');
     const greedy = { quota: { ...quota, apps: [{ ...search, demand: 20_000 }] } };
     expect(verdict(quietFleet({ ...greedy, series: SERIES }))).toMatchObject({
       ...{ kind: 'denials', level: 'warning', text: 'Search is limited: 1 in 5 turned away.' },

@@ -135,9 +135,13 @@ describe('the tour', () => {
         visitor.sees('.store h3', /Redis answers/),
         visitor.sees('.resource-list li', /on the way back/),
       ]);
-      await visitor.told('three nodes again', ({ nodes, scope }) => {
+      const { state } = await visitor.told('three nodes again', ({ nodes, scope }) => {
         return scope === 'fleet' && nodes.every(({ rate, storeIsUp }) => storeIsUp && rate >= 50);
       });
+      // What happened is still to be seen in the charts.
+      const happened = state.marks.map(({ text }) => text).join();
+      expect(happened).toMatch(/breaker of catalog-db opens/);
+      expect(happened).toMatch(/Redis is away.*Redis answers again/);
       expect(complaints).toEqual([]);
 
       expect(await sample.stop()).toBe(0);
