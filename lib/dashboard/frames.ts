@@ -69,7 +69,7 @@ export class Frames {
   private lookedFor = -1;
   private usual: { readonly found: Usual | null; readonly atMicros: number } | undefined;
   private readonly incidents = new Incidents();
-  /** The fleet as it was seen last. */
+  /** The fleet as a frame has seen it last. */
   private seen: FleetState | undefined;
   private readonly version = libraryVersion();
 
@@ -104,7 +104,7 @@ export class Frames {
       verdict: verdict(state),
       state: shown(state),
       nodes: fleet?.nodes ?? [alone(own)],
-      unseen: isAway ? unseenBy(own, this.seen) : null,
+      unseen: isAway ? unseenBy(own, this.lastSeen()) : null,
       leftOut: fleet === undefined ? '' : leftOut(fleet),
       inProcess: this.inProcess(stats),
       usual: await this.usualNow(isAway, state),
@@ -135,6 +135,12 @@ export class Frames {
   private async fleetBeside({ store }: MonitorState): Promise<FleetState | undefined> {
     const merged = await this.deps.monitor.fleet();
     return merged?.isShared !== true || store?.isUp === false ? undefined : merged;
+  }
+
+  /** By a frame, or by the process itself where it has merged and nobody looked. */
+  private lastSeen(): FleetState | undefined {
+    const last = this.deps.monitor.lastFleet();
+    return (last?.atMs ?? 0) > (this.seen?.atMs ?? 0) ? last : this.seen;
   }
 
   /** Of the last minute, as far as it was looked at. */

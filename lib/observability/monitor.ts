@@ -90,6 +90,9 @@ export abstract class RateLimitMonitor {
    */
   abstract fleet(): Promise<FleetState | undefined>;
 
+  /** @internal The fleet as this process has seen it last, however long ago. */
+  abstract lastFleet(): FleetState | undefined;
+
   /** A series of all processes; of seconds those since this process asks for `fleet()`. */
   abstract fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined>;
 
@@ -274,6 +277,10 @@ export class Monitor extends RateLimitMonitor {
 
   fleet(): Promise<FleetState | undefined> {
     return this.shared?.state() ?? Promise.resolve(undefined);
+  }
+
+  lastFleet(): FleetState | undefined {
+    return this.shared?.lastSeen;
   }
 
   fleetHistory(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {

@@ -24,6 +24,7 @@ function stand() {
   });
   const { nodes: _nodes, ...shared } = fleet;
   const known = { own: { ...shared, nodeId: 'api-1', nodeCount: 3 } as MonitorState, fleet };
+  const merged: { last?: FleetState } = {};
   let histories = 0;
   const minutes = {
     ...{ startMs: SEEN_MS, stepMs: 60_000, rate: Array(20).fill(100) },
@@ -32,6 +33,7 @@ function stand() {
   const parts = {
     monitor: {
       state: () => known.own,
+      lastFleet: () => merged.last,
       fleet: () => Promise.resolve(known.fleet),
       fleetHistory: () => {
         histories++;
@@ -70,7 +72,7 @@ function stand() {
     known.own = { ...known.own, ...state };
     known.fleet = { ...known.fleet, ...state };
   };
-  return { clock, goAway, deny, give, alarm, own, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
+  return { clock, goAway, deny, give, alarm, own, merged, fleet, histories: () => histories, frames: new Frames(parts as unknown as FramesDeps) }; // oxfmt-ignore
 }
 
 describe('a frame of the page', () => {
@@ -137,6 +139,15 @@ describe('a frame of the page', () => {
       ...{ count: 2, nodes: [], seenMs: null },
       said: 'All figures are of this node alone, which decides 46k/s: 2 other nodes cannot be seen until Redis is back.',
     });
+  });
+
+  it('knows the others by what it has merged itself, where nobody had looked before', async () => {
+    const { frames, goAway, merged, fleet } = stand();
+    goAway();
+    merged.last = { ...fleet, atMs: SEEN_MS + 1 };
+    const { unseen } = await frames.frame();
+    expect(unseen!.nodes.map((one) => one.node)).toEqual(['api-2', 'api-3']);
+    expect(unseen!.seenMs).toBe(SEEN_MS + 1);
   });
 
   it('has what is usual, read once a minute and not while Redis is away', async () => {

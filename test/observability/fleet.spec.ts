@@ -317,11 +317,14 @@ describe('Fleet', () => {
   });
 
   it('has no leader while the store is away, and one again after that', async () => {
-    const { seconds, leaders, board, failed } = stage();
+    const { seconds, leaders, board, failed, fleets } = stage();
     await seconds(15);
+    const before = fleets.get(leaders()[0]!)!;
     board.isAway = true;
     await seconds(10);
     expect(leaders()).toEqual([]);
+    // It still knows what it has merged last, whoever asks first.
+    expect(before.lastSeen!.nodes).toHaveLength(3);
     expect(failed.length).toBeGreaterThan(0);
     board.isAway = false;
     await seconds(12);

@@ -160,6 +160,13 @@ export class Fleet {
     }
   }
 
+  /** The fleet as this process has merged or read it last, however long ago: while the store is away there is no other. */
+  get lastSeen(): FleetState | undefined {
+    const { own } = this;
+    const read = this.read?.state;
+    return (read?.atMs ?? 0) > (own?.atMs ?? 0) ? read : own;
+  }
+
   /** A series of the whole fleet; undefined if there is none, or the store cannot be read. */
   async historyOf(name: string, horizon: Horizon): Promise<SeriesHistory | undefined> {
     try {
