@@ -73,3 +73,7 @@ const LONGEST_NAME = 128;
 
 export const plural = (number: number, one: string, many = `${one}s`): string =>
   `${count(number)} ${number === 1 ? one : many}`;
+
+/** A clause as a sentence of its own. */
+export const sentence = (clause: string): string =>
+  `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}${/[.!?]$/.test(clause) ? '' : '.'}`;

@@ -1,24 +1,13 @@
-import { signal, useSignal } from '@preact/signals';
-import { type Alert } from '../../observability/alerts/alert.js';
-import {
-  alertCounts,
-  alertText,
-  byUrgency,
-  inState,
-  ruleTitle,
-  shownState,
-} from '../../observability/alerts/alert-words.js';
+import { useSignal } from '@preact/signals';
 import { type SeriesState } from '../../observability/state.js';
-import { type Looked, type LookedAt, type PageFrame, type ShownPolicy } from '../frame.js';
+import { type PageFrame, type ShownPolicy } from '../frame.js';
 import { CapacityCard, Rooms } from './capacity.js';
 import { lookAtBefore } from './config.js';
 import { Card, Empty, Legend, MoreButton, Pairs, Share, Table } from './card.js';
-import { Spark } from './charts.js';
 import { Flow, FlowList, takersOf } from './flow.js';
 import {
   ago,
   byName,
-  clock,
   count,
   limitOf,
   ms,
@@ -26,127 +15,18 @@ import {
   percent,
   plural,
   shown,
-  span,
   text,
-  time,
 } from './format.js';
-import { denialsOf, nodeState, storeJudgement, type Judgement } from './judge.js';
+import { nodeState } from './judge.js';
 import { type ApiError, ask, go, horizon, HORIZON_NAMES, opened } from './live.js';
-import { degradedOf, RateCharts, recent, seriesOf } from './rates.js';
+import { degradedOf, RateCharts, seriesOf } from './rates.js';
 import { ResourcesCard } from './resources.js';
+import { VerdictBar } from './verdict-bar.js';
+import { AlertsCard } from './alerts.js';
+import { KeysCard } from './limited.js';
 
-const LEVELS: Readonly<Record<string, string>> = {
-  good: '✓',
-  info: 'i',
-  warning: '!',
-  bad: '!',
-};
-
-/** The verdict in one sentence, and five figures. */
-export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
-  const { verdict, state, inProcess } = frame;
-  const total = seriesOf(frame, 'total');
-  const store = seriesOf(frame, 'store');
-  const degraded = degradedOf(total);
-  const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
-  const isAlarmed = state.alerts.some(
-    (one) => one.rule === 'denialRise' && one.series === 'total' && one.state === 'firing',
-  );
-  const denials = denialsOf(rate, denied, frame.usual, isAlarmed);
-  const redis = redisOf(frame);
-  return (
-    <section class={`verdict ${verdict.level}`} aria-label="In one sentence">
-      <span class="mark" aria-hidden="true">
-        {LEVELS[verdict.level]}
-      </span>
-      <div class="say">
-        {/* A number and its sign stay on one line. */}
-        <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
-        <span>
-          {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
-          {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
-        </span>
-      </div>
-      <dl class="facts">
-        <Fact name="Decisions" value={`${count(rate)} /s`} note={nodesText(frame)} />
-        <Fact
-          name="Denied"
-          value={`${count(denied)} /s`}
-          note={denials.word}
-          tone={denials.tone === 'bad' ? 'deny' : ''}
-        />
-        <Fact
-          name="Degraded"
-          value={`${count(degraded)} /s`}
-          note={degraded >= 0.05 ? `${percent(degraded / rate)} of all` : 'none'}
-          tone={degraded >= 0.05 ? 'degraded' : ''}
-        />
-        <Fact
-          name="In process"
-          value={inProcess === null ? '–' : percent(inProcess)}
-          note="without a call"
-        />
-        {redis === undefined ? (
-          <Fact name="Response p99" value={ms(total?.p99Ms)} />
-        ) : (
-          <Fact
-            name="Redis p99"
-            value={state.store!.isUp ? ms(store?.p99Ms) : 'away'}
-            note={state.store!.isUp ? redis.word : 'no answer'}
-            tone={TONES[redis.tone]}
-          />
-        )}
-      </dl>
-    </section>
-  );
-}
-
-const TONES: Readonly<Record<Judgement['tone'], string>> = {
-  ...{ ok: '', warn: 'degraded', bad: 'deny' },
-};
-
-/** Undefined where the store is in memory. */
-function redisOf(frame: PageFrame): Judgement | undefined {
-  const { state, storeTimeoutMs } = frame;
-  if (state.store === undefined) return undefined;
-  const { p99Ms, errors = 0 } = seriesOf(frame, 'store') ?? {};
-  const timeoutMs = storeTimeoutMs ?? Infinity;
-  return storeJudgement({ store: state.store, p99Ms, errors, timeoutMs });
-}
-
-const nodesText = ({ unseen, state: { nodeCount } }: PageFrame): string =>
-  unseen === null ? `on ${plural(nodeCount, 'node')}` : 'on this node';
-
-const sentence = (clause: string): string =>
-  `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}${/[.!?]$/.test(clause) ? '' : '.'}`;
-
-function secondSentence({ state, storeKind, scope }: PageFrame): string {
-  if (storeKind === 'memory')
-    return 'The store is in memory: this is what this process alone sees.';
-  if (scope === 'process')
-    return 'No other process has told its figures yet: this is this process alone.';
-  const store = state.store?.isUp === false ? 'Redis is away' : 'Redis answers';
-  const alerts = alertCounts(state.alerts);
-  return `${store}; ${alerts === '' ? 'no alert fires' : `alerts: ${alerts}`}; ${
-    state.config === undefined || state.config.behind === 0
-      ? 'every node has the latest configuration'
-      : `${plural(state.config.behind, 'node')} behind the latest configuration`
-  }.`;
-}
-
-function Fact(props: { name: string; value: string; note?: string; tone?: string }) {
-  const [, value, unit] = /^(.*?)(?: (\S+))?$/.exec(props.value)!;
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd class={props.tone ? `is-${props.tone}` : ''}>
-        {value}
-        <small>{unit}</small>
-        {props.note !== undefined && <span>{props.note}</span>}
-      </dd>
-    </div>
-  );
-}
+const aloneText = ({ scope, storeKind }: PageFrame): string =>
+  scope === 'process' && storeKind === 'redis' ? '; now of this node alone' : '';
 
 export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   const hasQuota = frame.state.quota !== undefined;
@@ -187,147 +67,6 @@ export function FlowCard({ frame }: { readonly frame: PageFrame }) {
   );
 }
 
-const MOST_ALERTS = 3;
-
-export function AlertsCard({ frame }: { readonly frame: PageFrame }) {
-  const { learning } = frame.state;
-  const alerts = [...frame.state.alerts].sort(byUrgency);
-  const others = alerts.slice(MOST_ALERTS);
-  return (
-    <Card id="alerts" title="Alerts" note={countsOf(alerts) || 'none firing'}>
-      {/* Only changes are read out: the list changes when an alert does. */}
-      <ol class="alert-list" aria-live="polite" aria-relevant="additions text">
-        {alerts.slice(0, MOST_ALERTS).map((alert) => (
-          <AlertRow
-            key={alert.fingerprint + shownState(alert)}
-            alert={alert}
-            nowMs={frame.nowMs}
-            canWrite={frame.canWrite}
-          />
-        ))}
-      </ol>
-      {others.length > 0 && (
-        <p class="note">
-          And {others.length} more, {countsOf(others)}:{' '}
-          {[...new Set(others.map(({ rule }) => ruleTitle(rule)))].join(', ')}.
-        </p>
-      )}
-      {alerts.length === 0 && (
-        <p class="note">
-          {learning === undefined
-            ? 'Nothing is out of the usual.'
-            : `Learning what is usual: ${learning.minutes} of ${learning.needed} min. Until then only states alert.`}
-        </p>
-      )}
-      <StorePart frame={frame} />
-    </Card>
-  );
-}
-
-/** All that are listed, those that are over among them. */
-function countsOf(alerts: readonly Alert[]): string {
-  const over = inState(alerts, 'resolved').length;
-  return [alertCounts(alerts), over > 0 && `${over} over`].filter(Boolean).join(', ');
-}
-
-function AlertRow({ alert, nowMs, canWrite }: { alert: Alert; nowMs: number; canWrite: boolean }) {
-  const said = useSignal('');
-  const state = shownState(alert);
-  const when =
-    state === 'resolved'
-      ? `over, ${ago(nowMs - (alert.endedMs ?? alert.sinceMs))}`
-      : state === 'ending'
-        ? 'cause is gone, ends soon'
-        : `${state}, ${span(nowMs - alert.sinceMs)}`;
-  const mute = (): void => {
-    const rule = alert.rule.split('.')[0];
-    ask('mute', { rule, series: alert.series, minutes: 60 }).then(
-      () => (said.value = 'muted for an hour'),
-      (error: ApiError) => (said.value = error.message),
-    );
-  };
-  return (
-    <li class={state}>
-      <span class={`dot ${state}`} role="img" aria-label={state} />
-      <b>{ruleTitle(alert.rule)}</b>
-      <span class="when">
-        {when}
-        {canWrite && state === 'firing' && said.value === '' && (
-          <button class="plain" aria-label="Mute for an hour" onClick={mute}>
-            Mute
-          </button>
-        )}
-      </span>
-      <p>
-        {text(alertText(alert))}
-        {said.value !== '' && ` (${said.value})`}
-      </p>
-    </li>
-  );
-}
-
-function StorePart({ frame }: { readonly frame: PageFrame }) {
-  const { store, nodeCount } = frame.state;
-  const series = seriesOf(frame, 'store');
-  const total = seriesOf(frame, 'total');
-  if (store === undefined) {
-    return (
-      <div class="store">
-        <h3>
-          Store <span class="chip">in memory</span>
-        </h3>
-        <p class="note">
-          This process only: other processes have limits of their own.{' '}
-          <code>store: &#123; type: 'redis' &#125;</code> makes them share.
-        </p>
-      </div>
-    );
-  }
-  const { tone, word, why } = redisOf(frame)!;
-  const away = store.sinceMs === undefined ? '' : `, since ${time(store.sinceMs)}`;
-  const pairs: [string, string][] = store.isUp
-    ? [
-        ['answers in', `p50 ${ms(series?.p50Ms)} · p99 ${ms(series?.p99Ms)}`],
-        ['calls', `${count(series?.rate ?? 0)}/s for ${count(total?.rate ?? 0)} requests/s`],
-        ['failures', (series?.errors ?? 0) < 0.05 ? 'none' : `${count(series!.errors)}/s`],
-        ['shared by', plural(nodeCount, 'node')],
-      ]
-    : [
-        ['answers', `none${away}`],
-        ['calls that fail', `${count(series?.errors ?? 0)}/s`],
-      ];
-  return (
-    <div class="store">
-      <h3>
-        Redis{' '}
-        <span class={`chip ${tone}`}>
-          {store.awayNodes > 0 ? word : `answers${word && `, ${word}`}`}
-        </span>
-      </h3>
-      {store.isUp ? (
-        <>
-          <Spark
-            values={recent.slice(-80).map(({ storeP99 }) => storeP99)}
-            label={`Time of calls to Redis in the last two minutes, p99: ${ms(series?.p99Ms)} now`}
-          />
-          <p class="note">{sentence(why)}</p>
-        </>
-      ) : (
-        <p class="note">
-          {frame.scope === 'process'
-            ? `${shown(frame.seenFrom)} decides by itself`
-            : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves`}
-          {away}. Nothing is lost: all settle when it is back.
-        </p>
-      )}
-      <Pairs of={pairs} />
-    </div>
-  );
-}
-
-const aloneText = ({ scope, storeKind }: PageFrame): string =>
-  scope === 'process' && storeKind === 'redis' ? '; now of this node alone' : '';
-
 function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
   const total = seriesOf(frame, 'total');
   const degraded = degradedOf(total);
@@ -351,122 +90,6 @@ function DecisionsCard({ frame }: { readonly frame: PageFrame }) {
     </Card>
   );
 }
-
-const MOST_LIMITED = 8;
-
-function KeysCard({ frame }: { readonly frame: PageFrame }) {
-  const rows = frame.limited.slice(0, MOST_LIMITED);
-  const most = Math.max(1, ...rows.map(({ weight }) => weight));
-  return (
-    <Card id="keys" title="Who is limited" note="apps by the second, keys lately">
-      {rows.length === 0 ? (
-        <Empty title="Nobody is turned away.">
-          When somebody is, the busiest are listed here, with the reason.
-        </Empty>
-      ) : (
-        <Table heads={['Who', 'Limit', 'Why', { n: 'Denied' }]}>
-          {rows.map(({ kind, who, policy, why, weight, denied }) => (
-            <tr key={`${kind} ${policy} ${who}`}>
-              <td>
-                <button class="plain" onClick={() => look(who)}>
-                  {kind === 'key' ? <code>{shown(who).slice(0, 24)}</code> : <b>{shown(who)}</b>}
-                </button>
-              </td>
-              <td>{policy === undefined ? 'app quota' : shown(policy)}</td>
-              <td class="why">{text(why)}</td>
-              <td class="n heat">
-                {/* A burst may be seconds old: what it would come to in a minute was never denied. */}
-                {count(denied)}
-                {kind === 'app' && '/s'}
-                <i style={{ width: `${100 * Math.sqrt(weight / most)}%` }} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <Look />
-    </Card>
-  );
-}
-
-const lookedFor = signal('');
-/** Who was asked for, when, and the answer, or why there is none. */
-const looked = signal<readonly [who: string, atMs: number, found: Looked | string] | null>(null);
-
-function look(who: string): void {
-  lookedFor.value = who;
-  if (who.trim() === '') return;
-  const told = (found: Looked | string): void => void (looked.value = [who, Date.now(), found]);
-  ask<Looked>('look', { key: who }).then(told, ({ message }: ApiError) => told(message));
-}
-
-/** Why is this one limited? */
-function Look() {
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    look(lookedFor.value);
-  };
-  const [who, atMs = 0, found] = looked.value ?? [];
-  return (
-    <form class="look" onSubmit={submit}>
-      <label for="look">Why is this one limited?</label>
-      <div>
-        <input
-          id="look"
-          value={lookedFor.value}
-          onInput={(event) => (lookedFor.value = event.currentTarget.value)}
-          placeholder="user, address or API key"
-          autocomplete="off"
-          spellcheck={false}
-        />
-        <button class="ghost">Look</button>
-      </div>
-      <div role="status" class="looked">
-        {/* Not beside another name, nor beside none. */}
-        {found !== undefined && who === lookedFor.value && (
-          <>
-            <p>
-              <b>{shown(who)}</b>, asked at {clock(atMs)}:
-            </p>
-            {typeof found === 'string' ? <p class="is-deny">{found}</p> : <LookedUp of={found} />}
-          </>
-        )}
-      </div>
-    </form>
-  );
-}
-
-function LookedUp({ of: { said, policies, others } }: { readonly of: Looked }) {
-  const limited = policies.filter(({ allowed }) => !allowed);
-  const passing = policies.filter(({ allowed }) => allowed);
-  return (
-    <>
-      {said !== '' && <p>{text(said)}</p>}
-      {limited.map((one) => (
-        <p key={one.policy + one.key}>
-          <b>{bucketOf(one)}</b> has no token left of {count(one.limit)}
-          {one.source === 'fallback' && ', the share of this node while Redis is away'}; the next
-          comes in {ms(one.retryAfterMs)}. <code>{shown(one.key)}</code>
-        </p>
-      ))}
-      {passing.slice(0, 3).map((one) => (
-        <p key={one.policy + one.key} class="dim">
-          {bucketOf(one)}: {count(one.remaining)} of {count(one.limit)} left.{' '}
-          <code>{shown(one.key)}</code>
-        </p>
-      ))}
-      {others.slice(0, 3).map(({ policy, takes }) => (
-        <p key={policy} class="dim">
-          {shown(policy)} was not asked: it goes by {shown(takes)}, so type all of these, with
-          spaces between.
-        </p>
-      ))}
-    </>
-  );
-}
-
-const bucketOf = ({ policy, tier }: LookedAt): string =>
-  tier === 'default' ? shown(policy) : `${shown(policy)}, tier ${shown(tier)}`;
 
 function PoliciesCard({ frame }: { readonly frame: PageFrame }) {
   const rows = frame.state.series

@@ -1,0 +1,74 @@
+import { type PageFrame } from '../frame.js';
+import { Pairs } from './card.js';
+import { Spark } from './charts.js';
+import { count, ms, plural, shown, time, sentence } from './format.js';
+import { storeJudgement, type Judgement } from './judge.js';
+import { recent, seriesOf } from './rates.js';
+
+/** The judgement of Redis; undefined where the store is in memory. */
+export function redisOf(frame: PageFrame): Judgement | undefined {
+  const { state, storeTimeoutMs } = frame;
+  if (state.store === undefined) return undefined;
+  const { p99Ms, errors = 0 } = seriesOf(frame, 'store') ?? {};
+  const timeoutMs = storeTimeoutMs ?? Infinity;
+  return storeJudgement({ store: state.store, p99Ms, errors, timeoutMs });
+}
+
+export function StorePart({ frame }: { readonly frame: PageFrame }) {
+  const { store, nodeCount } = frame.state;
+  const series = seriesOf(frame, 'store');
+  const total = seriesOf(frame, 'total');
+  if (store === undefined) {
+    return (
+      <div class="store">
+        <h3>
+          Store <span class="chip">in memory</span>
+        </h3>
+        <p class="note">
+          This process only: other processes have limits of their own.{' '}
+          <code>store: &#123; type: 'redis' &#125;</code> makes them share.
+        </p>
+      </div>
+    );
+  }
+  const { tone, word, why } = redisOf(frame)!;
+  const away = store.sinceMs === undefined ? '' : `, since ${time(store.sinceMs)}`;
+  const pairs: [string, string][] = store.isUp
+    ? [
+        ['answers in', `p50 ${ms(series?.p50Ms)} · p99 ${ms(series?.p99Ms)}`],
+        ['calls', `${count(series?.rate ?? 0)}/s for ${count(total?.rate ?? 0)} requests/s`],
+        ['failures', (series?.errors ?? 0) < 0.05 ? 'none' : `${count(series!.errors)}/s`],
+        ['shared by', plural(nodeCount, 'node')],
+      ]
+    : [
+        ['answers', `none${away}`],
+        ['calls that fail', `${count(series?.errors ?? 0)}/s`],
+      ];
+  return (
+    <div class="store">
+      <h3>
+        Redis{' '}
+        <span class={`chip ${tone}`}>
+          {store.awayNodes > 0 ? word : `answers${word && `, ${word}`}`}
+        </span>
+      </h3>
+      {store.isUp ? (
+        <>
+          <Spark
+            values={recent.slice(-80).map(({ storeP99 }) => storeP99)}
+            label={`Time of calls to Redis in the last two minutes, p99: ${ms(series?.p99Ms)} now`}
+          />
+          <p class="note">{sentence(why)}</p>
+        </>
+      ) : (
+        <p class="note">
+          {frame.scope === 'process'
+            ? `${shown(frame.seenFrom)} decides by itself`
+            : `${plural(store.awayNodes, 'node')} of ${nodeCount} decide by themselves`}
+          {away}. Nothing is lost: all settle when it is back.
+        </p>
+      )}
+      <Pairs of={pairs} />
+    </div>
+  );
+}

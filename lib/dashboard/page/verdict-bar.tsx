@@ -1,0 +1,107 @@
+import { alertCounts } from '../../observability/alerts/alert-words.js';
+import { type PageFrame } from '../frame.js';
+import { count, ms, percent, plural, text, sentence } from './format.js';
+import { denialsOf, type Judgement } from './judge.js';
+import { degradedOf, seriesOf } from './rates.js';
+import { redisOf } from './store.js';
+
+const LEVELS: Readonly<Record<string, string>> = {
+  good: '✓',
+  info: 'i',
+  warning: '!',
+  bad: '!',
+};
+
+/** The verdict in one sentence, and five figures. */
+export function VerdictBar({ frame }: { readonly frame: PageFrame }) {
+  const { verdict, state, inProcess } = frame;
+  const total = seriesOf(frame, 'total');
+  const store = seriesOf(frame, 'store');
+  const degraded = degradedOf(total);
+  const [rate, denied] = [total?.rate ?? 0, total?.denied ?? 0];
+  const isAlarmed = state.alerts.some(
+    (one) => one.rule === 'denialRise' && one.series === 'total' && one.state === 'firing',
+  );
+  const denials = denialsOf(rate, denied, frame.usual, isAlarmed);
+  const redis = redisOf(frame);
+  return (
+    <section class={`verdict ${verdict.level}`} aria-label="In one sentence">
+      <span class="mark" aria-hidden="true">
+        {LEVELS[verdict.level]}
+      </span>
+      <div class="say">
+        {/* A number and its sign stay on one line. */}
+        <strong>{text(verdict.text).replaceAll(' %', '\u00a0%')}</strong>
+        <span>
+          {verdict.why === undefined ? secondSentence(frame) : sentence(text(verdict.why))}
+          {frame.unseen !== null && ` ${text(frame.unseen.said)}`}
+        </span>
+      </div>
+      <dl class="facts">
+        <Fact name="Decisions" value={`${count(rate)} /s`} note={nodesText(frame)} />
+        <Fact
+          name="Denied"
+          value={`${count(denied)} /s`}
+          note={denials.word}
+          tone={denials.tone === 'bad' ? 'deny' : ''}
+        />
+        <Fact
+          name="Degraded"
+          value={`${count(degraded)} /s`}
+          note={degraded >= 0.05 ? `${percent(degraded / rate)} of all` : 'none'}
+          tone={degraded >= 0.05 ? 'degraded' : ''}
+        />
+        <Fact
+          name="In process"
+          value={inProcess === null ? '–' : percent(inProcess)}
+          note="without a call"
+        />
+        {redis === undefined ? (
+          <Fact name="Response p99" value={ms(total?.p99Ms)} />
+        ) : (
+          <Fact
+            name="Redis p99"
+            value={state.store!.isUp ? ms(store?.p99Ms) : 'away'}
+            note={state.store!.isUp ? redis.word : 'no answer'}
+            tone={TONES[redis.tone]}
+          />
+        )}
+      </dl>
+    </section>
+  );
+}
+
+const TONES: Readonly<Record<Judgement['tone'], string>> = {
+  ...{ ok: '', warn: 'degraded', bad: 'deny' },
+};
+
+const nodesText = ({ unseen, state: { nodeCount } }: PageFrame): string =>
+  unseen === null ? `on ${plural(nodeCount, 'node')}` : 'on this node';
+
+function secondSentence({ state, storeKind, scope }: PageFrame): string {
+  if (storeKind === 'memory')
+    return 'The store is in memory: this is what this process alone sees.';
+  if (scope === 'process')
+    return 'No other process has told its figures yet: this is this process alone.';
+  const store = state.store?.isUp === false ? 'Redis is away' : 'Redis answers';
+  const alerts = alertCounts(state.alerts);
+  return `${store}; ${alerts === '' ? 'no alert fires' : `alerts: ${alerts}`}; ${
+    state.config === undefined || state.config.behind === 0
+      ? 'every node has the latest configuration'
+      : `${plural(state.config.behind, 'node')} behind the latest configuration`
+  }.`;
+}
+
+function Fact(props: { name: string; value: string; note?: string; tone?: string }) {
+  const [, value, unit] = /^(.*?)(?: (\S+))?$/.exec(props.value)!;
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd class={props.tone ? `is-${props.tone}` : ''}>
+        {value}
+        <small>{unit}</small>
+        {props.note !== undefined && <span>{props.note}</span>}
+      </dd>
+    </div>
+  );
+}
