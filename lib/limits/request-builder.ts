@@ -116,8 +116,11 @@ export class RequestBuilder {
     } catch (error) {
       throw new UnknownLimit(error);
     }
-    if (isStrayPromise(chosen)) throw new UnknownLimit('a choice of policies must not be async');
-    const uses = listOf(chosen);
+    const isAsync = isStrayPromise(chosen);
+    const uses = isAsync ? [] : listOf(chosen);
+    if (isAsync || holdPromises(uses)) {
+      throw new UnknownLimit('a choice of policies must not be async');
+    }
     if (uses.length <= MOST_CHOSEN) return uses;
     // Of what a caller has listed, most likely. Each is looked for among the others, and all go to Redis at once.
     throw new InvalidArgumentError('cost', uses.length, `a choice of ${MOST_CHOSEN} at most`);
@@ -137,8 +140,8 @@ export class RequestBuilder {
     const whose =
       key === undefined ? this.keyOf(policy, plan, context, reader) : this.given(name, key);
     const figures = limit === undefined ? undefined : this.checked(name, limit, plan);
-    if (tier !== undefined) this.checkTier(policy, tier);
-    const chosen = figures ?? tier ?? this.tierOf(policy, plan, context, reader);
+    const chosen =
+      figures ?? this.named(policy, tier) ?? this.tierOf(policy, plan, context, reader);
     return {
       ...requestOf(name, whose, chosen),
       cost: cost ?? this.costFor(policy, plan, context),
@@ -243,6 +246,17 @@ export class RequestBuilder {
       : this.checked(name, value, plan);
   }
 
+  /** The tier of a choice is a name: figures that a caller has put in its place are none of the application's. */
+  private named(policy: AppliedPolicy, tier: unknown): string | undefined {
+    if ((tier ?? undefined) === undefined) return undefined;
+    if (typeof tier === 'string') {
+      this.checkTier(policy, tier);
+      return tier;
+    }
+    this.faults.failed(policy.name, 'tier', 'it is no name', DEFAULT_TIER);
+    return 'default';
+  }
+
   /** A name that is no tier means the policy's own figures, and may be a slip, unless it says so. */
   private checkTier({ name, tiers }: AppliedPolicy, tier: string): void {
     const isUsual = tier === 'default' || tier === 'normal';
@@ -281,7 +295,6 @@ export class RequestBuilder {
 
   /** A choice is a function of the application, and may say what its type does not allow. */
   private given(policy: string, key: unknown): string {
-    if (isStrayPromise(key)) this.faults.promised(policy, 'key', 'It counts as missing.');
     return textOf(key) ?? this.noKey(policy, undefined, 'its choice');
   }
 
@@ -320,6 +333,16 @@ function listOf(chosen: ReturnType<PolicyChoice>): PolicyUse[] {
   return list.map((use: unknown) =>
     typeof use === 'object' && use !== null ? (use as PolicyUse) : { policy: use as string },
   );
+}
+
+/** Each is silenced: of those that reject, none may end the process. */
+function holdPromises(uses: readonly PolicyUse[]): boolean {
+  let isAny = false;
+  for (const use of uses) {
+    const parts = isStrayPromise(use) ? undefined : Object.values(use);
+    if (parts === undefined || parts.filter(isStrayPromise).length > 0) isAny = true;
+  }
+  return isAny;
 }
 
 function isSame(one: AcquireRequest, other: AcquireRequest): boolean {

@@ -36,6 +36,7 @@ const ODD: Record<string, () => unknown> = {
 };
 let odd: () => unknown = () => undefined;
 const oddly = (): never => odd() as never;
+let part: () => unknown = () => undefined;
 let words: () => unknown = () => undefined;
 let isDown = false;
 
@@ -68,6 +69,12 @@ class Routes {
   @Get('chosen')
   @RateLimit(() => oddly())
   chosen(): string {
+    return 'ok';
+  }
+
+  @Get('part')
+  @RateLimit(() => part() as never)
+  part(): string {
     return 'ok';
   }
 
@@ -173,6 +180,16 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       expect((await http.get('/chosen')).status).toBe(400);
     });
 
+    it.each(['policy', 'key', 'tier', 'limit', 'cost'])('is no %s of a choice', async (field) => {
+      part = () => ({ policy: 'many', [field]: oddly() });
+      expect((await http.get('/part')).status).toBe(400);
+    });
+
+    it('is no part of a list of them, however many there are', async () => {
+      part = () => ['many', oddly(), { policy: 'many', key: oddly(), cost: oddly() }];
+      expect((await http.get('/part')).status).toBe(400);
+    });
+
     it('is no rejection: callers get the usual one', async () => {
       words = ODD[name]!;
       await http.get('/words');
@@ -213,6 +230,20 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     };
     await http.get('/words');
     expect((await http.get('/words')).status).toBe(418);
+  });
+
+  it.each<[string, unknown]>([
+    ['figures', { rate: 1_000_000 }],
+    ['a number', 1_000_000],
+    ['a list', ['vip', 'vip']],
+    ['empty', {}],
+    ['true', true],
+  ])('the tier of a choice is a name: of %s there is the default one', async (_, tier) => {
+    const choice = { policy: 'many', key: 'k', tier };
+    expect((await post('/any', { choice })).status).toBe(200);
+    const { limit, remaining } = await http.app.get(RateLimiter).peek({ policy: 'many', key: 'k' });
+    expect([limit, remaining]).toEqual([1000, 999]);
+    expect(http.app.get(RequestFaults).byCause()).toEqual({ 'many: tier failed': 1 });
   });
 
   it('a choice of as many keys as a caller likes is refused', async () => {
