@@ -4,7 +4,7 @@ import { describe } from '../common/errors.js';
 import { quotedError } from '../common/quoted.js';
 import { StateLog } from '../common/state-log.js';
 import { Tally } from '../common/tally.js';
-import { type TierFault } from './tiers.js';
+import { type TierFault, type TierOption } from './tiers.js';
 
 /** A turn that takes longer is worth a word. */
 const LONG_TURN_MS = 1000;
@@ -51,8 +51,9 @@ export class OverloadLog {
     );
   }
 
-  readonly tierFault = (fault: TierFault, value: unknown): void => {
-    this.once(fault, `tier ${FAULTS[fault](value)}. Such requests have the lowest tier.`);
+  readonly tierFault = (fault: TierFault, value: unknown, of: TierOption = 'tier'): void => {
+    const then = of === 'tier' ? 'have the lowest tier' : 'go through the line';
+    this.once(`${of} ${fault}`, `${of} ${FAULTS[fault](value)}. Such requests ${then}.`);
   };
 
   /** Said once in the life of the process. */

@@ -2,6 +2,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { type Cancel, type Clock } from '../common/clock.js';
+import { isStrayPromise } from '../common/promises.js';
 import { readCgroup, type CgroupLimits } from './cgroup.js';
 import { type LoadSample } from './events.js';
 import { type LoadSource } from './overload.js';
@@ -185,7 +186,8 @@ export class LoadSignals implements LoadSource {
     for (const probe of this.deps.probes ?? []) {
       const figure = attempt(() => probe.sample());
       const signal = SIGNALS.find((one) => one === probe.name);
-      if (signal !== undefined) this.take({ [signal]: figure });
+      if (isStrayPromise(figure)) this.stale++;
+      else if (signal !== undefined) this.take({ [signal]: figure });
       else if (isFigure(figure)) this.lastOfProbes[probe.name] = figure;
       else this.stale++;
     }

@@ -11,6 +11,8 @@ export const PASSES = -1;
 
 /** Why a tier could not be told. */
 export type TierFault = 'throws' | 'promise' | 'type' | 'name';
+/** The function of the application that is at fault. */
+export type TierOption = 'tier' | 'isExempt';
 
 type TierSettings = Pick<OverloadSettings, 'tiers' | 'exempt' | 'exemptBelow'>;
 
@@ -28,7 +30,7 @@ export class Tiers {
     figures: TierSettings,
     private readonly resolver: TierResolver | undefined,
     private readonly isExempt: ((question: TierQuestion) => boolean) | undefined,
-    private readonly onFault: (fault: TierFault, value: unknown) => void,
+    private readonly onFault: (fault: TierFault, value: unknown, of: TierOption) => void,
   ) {
     this.change(figures);
   }
@@ -109,16 +111,18 @@ export class Tiers {
 
   private passes(question: TierQuestion): boolean {
     try {
-      return this.isExempt!(question) === true;
+      const passes: unknown = this.isExempt!(question);
+      if (isStrayPromise(passes)) this.fault('promise', passes, 'isExempt');
+      return passes === true;
     } catch (error) {
-      this.fault('throws', error);
+      this.fault('throws', error, 'isExempt');
       return false;
     }
   }
 
-  private fault(fault: TierFault, value: unknown): undefined {
+  private fault(fault: TierFault, value: unknown, of: TierOption = 'tier'): undefined {
     this.faults++;
-    this.onFault(fault, value);
+    this.onFault(fault, value, of);
     return undefined;
   }
 }

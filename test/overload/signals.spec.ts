@@ -165,6 +165,19 @@ describe('the load of this process', () => {
     expect(station.signals.stale).toBe(4 + 6);
   });
 
+  it('takes no promise of a probe for a figure, and its rejection ends nothing', async () => {
+    const rejections: unknown[] = [];
+    const listen = (error: unknown): void => void rejections.push(error);
+    process.on('unhandledRejection', listen);
+    const sample = (): never => Promise.reject(new Error('late')) as never;
+    const station = new Station({}, [{ name: 'queue', sample }]);
+    station.tick();
+    expect(station.tick().probes).toEqual({});
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', listen);
+    expect([station.signals.stale, rejections]).toEqual([2, []]);
+  });
+
   it('moves the factor, and leaves limits whole when nobody measures any more', () => {
     const station = new Station();
     station.tick();

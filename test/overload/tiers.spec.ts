@@ -56,7 +56,9 @@ describe('the tier of a request', () => {
   const faults: string[] = [];
   const settings = checkOverload({});
   const tiersBy = (resolver?: (question: TierQuestion) => unknown, isExempt?: () => boolean) =>
-    new Tiers(settings, resolver as never, isExempt, (fault) => faults.push(fault));
+    new Tiers(settings, resolver as never, isExempt, (fault, _, of) =>
+      faults.push(of === 'tier' ? fault : `${of} ${fault}`),
+    );
   beforeEach(() => void (faults.length = 0));
 
   it('is the place of its name', () => {
@@ -89,6 +91,20 @@ describe('the tier of a request', () => {
     const tiers = tiersBy(resolver);
     expect(tiers.tierOf(question('/'))).toBe(3);
     expect([tiers.faults, faults]).toEqual([1, [fault]]);
+  });
+
+  it('is what it is where isExempt gives a promise, and its rejection ends nothing', async () => {
+    const rejections: unknown[] = [];
+    const listen = (error: unknown): void => void rejections.push(error);
+    process.on('unhandledRejection', listen);
+    const tiers = tiersBy(
+      () => 'A',
+      () => Promise.reject(new Error('late')) as never,
+    );
+    expect(tiers.tierOf(question('/'))).toBe(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', listen);
+    expect([faults, rejections]).toEqual([['isExempt promise'], []]);
   });
 
   it('is the lowest of any number of names that are none, and nothing of them is kept', () => {
