@@ -1,4 +1,5 @@
 import { nearest } from './nearest.js';
+import { escaped } from './quoted.js';
 
 /** Every error of this library is one of these; `code` is stable and safe to switch on. */
 export abstract class RateLimitError extends Error {
@@ -14,14 +15,17 @@ export abstract class RateLimitError extends Error {
 /** An option or argument that can never work. Names the field, carries the value. */
 export class InvalidArgumentError extends RateLimitError {
   readonly code: string = 'INVALID_ARGUMENT';
+  readonly value!: unknown;
 
   constructor(
     readonly field: string,
-    readonly value: unknown,
+    value: unknown,
     readonly expectation: string,
     message = `${field}: expected ${expectation}${value === undefined ? '' : `, got ${describe(value)}`}`,
   ) {
     super(message);
+    // For programs to read: Node shows all others of an error that ends the process, and it may be a secret.
+    Object.defineProperty(this, 'value', { value, enumerable: false });
   }
 }
 
@@ -169,7 +173,8 @@ export class StoreUnavailableError extends RateLimitError {
   readonly code: string = 'STORE_UNAVAILABLE';
 
   constructor(reason: string, options?: { readonly cause?: unknown }) {
-    super(`store unavailable: ${reason}`, options);
+    // Messages of the network may carry the address.
+    super(`store unavailable: ${withoutSecrets(reason)}`, options);
   }
 }
 
@@ -258,7 +263,7 @@ const LONGEST_VALUE = 80;
 
 /** A value as it stands in messages: in full if it is short, and without what nobody should read. */
 export function describe(value: unknown): string {
-  const text = withoutSecrets(shownText(value));
+  const text = withoutSecrets(escaped(shownText(value)));
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
 
@@ -283,8 +288,9 @@ function withoutPassword(word: string): string {
   return from > 1 && to >= from ? word.slice(0, from) + word.slice(to + 1) : word;
 }
 
-const SECRET = 'pass(?:word|wd)?|pwd|secret|token|credentials?|api[-_]?key';
-const SECRET_PARAMETER = new RegExp(`\\b((?:${SECRET})=)[^&\\s"]+`, 'gi');
+const SECRET = 'pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|api[-_]?key';
+/** Also as the end of a longer name, `sentinelPassword=`. */
+const SECRET_PARAMETER = new RegExp(`((?:${SECRET})=)[^&\\s"]+`, 'gi');
 const SECRET_FIELD = new RegExp(`(?:${SECRET})$`, 'i');
 
 function shownText(value: unknown): string {
@@ -304,13 +310,17 @@ function shownText(value: unknown): string {
 function asJson(value: object | null): string | undefined {
   try {
     const text: unknown = JSON.stringify(value, (name, one: unknown) =>
-      SECRET_FIELD.test(name) && typeof one === 'string' ? '…' : one,
+      SECRET_FIELD.test(name) && isShown(one) ? '…' : one,
     );
     return typeof text === 'string' ? text : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** A password may be a number, or a list of them. */
+const isShown = (value: unknown): boolean =>
+  value !== undefined && value !== null && typeof value !== 'boolean';
 
 export const errorText = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

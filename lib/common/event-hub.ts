@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from './errors.js';
+import { isPromise } from './promises.js';
 import { oneOf } from './validate.js';
 
 type Listener<E> = (event: E) => void;
 
-/** Listeners by event. One that throws does not keep the others, or the work, from happening. */
+/** Listeners by event. One that fails does not keep the others, or the work, from happening. */
 export class EventHub<Events extends object> {
   private readonly listeners = new Map<keyof Events, Set<Listener<never>>>();
 
@@ -27,12 +28,27 @@ export class EventHub<Events extends object> {
 
   emit<N extends keyof Events>(name: N, event: Events[N]): void {
     for (const listener of this.listeners.get(name) ?? []) {
-      try {
-        (listener as Listener<Events[N]>)(event);
-      } catch (error) {
-        // The listener's fault, which goes where uncaught errors go; the work goes on.
-        process.emitWarning(error instanceof Error ? error : String(error));
-      }
+      tell(listener as Listener<Events[N]>, event);
     }
   }
+}
+
+/**
+ * Calls a function of the application that only listens. Its fault, at once or by a promise that rejects, goes
+ * where warnings go; the work goes on.
+ */
+export function tell<A extends readonly unknown[]>(
+  listener: (...about: A) => void,
+  ...about: A
+): void {
+  try {
+    const made: unknown = listener(...about);
+    if (isPromise(made)) void made.then(undefined, warn);
+  } catch (error) {
+    warn(error);
+  }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
 }

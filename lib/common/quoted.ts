@@ -7,7 +7,12 @@ const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 /** Words of a caller as they may stand in a log: cut, in quotes, and nothing but text. */
 export function quoted(text: string, longest = LONGEST_QUOTE): string {
   const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  return JSON.stringify(cut).replace(STEERING, written);
+  return escaped(JSON.stringify(cut));
+}
+
+/** JSON leaves some of these signs as they are. */
+export function escaped(json: string): string {
+  return json.replace(STEERING, written);
 }
 
 /** A thrown value as it may stand in a log; this never throws itself. */

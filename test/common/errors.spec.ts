@@ -167,6 +167,25 @@ describe('a value in a message', () => {
     expect(message).toMatch(/…$/);
   });
 
+  it.each<[unknown, string]>([
+    [{ password: 'hunter2' }, '{"password":"…"}'],
+    [{ password: 24_681_357 }, '{"password":"…"}'],
+    [{ sentinelPassword: ['hunter2'] }, '{"sentinelPassword":"…"}'],
+    [{ tls: { passphrase: 'hunter2' } }, '{"tls":{"passphrase":"…"}}'],
+    [{ password: Buffer.from('hunter2') }, '{"password":"…"}'],
+    [{ token: null, secret: false }, '{"token":null,"secret":false}'],
+    ['redis://h/?sentinelPassword=hunter2&db=1', '"redis://h/?sentinelPassword=…&db=1"'],
+    ['REDIS_PASSWORD=hunter2', '"REDIS_PASSWORD=…"'],
+  ])('has no secret in it: %j', (value, told) => {
+    expect(new InvalidArgumentError('f', value, 'x').message).toBe(`f: expected x, got ${told}`);
+  });
+
+  it('steers no terminal, as a text and in others', () => {
+    const { message } = new InvalidArgumentError('f', 'a\u009b2J\u202e\u2028', 'x');
+    expect(message).toBe('f: expected x, got "a\\u009b2J\\u202e\\u2028"');
+    expect(new InvalidArgumentError('f', { 'a\u009b': 1 }, 'x').message).toContain('a\\u009b');
+  });
+
   it('has no password of an address in it, found in linear time', () => {
     const signs = fc.constantFrom('/', '//', '@', ':', ' ', '\n', 'a', 'redis');
     fc.assert(

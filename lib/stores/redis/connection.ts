@@ -33,6 +33,8 @@ const LONGEST_RECONNECT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 export const DISCONNECT_TIMEOUT_MS = 100;
 
+const AN_ADDRESS = "an address such as 'redis://localhost:6379'";
+
 export function connectRedis(
   options: RedisConnectionSettings,
   random: () => number = Math.random,
@@ -48,7 +50,7 @@ export function connectRedis(
   }
   if (client !== undefined) return useClient(client);
   if (options.url === '') {
-    throw new InvalidArgumentError('store.url', '', "an address such as 'redis://localhost:6379'");
+    throw new InvalidArgumentError('store.url', '', AN_ADDRESS);
   }
   const ioredis = options.driver ?? optionalPackage<typeof Ioredis>('ioredis', 'the redis store');
   if (cluster !== undefined) {
@@ -59,11 +61,18 @@ export function connectRedis(
     return watch(new ioredis.Cluster(cluster.nodes as ClusterNode[], ofCluster), true);
   }
   const redisOptions = { ...failFast(random), ...(options.options as RedisOptions | undefined) };
-  const owned =
-    options.url === undefined
-      ? new ioredis.Redis(redisOptions)
-      : new ioredis.Redis(options.url, redisOptions);
-  return watch(owned, false);
+  return watch(opened(ioredis, options.url, redisOptions), false);
+}
+
+function opened({ Redis }: RedisDriver, url: string | undefined, options: RedisOptions): Redis {
+  if (url === undefined) return new Redis(options);
+  try {
+    return new Redis(url, options);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ERR_INVALID_URL') throw error;
+    // Neither the error nor its value: the address may have a password.
+    throw new InvalidArgumentError('store.url', undefined, AN_ADDRESS);
+  }
 }
 
 function useClient(given: RedisClient): RedisConnection {
