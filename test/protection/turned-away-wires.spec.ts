@@ -49,7 +49,7 @@ import {
 } from '../support/nest/message-app.js';
 import { WIRES, type Wire } from '../support/nest/message-wires.js';
 import { PlainAdapter } from '../support/nest/plain-sockets.js';
-import { LoggedErrors } from '../support/nest/warnings.js';
+import { LogLines } from '../support/nest/warnings.js';
 
 interface Question {
   readonly name: string;
@@ -119,15 +119,16 @@ describe.each(KINDS)('messages of an application that is %s', (kind) => {
     expect(await failure(app.send('mine', { name: 'open' }))).toMatchObject({ code: 9 });
   });
 
-  it('that want no reply end in the log, as other errors do', async () => {
+  it('that want no reply are a line of the log a minute, however many there are', async () => {
     const app = await messages(await WIRES.tcp!(), kind);
-    const log = new LoggedErrors();
+    const log = new LogLines();
     log.start();
-    await app.emit('tell', { name: 'open' });
-    await until(() => log.errors.length > 0, { what: 'the error of an event' });
+    for (let i = 0; i < 10; i++) await app.emit('tell', { name: 'open' });
+    await until(() => log.lines.length > 0, { what: 'the line of an event' });
     await app.send('ask', { name: 'none' });
     log.stop();
-    expect(log.errors).toEqual([expect.objectContaining({ resource: 'secret-open' })]);
+    expect(log.lines).toEqual([expect.stringMatching(/^warn 1 request .*"secret-open"/)]);
+    expect(log.stacks).toEqual([]);
   });
 });
 

@@ -128,6 +128,27 @@ describe('limitStream', () => {
       expect(await lastValueFrom(passed)).toEqual(['a', 'b']);
     });
 
+    it.each<[string, (message: number) => never]>([
+      ['throws', () => (undefined as never as { id: never }).id],
+      ['is a promise', () => Promise.reject(new Error('late')) as never],
+    ])('or whose charge %s', async (_, charge) => {
+      const rejections: unknown[] = [];
+      const listen = (error: unknown): void => void rejections.push(error);
+      process.on('unhandledRejection', listen);
+      const byMessage = (message: number) => (message === 2 ? charge(message) : question(1));
+      const stream = (onLimit: 'end' | 'drop') =>
+        from([1, 2, 1]).pipe(
+          limitStream(asked(limiter), byMessage, { onLimit }),
+          catchError((error: unknown) => of((error as RefusedStreamException).body.code)),
+          toArray(),
+        );
+      expect(await lastValueFrom(stream('drop'))).toEqual([1, 1]);
+      await limiter.reset({ policy: 'p', key: 'k' });
+      expect(await lastValueFrom(stream('end'))).toEqual([1, 'UNKNOWN_LIMIT']);
+      process.off('unhandledRejection', listen);
+      expect(rejections).toEqual([]);
+    });
+
     it('and nothing else: mistakes of the application stay errors', async () => {
       const unknown = from([1]).pipe(
         limitStream(asked(limiter), () => ({ policy: 'nobody', key: 'k' }), { onLimit: 'drop' }),
@@ -176,6 +197,25 @@ describe('limitStream', () => {
     for (let i = 0; i < 20_000; i++) other.next(i);
     expect(dropped).toHaveLength(19_997);
     subscription.unsubscribe();
+  });
+
+  it('keeps no more bytes waiting than some large messages have, where nobody can be paused', () => {
+    const never = { tryAcquire: () => new Promise<Decision>(() => {}) };
+    const dropped: unknown[] = [];
+    const source = new Subject<unknown>();
+    const options = {
+      onLimit: 'drop',
+      onDrop: (message: unknown) => dropped.push(message),
+    } as const;
+    source.pipe(limitStream(never, ASKED, options)).subscribe();
+    const large = { bytes: Buffer.alloc(4 * 1024 * 1024) };
+    for (let i = 0; i < 10; i++) source.next(large);
+    // The first is being decided on, and three fit.
+    expect(dropped).toHaveLength(6);
+    for (let i = 0; i < 10; i++) source.next({ text: 'small' });
+    expect(dropped).toHaveLength(6);
+    source.next({ list: Array.from({ length: 8 }, () => 'x'.repeat(1024 * 1024)) });
+    expect(dropped).toHaveLength(7);
   });
 
   it('pauses the call of messages that wait, until few are left', () => {
@@ -227,6 +267,27 @@ describe('limitStream', () => {
     await app.close();
     expect([code, replies]).toEqual([0, [{ text: '80' }]]);
     expect(most).toBeLessThanOrEqual(40);
+  });
+
+  it.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('odd');
+      },
+    ],
+    ['gives a promise that rejects', async () => Promise.reject(new Error('odd'))],
+  ])('goes on where onDrop %s', async (_, onDrop) => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const none = { tryAcquire: () => ({ ...PASSED, allowed: false }) };
+    const passed = from([1, 2]).pipe(
+      limitStream(none as never, ASKED, { onLimit: 'drop', onDrop }),
+      toArray(),
+    );
+    expect(await lastValueFrom(passed)).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warned).toHaveBeenCalledTimes(2);
+    warned.mockRestore();
   });
 
   it('knows its options', () => {

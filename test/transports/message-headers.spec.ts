@@ -1,4 +1,4 @@
-import { messageHeaderOf } from '../../lib/transports/rpc/message-context.js';
+import { messageHeaderOf, messageHeaders } from '../../lib/transports/rpc/message-context.js';
 
 function nested(levels: number): unknown {
   let value: unknown = 'one';
@@ -44,5 +44,28 @@ describe('a header of a message', () => {
   it('is nothing that was not sent', () => {
     const context = { getMetadata: () => ({}) };
     expect(messageHeaderOf(context, 'constructor')).toBeUndefined();
+  });
+});
+
+describe('all headers of a message', () => {
+  it('are by their names in small letters, the first of those that differ in nothing else', () => {
+    const headers = { 'X-Client': 'one', 'x-client': 'two', Other: Buffer.from('three'), odd: {} };
+    const table = { keys: () => ['X-Client'], get: () => 'one' };
+    expect(messageHeaders({ getMetadata: () => headers })).toEqual({
+      'x-client': 'one',
+      other: 'three',
+      odd: undefined,
+    });
+    expect(messageHeaders({ getHeaders: () => table })).toEqual({ 'x-client': 'one' });
+    for (const odd of [undefined, null, 7, 'text', []]) {
+      expect(messageHeaders({ getMetadata: () => odd })).toEqual({});
+    }
+  });
+
+  it('are read in the time that their number takes, not in its square', () => {
+    const headers = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`h${i}`, 'x']));
+    const begun = process.cpuUsage();
+    expect(Object.keys(messageHeaders({ getMetadata: () => headers }))).toHaveLength(20_000);
+    expect(process.cpuUsage(begun).user / 1000).toBeLessThan(500);
   });
 });

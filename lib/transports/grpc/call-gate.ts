@@ -1,5 +1,6 @@
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 import { type Clock } from '../../common/clock.js';
+import { isStrayPromise } from '../../common/promises.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type AcquireRequest, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { RateLimitedException, type RejectionBody } from '../../requests/rejections.js';
@@ -43,6 +44,8 @@ export class CallGate {
   ask(call: LimitedCall): CallDenial | Promise<CallDenial> {
     try {
       this.request = this.what(call);
+      if (isStrayPromise(this.request))
+        throw new TypeError('the charge of a call must not be async');
       this.name = nameOf(call.path, this.request);
       const pushback = this.pushbacks?.of(this.name);
       if (pushback !== undefined) return pushedBack(pushback);

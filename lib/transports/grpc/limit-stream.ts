@@ -16,8 +16,15 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
 } from 'rxjs';
+import { tell } from '../../common/event-hub.js';
+import { isStrayPromise } from '../../common/promises.js';
 import { oneOf, rejectUnknown, wholeAbove0, withoutUndefined } from '../../common/validate.js';
-import { RateLimitedException, badRequestOf, type RefusedBody } from '../../requests/rejections.js';
+import {
+  RateLimitedException,
+  UnknownLimit,
+  badRequestOf,
+  type RefusedBody,
+} from '../../requests/rejections.js';
 import { type Decision } from '../../limiter/decision.js';
 import { type Acquire, type RateLimiter } from '../../limiter/rate-limiter.js';
 import { GrpcOptions, rejectionStatus } from './grpc-status.js';
@@ -80,11 +87,14 @@ export function limitStream<T>(
   const { onLimit, onDrop, maxWaiting, call } = settings;
   wholeAbove0('limitStream.maxWaiting', maxWaiting);
   oneOf('limitStream.onLimit', onLimit, ['end', 'drop']);
+  const dropped = (message: T, decision: Decision): void => {
+    if (onDrop !== undefined) tell(onDrop, message, decision);
+  };
   const judge = (message: T, decision: Decision): Observable<T> => {
     const { allowed, delayMs } = decision;
     if (allowed) return delayMs === 0 ? of(message) : of(message).pipe(delay(delayMs));
     if (onLimit === 'end') return throwError(() => new LimitedStreamException(decision));
-    onDrop?.(message, decision);
+    dropped(message, decision);
     return EMPTY;
   };
   const failed = (message: T, error: unknown): Observable<T> => {
@@ -92,14 +102,14 @@ export function limitStream<T>(
     const body = typeof what === 'function' ? badRequestOf(error) : undefined;
     if (body === undefined) return throwError(() => error);
     if (onLimit === 'end') return throwError(() => new RefusedStreamException(body));
-    onDrop?.(message, IMPOSSIBLE);
+    dropped(message, IMPOSSIBLE);
     return EMPTY;
   };
   const decide = (message: T): Observable<T> => {
-    const request = typeof what === 'function' ? what(message) : what;
-    if (request === undefined) return of(message);
     let answer: Decision | Promise<Decision>;
     try {
+      const request = typeof what === 'function' ? chargeOf(what, message) : what;
+      if (request === undefined) return of(message);
       answer = limiter.tryAcquire(request);
     } catch (error) {
       return failed(message, error);
@@ -118,14 +128,26 @@ export function limitStream<T>(
       const waiting = new WaitingMessages(maxWaiting, call);
       return source.pipe(
         filter((message) => {
-          if (waiting.join()) return true;
+          if (waiting.join(message)) return true;
           if (onLimit === 'end') throw new LimitedStreamException(NO_ROOM);
-          onDrop?.(message, NO_ROOM);
+          dropped(message, NO_ROOM);
           return false;
         }),
         concatMap((message) => decide(message).pipe(finalize(() => waiting.leave()))),
       );
     });
+}
+
+/** A function of the application that fails, or gives a promise, does so because of what the message says. */
+function chargeOf<T>(what: MessageCharge<T>, message: T): Acquire | undefined {
+  let charge: Acquire | undefined;
+  try {
+    charge = what(message);
+  } catch (error) {
+    throw new UnknownLimit(error);
+  }
+  if (isStrayPromise(charge)) throw new UnknownLimit('the charge of a message must not be async');
+  return charge;
 }
 
 /** The decision on a message that there was no room for: the limiter was not called. */
@@ -139,11 +161,16 @@ const IMPOSSIBLE: Decision = { ...NO_ROOM, retryAfterMs: Infinity };
 
 /** A sender is held back when so many wait: messages may be of megabytes, and more at once brings nothing. */
 const MOST_BEFORE_PAUSE = 16;
+/** Those of a sender that cannot be held back are as large together, roughly. */
+const MOST_BYTES = 16 * 1024 * 1024;
 
 /** The messages of one stream that wait, which are bounded; the sender is held back before that. */
 class WaitingMessages {
   private readonly pauseAbove: number;
   private length = 0;
+  /** Of those that found others waiting, in their order; they are let go in the same. */
+  private readonly sizes: number[] = [];
+  private bytes = 0;
   private isPaused = false;
 
   constructor(
@@ -153,8 +180,8 @@ class WaitingMessages {
     this.pauseAbove = Math.min(longest / 4, MOST_BEFORE_PAUSE);
   }
 
-  join(): boolean {
-    if (this.length >= this.longest) return false;
+  join(message: unknown): boolean {
+    if (this.length >= this.longest || !this.hasRoomFor(message)) return false;
     this.length++;
     // Some are on their way already when a call is paused.
     if (this.call !== undefined && !this.isPaused && this.length > this.pauseAbove) {
@@ -166,8 +193,35 @@ class WaitingMessages {
 
   leave(): void {
     this.length--;
+    this.bytes -= this.sizes.shift()!;
     if (!this.isPaused || this.length > this.pauseAbove / 2) return;
     this.isPaused = false;
     this.call!.resume();
   }
+
+  /** Most find nobody waiting, and are not measured. */
+  private hasRoomFor(message: unknown): boolean {
+    const size = this.length === 0 || this.call !== undefined ? 0 : roughBytesOf(message);
+    if (this.bytes + size > MOST_BYTES) return false;
+    this.sizes.push(size);
+    this.bytes += size;
+    return true;
+  }
+}
+
+/** Of each value beside its text or its bytes. */
+const VALUE_BYTES = 16;
+
+function roughBytesOf(message: unknown): number {
+  const open: unknown[] = [message];
+  let bytes = 0;
+  while (open.length > 0 && bytes <= MOST_BYTES) {
+    const value = open.pop();
+    bytes += VALUE_BYTES;
+    if (typeof value === 'string') bytes += value.length;
+    else if (ArrayBuffer.isView(value)) bytes += value.byteLength;
+    else if (typeof value === 'object' && value !== null)
+      for (const one of Object.values(value)) open.push(one);
+  }
+  return bytes;
 }

@@ -140,6 +140,22 @@ export function messageHeaderOf(context: MessageContext, name: string): string |
   return undefined;
 }
 
+/** All of them by their names in small letters; to look each up by itself would take the square of their number. */
+export function messageHeaders(context: MessageContext): Record<string, string | undefined> {
+  const headers = headersOf(context);
+  const found: Record<string, string | undefined> = {};
+  if (typeof headers !== 'object' || headers === null) return found;
+  const valueOf = isTable(headers)
+    ? (name: string) => headers.get(name)
+    : (name: string) => textOf((headers as Record<string, unknown>)[name]);
+  for (const name of messageHeaderNames(context)) {
+    const small = name.toLowerCase();
+    // The first of those that differ in their case only, as above.
+    if (!Object.hasOwn(found, small)) found[small] = valueOf(name);
+  }
+  return found;
+}
+
 export function messageHeaderNames(context: MessageContext): string[] {
   const headers = headersOf(context);
   if (typeof headers !== 'object' || headers === null) return [];

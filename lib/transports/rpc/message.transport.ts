@@ -1,5 +1,5 @@
 import { type TierQuestion } from '../../requests/tier.js';
-import { HttpException, Logger, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
+import { HttpException, type ArgumentsHost, type ExecutionContext } from '@nestjs/common';
 import { of, throwError, type Observable } from 'rxjs';
 import { type Decision } from '../../limiter/decision.js';
 import { RequestCounts } from '../../requests/request-counts.js';
@@ -29,6 +29,7 @@ import {
   messageContextOf,
   messageHeaderNames,
   messageHeaderOf,
+  messageHeaders,
   patternOf,
   socketOf,
   topicOf,
@@ -66,7 +67,6 @@ export class MessageTransport implements Transport {
   readonly counts = new RequestCounts();
   readonly substitutes: Substitutes = new MessageSubstitutes();
   private readonly hangUps = new HangUps();
-  private readonly logger = new Logger('RateLimitModule');
 
   constructor(
     private readonly dropped: DroppedEvents,
@@ -108,12 +108,7 @@ export class MessageTransport implements Transport {
 
   rawRequestOf(context: ExecutionContext): TierQuestion {
     const pattern = this.methodOf(context);
-    const message = messageContextOf(context);
-    const headers: Record<string, unknown> = {};
-    for (const name of messageHeaderNames(message)) {
-      const small = name.toLowerCase();
-      headers[small] = messageHeaderOf(message, small);
-    }
+    const headers = messageHeaders(messageContextOf(context));
     return { transport: 'rpc', method: pattern, path: pattern, headers };
   }
 
@@ -168,14 +163,9 @@ export class MessageTransport implements Transport {
     return throwError(() => exception.body);
   }
 
-  /**
-   * An event ends as it does with any other error: in the log, and with Kafka in another delivery.
-   * Its work has not been done.
-   */
-  turnAway(body: UnavailableBody, host: ArgumentsHost, error: Error): Observable<unknown> {
-    if (!this.isEvent(host)) return throwError(() => body);
-    this.logger.error(error);
-    return throwError(() => FAILED);
+  /** An event ends as it does with any other error, with Kafka in another delivery: its work has not been done. */
+  turnAway(body: UnavailableBody, host: ArgumentsHost): Observable<unknown> {
+    return throwError(() => (this.isEvent(host) ? FAILED : body));
   }
 
   /** Undefined where events may not wait at all, and for everything that is no event of Kafka. */
