@@ -1,5 +1,6 @@
 import { SystemClock, type Clock } from '../common/clock.js';
 import { durationMs, type Duration } from '../common/duration.js';
+import { boundedKey, ownText } from '../common/ids.js';
 import { Lru } from '../common/lru.js';
 import { plainObject, rejectUnknown, wholeAbove0, withoutUndefined } from '../common/validate.js';
 import { ABSENT, TOO_BIG, type Absent, type TooBig } from './fallbacks.js';
@@ -46,20 +47,24 @@ export class LocalCache<T> {
 
   /** Undefined if it is not known, or was put in too long ago. */
   get(key: string): T | Absent | TooBig | undefined {
-    const entry = this.entries.get(key);
+    const name = nameOf(key);
+    const entry = this.entries.get(name);
     if (entry === undefined) return undefined;
     if (this.clock.now() < entry.until) return entry.value as T | Absent | TooBig;
-    this.entries.delete(key);
+    this.entries.delete(name);
     return undefined;
   }
 
   set(key: string, value: T | Absent | TooBig): void {
     const isMarker = value === ABSENT || value === TOO_BIG;
     const until = this.clock.now() + (isMarker ? this.markerMicros : this.ttlMicros);
-    this.entries.set(key, { value, until });
+    this.entries.set(ownText(nameOf(key)), { value, until });
   }
 
   delete(key: string): void {
-    this.entries.delete(key);
+    this.entries.delete(nameOf(key));
   }
 }
+
+/** Callers ask for what does not exist, by names of any length. Programs without types may bring a number. */
+const nameOf = (key: string): string => boundedKey(String(key));

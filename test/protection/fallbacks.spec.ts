@@ -318,6 +318,21 @@ describe('a local cache', () => {
     expect(cache.size).toBe(1);
   });
 
+  it('keeps no long key, as callers may ask for what does not exist by any name', () => {
+    const cache = new LocalCache<string>();
+    const keyOf = (i: number): string => Buffer.alloc(16_384, `${i} `).toString();
+    const heap = (): number => {
+      globalThis.gc!();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = heap();
+    for (let i = 0; i < 2000; i++) cache.set(keyOf(i), i % 2 === 0 ? ABSENT : `${i}`);
+    expect(heap() - before).toBeLessThan(4 * 1024 * 1024);
+    expect([cache.size, cache.get(keyOf(6)), cache.get(keyOf(7))]).toEqual([2000, ABSENT, '7']);
+    cache.delete(keyOf(7));
+    expect(cache.get(keyOf(7))).toBeUndefined();
+  });
+
   it('says what cannot work', () => {
     expect(() => new LocalCache({ ttl: 'soon' as never })).toThrow('localCache.ttl');
     expect(() => new LocalCache({ maxEntries: 0 })).toThrow('localCache.maxEntries');
