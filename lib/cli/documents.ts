@@ -32,11 +32,22 @@ export function pathOf(text: string): string[] {
   const names: string[] = [];
   let end = 0;
   for (const match of text.matchAll(SEGMENT)) {
-    names.push(match[1] ?? (JSON.parse(`"${match[2]}"`) as string));
+    const name = match[1] ?? unescaped(match[2]!);
+    if (name === undefined) break;
+    names.push(name);
     end = match.index + match[0].length;
   }
   if (text !== '' && end === text.length) return names;
   throw new UsageError(`'${text}' is not a path such as policies.api.rate or policies["a.b"].rate`);
+}
+
+/** Undefined where an escape means nothing. */
+function unescaped(text: string): string | undefined {
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Lists are whole values on the command line: no path goes into one. */

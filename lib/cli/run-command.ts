@@ -106,7 +106,7 @@ function tell(output: Output, text: string): number {
 function failed(error: unknown, command: Command, isJson: boolean, output: Output): number {
   const isMisuse = error instanceof UsageError;
   if (!isMisuse && !(error instanceof RateLimitError)) throw error;
-  const { message } = error;
+  const message = withoutSecrets(error.message);
   if (isJson) {
     const code = isMisuse ? 'USAGE' : error.code;
     const issues = error instanceof InvalidConfigError ? error.issues : undefined;

@@ -74,8 +74,14 @@ export async function withStore<T>(
 function mustBeAddress(url: string): void {
   if (/^rediss?:\/\/./.test(url) && URL.canParse(url)) return;
   throw new UsageError(
-    `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${withoutSecrets(url)}'.`,
+    `The address must be like redis://127.0.0.1:6379 or rediss://…; got '${shown(url)}'.`,
   );
+}
+
+/** All that stands before the host may be a password, with spaces in it or without `//` before it. */
+function shown(url: string): string {
+  const [scheme = ''] = /^\w+:\/\//.exec(url) ?? [];
+  return withoutSecrets(url.includes('@') ? scheme + url.slice(url.lastIndexOf('@') + 1) : url);
 }
 
 function connect(url: string, isCluster: boolean): RedisConnection {
@@ -97,7 +103,7 @@ export function clusterAt(url: string): NonNullable<RedisConnectionSettings['clu
 /** The connection's own error is more use than a timeout. */
 function unreachable(url: string, { lastError }: RedisConnection, error: Error): Error {
   const why = lastError?.message || error.message.replace(/^store unavailable: /, '');
-  return new StoreUnavailableError(`${withoutSecrets(url)}: ${why}${hintTo(why)}`, {
+  return new StoreUnavailableError(`${shown(url)}: ${why}${hintTo(why)}`, {
     cause: error,
   });
 }

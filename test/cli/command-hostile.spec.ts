@@ -71,11 +71,19 @@ describe('a password', () => {
     ['config', 'redis://user:hunter2@127.0.0.1:1'],
     ['config', 'get', '--urll', 'redis://user:hunter2@127.0.0.1:1'],
     ['config', 'get', 'a', 'redis://user:hunter2@127.0.0.1:1'],
+    ['config', 'get', '--url', 'redis://h/?sentinelPassword=hunter2'],
+    ['config', 'get', '--url', 'redis://user:hunter2 x@127.0.0.1:1'],
+    ['status', 'redis://user:hunter2@127.0.0.1:1', '--json'],
   ])('is not shown: weir %s %s %s %s', async (...args) => {
     const { code, out, err } = await weirCommand(...args.filter((one) => one !== undefined));
     expect(code).not.toBe(0);
     expect(out + err).not.toContain('ter2');
   });
+});
+
+it.each(['policies["\\q"]', 'policies["\\u12"]'])('%s is no path', async (path) => {
+  const { code, err } = await weirCommand('config', 'get', path);
+  expect([code, err]).toEqual([2, expect.stringContaining('is not a path')]);
 });
 
 describe('the command ends', () => {
