@@ -5,19 +5,25 @@
 export const CREDENTIAL_HEADERS: readonly string[] = [
   // Headers of browsers and clients.
   ...['authorization', '*-authorization', 'cookie', 'dpop', 'token', '*-token', 'jwt', '*-jwt'],
-  ...['api-key', '*-api-key', 'apikey', '*-apikey', '*-app-key', '*-access-key', '*-secret'],
-  ...['x-auth', 'x-auth-*', 'x-jwt-*', 'session', 'x-session-*', '*-session', '*-session-id'],
-  ...['sessionid', 'session-id', 'x-sid', 'x-uid', 'x-login', 'x-email', 'user-id', '*-user-id'],
+  ...['api-key', '*-api-key', 'apikey', '*-apikey', 'api_key', '*-app-key', '*-access-key'],
+  ...['*-subscription-key', '*-rapidapi-key', '*-functions-key', '*-secret', 'password'],
+  ...['*-password', '*-pass', 'auth', 'auth-*', 'x-auth', 'x-auth-*', 'authentication'],
+  ...['*-authentication', 'x-oauth*', 'bearer', '*-bearer', 'x-jwt-*', 'credential*'],
+  ...['x-credential*', 'signature', '*-signature', 'session', 'x-session-*', '*-session'],
+  ...['*-session-id', 'sessionid', 'session-id', 'sid', 'x-sid', '*-uid', 'x-login', 'x-email'],
+  ...['user', 'userid', '*-userid', 'user-id', '*-user-id', '*-ticket', 'x-sso*', 'x-saml*'],
   // In whose name, and of which customer.
-  ...['x-act-as', 'x-on-behalf-of', 'x-impersonate*', 'x-tenant*', '*-tenant', '*-tenant-id'],
+  ...['x-act-as', 'x-on-behalf-of', 'x-impersonate*', 'tenant', 'x-tenant*', '*-tenant'],
+  ...['*-tenant-id', 'tenantid', 'x-member*', 'x-profile*', 'x-role*'],
   ...['x-account*', 'x-org', 'x-org-*', 'x-organization*', 'x-company*', 'x-customer*'],
   ...['x-workspace*', 'x-client-id'],
   // Headers of proxies about a caller that they have let in.
-  ...['x-remote-*', 'x-user-*', '*-user', '*-username', '*-userinfo'],
+  ...['x-remote-*', 'remote-email', 'remote-groups', 'remote-name', 'x-user-*', '*-user'],
+  ...['*-username', '*-userinfo'],
   ...['*-identity', '*-principal', '*-subject', '*-jwt-assertion', 'x-authenticated-*'],
   ...['x-forwarded-email', 'x-forwarded-groups', 'x-forwarded-preferred-username'],
   ...['x-forwarded-client-cert', 'x-client-cert*', 'x-ssl-client-*', 'ssl-client-*'],
-  ...['client-cert*', 'x-spiffe-id', 'x-consumer-*', 'x-credential-*', 'tailscale-user-*'],
+  ...['client-cert*', 'x-spiffe-id', 'x-consumer-*', 'x-authentik-*', 'tailscale-user-*'],
   ...['x-amzn-oidc-*', 'x-amzn-mtls-*', 'cf-access-*', 'x-goog-iap-*', 'x-goog-authenticated-*'],
   ...['x-ms-client-principal*', 'x-ms-token-*'],
 ];

@@ -11,11 +11,14 @@ describe('headers that say who is calling', () => {
     ...['Authorization', 'COOKIE', 'x-api-key', 'X-Session-Id', 'x-session-', 'X-Session'],
     ...['x-acme-pass', 'X-ACME-PASS', 'X-Corp-Anything', 'x-corp-', 'door-BADGE', '-badge'],
     ...['X-Acme-Token', 'x-shopify-access-token', 'X-Tenant-ID', 'x-webauth-user', 'x-wso2-jwt'],
+    ...['sid', 'auth', 'Authentication', 'bearer', 'user', 'X-UserId', 'X-Password', 'api_key'],
+    ...['tenant', 'x-credentials', 'X-Hub-Signature', 'Ocp-Apim-Subscription-Key', 'Remote-Email'],
   ])('%s', (name) => expect(known.has(name)).toBe(true));
 
   it.each([
     ...['', 'host', 'accept', 'accept-language', 'content-type', 'user-agent', 'x-forwarded-for'],
     ...['x-request-id', 'authorizations', 'authorizatio', 'x-acme-passes', 'x-corp', 'x-sessions'],
+    ...['author', 'x-author', 'remote-addr', 'x-users'],
     ...[
       'badge',
       'x-badges',
