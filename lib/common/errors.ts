@@ -251,7 +251,7 @@ export class InvalidConfigError extends RateLimitError {
     name = 'the configuration',
   ) {
     const count = issues.length === 1 ? '1 fault' : `${issues.length} faults`;
-    const lines = issues.slice(0, MOST_ISSUES_TOLD).map(({ message }) => `\n  ${message}`);
+    const lines = issues.slice(0, MOST_ISSUES_TOLD).map(({ message }) => `\n  ${cut(message)}`);
     const left = issues.length - lines.length;
     super(`${count} in ${name}:${lines.join('')}${left > 0 ? `\n  and ${left} more` : ''}`);
   }
@@ -259,12 +259,15 @@ export class InvalidConfigError extends RateLimitError {
 
 /** `issues` has them all; the message only as many as a reader reads. */
 const MOST_ISSUES_TOLD = 50;
+/** A name in a document may be as long as all of it. */
+const LONGEST_ISSUE = 2000;
+const cut = (text: string, longest = LONGEST_ISSUE): string =>
+  text.length > longest ? `${text.slice(0, longest)}…` : text;
 const LONGEST_VALUE = 80;
 
 /** A value as it stands in messages: in full if it is short, and without what nobody should read. */
 export function describe(value: unknown): string {
-  const text = withoutSecrets(escaped(shownText(value)));
-  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+  return cut(withoutSecrets(escaped(shownText(value))), LONGEST_VALUE);
 }
 
 /**

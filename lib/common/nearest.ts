@@ -6,6 +6,8 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   let fewest = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const one of known) {
     const isPlural = wanted.endsWith('y') && one === `${wanted.slice(0, -1)}ies`;
+    // Each letter too many is an edit, so most names need not be compared.
+    if (!isPlural && Math.abs(one.length - wanted.length) >= fewest) continue;
     const edits = isPlural ? 1 : distance(wanted, one.toLowerCase());
     if (edits < fewest) [best, fewest] = [one, edits];
   }

@@ -8,6 +8,45 @@ import { faultsOf } from './faults.js';
 
 const api = { rate: '100/min' } as const;
 
+describe('a document within the size that is allowed', () => {
+  const many = <T>(count: number, value: T): Record<string, T> =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${i}`, value]));
+
+  it.each<[string, object, string]>([
+    ['19,000 sections that are none', many(19_000, 1), '19000 faults'],
+    ['19,000 fields that a policy has not', { policies: { api: many(19_000, 1) } }, '19000 faults'],
+    ['6,000 policies with a fault', { policies: many(6000, { ...api, kye: 'ip' }) }, '6000 faults'],
+    [
+      '1,000 profiles and policies',
+      { policies: many(1000, api), profiles: many(1000, { policies: { name1: api } }) },
+      'profiles: expected no more than 64 profiles, got 1000',
+    ],
+    [
+      '1,000 of both, with faults',
+      {
+        policies: many(1000, { rate: -1 }),
+        profiles: many(1000, { policies: { name1: { x: 1 } } }),
+      },
+      '2000 faults',
+    ],
+  ])('is refused in no time: %s', (_, document, fault) => {
+    const begun = process.cpuUsage();
+    expect(() => checkDocument(document)).toThrow(fault);
+    expect(process.cpuUsage(begun).user / 1000).toBeLessThan(2000);
+  });
+
+  it('has no message of its own size', () => {
+    const document = { ['x'.repeat(1_000_000)]: 1 };
+    expect(() => checkDocument(document)).toThrow(/^[^]{1,3000}$/);
+  });
+
+  it('is taken in no time: 64 profiles and 1,000 policies', () => {
+    const begun = process.cpuUsage();
+    checkDocument({ policies: many(1000, api), profiles: many(64, { policies: { name1: api } }) });
+    expect(process.cpuUsage(begun).user / 1000).toBeLessThan(2000);
+  });
+});
+
 describe('a document that is right', () => {
   const whole: ConfigDocument = {
     version: 3,

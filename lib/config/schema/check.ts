@@ -67,9 +67,15 @@ function documentIssues(copy: unknown, options: CheckOptions): ConfigIssue[] {
   const document = copy as ConfigDocument;
   const hasNothing = SECTIONS.every((name) => document[name] === undefined);
   if (hasNothing && shape.length === 0 && !options.allowEmpty) return [emptyIssue()];
+  if (shape.length > MOST_FORM_FAULTS) return issuesOf(shape);
   const base = ruleIssues(document, soundness(shape, []));
   return [...issuesOf(shape), ...base, ...profileIssues(document, shape, base)];
 }
+
+/** With more than this rules can wait: each part that they look at is compared with each fault. */
+const MOST_FORM_FAULTS = 100;
+/** Each is checked with the whole document, by every process. */
+const MOST_PROFILES = 64;
 
 const issuesOf = (found: readonly LocatedIssue[]): ConfigIssue[] => found.map((one) => one.issue);
 
@@ -101,12 +107,16 @@ function profileIssues(
 ): ConfigIssue[] {
   if (!soundness(shape, [])(['profile'])) return [];
   const profiles = isObject(document.profiles) ? Object.keys(document.profiles) : [];
+  if (profiles.length > MOST_PROFILES) {
+    return [issue(['profiles'], profiles.length, `no more than ${MOST_PROFILES} profiles`)];
+  }
   const known = new Set(base.map(({ message }) => message));
   const inProfiles = profiles.flatMap((profile) => {
     const [inBase, inProfile] = [soundness(shape, []), soundness(shape, ['profiles', profile])];
     const isSound: IsSound = (at) => inBase(at) && inProfile(at);
     if (!isObject(document.profiles?.[profile])) return [];
-    const inForce = effective(document, profile);
+    // The profiles themselves have been looked at with the document.
+    const { profiles: _, ...inForce } = effective(document, profile);
     // Two objects of the right form can make one of the wrong form, such as a key of two kinds.
     const form = shapeIssues(inForce).filter(({ at }) => isSound(at));
     const inForm = soundness(form, []);

@@ -22,7 +22,8 @@ export function shapeIssues(document: unknown): LocatedIssue[] {
 function located(fault: SchemaFault, base: DocumentPath, document: unknown): LocatedIssue[] {
   const at = [...base, ...fault.at];
   if (fault.kind === 'unknown') {
-    return fault.names.map((name) => unknownField([...at, name], fieldsAt(at), document));
+    const known = fieldsAt(at);
+    return fault.names.map((name) => unknownField([...at, name], known, document));
   }
   const value = fault.kind === 'name' ? at.at(-1) : valueAt(document, at);
   const form = fault.kind === 'form' ? closest(fault.forms, value) : undefined;
