@@ -82,7 +82,7 @@ describe('a password', () => {
 });
 
 it.each(['policies["\\q"]', 'policies["\\u12"]'])('%s is no path', async (path) => {
-  const { code, err } = await weirCommand('config', 'get', path);
+  const { code, err } = await weirCommand('config', 'unset', path);
   expect([code, err]).toEqual([2, expect.stringContaining('is not a path')]);
 });
 
@@ -96,6 +96,12 @@ describe('the command ends', () => {
   it('also if a name for the store is wrong', async () => {
     const { code, stderr } = await bin('config', 'get', '--prefix', 'a b');
     expect([code, stderr]).toEqual([1, expect.stringContaining('store.prefix')]);
+  });
+
+  it('also if nobody reads what it says any more', async () => {
+    const help = `"${process.execPath}" bin/weir.mjs --help`;
+    const { stderr } = await runToEnd('sh', ['-c', `(sleep 0.3; ${help}) | true`], { cwd: root });
+    expect(stderr).toBe('');
   });
 
   it('also if a file is far too large, or never ends', async () => {
